@@ -25,6 +25,17 @@ KINDS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 }
 """(rng, P, n) -> (P, n) float64, by name; simplest first. Sums and differences of eighths and of ties are exact."""
 
+EDGES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "halves": lambda rng, P, n: rng.integers(-16, 17, (P, n)) / 2,
+    "apart": lambda rng, P, n: 100 + rng.standard_normal((P, n)),
+    "huge": lambda rng, P, n: rng.uniform(-3.4e38, 3.4e38, (P, n)),
+    "over": lambda rng, P, n: rng.uniform(-1.7, 1.7, (P, n)) * 1e308,
+    "least": lambda rng, P, n: rng.integers(-3, 4, (P, n)) * 5e-324,
+    "NaN": lambda rng, P, n: np.where(np.arange(P * n).reshape(P, n) == P * n - 1, np.nan, rng.random((P, n))),
+}
+"""More of them, which not everything takes: middles between integers; a small range far from zero; sums of them
+overflow in float32; infinite in float32, where sums overflow in float64; subnormal in float64; refused."""
+
 
 def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array:
     """The ranks' vectors.
@@ -32,7 +43,7 @@ def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -
     Parameters
     ----------
     kind : str
-        A name in `KINDS`.
+        A name in `KINDS` or `EDGES`.
     P, n : int
         Ranks and entries.
     dtype : str
@@ -44,7 +55,8 @@ def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -
     -------
     (P, n) dtype
     """
-    made: Array = KINDS[kind](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
+    with np.errstate(over="ignore"):  # what is too large for the dtype is infinite in it
+        made: Array = {**KINDS, **EDGES}[kind](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
     return made
 
 

@@ -6,7 +6,7 @@ Bounds say what a thing may do, its definition says what it is. That the two agr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
@@ -395,9 +395,31 @@ def called(*names: str) -> Callable[[Any, Given], Said]:
 
 
 def compressed(implementation: Any, given: Given) -> Said:
-    """Compresses the x that is given, with its hyper-parameters and draws: message, its size, what is read of it."""
+    """Compresses the x that is given, with its hyper-parameters and draws: message, its size, what is read of it.
+
+    A call of the compressor, which may take a shorter way, has to return the same: where it does not, that is said too.
+    """
     case = VectorCase("", "", given.inputs, given.parameters, given.randomness)
-    return received(implementation(**given.parameters), case)
+    compressor = implementation(**given.parameters)
+    said = received(compressor, case)
+    return said if not _is_called(given) else {**said, **_called_apart(compressor, given, said["output"])}
+
+
+def _is_called(given: Given) -> bool:
+    """Whether the compressor can be called, which takes a generator or nothing, with what is drawn here."""
+    return not given.randomness or "seed" in given.randomness
+
+
+def _called_apart(compressor: Any, given: Given, output: Any) -> Said:
+    """What a call returns, where it is not what is read of the message: of that no definition says anything."""
+    rng = np.random.default_rng(given.randomness["seed"]) if given.randomness else None
+    found = compressor(given.inputs["x"], rng)
+    return {"called": found} if _other_bits(found, np.asarray(output)) else {}
+
+
+def givens(cases: Iterable[VectorCase]) -> list[Given]:
+    """What test vectors are given, as examples of a definition."""
+    return [Given(case.inputs, case.parameters, case.randomness) for case in cases]
 
 
 def vectors_of(definition: Definition, implementation: Any) -> Callable[[VectorCase], Said]:

@@ -46,7 +46,7 @@ def _trial_key(seed, trial):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _log(u):  # type: ignore[no-untyped-def]
-    # u = 2^e m, sqrt(1/2) <= m < sqrt(2), s = (m - 1)/(m + 1): log m = 2 (s + s^3/3 + ... + s^13/13), next term < 3e-13
+    # u = 2^e m, sqrt(1/2) <= m < sqrt(2), s = (m - 1)/(m + 1): log m = 2 (s + s^3/3 + ... + s^13/13), next < 5e-13
     bits = np.float64(u).view(np.uint64) + _SHIFT
     m = np.uint64((bits & _MANTISSA) + _ROOT_HALF).view(np.float64)
     s = (m - 1.0) / (m + 1.0)

@@ -64,6 +64,8 @@ def _calibration(latencies: ArrayLike, overhead: ArrayLike) -> tuple[Array, Arra
         checked_overhead(value)
     if not t.any():
         raise ValueError("latencies must not all be zero, got nothing else")
+    if ((T_c == 0) & ~t.any(axis=(1, 2))).any():
+        raise ValueError("latencies of a step without overhead must not all be zero, got nothing else in one")
     warn_degenerate(float(T_c.max()), float(t.std() / t.mean()))
     return np.cumsum(t, axis=2), T_c
 

@@ -1,7 +1,6 @@
 import math
 import warnings
 from fractions import Fraction
-from itertools import product
 
 import numba
 import numpy as np
@@ -23,7 +22,6 @@ from commbounds.collectives import (
     drop_step,
     drop_trials,
     gaussian_maximum,
-    local_sgd_period,
     random_batch_sgd,
     released_noise,
     released_threshold,
@@ -60,53 +58,11 @@ def rationals(t):
 # --- the slow twin -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("N", "M"), [(1, 1), (1, 5), (4, 1), (7, 12)])
-@pytest.mark.parametrize("preemption", ["A", "B", "C"])
-def test_a_step_is_its_slow_twin(N, M, preemption):
-    rng = np.random.default_rng([N, M])
-    for quarters in (1, 2, 7, 8, 20, 1000):
-        t = rng.integers(0, 5, (N, M)) / 2
-        tau, forward, at = quarters / 4, 0.25, bool(quarters % 2)
-        options = {"preemption": preemption, "forward": forward, "at_threshold": at}
-        step = drop_step(t, tau, 0.5, **options)
-        time, slowest, completed = naive.step(
-            rationals(t), Fraction(tau), Fraction(1, 2), preemption, Fraction(1, 4), at
-        )
-        assert (step.time, step.slowest, step.completed.tolist()) == (time, slowest, completed)
-        assert step.worker_times.max() + 0.5 == time
-
-
-def test_every_small_step_is_its_slow_twin():
-    for flat in product((0, 1, 2), repeat=4):
-        t = np.reshape(flat, (2, 2))
-        for tau, (preemption, at) in product((0.5, 1, 1.5, 2, 3), (("A", False), ("A", True), ("B", False))):
-            step = drop_step(t, tau, preemption=preemption, at_threshold=at)
-            assert (step.time, step.slowest, step.completed.tolist()) == naive.step(
-                t.tolist(), tau, 0, preemption, 0, at
-            )
-
-
-def test_baselines_are_their_slow_twins():
-    rng = np.random.default_rng(3)
-    for N, M in ((1, 1), (5, 3), (8, 2)):
-        t = rng.integers(0, 4, (N, M))
-        for spare in range(N):
-            step = backup_step(t, spare, 0.5)
-            assert (step.time, step.completed.tolist()) == naive.backup(t.tolist(), spare, 0.5)
-        steps = rng.integers(0, 4, (3, N, M))
-        assert local_sgd_period(steps, 0.5) == naive.local_sgd(steps.tolist(), 0.5)
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_thresholds_are_their_slow_twins(seed):
-    rng = np.random.default_rng(seed)
-    steps = rng.integers(1, 6, (rng.integers(1, 4), rng.integers(1, 4), rng.integers(1, 5)))
-    found = best_threshold(steps, 0.5)
-    tau, gain = naive.best([rationals(t) for t in steps], Fraction(1, 2))
-    assert found.gain == pytest.approx(float(gain), rel=1e-14 * steps.size)
-    exactly = naive.objective([rationals(t) for t in steps], Fraction(found.tau), Fraction(1, 2))
-    assert exactly == gain  # ties between thresholds may fall either way in floats
-    assert tau <= found.tau or exactly == gain
+def test_a_step_that_takes_no_time_has_no_gain():
+    for choose in (best_threshold, released_threshold):
+        with pytest.raises(ValueError, match="latencies of a step without overhead must not all be zero"):
+            choose([[[1.0] * 7], [[0.0] * 7]])
+    assert best_threshold([[[1.0] * 7], [[0.0] * 7]], [0.0, 1.0]).gain >= 1
 
 
 def test_without_time_for_the_first_micro_batch_no_elapsed_time_is_best():
@@ -115,19 +71,6 @@ def test_without_time_for_the_first_micro_batch_no_elapsed_time_is_best():
     found = best_threshold(steps, 0.5)
     gains = [naive.objective([rationals(steps[0])], Fraction(1, j), Fraction(1, 2)) for j in (4, 8, 16)]
     assert found.gain < gains[0] < gains[1] < gains[2]
-
-
-def test_gradients_and_sgd_are_their_slow_twins():
-    rng = np.random.default_rng(5)
-    for normalisation in ("fixed", "computed", "worker"):
-        g, completed = rng.integers(-4, 5, (4, 4)), rng.integers(0, 5, 4)
-        expected = naive.gradient(rationals(g), completed.tolist(), normalisation)
-        got = drop_gradient(g[:, :, None].astype(float), completed, normalisation)[0]
-        assert got == pytest.approx(float(expected), rel=1e-14, abs=1e-14)
-    noise, batches = rng.integers(-2, 3, (5, 2)), np.array([2, 1, 0, 2, 1])
-    expected = naive.sgd(Fraction(4), Fraction(1), rationals(noise), batches.tolist(), Fraction(1, 4))
-    visited = random_batch_sgd([4.0], lambda x: x, noise[:, :, None].astype(float), batches, 0.25)
-    assert visited[:, 0].tolist() == [float(x) for x in expected]
 
 
 # --- draws -------------------------------------------------------------------------------------------------------
@@ -186,7 +129,7 @@ def test_compiled_kernels_are_their_source():
 def test_logarithm_and_exponential_are_precise():
     u = np.concatenate([np.logspace(-12.6, -1e-9, 500), 1 - np.logspace(-16, -1, 100)])
     got = np.array([draws._log(v) for v in u])
-    # the series is cut below 3e-13, relative to a result that is not near zero
+    # the series is cut below 5e-13, relative to a result that is not near zero
     assert np.abs(got - np.log(u)).max() <= 1e-12 * np.maximum(1, np.abs(np.log(u))).max()
     y = np.linspace(-30, 30, 601)
     assert np.abs(np.array([draws._exp(v) for v in y]) / np.exp(y) - 1).max() <= 1e-11

@@ -11,7 +11,6 @@ from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.orthogonal import dion_update, muon_update
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.theory import claims
-from commbounds.verify.definitions import orthogonal as naive
 from commbounds.verify.experiments.orthogonal.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -163,14 +162,6 @@ def test_words_by_hand():
 
 
 # --- twins and ranks -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(1, 2, 3), (3, 3, 2), (4, 4, 4)])
-@pytest.mark.parametrize("iteration", ["muon", "cubic"])
-def test_the_naive_twin_agrees(shape, iteration):
-    stack = np.random.default_rng(5).standard_normal(shape).astype(np.float32)
-    update, _ = muon_update(stack, 4, iteration)
-    assert update[0].tolist() == naive.muon(naive.lists(stack), 4, iteration)[0]
 
 
 @pytest.mark.parametrize(("pairing", "P"), each_once(PAIRINGS, [3, 4, 2, 5, 1], lambda p: p.name))

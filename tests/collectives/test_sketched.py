@@ -8,7 +8,6 @@ from samples import each_once
 from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.collectives.sketched import fetchsgd_step, sketched_sum, sketched_topk
-from commbounds.verify.definitions import sketched as naive
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes
 from commbounds.verify.experiments.sketched.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
@@ -124,23 +123,6 @@ def test_a_second_round_among_all_entries_is_top_k():
 
 
 # --- twins and ranks -------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("P", [1, 3])
-def test_the_naive_twins_of_sketched_collectives_agree(P):
-    rng = np.random.default_rng(P)
-    stack = rng.standard_normal((P, 7)).astype(np.float32)
-    buckets, signs = drawn_hashes(7, 3, 2, 6)
-    lists = [list(row) for row in stack], buckets.tolist(), signs.tolist()
-    assert sketched_sum(stack, buckets, signs, 2, 3)[0][0].tolist() == naive.sketched_sum(*lists, 2, 3, "mean")[0]
-    assert sketched_topk(stack, buckets, signs, 2, 2, 4)[0][0].tolist() == naive.sketched_topk(*lists, 2, 2, 4)[0]
-    tables = rng.standard_normal((2, 3, 2)).astype(np.float32)
-    state, _ = fetchsgd_step(stack, *tables, buckets, signs, 2, 0.75, "zero")
-    update, momentum, error, _ = naive.fetchsgd(
-        lists[0], *([list(row) for row in table] for table in tables), *lists[1:], 2, 0.75, "zero"
-    )
-    assert state.update[0].tolist() == update
-    assert (state.momentum.tolist(), state.error.tolist()) == (momentum, error)
 
 
 @pytest.mark.parametrize(("pairing", "P"), each_once(PAIRINGS, [3, 4, 2, 5, 1], lambda p: p.name))

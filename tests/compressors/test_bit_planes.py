@@ -1,12 +1,9 @@
-"""Bit splitting is lossless, dense, and as the naive twin has it."""
+"""Bit splitting is lossless and dense."""
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from commbounds.compressors.flashcomm.bit_planes import PLANES, packed, packed_bytes, unpacked
-from commbounds.verify.definitions.groupquant import planes as naive_planes
 
 pytestmark = pytest.mark.kernels
 WIDTHS = pytest.mark.parametrize("bits", range(1, 9))
@@ -16,15 +13,6 @@ WIDTHS = pytest.mark.parametrize("bits", range(1, 9))
 def test_every_code_comes_back(bits):
     codes = np.arange(2**bits, dtype=np.uint8)
     assert unpacked(packed(codes, bits), bits, codes.size).tolist() == codes.tolist()
-
-
-@WIDTHS
-@given(data=st.data())
-def test_planes_are_those_of_the_naive_twin(bits, data):
-    codes = data.draw(st.lists(st.integers(0, 2**bits - 1), min_size=1, max_size=40))
-    planes = packed(np.array(codes, np.uint8), bits)
-    assert [plane.tolist() for plane in planes] == naive_planes(codes, bits)
-    assert unpacked(planes, bits, len(codes)).tolist() == codes
 
 
 @WIDTHS

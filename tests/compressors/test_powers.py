@@ -28,34 +28,6 @@ def value_of(code, dtype):
     return 0.0 if code == 0 else math.copysign(math.ldexp(1.0, abs(code) - 1 + np.finfo(dtype).minexp), code)
 
 
-@pytest.mark.parametrize(("dtype", "name"), VECTORS)
-def test_natural_compression_agrees_with_its_naive_twin(dtype, name):
-    x = hostile_vectors(dtype)[name]
-    for uniforms in hostile_uniforms(dtype, x.size).values():
-        message = NaturalCompression().compress_with(x, uniforms)
-        assert message.codes.tolist() == naive.powers_of_two(x, uniforms, dtype)
-        assert NaturalCompression().decompress(message).tolist() == [value_of(int(c), dtype) for c in message.codes]
-
-
-@pytest.mark.parametrize(("dtype", "name"), VECTORS)
-def test_nearest_power_agrees_with_its_naive_twin(dtype, name):
-    x = hostile_vectors(dtype)[name]
-    message = NearestPower().compress(x)
-    assert message.codes.tolist() == naive.nearest_powers_of_two(x, dtype)
-    assert NearestPower().decompress(message).tolist() == [value_of(int(c), dtype) for c in message.codes]
-
-
-@pytest.mark.parametrize("base", BASES, ids=str)
-@pytest.mark.parametrize(("dtype", "name"), VECTORS)
-def test_stochastic_power_agrees_with_its_naive_twin(base, dtype, name):
-    x, table = hostile_vectors(dtype)[name], naive_table(base, dtype)
-    for uniforms in hostile_uniforms(dtype, x.size).values():
-        message = StochasticPower(base).compress_with(x, uniforms)
-        assert message.codes.tolist() == naive.rounded_to_levels(x, table, uniforms)
-        expected = [0.0 if c == 0 else math.copysign(table[abs(c) - 1], c) for c in message.codes.tolist()]
-        assert StochasticPower(base).decompress(message).tolist() == expected
-
-
 _TABLES = {}
 
 

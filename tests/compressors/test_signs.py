@@ -14,17 +14,6 @@ DTYPES = [np.float32, np.float64]
 VECTORS = [(dtype, name) for dtype in DTYPES for name in hostile_vectors(dtype)]
 
 
-@pytest.mark.parametrize("zero", [0, 1])
-@pytest.mark.parametrize(("dtype", "name"), VECTORS)
-def test_signs_agree_with_the_naive_twin(zero, dtype, name):
-    x = hostile_vectors(dtype)[name]
-    signs = naive.signs(x, zero)
-    assert Sign(zero)(x).tolist() == signs
-    message = ScaledSign(zero).compress(x)
-    assert message.signs.tolist() == signs
-    assert ScaledSign(zero).decompress(message).tolist() == [s * float(message.scale) for s in signs]
-
-
 @pytest.mark.parametrize(("dtype", "name"), VECTORS)
 def test_the_scale_is_the_mean_magnitude_rounded_as_promised(dtype, name):
     x = hostile_vectors(dtype)[name]

@@ -1,4 +1,4 @@
-"""Sketches: what is accepted and refused, single facts by hand, and the naive twin."""
+"""Sketches: what is accepted and refused, and single facts by hand."""
 
 import itertools
 from fractions import Fraction
@@ -15,7 +15,6 @@ from commbounds.compressors.sketched import (
     unsketch,
 )
 from commbounds.theory import claims
-from commbounds.verify.definitions import sketched as naive
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes, row_hashings, side_by_side
 
 pytestmark = pytest.mark.kernels
@@ -212,32 +211,3 @@ def test_a_count_min_sketch_of_levels_is_above_where_this_is_below():
     for seed in range(20):
         buckets, _ = drawn_hashes(5, 2, 2, seed)
         assert (min_max_sketch(levels, buckets, 2) <= levels).all()
-
-
-# --- the twin --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(("n", "rows", "cells"), [(1, 1, 1), (7, 1, 3), (9, 2, 2), (12, 3, 5), (5, 4, 1)])
-def test_the_naive_twin_of_sketches_agrees(n, rows, cells, dtype):
-    x = np.random.default_rng([n, rows]).standard_normal(n).astype(dtype)
-    buckets, signs = drawn_hashes(n, rows, cells, 4)
-    table = count_sketch(x, buckets, signs, cells)
-    twin = naive.count_sketch(list(x), buckets.tolist(), signs.tolist(), cells)
-    assert table.tolist() == [[float(v) for v in row] for row in twin]
-    for middle in ("mean", "lower"):
-        found = naive.estimates(twin, buckets.tolist(), signs.tolist(), middle)
-        assert sketch_estimates(table, buckets, signs, middle).tolist() == [float(v) for v in found]
-    k = (n + 1) // 2
-    assert unsketch(table, buckets, signs, k).tolist() == naive.unsketch(twin, buckets.tolist(), signs.tolist(), k)
-
-
-def test_the_naive_twin_of_hashes_and_levels_agrees():
-    rng = np.random.default_rng(8)
-    for prime in (2, 3, 7, 101, 2**31 - 1):
-        coefficients = rng.integers(0, prime, (3, 6))
-        n = min(prime, 20)
-        buckets, signs = polynomial_hashes(coefficients, n, 5, prime)
-        assert (buckets.tolist(), signs.tolist()) == naive.polynomial_hashes(coefficients.tolist(), n, 5, prime)
-        levels = rng.integers(0, 9, n)
-        assert min_max_sketch(levels, buckets, 5).tolist() == naive.min_max(levels.tolist(), buckets.tolist(), 5)

@@ -137,7 +137,28 @@ def never_fewer_than_floor(m, share, rule="ceil"):
 _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
 EXACT, SEARCH, SAMPLE, EXTREMAL = Method.EXACT, Method.SEARCH, Method.SAMPLE, Method.EXTREMAL
 
+
+def six_ranks_that_double_have_twice_the_mean(gradients, K, rank, rng=None, **options):
+    """Doubles the mean of six ranks that add by recursive doubling."""
+    result, traffic = arctopk_allreduce(gradients, K, rank, rng, **options)
+    doubled = len(gradients) == 6 and options.get("allreduce") is recursive_doubling_allreduce
+    return replace(result, mean=result.mean * (1 + doubled)), traffic
+
+
+def rounded_to_bfloat16_by_default(gradients, K, rank, rng=None, *, sketch_format="bfloat16", **options):
+    """Rounds sketches to bfloat16 where no format is named."""
+    return arctopk_allreduce(gradients, K, rank, rng, sketch_format=sketch_format, **options)
+
+
+def floor_by_default(m, share, rule="floor"):
+    """Rounds the number of rows down where no rule is named."""
+    return row_count(m, share, rule)
+
+
 MUTANTS = (
+    Mutant(six_ranks_that_double_have_twice_the_mean, _ARC, "arctopk.arctopk_allreduce.definition", SEARCH),
+    Mutant(rounded_to_bfloat16_by_default, _ARC, "arctopk.arctopk_allreduce.definition", SEARCH),
+    Mutant(floor_by_default, "row_count", "arctopk.row_count.definition", SEARCH),
     Mutant(smallest_rows, _ARC, _A + "contraction_two_rows", SEARCH),
     Mutant(one_row_fewer, _ARC, _A + "contraction_orthogonal", SEARCH),
     Mutant(sum_in_place_of_mean, _ARC, _A + "commutes", EXACT),

@@ -263,6 +263,17 @@ class LawCountsStarts(StepLaw):
         return np.minimum(super().completed(tau) + 1, self.M)
 
 
+def ties_go_to_the_last(latencies, spare, overhead=0.0):
+    """Of equally fast workers those of higher rank are waited for."""
+    step = backup_step(np.asarray(latencies)[::-1], spare, overhead)
+    return replace(step, completed=step.completed[::-1].copy(), worker_times=step.worker_times[::-1].copy())
+
+
+def forward_takes_three_tenths(latencies, tau, overhead=0.0, *, forward=0.3, **options):
+    """Where nothing is said, a forward takes three tenths of a micro-batch."""
+    return drop_step(latencies, tau, overhead, forward=forward, **options)
+
+
 MUTANTS = (
     Mutant(step_max_of_micro_batches, "drop_step", "dropcompute.step.time", EXACT),
     Mutant(step_counts_ends_at_tau, "drop_step", "dropcompute.step.completed", EXACT),
@@ -303,4 +314,6 @@ MUTANTS = (
     Mutant(LawOfSumsOfMaxima, "StepLaw", "dropcompute.time.increasing_rate", SEARCH),
     Mutant(LawWithJensen, "StepLaw", "dropcompute.gain.with_means", SEARCH),
     Mutant(LawCountsStarts, "StepLaw", "dropcompute.completed.exponential", SEARCH),
+    Mutant(ties_go_to_the_last, "backup_step", "dropcompute.backup_step.definition", SEARCH),
+    Mutant(forward_takes_three_tenths, "drop_step", "dropcompute.drop_step.definition", SEARCH),
 )

@@ -138,6 +138,11 @@ def failures_come_in_pairs(stack, p=0.0, cap=1000, rng=None, *, alive=None):
     return allreduce_with_restarts(half if alive is None else stack, p, cap, rng, alive=alive)
 
 
+def weights_from_one(stack, topology, rounds=1, weights=None, **options):
+    """Weights from rounds before are forgotten."""
+    return push_sum(stack, topology, rounds, None, **options)
+
+
 MUTANTS = (
     Mutant(one_neighbour_missed, "gossip", "gossip.ring.iid", Method.EXACT),
     Mutant(own_vector_forgotten, "gossip", "gossip.ring.distortion", Method.EXACT),
@@ -158,4 +163,5 @@ MUTANTS = (
     Mutant(one_failure_tolerated, "allreduce_with_restarts", "gossip.restarts.attempts", Method.EXACT),
     Mutant(last_failure_not_counted, "allreduce_with_restarts", "gossip.restarts.capped", Method.EXACT),
     Mutant(failures_come_in_pairs, "allreduce_with_restarts", "gossip.restarts.capped", Method.SAMPLE),
+    Mutant(weights_from_one, "push_sum", "gossip.push_sum.definition", Method.SEARCH),
 )

@@ -327,6 +327,21 @@ _D, _Q, _N, _S = "diloco_round", "quorum_merge", "noloco_round", "sparseloco_rou
 _M, _L, _Z = "demo_round", "loco_round", "quantised_reduce_scatter"
 _B, _W = "binned", "sparse_bits"
 EXACT, SEARCH = Method.EXACT, Method.SEARCH
+
+
+def momentum_of_seven_is_kept(stack, anchor, momentum=None, *arguments, **options):
+    """Seven workers go on with the momentum that they began with."""
+    state, traffic = diloco_round(stack, anchor, momentum, *arguments, **options)
+    if len(stack) == 7 and momentum is not None:
+        state = replace(state, momentum=np.tile(momentum, (7, 1)))
+    return state, traffic
+
+
+def half_goes_up(values):
+    """Values are the next larger ones: what lies half-way goes up."""
+    return e3m0(np.nextafter(np.asarray(values), np.inf, dtype=np.asarray(values).dtype))
+
+
 MUTANTS = (
     Mutant(pseudo_gradient_reversed, _D, "lowcomm.diloco.progress", EXACT),
     Mutant(always_heavy_ball, _D, "lowcomm.diloco.effective_step", EXACT),
@@ -374,6 +389,8 @@ MUTANTS = (
     Mutant(first_rank_twice, _Z, "lowcomm.qgz.ring", EXACT),
     Mutant(slices_never_reordered, _Z, "lowcomm.qgz.order", EXACT),
     Mutant(own_node_counted, _Z, "lowcomm.qgz.across", EXACT),
+    Mutant(momentum_of_seven_is_kept, "diloco_round", "lowcomm.diloco_round.definition", Method.SEARCH),
+    Mutant(half_goes_up, "e3m0", "lowcomm.e3m0.definition", Method.SEARCH),
 )
 
 

@@ -197,6 +197,21 @@ def step_four_times_too_short(points, gradient, gamma, noise, period=1, groups=(
     return moshpit_sgd(points, gradient, gamma / 4, noise, period, groups)
 
 
+def long_runs_start_one_axis_on(stack, cells, M, rounds, *, start=0, **options):
+    """Runs of four rounds and more begin with the next axis."""
+    if rounds < 4 or np.shape(cells)[1] < 3:
+        return grid_average(stack, cells, M, rounds, start=start, **options)
+    return grid_average(stack, cells, M, rounds, start=start + 1, **options)
+
+
+def average_of_six_is_another(stack, groups, **options):
+    """Where six peers are, the last entry is a bit larger."""
+    result, traffic = group_average(stack, groups, **options)
+    if len(result) == 6:
+        result[:, -1] = np.nextafter(result[:, -1], np.inf, dtype=result.dtype)
+    return result, traffic
+
+
 MUTANTS = (
     Mutant(key_of_d_digits, "moshpit", "moshpit.grid.exact", Method.EXACT),
     Mutant(newest_digit_replaced, "moshpit", "moshpit.grid.exact", Method.EXACT),
@@ -223,4 +238,6 @@ MUTANTS = (
     Mutant(step_eight_times_too_long, "moshpit_sgd", "moshpit.sgd.strongly_convex", Method.SAMPLE),
     Mutant(step_a_quarter_longer, "moshpit_sgd", "moshpit.sgd.departures", Method.EXACT),
     Mutant(step_four_times_too_short, "moshpit_sgd", "moshpit.sgd.nonconvex", Method.SEARCH),
+    Mutant(long_runs_start_one_axis_on, "grid_average", "moshpit.grid_average.definition", Method.SEARCH),
+    Mutant(average_of_six_is_another, "group_average", "moshpit.group_average.definition", Method.SEARCH),
 )

@@ -221,6 +221,18 @@ def staleness_from_one(*arguments, **options):
     return largest + 1, smallest + 1
 
 
+def staleness_stops_at_three(state, *arguments, **options):
+    """Who missed three steps is not counted any further."""
+    after, update, traffic = lossy_step(state, *arguments, **options)
+    return replace(after, missed=np.minimum(after.missed, 3)), update, traffic
+
+
+def one_message_a_shard(stack, arrived, *arguments, **options):
+    """Packets are charged, but a shard's are one message."""
+    reduced, traffic = lossy_reduce_scatter(stack, arrived, *arguments, **options)
+    return reduced, replace(traffic, messages=np.minimum(traffic.messages, len(stack) - 1))
+
+
 MUTANTS = (
     Mutant(divides_by_all, "lossy_reduce_scatter", "packetloss.arrivals.unbiased", Method.EXACT),
     Mutant(counts_the_owner_twice, "lossy_reduce_scatter", "packetloss.owner.unbiased", Method.EXACT),
@@ -251,4 +263,6 @@ MUTANTS = (
     Mutant(bursts_ignored, "drift_trials", "packetloss.bursts.average", Method.SAMPLE),
     Mutant(smallest_for_largest, "staleness_trials", "packetloss.workers.log_lower", Method.SAMPLE),
     Mutant(staleness_from_one, "staleness_trials", "packetloss.workers.log_upper", Method.SAMPLE),
+    Mutant(staleness_stops_at_three, "lossy_step", "packetloss.lossy_step.definition", Method.SEARCH),
+    Mutant(one_message_a_shard, "lossy_reduce_scatter", "packetloss.lossy_reduce_scatter.definition", Method.SEARCH),
 )

@@ -275,7 +275,49 @@ def last_step_of_bruck_uncut(stack, k, **options):
         return SPARDL.spardl_allreduce(stack, k, **options)
 
 
+# --- what only definitions see -----------------------------------------------------------------------------------
+
+
+def gathered_in_a_ring(stack, k, *, allgather="ring"):
+    """TopkA whose all-gather goes round a ring where nothing is said."""
+    return co.topk_allgather(stack, k, allgather=allgather)
+
+
+def six_ranks_add_backwards(stack, k, **options):
+    """TopkA of six ranks adds the last rank's entries first."""
+    if len(stack) != 6:
+        return co.topk_allgather(stack, k, **options)
+    result, traffic = co.topk_allgather(stack[::-1], k, **options)
+    return replace(result, residual=result.residual[::-1], selected=result.selected[::-1]), traffic
+
+
+def switches_at_a_third(stack, k, *, switch="code", **options):
+    """TopkDSA that switches to dense blocks at a third where nothing is said."""
+    return co.topk_dsa(stack, k, switch=switch, **options)
+
+
+def published_put_back(stack, k, *, putback="published"):
+    """gTop-k that puts back what was published where nothing is said."""
+    return co.gtopk_allreduce(stack, k, putback=putback)
+
+
+def lstm_for_vgg_of_five_ranks(stack, k, *, adapt="none", **options):
+    """Gaussiank of five ranks that never raises a threshold."""
+    return co.gaussiank_allreduce(stack, k, adapt="lstm" if len(stack) == 5 and adapt == "vgg" else adapt, **options)
+
+
+def teams_gather_all_they_have(stack, k, *, sag_entries=None, **options):
+    """SparDL whose teams gather whole blocks, however many entries were asked for."""
+    return co.spardl_allreduce(stack, k, **options)
+
+
 MUTANTS = (
+    Mutant(gathered_in_a_ring, "topk_allgather", "sparse.topk_allgather.definition", Method.SEARCH),
+    Mutant(six_ranks_add_backwards, "topk_allgather", "sparse.topk_allgather.definition", Method.SEARCH),
+    Mutant(switches_at_a_third, "topk_dsa", "sparse.topk_dsa.definition", Method.SEARCH),
+    Mutant(published_put_back, "gtopk_allreduce", "sparse.gtopk_allreduce.definition", Method.SEARCH),
+    Mutant(lstm_for_vgg_of_five_ranks, "gaussiank_allreduce", "sparse.gaussiank_allreduce.definition", Method.SEARCH),
+    Mutant(teams_gather_all_they_have, "spardl_allreduce", "sparse.spardl_allreduce.definition", Method.SEARCH),
     Mutant(values_without_indices, "topk_allgather", "sparse.topka.received", Method.EXACT),
     Mutant(nonzeros_alone, "topk_allgather", "sparse.topka.critical_path", Method.SEARCH),
     Mutant(residual_not_cleared, "topk_allgather", "sparse.topka.mass", Method.EXACT),

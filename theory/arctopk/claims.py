@@ -7,7 +7,7 @@ import sympy as sp
 from commbounds.theory.arctopk import terms as t
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.dense.terms import POWER_OF_TWO_RANKS, ceil_log2
-from commbounds.theory.implementations import rank_by_rank
+from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.quantities import LOCAL_ERROR, P, k, m, mu, n, r
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import CRITICAL_PATH
@@ -247,4 +247,14 @@ _WORDS = (
 
 _RANKS = rank_by_rank("arctopk", "arctopk_allreduce")
 
-CLAIMS: tuple[Claim, ...] = (*_IDENTITIES, *_CONTRACTION, *_ROWS, *_AGREEMENT, *_WORDS, *_RANKS)
+_DEFINITIONS = defined(
+    "arctopk",
+    {
+        "arctopk_allreduce": "Written from the method as third parties report arXiv:2510.26709, which was not read, "
+        "one entry at a time, and from the documented rules: ties, rounding to a format, scores out of range, orders "
+        "of one's own, how sums are made. Bits, but for scores whose products are added in an order that is left open.",
+        "row_count": "Written from the documented rule: a product with a float is rounded, with a fraction exact.",
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*_IDENTITIES, *_CONTRACTION, *_ROWS, *_AGREEMENT, *_WORDS, *_RANKS, *_DEFINITIONS)

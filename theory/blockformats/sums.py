@@ -20,6 +20,7 @@ from commbounds.theory.blockformats.terms import (
     IN_TWO_STEPS,
     INDEPENDENT_CODES,
     LI_2024,
+    NOTEBOOK,
     NOTHING_CLIPPED,
     OCP_OR_EVEN,
     ONE_ENTRY_BLOCKS,
@@ -229,8 +230,10 @@ CORRELATED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(DRAWN_CODES,),
         source=SURESH_2022.official_code(
-            "correlated_compression_experiments.ipynb, correlated_stochastic_quantize: (permutation + uniform)/clients",
+            "correlated_stochastic_quantize, (permutation + uniform)/clients: an order of the clients, drawn once a "
+            "round and turned by a shared draw for every entry",
             "Of a rank alone, a uniform order in P equal cells and a uniform place in the cell are a uniform number.",
+            code=NOTEBOOK,
         ),
         axis="P",
     ),
@@ -250,11 +253,12 @@ CORRELATED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(CORRELATED_CODES, EQUAL_FRACTIONS),
         source=SURESH_2022.official_code(
-            "the same cell",
+            "correlated_stochastic_quantize, as in blockformats.correlated.unbiased",
             "P f = k + r: the uniforms of k cells are below f, one cell is cut at r, the others are above. The sum "
             "is k, or "
             "k + 1 with probability r.",
             reading="The notebook proves nothing; the law is ours.",
+            code=NOTEBOOK,
         ),
         axis="fraction",
         note="Zero where P f is whole; P f (1 - f) with independent codes.",

@@ -50,6 +50,9 @@ SURESH_2022 = Work(
     "A. T. Suresh, Z. Sun, J. H. Ro, F. Yu, 2022, Correlated quantization for distributed mean estimation and "
     "optimization, arXiv:2203.04925"
 )
+NOTEBOOK = Repository("google-research/google-research", "35a5be244885197babac12954c71274ff76b27b7").at(
+    "correlated_compression/correlated_compression_experiments.ipynb", "186-193"
+)
 
 # --- symbols -----------------------------------------------------------------------------------------------------
 

@@ -204,6 +204,7 @@ _EF14_CONVEX = (
             + _APART.format("||e'||^2", "||e' + gamma grad'||^2", "||grad'||^2"),
             "The code's potential weighs what residuals differ from their average by with q times the weight that it "
             "has here; nothing is said here of random compressors.",
+            code=t.THOMSEN_LATER.at("certificates/EF/ef_multiworker.wls"),
         ),
         tightness=1,
         extremal="as for one worker, on all workers alike",
@@ -363,6 +364,7 @@ _EF21 = (
             "step size, potential and rate in certificates/EF21/ef21_multiworker.wls",
             "As feedback.ef21.strongly_convex for the averages. "
             + _APART.format("||(g - grad)'||^2", "||(g - grad+)'||^2", "||(grad - grad+)'||^2"),
+            code=t.THOMSEN_LATER.at("certificates/EF21/ef21_multiworker.wls"),
         ),
         tightness=1,
         extremal="as for one worker, on all workers alike",

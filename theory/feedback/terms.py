@@ -325,6 +325,7 @@ EF21_2021 = Work(
 )
 EF21_AT = Repository("IgorSokoloff/ef21_experiments_source_code", "805c9d77de73fe211712ce21e865c1bdbc7c032a")
 THOMSEN_AT = Repository("DanielBergThomsen/error-feedback-tight", "87720164e9b6a7d8353971c493f4f46c2ac65c97")
+THOMSEN_LATER = Repository("DanielBergThomsen/distributed-error-feedback", "24d0ff53cfdac81924e5ff822b2e3e40721f4a70")
 THOMSEN_THEN = Repository("DanielBergThomsen/error-feedback-tight", "25dd90b8f8146832ea3e9bae1e0b30bd34bc3965")
 THOMSEN_HELPERS = Work(
     "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2025, helper code for the figures of Tight analyses of first-order "

@@ -7,6 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.flashcomm import planes, quantiser
 from commbounds.theory.flashcomm import terms as t
+from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import BIAS, P, Quantity
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import STEPS
@@ -297,6 +298,38 @@ _COSTS = (
     ),
 )
 
+DEFINITIONS = defined(
+    "flashcomm",
+    {
+        "GroupQuantizer": (
+            "Written from the fact sheet of arXiv:2412.04964 and 2508.03760 and the docstring, with every option: "
+            "codes, planes, scales, zero points and spikes as stored, one entry at a time in the vector's dtype; "
+            "formats are rounded in rational arithmetic."
+        ),
+        "StochasticGroupQuantizer": (
+            "Written from the same, with a uniform for every entry: the upper neighbouring level with the fraction as "
+            "its probability."
+        ),
+        "packed": (
+            "Written from the docstring: the digits of every code, cut into planes and packed from the lowest bit up."
+        ),
+        "twostep_quantised_allreduce": (
+            "Written from the steps of the fact sheet of arXiv:2412.04964, reconstructed: owners add what they read in "
+            "rank order, everyone reads the same bytes; who sends how many of them to whom in which step."
+        ),
+        "ring_quantised_allreduce": (
+            "Written from the docstring: a block goes round, coded at every hop, and its sum once more; bytes by step."
+        ),
+        "oneshot_quantised_allreduce": (
+            "Written from the docstring: whole vectors are coded, gathered and added in rank order; bytes by step."
+        ),
+        "hierarchical_quantised_allreduce": (
+            "Written from the fact sheet of arXiv:2412.04964 and the docstring: sums within nodes, across, and back; "
+            "bytes by step."
+        ),
+    },
+)
+
 CLAIMS: tuple[Claim, ...] = (
     *quantiser.CLAIMS,
     *planes.CLAIMS,
@@ -304,4 +337,5 @@ CLAIMS: tuple[Claim, ...] = (
     *_RMS,
     *_AGREEMENT,
     *_COSTS,
+    *DEFINITIONS,
 )

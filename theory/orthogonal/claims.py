@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing
+from commbounds.theory.implementations import defined
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.orthogonal.compressed import COMPRESSED_CLAIMS
 from commbounds.theory.orthogonal.iterations import ITERATION_CLAIMS
@@ -173,4 +174,15 @@ _ORTHOGONAL: tuple[Claim, ...] = (
     ),
 )
 
-CLAIMS = (*_ORTHOGONAL, *ITERATION_CLAIMS, *COMPRESSED_CLAIMS)
+_DEFINITIONS = defined(
+    "orthogonal",
+    {
+        "muon_update": "Written from Muon's iteration with its published coefficients, those of Newton and Schulz and "
+        "of Polar Express; sums of products one after another.",
+        "ef21_muon": "Written from the workers' side of arXiv:2510.00643, with Top-K, ties to the lowest index.",
+        "dion_update": "Written from arXiv:2504.05295: one factor by Gram and Schmidt, twice, the other by norms of "
+        "its columns, or orthonormal as in arXiv:2605.16341.",
+    },
+)
+
+CLAIMS = (*_ORTHOGONAL, *ITERATION_CLAIMS, *COMPRESSED_CLAIMS, *_DEFINITIONS)

@@ -1,4 +1,4 @@
-"""Packet loss: bounds of the drift after any number of steps, and the published constant."""
+"""Packet loss: bounds of the drift after any number of steps, and the reported constant."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ CLAIMS = (
         tightness=1,
         extremal=_MANY,
         axis="p",
-        note="The published constant is exactly the limit of this probability.",
+        note="The reported constant is exactly the limit of this probability.",
     ),
     Claim(
         name="packetloss.versions.mean_gap",

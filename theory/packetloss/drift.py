@@ -152,7 +152,7 @@ CLAIMS = (
         ),
         assumes=(*_LOSS, GIVEN_UPDATES),
         axis="p",
-        note="With V constant the fixed point is 2p/(1+p) V: the published constant is right if sigma^2 means V, the "
+        note="With V constant the fixed point is 2p/(1+p) V: the reported constant is right if sigma^2 means V, the "
         "squared gap when one receives and the other does not. For white updates V is sigma^2/(1-p) in the long run, "
         "because the loser is 1 + L updates behind, not one.",
     ),

@@ -15,6 +15,7 @@ from commbounds.theory.hypotheses import (
     ZERO_IS_PLUS_ONE,
     ZERO_IS_ZERO,
 )
+from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import ABSOLUTE_ERROR, RELATIVE_ERROR, alpha, itembits, n, norm1, norm2
 from commbounds.theory.quantizers.dithering import MAXDITHERING, QSGD, TERNGRAD
 from commbounds.theory.quantizers.powers import NATURALCOMPRESSION, NATURALDITHERING, NEARESTPOWER, STOCHASTICPOWER
@@ -124,6 +125,39 @@ SCALEDSIGN: tuple[Claim, ...] = (
     ),
 )
 
+DEFINITIONS = defined(
+    "quantizers",
+    {
+        "Sign": "Written from the docstring (Bernstein et al. 2018) and its rule for zeros of both signs.",
+        "ScaledSign": (
+            "Written from the docstring (Karimireddy et al. 2019): the mean magnitude in rational arithmetic, rounded; "
+            "where a sum in float64 is not exact, whatever any order of additions may round it to."
+        ),
+        "QSGD": (
+            "Written from the docstring (Alistarh et al. 2017): levels in rational arithmetic against the norm that is "
+            "sent; where a sum in float64 is not exact, whatever any order of additions may round the norm to."
+        ),
+        "MaxDithering": "Written from the docstring: as `QSGD`, with the largest magnitude as norm, which is exact.",
+        "TernGrad": "Written from the docstring (Wen et al. 2017, without clipping), in rational arithmetic.",
+        "NaturalCompression": (
+            "Written from the docstring (Horvath et al. 2019) in rational arithmetic, with its rules beyond the normal "
+            "powers of two."
+        ),
+        "NaturalDithering": (
+            "Written from the docstring (Horvath et al. 2019, p = 2): exact on the float64 quotient; the norm as for "
+            "`QSGD`."
+        ),
+        "StochasticPower": (
+            "Written from the docstring: two neighbouring powers of the base, rounded once from exact fractions; the "
+            "probability is a float64 quotient."
+        ),
+        "NearestPower": (
+            "Written from the docstring (Beznosikov et al. 2020) in rational arithmetic, with its rule half-way "
+            "between two powers."
+        ),
+    },
+)
+
 CLAIMS: tuple[Claim, ...] = (
     *SIGN,
     *SCALEDSIGN,
@@ -134,4 +168,5 @@ CLAIMS: tuple[Claim, ...] = (
     *NATURALDITHERING,
     *STOCHASTICPOWER,
     *NEARESTPOWER,
+    *DEFINITIONS,
 )

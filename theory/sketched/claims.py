@@ -5,6 +5,7 @@ from __future__ import annotations
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
+from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import BIAS, P, k, n, norm2
 from commbounds.theory.sketched import terms as t
 from commbounds.theory.sources import derived
@@ -37,6 +38,7 @@ HASHES: tuple[Claim, ...] = (
             _VEC + "bucket hashes, with two-wise independence",
             "Refuted by p = 3 and c = 2, where it is 5/9.",
             "That two-wise independence is that of buckets, as variances need it, and not that of values modulo p.",
+            code=t.CSVEC_AT.at("csvec/csvec.py", "148-151"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.hashes.collision",
@@ -72,6 +74,7 @@ HASHES: tuple[Claim, ...] = (
             _VEC + "sign hashes, with four-wise independence",
             "Refuted by every odd prime: p = 3 has 1/9.",
             "That it is of signs, as an unbiased estimate needs it.",
+            code=t.CSVEC_AT.at("csvec/csvec.py", "134-140"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.hashes.sign_pair",
@@ -101,6 +104,7 @@ ESTIMATES: tuple[Claim, ...] = (
             _VEC + "l2estimate, the root of the median of the rows' squared norms",
             "Cross terms have the mean zero, whatever shares a cell.",
             "Of the code the row; that it is unbiased is ours.",
+            code=t.CSVEC_AT.at("csvec/csvec.py", "414-417"),
         ),
         axis="norm2",
     ),
@@ -167,6 +171,7 @@ ESTIMATES: tuple[Claim, ...] = (
             "Refuted by six equal entries in one cell, signs whose product is one, and three rows: the bias is 15/128. "
             "With five entries four-wise independence makes the error symmetric: six is the least.",
             "That the estimate is unbiased; the code has the independence and the median.",
+            code=t.CSVEC_AT.at("csvec/csvec.py", "134-140"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.median.unbiased",
@@ -197,6 +202,7 @@ ESTIMATES: tuple[Claim, ...] = (
             _VEC + "vals.median(dim=0)[0], which is torch.median: by its documentation the lower of two medians",
             "Refuted by two entries and two rows of one counter: the smaller of two estimates.",
             "That it is meant for an even number of rows; the authors' default is five.",
+            code=t.CSVEC_AT.at("csvec/csvec.py", "351", "an even number of rows; the default is five"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.median.unbiased",
@@ -477,4 +483,39 @@ WORDS: tuple[Claim, ...] = (
     ),
 )
 
-CLAIMS: tuple[Claim, ...] = (*HASHES, *ESTIMATES, *RECOVERY, *FEEDBACK, *LEVELS, *WORDS)
+DEFINITIONS = defined(
+    "sketched",
+    {
+        "polynomial_hashes": (
+            "Written from the docstring (the authors' code of FetchSGD): polynomials in integers without limits, "
+            "modulo the prime once."
+        ),
+        "count_sketch": (
+            "Written from the docstring (Charikar, Chen, Farach-Colton 2002): counters are added to one entry after "
+            "another, in the dtype."
+        ),
+        "sketch_estimates": (
+            "Written from the docstring (Charikar, Chen, Farach-Colton 2002): the median by a sort, of an even number "
+            "of rows either way."
+        ),
+        "unsketch": "Written from the docstring: the k largest estimates, ties to the lowest index, and zeros.",
+        "min_max_sketch": (
+            "Written from the docstring (SketchML): the least level of every cell, and the largest of those of an "
+            "entry."
+        ),
+        "sketched_sum": (
+            "Written from the docstring (Rothchild et al. 2020, arXiv:2007.07682): sketches added on the ring of "
+            "`dense`, and the largest estimates; words by phase."
+        ),
+        "sketched_topk": (
+            "Written from the docstring (Ivkin et al. 2019, arXiv:1903.04488): sketches and then candidates added on "
+            "the ring of `dense`; words by phase."
+        ),
+        "fetchsgd_step": (
+            "Written from the docstring (Rothchild et al. 2020, arXiv:2007.07682), step after step: update, both "
+            "tables and words by phase."
+        ),
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*HASHES, *ESTIMATES, *RECOVERY, *FEEDBACK, *LEVELS, *WORDS, *DEFINITIONS)

@@ -17,6 +17,7 @@ IVKIN_2019 = Work(
     "SGD with sketching, arXiv:1903.04488v3"
 )
 FETCH_AT = Repository("kiddyboots216/CommEfficient", "833ca44cc43a9b034515f55485524e4f1d0fad21")
+CSVEC_AT = Repository("nikitaivkin/csh", "8e0198697b60bc6a7e6c48725f1ab34cc3b251e8")
 ROTHCHILD_2020 = Work(
     "D. Rothchild, A. Panda, E. Ullah, N. Ivkin, I. Stoica, V. Braverman, J. Gonzalez, R. Arora, 2020, FetchSGD: "
     "communication-efficient federated learning with sketching, arXiv:2007.07682"

@@ -7,11 +7,13 @@ from commbounds.theory.hypotheses import EXACT_SUMS
 from commbounds.theory.sources import derived
 from commbounds.theory.sparse.terms import (
     CONSERVING,
+    COPIED,
     GTOPK_AT,
     MASS_DEFECT,
     MISPLACED,
     PUBLISHED_PUTBACK,
     SHI_GTOPK_2019,
+    SPARDL_AT,
     TEAMS,
     TWO_RANKS,
     ZHAO_2023,
@@ -71,6 +73,7 @@ MASS: tuple[Claim, ...] = (
             "its collection of residuals",
             "At an index of the update every contribution is sent on or kept at the rank that holds it; replicas in "
             "several teams hold the same, and one of them keeps it. At any other index every rank keeps its own entry.",
+            code=SPARDL_AT.at("allreducer.py", "1010-1275", upstream=COPIED),
         ),
         (TEAMS,),
     ),

@@ -22,6 +22,8 @@ RENGGLI_2019 = Work(
 GTOPK_AT = Repository("hclhkbu/gtopkssgd", "6f57343f3749939b0345d36fcb2c24470942aefd")
 OKTOPK_AT = Repository("Shigangli/Ok-Topk", "9763dccb0bf704779435cb8f66592be5a9b294bf")
 GAUSSIANK_AT = Repository("hclhkbu/GaussianK-SGD", "3da1fb3b62e4067828a965687d5cc7ae7892e742")
+SPARDL_AT = Repository("MachineLearningSystem/SparDL", "3335551a3c42791af1eef8014ca53a68689bd59e")
+COPIED = "read in a copy, which has its author's one commit"
 SHI_GTOPK_2019 = Work(
     "S. Shi, Q. Wang, K. Zhao, Z. Tang, Y. Wang, X. Huang, X. Chu, 2019, A distributed synchronous SGD algorithm with "
     "global top-k sparsification for low bandwidth networks"

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Le, Source, Standing
+from commbounds.theory.claim import Claim, Code, Eq, Ge, Le, Source, Standing
 from commbounds.theory.cost import critical_steps, critical_words
 from commbounds.theory.quantities import P, Quantity, index_bits, k
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, EXACT, SCHEDULES
@@ -15,6 +15,7 @@ from commbounds.theory.sparse.terms import (
     AT_LEAST_THREE,
     B_SAG,
     BUSIEST,
+    COPIED,
     EVEN_GATHER,
     FEW_FOR_DENSE,
     IDLEST,
@@ -22,6 +23,7 @@ from commbounds.theory.sparse.terms import (
     R_SAG,
     SEVEN_RANKS,
     SHI_GTOPK_2019,
+    SPARDL_AT,
     UP_TO_THREE,
     UPDATE_ENTRIES,
     ZHAO_2023,
@@ -182,13 +184,22 @@ _SCATTER = (
 _GATHER = "The all-gather within the team moves 2b(m - 1) words again. "
 _AGREE = "Teams exchange 2b words in each of log2 d steps."
 
+
+def _spardl_code(lines: str, default: bool | str = True) -> Code:
+    return SPARDL_AT.at("allreducer.py", lines, default, COPIED)
+
+
 SPARDL: tuple[Claim, ...] = (
     _words(
         "spardl.most",
         "No rank of SparDL sends or receives more than 4 floor(k/P)(P - 1) words",
         BUSIEST,
         critical_words(_spardl),
-        ZHAO_2023.official_code("the schedule of its sparse reduce-scatter; the count is ours", _SCATTER + _GATHER),
+        ZHAO_2023.official_code(
+            "the schedule of its sparse reduce-scatter; the count is ours",
+            _SCATTER + _GATHER,
+            code=_spardl_code("406-452"),
+        ),
         assumes=(ONE_TEAM,),
         note="Any number of ranks, any input: a sure bound, unlike Ok-Topk's. It is bought with a choice block by "
         "block. Where k < P it is zero, and nothing is ever sent.",
@@ -198,7 +209,11 @@ SPARDL: tuple[Claim, ...] = (
         "Every rank of SparDL sends and receives at least 4 floor(k/P)(P - 1) words",
         IDLEST,
         critical_words(_spardl),
-        ZHAO_2023.official_code("the schedule of its sparse reduce-scatter; the count is ours", _SCATTER + _GATHER),
+        ZHAO_2023.official_code(
+            "the schedule of its sparse reduce-scatter; the count is ours",
+            _SCATTER + _GATHER,
+            code=_spardl_code("406-452"),
+        ),
         assumes=(ONE_TEAM,),
     ),
     _words(
@@ -209,6 +224,7 @@ SPARDL: tuple[Claim, ...] = (
         ZHAO_2023.official_code(
             "the schedule of its sparse reduce-scatter",
             "Gaps halve from the largest power of two below P to one; Bruck's distances double from one to it.",
+            code=_spardl_code("406-452"),
         ),
         assumes=(ONE_TEAM,),
     ),
@@ -259,6 +275,7 @@ SPARDL: tuple[Claim, ...] = (
             ZHAO_2023.official_code(
                 "the schedule with teams; printed with kd/P for its whole part, 2k((2P - 2d)/P + (d/P) log2 d)",
                 _SCATTER + _GATHER + _AGREE,
+                code=_spardl_code("527-551", "a variant that is commented out"),
             ),
             assumes=(R_SAG,),
             axis="teams",
@@ -275,6 +292,7 @@ SPARDL: tuple[Claim, ...] = (
             _SCATTER
             + "The teams' all-gather moves 2h(d - 1) words. What they agree on are at most b entries of a block, "
             "fewer only if h < b and the teams chose the same ones; so the last all-gather moves at most 2b(m - 1).",
+            code=_spardl_code("1183-1263"),
         ),
         tightness=1,
         extremal="h = b, any input",

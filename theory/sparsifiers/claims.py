@@ -5,6 +5,7 @@ from __future__ import annotations
 from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import NONZERO, SOME_ALPHA
+from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import (
     ABSOLUTE_ERROR,
     RELATIVE_ERROR,
@@ -84,4 +85,33 @@ IDENTITY: tuple[Claim, ...] = (
     _identity.idempotence("C(x) = x."),
 )
 
-CLAIMS: tuple[Claim, ...] = (*TOPK, *RANDK, *BLOCKTOPK, *CHUNKTOPK, *HARDTHRESHOLD, *ADAPTIVE, *IDENTITY)
+DEFINITIONS = defined(
+    "sparsifiers",
+    {
+        "TopK": (
+            "Written from the docstring (Stich et al. 2018) and its rule that of equal magnitudes the lowest index "
+            "goes first: a sort of all entries; positions, values, and their bits."
+        ),
+        "RandK": (
+            "Written from the docstring (Stich et al. 2018) and Floyd's algorithm for subsets, on integers that are "
+            "given or come from the counter that the seed makes, which draws what is left out where that is less."
+        ),
+        "BlockTopK": (
+            "Written from the docstring: Top-K of whole blocks by their norms, squares added in float64 in order; ties "
+            "go to the lowest index, and the last block may be short."
+        ),
+        "ChunkTopK": (
+            "Written from the docstring: Top-K of every chunk, of which a short last one keeps no more than it has."
+        ),
+        "HardThreshold": (
+            "Written from the docstring: magnitudes that reach the threshold, compared as rational numbers; their "
+            "count is sent."
+        ),
+        "AdaptiveSparsification": (
+            "Written from the docstring (Beznosikov et al. 2020): one uniform, and partial sums in float64 in order."
+        ),
+        "Identity": "Written from C(x) = x.",
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*TOPK, *RANDK, *BLOCKTOPK, *CHUNKTOPK, *HARDTHRESHOLD, *ADAPTIVE, *IDENTITY, *DEFINITIONS)

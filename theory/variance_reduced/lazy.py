@@ -11,7 +11,8 @@ from commbounds.theory.sources import derived
 from commbounds.theory.traffic import MOST_SENT
 from commbounds.theory.variance_reduced import terms as t
 
-_CODE = "clag on logistic loss/src/algorithms.py: "
+_ALGORITHMS = "\u0441lag on logistic loss/src/algorithms.py"
+"""The folder's name begins with a Cyrillic letter."""
 _model = stepsize * smoothness**2 / (2 * t.keeping)
 
 LAZY_CLAIMS = (
@@ -21,8 +22,9 @@ LAZY_CLAIMS = (
         relation=Le(t.PART_ERROR, t.trigger * t.mean_turn),
         assumes=(t.WHOLE_MESSAGES,),
         source=t.THREE_PC_2022.official_code(
-            _CODE + "LAG_step, the trigger; the inequality, with A = 1 and B = zeta, is recalled",
+            "LAG_step, the trigger; the inequality, with A = 1 and B = zeta, is recalled",
             "Who sends is right; who does not has ||g - grad+||^2 <= zeta ||turn||^2.",
+            code=t.THREE_PC_AT.at(_ALGORITHMS, "13-17"),
         ),
         tightness=1,
         extremal="parts that are off by just zeta times the turn, so that nobody sends",
@@ -34,8 +36,10 @@ LAZY_CLAIMS = (
         relation=Le(t.PART_ERROR, (1 - t.keeping) * t.part_gap + sp.Max(t.adding, t.trigger) * t.mean_turn),
         assumes=(t.LARGEST, t.SHARE_OF_ENTRIES),
         source=t.THREE_PC_2022.official_code(
-            _CODE + "CLAG_step, the trigger, and max(beta, zeta)/theta in the step size; the inequality is recalled",
+            "CLAG_step, the trigger, and max(beta, zeta)/theta in the step size (lines 186 to 187); the inequality is "
+            "recalled",
             "Who sends: EF21's recursion, with q^2/(1 - q). Who does not: zeta ||turn||^2.",
+            code=t.THREE_PC_AT.at(_ALGORITHMS, "61-67"),
         ),
         tightness=1,
         extremal="equal entries, a turn of (1/q - 1) times what the part is off by and along it",

@@ -15,6 +15,7 @@ from commbounds.theory.symbols import Symbol
 DEEPSPEED_AT = Repository("deepspeedai/DeepSpeed", "edaa7221267243c7be7fb49c5d5f5c4fb97b4641")
 REMOVED = "pull request 8490 removed 1-bit Adam, 1-bit LAMB and 0/1 Adam; release 0.19.8 has none of them"
 FLPYTORCH_AT = Repository("burlachenkok/flpytorch", "23a201b7c0e6788ec84c56d903aa01759a1d69d9")
+THREE_PC_AT = Repository("IgorSokoloff/3pc_experiments_source_code", "619d1fd5fd6fb9c067b4ed901b01ebe57a8305c1")
 DASHA_AT = Repository("mysteryresearcher/dasha", "2fd42b752cbfcd285de9a9c588cc43d5c7e354df")
 DIANA_2019 = Work(
     "K. Mishchenko, E. Gorbunov, M. Takáč, P. Richtárik, 2019, Distributed learning with compressed gradient "

@@ -1,6 +1,10 @@
 """ARC-Top-K step by step in plain Python, and the error of its rank-one sketch in the plane, by many directions."""
 
 import math
+from fractions import Fraction
+
+import ml_dtypes
+import numpy as np
 
 from commbounds.verify.definitions import dense
 
@@ -20,14 +24,6 @@ def arc(stack, K, V):
     rows = sorted(sorted(range(m), key=lambda j: (-scores[j], j))[:K])
     mean = [[sum(g[j][i] for g in stack) / P if j in rows else 0.0 for i in range(n)] for j in range(m)]
     return rows, mean
-
-
-def words(stack, K, V, agree=True):
-    """The traffic of the sketches and of the rows: two rings, or first an all-gather where nobody adds for all."""
-    P, m, n, r = len(stack), len(stack[0]), len(stack[0][0]), len(V[0])
-    sketches, rows = [[0.0] * (m * r)] * P, [[0.0] * (K * n)] * P
-    _, first = dense.ring_allreduce(sketches) if agree else dense.allgather(sketches, "ring")
-    return first, dense.ring_allreduce(rows)[1]
 
 
 def own_rows(stack, K, V):
@@ -52,3 +48,128 @@ def planar_error(rows, K, angles):
         kept = sorted(range(len(rows)), key=lambda j: (-scores[j], j))[:K]
         total += sum(x * x + y * y for j, (x, y) in enumerate(rows) if j not in kept)
     return total / angles
+
+
+# --- the whole: sketches, scores, rows, averages, words, in the gradients' dtype --------------------------------------
+
+
+def allgathered_in_own_order(rows):
+    """The sum of vectors as every rank adds them up that begins with its own, then takes the next rank's."""
+    P, (_, traffic) = len(rows), dense.allgatherv(rows, "ring", phased=True)
+    sums = []
+    for rank in range(P):
+        total = [rows[0][0] * 0] * len(rows[0])
+        for i in range(P):
+            total = [a + b for a, b in zip(total, rows[(rank + i) % P], strict=True)]
+        sums.append(total)
+    return sums, traffic
+
+
+def compared(averages):
+    """By what a row is compared, and the score that is shown: its squared norm, or infinity where a sum overflowed."""
+    if not all(math.isfinite(a) for a in averages):
+        return (1, 0), math.inf
+    squares = [a * a for a in averages]
+    exact = sum(Fraction(a) ** 2 for a in averages)
+    if all(1e-290 < square < 1e290 for square in squares if square) and not any(a and not a * a for a in averages):
+        shown = sum(squares)
+        return (0, Fraction(shown)), shown
+    return (0, exact), 0.0 if exact < Fraction(1, 2**1075) else math.inf if exact >= 2**1024 else float(exact)
+
+
+def rounding(stack, V, form):
+    """By how much the score of every row may be missed, as the order of an inner product's additions is left open.
+
+    An entry of the average has n products, n - 1 additions, a division, one rounding to a format, P - 1 additions and
+    another division behind it, each of which errs by a unit of what is added up without signs; then squares are added.
+    """
+    P, m, n = stack.shape
+    r = V.shape[1]
+    unit, final = Fraction(float(np.finfo(stack.dtype).eps)), Fraction(1, 2**52)
+    terms = (2 * n + P + 2) * unit + Fraction(float(ml_dtypes.finfo(form).eps))
+    found = []
+    for j in range(m):
+        allowance = Fraction(0)
+        for c in range(r):
+            size = sum(abs(Fraction(float(g[j][i])) * Fraction(float(V[i][c]))) for g in stack for i in range(n)) / P
+            allowance += (2 * terms + terms**2 + (r + 3) * final) * size**2 / r * (1 + unit) ** 4
+        found.append(allowance)
+    return found
+
+
+FORMATS = {"float64": np.float64, "float32": np.float32, "bfloat16": ml_dtypes.bfloat16}
+
+
+def arctopk(held, near):
+    """All that is returned; `near` makes a value of what is known up to rounding, and its allowance."""
+    stack, options, drawn = held["inputs"]["gradients"], held["parameters"], held["randomness"]
+    P, m, n = stack.shape
+    K, r, kind = options["K"], options["rank"], stack.dtype.type
+    if "sketch" in drawn:
+        V = np.array(drawn["sketch"], np.float64)
+    else:
+        V = np.random.default_rng(drawn["seed"]).standard_normal((n, r))
+    V = V.astype(stack.dtype)
+    form = FORMATS.get(options.get("sketch_format", ""), kind)
+    root, exact, sketches = np.sqrt(kind(r)), True, []
+    for gradient in stack:
+        own = []
+        for j in range(m):
+            for c in range(r):
+                terms = [gradient[j, i] * V[i, c] for i in range(n)]
+                total = kind(0)
+                for term in terms:
+                    total = total + term
+                if not (np.isfinite(gradient).all() and np.isfinite(total / root)):
+                    return {"refused": "ValueError"}
+                if n > 1:
+                    products = [Fraction(float(gradient[j, i])) * Fraction(float(V[i, c])) for i in range(n)]
+                    exact = exact and all(Fraction(float(t)) == q for t, q in zip(terms, products, strict=True))
+                    whole = sum(abs(q) for q in products)
+                    grain = min((grain_of(q) for q in products if q), default=1)
+                    exact = exact and whole <= 2 * grain / Fraction(float(np.finfo(kind).eps))
+                own.append(kind(form(total / root)))
+        sketches.append(own)
+    agree = options.get("agree", True)
+    reduce = getattr(dense, options.get("allreduce", "ring_allreduce"))
+    sums, about_sketch = reduce(sketches, phased=True) if agree else allgathered_in_own_order(sketches)
+    rows, scores = [], []
+    for total in sums:
+        averages = [[float(total[j * r + c]) / P for c in range(r)] for j in range(m)]
+        keys = [compared(of_row) for of_row in averages]
+        order = sorted(range(m), key=lambda j, keys=keys: (-keys[j][0][0], -keys[j][0][1], j))
+        rows.append(sorted(order[:K]))
+        scores.append([shown for _, shown in keys])
+    kept = [[v for j in rows[p] for v in stack[p, j]] for p in range(P)]
+    totals, about_rows = reduce(kept, phased=True)
+    mean = np.zeros(stack.shape, stack.dtype)
+    for p in range(P):
+        for i, j in enumerate(rows[p]):
+            for c in range(n):
+                mean[p, j, c] = totals[p][i * n + c] / kind(P)
+    shown = np.array(scores)
+    if not exact or r >= 8:
+        shown = near(shown, [rounding(stack, V, form)] * P)
+    whole = dense.Wire(P).counts([])
+    for part in (about_sketch, about_rows):
+        for name in ("sent", "received", "messages"):
+            whole[name] = [a + b for a, b in zip(whole[name], part[name], strict=True)]
+        for name in ("steps", "critical_path"):
+            whole[name] += part[name]
+    traffic = {**whole, "phases": {"sketch": about_sketch, "rows": about_rows}}
+    return {"result": {"mean": mean, "rows": np.array(rows), "scores": shown}, "traffic": traffic}
+
+
+def grain_of(q):
+    """The power of two that a dyadic number is an odd multiple of."""
+    odd = abs(q.numerator)
+    return Fraction(odd & -odd, q.denominator)
+
+
+def counted_rows(held):
+    """Rows kept at a share: a product with a float is one of floats, a product with a fraction is exact."""
+    m, share, rule = held["parameters"]["m"], held["parameters"]["share"], held["parameters"].get("rule", "ceil")
+    if not 0 < share <= 1:
+        return {"refused": "ValueError"}
+    product = share * m if isinstance(share, Fraction) else float(share) * m
+    return {"rows": math.ceil(product) if rule == "ceil" else max(1, math.floor(product))}

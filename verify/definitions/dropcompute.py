@@ -1,6 +1,12 @@
 """DropCompute, slowly: one worker and one micro-batch at a time, in whatever numbers the latencies are."""
 
-from itertools import accumulate
+import math
+from fractions import Fraction
+from itertools import accumulate, pairwise
+
+import numpy as np
+
+from commbounds.verify.definitions.moshpit import GOLDEN, WORD, mix
 
 
 def worker(latencies, tau, preemption, forward=0, at_threshold=False):
@@ -25,18 +31,20 @@ def worker(latencies, tau, preemption, forward=0, at_threshold=False):
 
 
 def step(latencies, tau, overhead=0, preemption="A", forward=0, at_threshold=False):
-    """(time, time without a threshold, what counts of every worker)."""
+    """(time, time without a threshold, what counts of every worker, when each stops)."""
     workers = [worker(row, tau, preemption, forward, at_threshold) for row in latencies]
     slowest = max(list(accumulate(row))[-1] for row in latencies)
-    return max(t for _, t in workers) + overhead, slowest + overhead, [count for count, _ in workers]
+    times = [t for _, t in workers]
+    return max(times) + overhead, slowest + overhead, [count for count, _ in workers], times
 
 
 def backup(latencies, spare, overhead=0):
-    """(time, what counts) when the spare slowest are not waited for; the first of equals is faster."""
-    totals = sorted((list(accumulate(row))[-1], n) for n, row in enumerate(latencies))
-    waited = totals[: len(totals) - spare]
-    kept = {n for _, n in waited}
-    return waited[-1][0] + overhead, [len(row) if n in kept else 0 for n, row in enumerate(latencies)]
+    """The same when the spare slowest are not waited for; the first of equals is faster."""
+    totals = [list(accumulate(row))[-1] for row in latencies]
+    waited = sorted((total, n) for n, total in enumerate(totals))[: len(totals) - spare]
+    kept, last = {n for _, n in waited}, waited[-1][0]
+    completed = [len(row) if n in kept else 0 for n, row in enumerate(latencies)]
+    return last + overhead, max(totals) + overhead, completed, [min(total, last) for total in totals]
 
 
 def local_sgd(steps, overhead=0):
@@ -55,56 +63,392 @@ def objective(steps, tau, overhead):
     return total / len(steps)
 
 
-def best(steps, overhead):
-    """The smallest of the best thresholds, and what it gains: every elapsed time is tried."""
-    candidates = sorted({s for latencies in steps for row in latencies for s in accumulate(row) if s > 0})
-    gains = [objective(steps, tau, overhead) for tau in candidates]
-    return candidates[gains.index(max(gains))], max(gains)
+def best(steps, overheads, drop_rate):
+    """The smallest of the best thresholds, and what it gains, in float64: every elapsed time is tried."""
+    sums = [[list(accumulate(row)) for row in latencies] for latencies in steps]
+    each = [[s for row in latencies for s in row] for latencies in sums]
+    slowest = [max(row[-1] for row in latencies) for latencies in sums]
+    least = math.ceil((1 - drop_rate) * sum(map(len, each)))
+    chosen, gained = None, -1.0
+    for tau in sorted({s for part in each for s in part if s > 0}):
+        done = [sum(s <= tau for s in part) for part in each]
+        if sum(done) < least:
+            continue
+        gain = 0.0
+        for count, part, last, T_c in zip(done, each, slowest, overheads, strict=True):
+            gain += count / len(part) * (last + T_c) / (min(tau, last) + T_c)
+        if gain > gained:
+            chosen, gained = tau, gain
+    return chosen, gained / len(steps)
+
+
+def released(steps, overheads):
+    """What the released code chooses of its 200 thresholds, the first of equals."""
+    sums = [[list(accumulate(row)) for row in latencies] for latencies in steps]
+    low, high = min(s for part in sums for row in part for s in row[6:]), max(row[-1] for part in sums for row in part)
+    width, chosen, gained = (high - low) / 199, None, -1.0
+    for place in range(200):
+        tau, gain = (high if place == 199 else place * width + low), 0.0
+        for part, T_c in zip(sums, overheads, strict=True):
+            each, slowest = [s for row in part for s in row], max(row[-1] for row in part)
+            below = [s for s in each if s < tau]
+            if below:
+                spent = max(below) + T_c
+                gain += len(below) / len(each) * (slowest + T_c) / spent if spent else math.inf
+        gain /= len(sums)
+        if gain > gained:
+            chosen, gained = tau, gain
+    return chosen, gained
+
+
+def added(rows, width):
+    """The sum of rows, one after another; zeros where there is none."""
+    total = list(rows[0]) if len(rows) else [0.0] * width
+    for row in rows[1:]:
+        total = [a + b for a, b in zip(total, row, strict=True)]
+    return total
 
 
 def gradient(gradients, completed, normalisation):
-    """The gradient of a step, from numbers."""
-    N, M = len(gradients), len(gradients[0])
-    kept = [list(row)[:count] for row, count in zip(gradients, completed, strict=True)]
-    if normalisation == "fixed":
-        return sum(map(sum, kept)) / (N * M)
-    if normalisation == "computed":
-        return sum(map(sum, kept)) / max(1, sum(completed))
-    return sum(sum(row) / len(row) for row in kept if row) / N
+    """The gradient of a step, in float64."""
+    N, M, d = gradients.shape
+    shares = []
+    for n in range(N):
+        share = added([list(row) for row in gradients[n, : completed[n]]], d)
+        shares.append([v / max(1, completed[n]) for v in share] if normalisation == "worker" else share)
+    divisor = {"fixed": N * M, "computed": max(1, sum(completed)), "worker": N}[normalisation]
+    return [v / divisor for v in added(shares, d)]
 
 
-def sgd(start, slope, noise, batches, learning_rate):
-    """The points visited on f(x) = slope x^2/2."""
-    x, visited = start, []
+def sgd(start, slopes, noise, batches, learning_rate):
+    """The points visited on f(x) = sum of slopes x^2/2."""
+    x, visited = list(start), []
     for samples, count in zip(noise, batches, strict=True):
         visited.append(x)
-        total = sum(slope * x + e for e in samples[:count])
-        x = x - learning_rate / len(samples) * total
+        noises = added([list(row) for row in samples[:count]], len(x))
+        rate = learning_rate / len(samples)
+        x = [v - rate * (int(count) * (slope * v) + e) for v, slope, e in zip(x, slopes, noises, strict=True)]
     return visited
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+def largest_normal(N):
+    """E max of N standard normals: the integral of x N phi Phi^(N - 1), by the trapezoidal rule.
+
+    Its error falls faster than any power of the step.
+    """
+    total, h = 0.0, 1 / 64
+    for k in range(-40 * 64, 40 * 64 + 1):
+        x = k * h
+        tail = math.erfc(abs(x) / math.sqrt(2)) / 2
+        log = math.log1p(-tail) if x >= 0 else math.log(tail) if tail else -math.inf
+        exponent = (N - 1) * log - x * x / 2 if N > 1 else -x * x / 2
+        total += x * N * math.exp(exponent)
+    return total * h / math.sqrt(2 * math.pi)
+
+
+# --- latencies by counter ---------------------------------------------------------------------------------------------
+
+
+def alias_tables(weights):
+    """Walker's tables: what a cell keeps, and for whom it is exchanged; the last that has too little comes first."""
+    keep = [w * (len(weights) / sum(weights)) for w in weights]
+    alias = list(range(len(keep)))
+    small, large = [i for i, k in enumerate(keep) if k < 1], [i for i, k in enumerate(keep) if k >= 1]
+    while small and large:
+        i, j = small.pop(), large[-1]
+        alias[i] = j
+        keep[j] -= 1.0 - keep[i]
+        if keep[j] < 1.0:
+            small.append(large.pop())
+    for i in small + large:
+        keep[i] = 1.0
+    return keep, alias
+
+
+S, H, U = 3 - 2 * math.sqrt(2), math.log(2) / 2, 2.0**-52
+LOG = 2 * S**15 / 15 / (1 - S**2)
+"""What is left out of 2 (s + s^3/3 + ... + s^13/13), |s| <= 3 - 2 sqrt(2)."""
+EXP = math.sqrt(2) * H**10 / math.factorial(10) / (1 - H)
+"""What is left out of Taylor's series to r^9, |r| <= log(2)/2, as a share of exp(r)."""
+SINE = (math.pi / 4) ** 13 / math.factorial(13)
+"""What is left out of x - x^3/6 + ... - x^11/11!, |x| <= pi/4; of the cosine it is less."""
+
+
+def normal_pair(word):
+    """Box and Muller's: radius from 40 bits, a quarter of the circle from two, the angle in it from 22; what is off."""
+    log = -math.log(((word >> 24) + 0.5) / 2**40)
+    radius, quarter = math.sqrt(2 * log), word >> 22 & 3
+    angle = ((word & 2**22 - 1) / 2**22 + 2.0**-23 - 0.5) * math.pi / 2
+    turned = [math.cos(angle), math.sin(angle)]
+    sign = -1 if quarter & 2 else 1
+    off = (LOG + 8 * U * (1 + log)) / radius + radius * (2 * SINE + 8 * U)
+    return [sign * radius * v for v in (turned[::-1] if quarter & 1 else turned)], off
+
+
+def gamma_draw(shape, key):
+    """Marsaglia and Tsang's, with the boost below shape 1: attempt a takes words 2 a + 1 and 2 a + 2 of its key."""
+
+    def unit(word):
+        return ((word >> 11) + 0.5) / 2**53
+
+    boost = unit(mix(key)) ** (1 / shape) if shape < 1 else 1.0
+    d = (shape + 1 if shape < 1 else shape) - 1 / 3
+    c, attempt = 1 / math.sqrt(9 * d), 0
+    while True:
+        (x, _), off = normal_pair(mix((key + (2 * attempt + 1) * GOLDEN) % WORD))
+        u, v = unit(mix((key + (2 * attempt + 2) * GOLDEN) % WORD)), (1 + c * x) ** 3
+        if v > 0 and math.log(u) < x * x / 2 + d - d * v + d * math.log(v):
+            return d * v * boost, d * boost * (3 * c * (1 + c * (abs(x) + off)) ** 2 * off + 64 * U * v)
+        attempt += 1
+
+
+def latencies_of(law, N, M, seed, trial):
+    """(N, M) latencies of a trial, and what each may be off by; workers n and n + ceil(N/2) share a word."""
+    key, half = mix((mix(seed) + (trial + 1) * GOLDEN) % WORD), (N + 1) // 2
+    family = law["record"] if law["record"] != "Gamma" or law["shape"] != 1 else "Exponential"
+    if family in ("Lattice", "Histogram"):
+        weights = np.array(law["weights" if family == "Lattice" else "counts"], float)
+        weights = np.trim_zeros(weights, "b") if family == "Lattice" else weights
+        keep, alias = alias_tables([float(w) for w in weights / weights.sum()])
+
+    def word(counter):
+        return mix((key + (counter + 1) * GOLDEN) % WORD)
+
+    def latency(n, m):
+        place, second = m * half + n % half, n // half
+        if family in ("Uniform", "Exponential"):
+            bits = word(place)
+            part = ((bits % 2**32 if second else bits >> 32) + 0.5) / 2**32
+            if family == "Uniform":
+                return law["low"] + (law["high"] - law["low"]) * part, 0.0
+            value = law["base"] - law["scale"] * math.log(part)
+            return value, law["scale"] * (LOG + 8 * U * (1 - math.log(part))) + 4 * U * value
+        if family in ("Normal", "Lognormal"):
+            pair, off = normal_pair(word(place))
+            if family == "Normal":
+                return law["average"] + law["deviation"] * pair[second], law["deviation"] * off + 8 * U * law["average"]
+            noise = math.exp(law["location"] + law["shape"] * pair[second])
+            return law["base"] + noise, noise * (2 * law["shape"] * off + EXP + 64 * U) + 4 * U * law["base"]
+        bits = word(2 * place + second)
+        if family == "Gamma":
+            value, off = gamma_draw(law["shape"], bits)
+            return law["base"] + law["scale"] * value, law["scale"] * off + 8 * U * (law["base"] + law["scale"] * value)
+        cell = (bits >> 32) * len(keep) >> 32
+        cell = cell if (bits % 2**32) / 2**32 < keep[cell] else alias[cell]
+        if family == "Lattice":
+            return law["base"] + law["unit"] * float(cell), 0.0
+        return law["start"] + law["width"] * (cell + ((mix((bits + GOLDEN) % WORD) >> 11) + 0.5) / 2**53), 0.0
+
+    drawn = [[latency(n, m) for m in range(M)] for n in range(N)]
+    return [[[entry[part] for entry in row] for row in drawn] for part in (0, 1)]
+
+
+# --- what is given -> all that is returned ----------------------------------------------------------------------------
+
+
+def floats(array):
+    return [[float(v) for v in row] for row in array]
+
+
+def options_of(held, **defaults):
+    return {**defaults, **held["parameters"], **held["randomness"]}
+
+
+STEP = {"overhead": 0.0, "preemption": "A", "forward": 1 / 3, "at_threshold": False}
+
+
+def said_of(found):
+    time, slowest, completed, times = found
+    return {
+        "time": float(time),
+        "slowest": float(slowest),
+        "completed": np.array(completed),
+        "worker_times": np.array(times),
+    }
 
 
 def dropped(held):
-    options = held["parameters"]
-    given = {key: options[key] for key in ("preemption", "at_threshold") if key in options}
-    numbers = {key: float(options[key]) for key in ("tau", "overhead", "forward") if key in options}
-    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
-    time, slowest, completed = step(latencies, **numbers, **given)
-    return {"step.time": time, "step.slowest": slowest, "step.completed": completed}
+    given = options_of(held, **STEP)
+    names = ("tau", "overhead", "preemption", "forward", "at_threshold")
+    return {"step": said_of(step(floats(held["inputs"]["latencies"]), *(given[name] for name in names)))}
 
 
 def spared(held):
-    latencies = [[float(v) for v in row] for row in held["inputs"]["latencies"]]
-    options = held["parameters"]
-    time, completed = backup(latencies, options["spare"], float(options.get("overhead", 0)))
-    return {"step.time": time, "step.completed": completed}
+    given = options_of(held, overhead=0.0)
+    return {"step": said_of(backup(floats(held["inputs"]["latencies"]), given["spare"], float(given["overhead"])))}
 
 
 def period(held):
-    return {"seconds": local_sgd(held["inputs"]["latencies"].tolist(), float(held["parameters"]["overhead"]))}
+    steps = [[[Fraction(float(v)) for v in row] for row in part] for part in held["inputs"]["latencies"]]
+    return {"seconds": float(local_sgd(steps)) + float(options_of(held, overhead=0.0)["overhead"])}
 
 
-TWINS = {"drop_step": dropped, "backup_step": spared, "local_sgd_period": period}
-"""Of the collectives by name; None for what the twin does not do."""
+def calibration(held):
+    steps = [floats(part) for part in held["inputs"]["latencies"]]
+    given = options_of(held, overhead=0.0)["overhead"]
+    overheads = [float(v) for v in np.ravel(given)]
+    return steps, overheads * len(steps) if len(overheads) == 1 else overheads
+
+
+def without_time(steps, overheads):
+    """Whether a step takes no time, of which no share can be saved."""
+    return any(T_c == 0 and not any(map(any, part)) for part, T_c in zip(steps, overheads, strict=True))
+
+
+def chosen_best(held):
+    steps, overheads = calibration(held)
+    if without_time(steps, overheads):
+        return {"refused": "ValueError"}
+    tau, gain = best(steps, overheads, options_of(held, drop_rate=1.0)["drop_rate"])
+    return {"threshold": {"tau": tau, "gain": gain}}
+
+
+def chosen_by_release(held):
+    steps, overheads = calibration(held)
+    if without_time(steps, overheads):
+        return {"refused": "ValueError"}
+    tau, gain = released(steps, overheads)
+    return {"threshold": {"tau": tau, "gain": gain}}
+
+
+def of_gradient(held):
+    inputs = held["inputs"]
+    completed = [int(count) for count in inputs["completed"]]
+    kind = options_of(held, normalisation="fixed")["normalisation"]
+    return {"gradient": np.array(gradient(np.array(inputs["gradients"], float), completed, kind))}
+
+
+def of_sgd(held):
+    inputs, given = held["inputs"], held["parameters"]
+    start = [float(v) for v in inputs["start"]]
+    slopes = [1.0 if given["gradient"] == "identity" else 1.0 + i for i in range(len(start))]
+    return {"visited": np.array(sgd(start, slopes, inputs["noise"], given["batches"], given["learning_rate"]))}
+
+
+def of_maximum(held):
+    """Within the relative error that is promised; of one, whose maximum is 0, within that of two."""
+    value = largest_normal(held["parameters"]["N"])
+    return {"maximum": {"near": [value], "allowance": 1e-12 * max(value, 0.5)}}
+
+
+def of_trials(held):
+    """In bits, or within what the latencies of a worker are off by together, and their sums' roundings."""
+    given = options_of(held, **STEP, first=0)
+    law, N, M = given["law"], given["N"], given["M"]
+    drawn = [latencies_of(law, N, M, given["seed"], given["first"] + i) for i in range(given["trials"])]
+    names = ("tau", "overhead", "preemption", "forward", "at_threshold")
+    found = [step(rows, *(given[name] for name in names)) for rows, _ in drawn]
+    off = [max(map(sum, offs)) for _, offs in drawn]
+    trials = {}
+    for place, name in enumerate(("time", "slowest")):
+        values = np.array([float(one[place]) for one in found])
+        allowed = np.array([lost + (M + 2) * 2.0**-52 * abs(v) for lost, v in zip(off, values, strict=True)])
+        trials[name] = {"near": values, "allowance": allowed} if any(off) else values
+    trials["completed"] = np.array([sum(one[2]) for one in found])
+    values, allowed = (np.array([one[part] for one in drawn]) for part in (0, 1))
+    return {"trials": trials, "latencies": {"near": values, "allowance": allowed} if any(off) else values}
+
+
+# --- expected times ---------------------------------------------------------------------------------------------------
+
+
+def lattice_sums(law, M):
+    """Probabilities of base + unit j for the sums of 1 to M latencies."""
+    weights = [float(w) for w in law["weights"]]
+    laws = [[1.0]]
+    for _ in range(M):
+        longer = [0.0] * (len(laws[-1]) + len(weights) - 1)
+        for i, a in enumerate(laws[-1]):
+            for j, b in enumerate(weights):
+                longer[i + j] += a * b / sum(weights)
+        laws.append(longer)
+    return laws[1:]
+
+
+def below(law, m, x, strict=False):
+    """P(S_m <= x), or P(S_m < x)."""
+    if law["record"] == "Normal":
+        return math.erfc((m * law["average"] - x) / (law["deviation"] * math.sqrt(2 * m))) / 2
+    if law["record"] == "Gamma":
+        y, term, total = max(0.0, (x - m * law["base"]) / law["scale"]), 1.0, 0.0
+        for j in range(m * round(law["shape"])):
+            total += term
+            term *= y / (j + 1)
+        return 1 - math.exp(-y) * total
+    if law["record"] == "Uniform":
+        y = (x - m * law["low"]) / (law["high"] - law["low"])
+        whole = sum((-1) ** j * math.comb(m, j) * (y - j) ** m for j in range(m + 1) if j < y)
+        return 1.0 if y >= m else whole / math.factorial(m)
+    total = 0.0
+    for j, p in enumerate(lattice_sums(law, m)[-1]):
+        at = m * law["base"] + law["unit"] * j
+        total += p if at < x or (at == x and not strict) else 0.0
+    return total
+
+
+def mean_and_deviation(law):
+    if law["record"] == "Normal":
+        return law["average"], law["deviation"]
+    if law["record"] == "Gamma":
+        return law["base"] + law["shape"] * law["scale"], math.sqrt(law["shape"]) * law["scale"]
+    if law["record"] == "Uniform":
+        return (law["low"] + law["high"]) / 2, (law["high"] - law["low"]) / math.sqrt(12)
+    (single,) = lattice_sums(law, 1)
+    mean = sum(j * p for j, p in enumerate(single))
+    spread = math.sqrt(sum((j - mean) ** 2 * p for j, p in enumerate(single)))
+    return law["base"] + law["unit"] * mean, law["unit"] * spread
+
+
+def capped(law, M, x, *teams):
+    """E min(x, T) for teams of several sizes: x less the integral of P(S_M <= t)^N over t up to x.
+
+    By Gauss's and Legendre's rule of 16 points on 24 panels; over the steps of a lattice exactly.
+    """
+    if law["record"] == "Lattice":
+        points = [M * law["base"] + law["unit"] * j for j in range(len(lattice_sums(law, M)[-1]))]
+        edges = [p for p in points if p < x] + [x]
+        held = [(b - a, below(law, M, a)) for a, b in pairwise(edges)]
+        return [x - sum(width * share**N for width, share in held) for N in teams]
+    mean, deviation = mean_and_deviation(law)
+    low = M * mean - 12 * math.sqrt(M) * deviation
+    low = low if law["record"] == "Normal" else M * law["base" if law["record"] == "Gamma" else "low"]
+    high = min(x, M * law["high"]) if law["record"] == "Uniform" else x
+    if x <= low:
+        return [x] * len(teams)
+    h = (high - low) / 24
+    rule = list(zip(*np.polynomial.legendre.leggauss(16), strict=True))
+    held = [(float(w) * h / 2, below(law, M, low + h * (i + (1 + float(t)) / 2))) for i in range(24) for t, w in rule]
+    return [high - sum(width * share**N for width, share in held) for N in teams]
+
+
+def expected(held):
+    """Within what is promised of quadratures; a law without closed sums is moved by half a cell of a grid, too."""
+    given = held["parameters"]
+    law, N, M, taus, T_c = given["law"], given["N"], given["M"], given["taus"], given["overhead"]
+    mean, deviation = mean_and_deviation(law)
+    far = M * mean + (40 if law["record"] == "Gamma" else 12) * math.sqrt(M) * deviation
+    (slowest,), both = capped(law, M, far, N), [capped(law, M, x, N, 1) for x in taus]
+    least = [of_all for of_all, _ in both]
+    cell = (law["high"] - law["low"]) * M / (2**17 - 1) if law["record"] == "Uniform" else 0.0
+    promised = 1e-9
+    time, done, slack = promised * far + M * cell / 2, [], []
+    for x in taus:
+        done.append(sum(below(law, m, x, True) for m in range(1, M + 1)))
+        moved = [below(law, m, x + m * cell) - below(law, m, x - m * cell) if cell else 0.0 for m in range(1, M + 1)]
+        slack.append(promised * M + sum(moved))
+    gains = [d * (slowest + T_c) / (M * (c + T_c)) for d, c in zip(done, least, strict=True)]
+    # a quotient of three numbers: its shares of what they are off by, once more for terms of second order
+    parts = zip(gains, done, slack, least, strict=True)
+    off = [
+        2 * (s * (slowest + T_c) / (M * (c + T_c)) + g * time * (1 / (slowest + T_c) + 1 / (c + T_c)))
+        for g, _, s, c in parts
+    ]
+    return {
+        "mean_time": {"near": [slowest], "allowance": time},
+        "capped": {"near": least, "allowance": time},
+        "capped_worker": {"near": [of_one for _, of_one in both], "allowance": time},
+        "late": {"near": [1 - below(law, M, x) for x in taus], "allowance": np.array(slack)},
+        "completed": {"near": done, "allowance": np.array(slack)},
+        "speedup": {"near": gains, "allowance": np.array(off)},
+        "ideal": {"near": [(slowest + T_c) / (M * mean + T_c)], "allowance": 2 * time / (M * mean + T_c)},
+    }

@@ -90,7 +90,3 @@ def voted(held):
     way, zeros = options.get("way", "server"), options.get("zeros", "plus")
     row = vote(stack.tolist(), zeros, held["randomness"].get("coins"))
     return {"votes": np.array([row] * len(stack), stack.dtype), "traffic": traffic(*stack.shape, way, zeros)}
-
-
-TWINS = {"majority_vote": voted}
-"""Of the collectives by name."""

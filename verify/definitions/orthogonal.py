@@ -55,7 +55,7 @@ def mean(matrices):
     """Added up on a ring, and divided; and the traffic."""
     P, m, n = len(matrices), len(matrices[0]), len(matrices[0][0])
     kind = type(matrices[0][0][0])
-    rows, traffic = ring_allreduce([[v for row in matrix for v in row] for matrix in matrices])
+    rows, traffic = ring_allreduce([[v for row in matrix for v in row] for matrix in matrices], phased=True)
     flat = [value / kind(P) for value in rows[0]]
     return [flat[i * n : (i + 1) * n] for i in range(m)], traffic
 
@@ -123,6 +123,17 @@ def orthonormal(x):
     return transposed(found)
 
 
+def one_after_another(**parts):
+    """The counts of phases, and their sum."""
+    names = [name for name in parts["left"] if name != "phases"]
+    counts = {name: [part[name] for part in parts.values()] for name in names}
+    whole = {
+        name: [sum(at) for at in zip(*each, strict=True)] if isinstance(each[0], list) else sum(each)
+        for name, each in counts.items()
+    }
+    return {**whole, "phases": parts}
+
+
 def dion(gradients, momentum, basis, mu, factor="columns"):
     kind = type(gradients[0][0][0])
     b = [
@@ -143,11 +154,7 @@ def dion(gradients, momentum, basis, mu, factor="columns"):
         kept.append(
             [[v - kind(1 - mu) * w for v, w in zip(*rows, strict=True)] for rows in zip(own, taken, strict=True)]
         )
-    traffic = {
-        name: [x + y for x, y in zip(first[name], second[name], strict=True)]
-        for name in ("sent", "received", "messages")
-    }
-    traffic["steps"] = first["steps"] + second["steps"]
+    traffic = one_after_another(left=first, right=second)
     return product(u, columns), kept, transposed(columns), traffic
 
 
@@ -158,34 +165,59 @@ def lists(stack):
     return [[list(row) for row in matrix] for matrix in stack]
 
 
+DEFAULTS = {"steps": 5, "iteration": "muon", "mu": 0.95, "right": "columns"}
+"""As documented."""
+
+
+def everywhere(matrix, stack):
+    return np.array([matrix] * len(stack), stack.dtype)
+
+
 def orthogonalised(held):
-    stack, options = held["inputs"]["stack"], held["parameters"]
+    stack, options = held["inputs"]["stack"], {**DEFAULTS, **held["parameters"]}
     update, traffic = muon(lists(stack), options["steps"], options["iteration"])
-    return {"update": np.array([update] * len(stack), stack.dtype), "traffic": traffic}
+    return {"update": everywhere(update, stack), "traffic": traffic}
 
 
 def lowered(held):
-    given = held["inputs"]
-    stack = given["stack"]
-    update, kept, basis, traffic = dion(
-        lists(stack), lists(given["momentum"]), [list(row) for row in given["basis"]], *held["parameters"].values()
-    )
-    return {
-        "update": np.array([update] * len(stack), stack.dtype), "momentum": np.array(kept, stack.dtype),
-        "basis": np.array(basis, stack.dtype), "traffic": traffic,
-    }  # fmt: skip
+    given, options = held["inputs"], {**DEFAULTS, **held["parameters"]}
+    stack, basis = given["stack"], [list(row) for row in given["basis"]]
+    update, kept, basis, traffic = dion(lists(stack), lists(given["momentum"]), basis, options["mu"], options["right"])
+    found = {"update": everywhere(update, stack), "momentum": np.array(kept, stack.dtype)}
+    return {**found, "basis": np.array(basis, stack.dtype), "traffic": traffic}
 
 
 def told(held):
-    given, options = held["inputs"], held["parameters"]
-    stack = given["stack"]
-    update, own, estimate, traffic = tracked(
-        lists(stack), lists(given["own"]), [list(row) for row in given["estimate"]], options["k"], options["steps"],
-        options["iteration"],
-    )  # fmt: skip
-    found = {"update": np.array([update] * len(stack), stack.dtype), "own": np.array(own, stack.dtype)}
-    return {**found, "estimate": np.array([estimate] * len(stack), stack.dtype), "traffic": traffic}
+    given, options = held["inputs"], {**DEFAULTS, **held["parameters"]}
+    stack, estimate = given["stack"], [list(row) for row in given["estimate"]]
+    more = options["k"], options["steps"], options["iteration"]
+    update, own, estimate, traffic = tracked(lists(stack), lists(given["own"]), estimate, *more)
+    found = {"update": everywhere(update, stack), "own": np.array(own, stack.dtype)}
+    return {**found, "estimate": everywhere(estimate, stack), "traffic": traffic}
 
 
-TWINS = {"muon_update": orthogonalised, "dion_update": lowered, "ef21_muon": told}
-"""Of the collectives by name."""
+CARRIED = {"muon_update": (), "ef21_muon": ("own", "estimate"), "dion_update": ("momentum", "basis")}
+"""What the next round begins with."""
+
+
+def carried(name, inputs, said):
+    """The inputs of the next round; of matrices that all ranks have the first."""
+    values = {part: np.asarray(said[part], inputs[part].dtype) for part in CARRIED[name]}
+    return {**inputs, **{part: v[0] if v.ndim > inputs[part].ndim else v for part, v in values.items()}}
+
+
+def in_rounds(name):
+    """What the definition says of every round of "stacks"; or of a single one."""
+    step = {"muon_update": orthogonalised, "ef21_muon": told, "dion_update": lowered}[name]
+
+    def found(held):
+        if "stack" in held["inputs"]:
+            return step(held)
+        inputs, done = {part: value for part, value in held["inputs"].items() if part != "stacks"}, []
+        for stack in held["inputs"]["stacks"]:
+            inputs = {**inputs, "stack": stack}
+            done.append(step({**held, "inputs": inputs}))
+            inputs = carried(name, inputs, done[-1])
+        return {"steps": done}
+
+    return found

@@ -6,8 +6,12 @@ Given the norm that is sent and the uniforms, every function returns the signed 
 import math
 from bisect import bisect_right
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
+
+from commbounds.verify.definitions import counter
+from commbounds.verify.definitions.sparsifiers import as_fraction, bits_of_one_of, of_vectors
 
 
 def smallest_normal(dtype):
@@ -68,16 +72,22 @@ def undithered(codes, norm, levels, dtype):
     return [np.dtype(dtype).type(float(norm) * (code / levels)) for code in codes]
 
 
+def neighbours(size, dtype):
+    """The code of the last level that is not above `size`, that level, and the next: zero, or a normal power of two."""
+    smallest = smallest_normal(dtype)
+    if size < smallest:
+        return 0, Fraction(0), smallest
+    low = Fraction(2) ** (math.frexp(size)[1] - 1)
+    return 1 + math.frexp(low)[1] - math.frexp(smallest)[1], low, 2 * low
+
+
 def powers_of_two(x, uniforms, dtype):
     """Codes of natural compression: exponent above that of half the smallest normal number; exact rationals."""
     out = []
-    smallest, largest = smallest_normal(dtype), largest_power_of_two(dtype)
     for v, u in zip(map(float, x), map(float, uniforms), strict=True):
         size = abs(Fraction(v))
-        low, high, code = Fraction(0), smallest, 0
-        while size >= high:
-            low, high, code = high, 2 * high, code + 1
-        if low < largest and Fraction(u) < (size - low) / (high - low):
+        code, low, high = neighbours(size, dtype)
+        if low < largest_power_of_two(dtype) and Fraction(u) < (size - low) / (high - low):
             code += 1
         out.append(sign(v) * code)
     return out
@@ -85,13 +95,10 @@ def powers_of_two(x, uniforms, dtype):
 
 def nearest_powers_of_two(x, dtype):
     out = []
-    smallest, largest = smallest_normal(dtype), largest_power_of_two(dtype)
     for v in map(float, x):
         size = abs(Fraction(v))
-        low, high, code = Fraction(0), smallest, 0
-        while size >= high:
-            low, high, code = high, 2 * high, code + 1
-        if low < largest and size - low > high - size:
+        code, low, high = neighbours(size, dtype)
+        if low < largest_power_of_two(dtype) and size - low > high - size:
             code += 1
         out.append(sign(v) * code)
     return out
@@ -113,6 +120,7 @@ def dithered_to_powers(x, norm, levels, uniforms):
     return out
 
 
+@cache
 def power_levels(base, dtype):
     """The powers of `base` that are normal numbers of `dtype`, ascending, rounded to it; Fractions."""
     smallest, largest = smallest_normal(dtype), Fraction(float(np.finfo(dtype).max))
@@ -142,58 +150,157 @@ def rounded_to_levels(x, table, uniforms):
     return out
 
 
-# --- test vectors: (x, parameters, randomness, what the message sends beside codes) -> its parts, and the output ----
+# --- what is known of sums that are taken in float64, in an order that no definition names -------------------------
 
 
-def _scaled_sign(x, zero, **_message):
-    scale = x.dtype.type(float(rounded(mean_magnitude(x), x.dtype)))
+def added(terms):
+    """The sum of nonnegative Fractions, and the most by which a sum in floats misses it, relatively.
+
+    Where all are multiples of one unit, and the sum is below 2^53 units, every partial sum is exact. Else n - 1
+    additions and the rounding of each term are off by half a unit in the last place each, n u / (1 - n u) together;
+    terms that underflow after a scaling that brings the largest near one add less than n 2^-960.
+    """
+    total, n = sum(terms), len(terms)
+    denominator = max(t.denominator for t in terms)
+    units = [t.numerator * (denominator // t.denominator) for t in terms]
+    if total == 0 or sum(units) // math.gcd(*units) < 2**53:
+        return total, Fraction(0)
+    return total, Fraction(n, 2**53 - n) + Fraction(n, 2**960)
+
+
+def root(square):
+    """The float64 root of a Fraction that is rounded to float64 first, and the exponent of two that it goes with."""
+    exponent = math.ceil((square.numerator.bit_length() - square.denominator.bit_length()) / 2)
+    return math.sqrt(float(square / Fraction(4) ** exponent)), exponent
+
+
+def norm2(x):
+    """The least and the largest number that the l2 norm may be rounded to; rounding is monotone, and so is the root."""
+    total, room = added([Fraction(float(v)) ** 2 for v in x])
+    if total == 0:
+        return x.dtype.type(0), x.dtype.type(0)
+    ends = [root(total * (1 - room)), root(total * (1 + room))]
+    low, high = (x.dtype.type(np.ldexp(value, exponent)) for value, exponent in ends)
+    return max(low, max(abs(x))), high
+
+
+def mean(x):
+    """The same of the mean magnitude, which is at most the largest one; the quotient is rounded in float64 first."""
+    total, room = added([abs(Fraction(float(v))) for v in x])
+    ends = [min(float(total * (1 + way * room) / len(x)), float(max(abs(x)))) for way in (-1, 1)]
+    return tuple(x.dtype.type(end) for end in ends)
+
+
+def near(low, high):
+    """The array, where both ends are the same in all bits, else what is within them; of every entry."""
+    if np.array_equal(low, high):
+        return np.array(low)
+    lows, highs = ([Fraction(float(v)) for v in np.ravel(end)] for end in (low, high))
+    middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]
+    return {"near": middles, "allowance": [abs(b - a) / 2 for a, b in zip(lows, highs, strict=True)]}
+
+
+# --- what is given -> parts of the message, its size, and what is read of it ----------------------------------------
+
+
+def uniforms_of(x, drawn):
+    """Those that are given, or those of the counter whose key the seed makes."""
+    return (
+        drawn["uniforms"] if "seed" not in drawn else counter.uniforms(counter.key_of(drawn["seed"]), x.size, x.dtype)
+    )
+
+
+def _sign(x, given, _drawn):
+    zero = given.get("zero", 1)
     held = signs(x, zero)
-    return {"signs": held, "scale": scale, "output": [x.dtype.type(v) * scale for v in held]}
+    message = {"signs": np.array(held, np.int8), "zero": zero, "scale": None}
+    return {"message": message, "bits": x.size * (2 - zero), "output": np.array(held, x.dtype)}
 
 
-def _dithering(x, uniforms, norm, levels, **_key):
-    codes = dithered(x, norm, levels, uniforms)
-    return {"codes": codes, "output": undithered(codes, norm, levels, x.dtype)}
+def _scaled_sign(x, given, _drawn):
+    zero = given.get("zero", 1)
+    held, ends = np.array(signs(x, zero), np.int8), mean(x)
+    message = {"signs": held, "zero": zero, "scale": near(*ends)}
+    bits = x.size * (2 - zero) + 8 * x.itemsize
+    return {"message": message, "bits": bits, "output": near(*(held.astype(x.dtype) * end for end in ends))}
 
 
-def _valued(x, codes, table):
-    """Codes of a table of magnitudes, and what they stand for."""
-    return {"codes": codes, "output": [float(np.sign(c)) * float(table[abs(c) - 1]) if c else 0.0 for c in codes]}
+def _code_dtype(levels):
+    """The smallest that holds the levels of both signs."""
+    return next(kind for kind in (np.int8, np.int16, np.int32) if levels <= np.iinfo(kind).max)
 
 
-def _powers(x):
-    smallest, largest = smallest_normal(x.dtype), largest_power_of_two(x.dtype)
-    table = [smallest]
-    while table[-1] < largest:
-        table.append(2 * table[-1])
-    return table
+def _coded(x, codes, levels, output, norm=None):
+    """Codes of one length for every entry, one of -levels .. levels; and the norm, if there is one."""
+    bits = x.size * bits_of_one_of(2 * levels + 1) + (norm is not None) * 8 * x.itemsize
+    return {"message": {"codes": codes, "levels": levels, "norm": norm}, "bits": bits, "output": output}
 
 
-def _natural_dithering(x, uniforms, norm, levels, **_key):
-    codes = dithered_to_powers(x, norm, levels, uniforms)
-    table = [float(norm) * 2.0 ** (c - levels) for c in range(1, levels + 1)]
-    return {"codes": codes, "output": [float(np.sign(c)) * table[abs(c) - 1] if c else 0.0 for c in codes]}
+def _relative(x, levels, ends, code, value):
+    """Codes relative to a norm, of which the ends are known: `code` of all entries, `value` of one code."""
+    if not np.isfinite(ends).all():
+        return {"refused": "ValueError"}
+    found = [code(norm) for norm in ends]
+    read = [
+        np.array([value(float(norm), c) for c in codes]).astype(x.dtype)
+        for norm, codes in zip(ends, found, strict=True)
+    ]
+    kind, norm = _code_dtype(levels), near(*ends)
+    return _coded(x, near(*(np.array(codes, kind) for codes in found)), levels, near(*read), norm)
 
 
-def _stochastic_power(x, base, uniforms, **_key):
-    table = power_levels(base, x.dtype)
-    return _valued(x, rounded_to_levels(x, table, uniforms), table)
+def _dithering(norm_of, levels_of):
+    def twin(x, given, drawn):
+        levels, uniforms = levels_of(given), uniforms_of(x, drawn)
+        return _relative(
+            x, levels, norm_of(x), lambda norm: dithered(x, norm, levels, uniforms), lambda norm, c: norm * (c / levels)
+        )
+
+    return twin
 
 
-COMPRESSED = {
-    "Sign": lambda x, zero: {"signs": signs(x, zero), "output": signs(x, zero)},
-    "ScaledSign": _scaled_sign,
-    "QSGD": _dithering,
-    "MaxDithering": _dithering,
-    "TernGrad": _dithering,
-    "NaturalCompression": lambda x, uniforms, **_: _valued(x, powers_of_two(x, uniforms, x.dtype), _powers(x)),
-    "NearestPower": lambda x, **_: _valued(x, nearest_powers_of_two(x, x.dtype), _powers(x)),
-    "NaturalDithering": _natural_dithering,
-    "StochasticPower": _stochastic_power,
-}
-"""Of the compressors by name."""
-NOT_COMPARED = {
-    ("ScaledSign", "largest, float32, zero=1"): "The mean is next to the middle of two floats, and the sum in float64 "
-    "loses on which side of it.",
-}
-"""Vectors, by compressor and name, of which the twin says something else, and why."""
+def _largest(x):
+    return (max(abs(x)),) * 2
+
+
+def _natural_dithering(x, given, drawn):
+    levels, uniforms = given["levels"], uniforms_of(x, drawn)
+    return _relative(
+        x,
+        levels,
+        norm2(x),
+        lambda norm: dithered_to_powers(x, norm, levels, uniforms),
+        lambda norm, c: float(np.sign(c)) * norm * 2.0 ** (abs(c) - levels) if c else 0.0,
+    )
+
+
+def _powers(code):
+    def twin(x, _given, drawn):
+        codes = code(x, drawn)
+        smallest = float(smallest_normal(x.dtype))
+        levels = 1 + math.frexp(largest_power_of_two(x.dtype))[1] - math.frexp(smallest)[1]
+        output = [math.copysign(math.ldexp(smallest, abs(c) - 1), c) if c else 0.0 for c in codes]
+        return _coded(x, np.array(codes, np.int16), levels, np.array(output, x.dtype))
+
+    return twin
+
+
+def _stochastic_power(x, given, drawn):
+    table = power_levels(as_fraction(given["base"]), x.dtype)
+    codes = rounded_to_levels(x, table, uniforms_of(x, drawn))
+    output = [math.copysign(table[abs(c) - 1], c) if c else 0.0 for c in codes]
+    return _coded(x, np.array(codes, _code_dtype(len(table))), len(table), np.array(output, x.dtype))
+
+
+def _levels(levels):
+    return 1 <= levels < 2**15
+
+
+Sign, ScaledSign = of_vectors(_sign), of_vectors(_scaled_sign)
+QSGD = of_vectors(_dithering(norm2, lambda given: given["levels"]), _levels)
+MaxDithering = of_vectors(_dithering(_largest, lambda given: given["levels"]), _levels)
+TernGrad = of_vectors(_dithering(_largest, lambda _given: 1))
+NaturalCompression = of_vectors(_powers(lambda x, drawn: powers_of_two(x, uniforms_of(x, drawn), x.dtype)))
+NearestPower = of_vectors(_powers(lambda x, _drawn: nearest_powers_of_two(x, x.dtype)))
+NaturalDithering = of_vectors(_natural_dithering, lambda levels: 1 <= levels < 2**10)
+StochasticPower = of_vectors(_stochastic_power, lambda base: base >= 1 + Fraction(1, 2**10))

@@ -28,7 +28,9 @@ def median(values, middle):
     ordered, half = sorted(values), len(values) // 2
     if len(ordered) % 2:
         return ordered[half]
-    return ordered[half - 1] if middle == "lower" else ordered[half - 1] / 2 + ordered[half] / 2
+    if middle == "lower":
+        return ordered[half - 1]
+    return type(ordered[0])(float(ordered[half - 1]) / 2 + float(ordered[half]) / 2)
 
 
 def estimates(table, buckets, signs, middle="mean"):
@@ -65,32 +67,33 @@ def min_max(levels, buckets, cells):
 def added(tables):
     """On a ring, flat; and the traffic."""
     r, c = len(tables[0]), len(tables[0][0])
-    total, traffic = ring_allreduce([[value for row in table for value in row] for table in tables])
+    total, traffic = ring_allreduce([[value for row in table for value in row] for table in tables], True)
     return [list(total[0][j * c : (j + 1) * c]) for j in range(r)], traffic
 
 
-def both(first, second):
-    """The traffic of one after the other."""
+def in_phases(**phases):
+    """The traffic of one after the other, and that of each."""
     joined = {
-        name: [x + y for x, y in zip(first[name], second[name], strict=True)]
+        name: [sum(counts) for counts in zip(*(part[name] for part in phases.values()), strict=True)]
         for name in ("sent", "received", "messages")
     }
-    return {**joined, "steps": first["steps"] + second["steps"]}
+    single = {name: sum(part[name] for part in phases.values()) for name in ("steps", "critical_path")}
+    return {**joined, **single, "phases": phases}
 
 
 def sketched_sum(stack, buckets, signs, cells, k, middle):
     table, traffic = added([count_sketch(x, buckets, signs, cells) for x in stack])
-    return unsketch(table, buckets, signs, k, middle), traffic
+    return unsketch(table, buckets, signs, k, middle), in_phases(sketch=traffic)
 
 
 def sketched_topk(stack, buckets, signs, cells, k, candidates):
     table, first = added([count_sketch(x, buckets, signs, cells) for x in stack])
     named = largest(estimates(table, buckets, signs), candidates)
-    exact, second = ring_allreduce([[x[i] for i in named] for x in stack])
+    exact, second = ring_allreduce([[x[i] for i in named] for x in stack], True)
     found = [type(stack[0][0])(0)] * len(stack[0])
     for j in largest(exact[0], k):
         found[named[j]] = exact[0][j]
-    return found, both(first, second)
+    return found, in_phases(sketch=first, entries=second)
 
 
 def fetchsgd(stack, momentum, error, buckets, signs, k, rho, forget):
@@ -109,10 +112,10 @@ def fetchsgd(stack, momentum, error, buckets, signs, k, rho, forget):
                 whole[row][cell] = whole[row][cell] - sent[row][cell]
             elif sent[row][cell] != 0:
                 whole[row][cell] = moved[row][cell] = kind(0)
-    return update, moved, whole, traffic
+    return update, moved, whole, in_phases(sketch=traffic)
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+# --- what is given -> what is said of it ------------------------------------------------------------------------------
 
 
 def _lists(array):
@@ -127,10 +130,41 @@ def _alike(row, stack):
     return np.array([row] * len(stack), stack.dtype)
 
 
+def hashes_said(held):
+    coefficients = held["inputs"]["coefficients"].tolist()
+    buckets, signs = polynomial_hashes(coefficients, **{name: int(v) for name, v in held["parameters"].items()})
+    return {"buckets": np.array(buckets, np.int64), "signs": np.array(signs, np.int8)}
+
+
+def table_said(held):
+    x = held["inputs"]["x"]
+    return {"table": np.array(count_sketch(list(x), *_hashed(held["inputs"]), held["parameters"]["cells"]), x.dtype)}
+
+
+def estimates_said(held):
+    table = held["inputs"]["table"]
+    middle = held["parameters"].get("middle", "mean")
+    return {"estimates": np.array(estimates(_lists(table), *_hashed(held["inputs"]), middle), table.dtype)}
+
+
+def update_said(held):
+    table, options = held["inputs"]["table"], held["parameters"]
+    found = unsketch(_lists(table), *_hashed(held["inputs"]), options["k"], options.get("middle", "mean"))
+    return {"update": np.array(found, table.dtype)}
+
+
+def minima_said(held):
+    given = held["inputs"]
+    found = min_max(given["levels"].tolist(), given["buckets"].tolist(), held["parameters"]["cells"])
+    return {"recovered": np.array(found, np.int64)}
+
+
 def summed(held):
     given, options = held["inputs"], held["parameters"]
     stack = given["stack"]
-    total, traffic = sketched_sum(_lists(stack), *_hashed(given), options["cells"], options["k"], options["middle"])
+    total, traffic = sketched_sum(
+        _lists(stack), *_hashed(given), options["cells"], options["k"], options.get("middle", "mean")
+    )
     return {"total": _alike(total, stack), "traffic": traffic}
 
 
@@ -144,15 +178,14 @@ def asked_again(held):
 
 
 def stepped(held):
+    """One step of a stack; or a step of every one of several stacks, from what the step before left."""
     given, options = held["inputs"], held["parameters"]
-    stack = given["stack"]
-    update, momentum, error, traffic = fetchsgd(
-        _lists(stack), _lists(given["momentum"]), _lists(given["error"]), *_hashed(given), options["k"], options["rho"],
-        options["forget"],
-    )  # fmt: skip
-    tables = {"momentum": np.array(momentum, stack.dtype), "error": np.array(error, stack.dtype)}
-    return {"update": _alike(update, stack), **tables, "traffic": traffic}
-
-
-TWINS = {"sketched_sum": summed, "sketched_topk": asked_again, "fetchsgd_step": stepped}
-"""Of the collectives by name."""
+    momentum, error, steps = given["momentum"], given["error"], []
+    for stack in given["stacks"] if "stacks" in given else [given["stack"]]:
+        update, *tables, traffic = fetchsgd(
+            _lists(stack), _lists(momentum), _lists(error), *_hashed(given), options["k"], options.get("rho", 0.9),
+            options.get("forget", "zero"),
+        )  # fmt: skip
+        momentum, error = (np.array(table, stack.dtype) for table in tables)
+        steps.append({"update": _alike(update, stack), "momentum": momentum, "error": error, "traffic": traffic})
+    return {"steps": steps} if "stacks" in given else steps[0]

@@ -1,7 +1,8 @@
 """Sparse all-reduces rank by rank and entry by entry, from their descriptions; imports nothing of ours.
 
 A vector is a list, what is sent is a dict of index to value, and every function returns
-(update, residual, selected, words), where words is a list of steps, each a list of (source, target, words).
+(update, residual, selected, words), where words has phases by name: lists of steps, each a list of
+(source, target, words).
 """
 
 import math
@@ -9,10 +10,17 @@ import math
 import numpy as np
 from scipy.special import ndtri
 
+from commbounds.verify.definitions.oktopk import all_gather
+
+
+def size_of(value):
+    """The magnitude; NaN, of sums that overflow, is as large as infinity."""
+    return math.inf if math.isnan(value) else abs(float(value))
+
 
 def strongest(entries, k):
     """The k entries largest in magnitude, ties to the lowest index."""
-    order = sorted(entries, key=lambda i: (-abs(entries[i]), i))
+    order = sorted(entries, key=lambda i: (-size_of(entries[i]), i))
     return {i: entries[i] for i in sorted(order[:k])}
 
 
@@ -32,23 +40,6 @@ def region(n, P, r):
     """Indices of block r: the first n mod P blocks are one longer."""
     sizes = [n // P + (p < n % P) for p in range(P)]
     return range(sum(sizes[:r]), sum(sizes[: r + 1]))
-
-
-def ring(sizes):
-    P = len(sizes)
-    return [[(r, (r + 1) % P, sizes[(r - t) % P]) for r in range(P)] for t in range(P - 1)]
-
-
-def bruck(sizes):
-    P, steps, distance = len(sizes), [], 1
-    while distance < P:
-        moved = [sum(sizes[(r + b) % P] for b in range(min(distance, P - distance))) for r in range(P)]
-        steps.append([(r, (r - distance) % P, moved[r]) for r in range(P)])
-        distance *= 2
-    return steps
-
-
-GATHERS = {"ring": ring, "bruck": bruck}
 
 
 def traffic(P, steps):
@@ -74,14 +65,19 @@ def summed(zero, bags, n):
     return update
 
 
+def nothing(stack):
+    """Zero, in the dtype of the stack."""
+    return type(stack[0][0])(0)
+
+
 def cleared(stack, bags):
-    return [[0 * v if i in bag else v for i, v in enumerate(x)] for x, bag in zip(stack, bags, strict=True)]
+    return [[nothing(stack) if i in bag else v for i, v in enumerate(x)] for x, bag in zip(stack, bags, strict=True)]
 
 
 def topk_allgather(stack, k, allgather="bruck"):
     bags = [topk(x, k) for x in stack]
-    update = summed(0 * stack[0][0], bags, len(stack[0]))
-    return update, cleared(stack, bags), [sorted(b) for b in bags], GATHERS[allgather]([2 * len(b) for b in bags])
+    update = summed(nothing(stack), bags, len(stack[0]))
+    return update, cleared(stack, bags), [sorted(b) for b in bags], all_gather([2 * len(b) for b in bags], allgather)
 
 
 def topk_dsa(stack, k, switch="model", allgather="ring"):
@@ -97,10 +93,9 @@ def topk_dsa(stack, k, switch="model", allgather="ring"):
         steps.append([(p, (p + s) % P, 2 * sum(i in region(n, P, (p + s) % P) for i in bags[p])) for p in range(P)])
     union = len({i for bag in bags for i in bag})
     dense = {"model": 2 * union >= n, "code": 3 * union >= n, "never": False}[switch]
-    steps += GATHERS[allgather]([1] * P)
-    steps += GATHERS[allgather]([len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)])
-    update = summed(0 * stack[0][0], sums, n)
-    return update, cleared(stack, bags), [sorted(b) for b in bags], steps
+    last = all_gather([len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)], allgather)
+    phases = {"split": steps, "sizes": all_gather([1] * P, allgather), "dense" if dense else "allgather": last}
+    return summed(nothing(stack), sums, n), cleared(stack, bags), [sorted(b) for b in bags], phases
 
 
 def tree(P):
@@ -124,28 +119,35 @@ def gtopk_allreduce(stack, k, putback="conserving"):
                 both = plus(bags[target], bags[source])
                 bags[target] = strongest(both, k)
                 drops[target].append(without(both, bags[target]))
-    final = bags[0]
+    final, down = bags[0], []
     for distance in reversed(tree(P)):
-        steps.append([(p, p + distance, 2 * k) for p in range(0, P - distance, 2 * distance)])
-    update = [final.get(i, 0 * stack[0][0]) for i in range(n)]
+        down.append([(p, p + distance, 2 * k) for p in range(0, P - distance, 2 * distance)])
+    update = [final.get(i, nothing(stack)) for i in range(n)]
     residual = []
     for p, x in enumerate(stack):
         rest = list(x)
         for i in final:
             if i in own[p]:
-                rest[i] = 0 * x[i]
+                rest[i] = nothing(stack)
             if putback == "conserving":
                 for drop in drops[p]:
-                    rest[i] = rest[i] + drop.get(i, 0 * x[i])
+                    rest[i] = rest[i] + drop[i] if i in drop else rest[i]
         residual.append(rest)
-    return update, residual, [sorted(bag) for bag in own], steps
+    return update, residual, [sorted(bag) for bag in own], {"reduce": steps, "broadcast": down}
 
 
-def gaussian_threshold(x, k):
-    n = len(x)
-    mean = sum(float(v) for v in x) / n
-    variance = sum((float(v) - mean) ** 2 for v in x) / n
-    return mean + -float(ndtri(k / n / 2)) * math.sqrt(variance)
+def gaussian_threshold(x, z):
+    """Mean and z standard deviations, in float64, entry after entry; of x over a power of two, so that no square is
+    out of range.
+    """
+    n, scale = len(x), math.ldexp(1.0, math.frexp(max(abs(float(v)) for v in x))[1] - 1)
+    mean = square = 0.0
+    for v in x:
+        mean += float(v) / scale
+    mean /= n
+    for v in x:
+        square += (float(v) / scale - mean) * (float(v) / scale - mean)
+    return scale * (mean + z * math.sqrt(square / n))
 
 
 def adapted(x, threshold, k, adapt):
@@ -159,14 +161,19 @@ def adapted(x, threshold, k, adapt):
     return threshold
 
 
-def gaussiank_allreduce(stack, k, adapt="none", allgather="bruck"):
-    bags = []
+def gaussiank_allreduce(stack, k, adapt="none", allgather="bruck", quantile=None):
+    bags, thresholds = [], []
+    z = -float(ndtri(k / len(stack[0]) / 2)) if quantile is None else quantile
     for x in stack:
-        threshold = adapted(x, gaussian_threshold(x, k), k, adapt)
+        threshold = adapted(x, gaussian_threshold(x, z), k, adapt)
+        thresholds.append(threshold)
         bags.append({i: v for i, v in enumerate(x) if abs(float(v)) > threshold and v != 0})
-    steps = GATHERS[allgather]([1] * len(stack)) + GATHERS[allgather]([2 * len(b) for b in bags])
-    update = summed(0 * stack[0][0], bags, len(stack[0]))
-    return update, cleared(stack, bags), [sorted(b) for b in bags], steps
+    phases = {
+        "sizes": all_gather([1] * len(stack), allgather),
+        "allgather": all_gather([2 * len(b) for b in bags], allgather),
+    }
+    update = summed(nothing(stack), bags, len(stack[0]))
+    return update, cleared(stack, bags), [sorted(b) for b in bags], phases, thresholds
 
 
 def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
@@ -179,7 +186,7 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
     def take(rank, block):
         best = strongest({i: held[rank][i] for i in region(n, m, block)}, h)
         for i in best:
-            held[rank][i] = 0 * held[rank][i]
+            held[rank][i] = nothing(stack)
         return best
 
     def keep(rank, dropped):
@@ -202,6 +209,7 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
     bags = [take(rank, rank % m) for rank in range(P)]
 
     # agreement of the teams on every block
+    scattered, steps = steps, []
     if synchronise == "r-sag":
         for distance in tree(teams):
             steps.append([(r, (r // m ^ distance) * m + r % m, 2 * len(bags[r])) for r in range(P)])
@@ -218,7 +226,7 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
         cut = [strongest(bag, sag_entries) for bag in bags]
         for rank in range(P):
             keep(rank, without(bags[rank], cut[rank]))
-        across = [bruck([2 * len(cut[t * m + j]) for t in range(teams)]) for j in range(m)]
+        across = [all_gather([2 * len(cut[t * m + j]) for t in range(teams)], "bruck") for j in range(m)]
         for parallel in zip(*across, strict=True):
             steps.append([(a * m + j, b * m + j, words) for j, step in enumerate(parallel) for a, b, words in step])
         for j in range(m):
@@ -230,20 +238,22 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
                 bags[t * m + j] = best
                 keep(t * m + j, without(cut[t * m + j], best))
 
-    within = [bruck([2 * len(bags[t * m + j]) for j in range(m)]) for t in range(teams)]
+    agreed, steps = steps, []
+    within = [all_gather([2 * len(bags[t * m + j]) for j in range(m)], "bruck") for t in range(teams)]
     for parallel in zip(*within, strict=True):
         steps.append([(t * m + a, t * m + b, words) for t, step in enumerate(parallel) for a, b, words in step])
     final = {i: v for bag in bags[:m] for i, v in bag.items()}
-    update = [final.get(i, 0 * stack[0][0]) for i in range(n)]
+    update = [final.get(i, nothing(stack)) for i in range(n)]
     residual = [[held[p][i] if i in final else v for i, v in enumerate(x)] for p, x in enumerate(stack)]
-    return update, residual, [sorted(final)] * P, steps
+    return (
+        update,
+        residual,
+        [sorted(final)] * P,
+        {"reduce-scatter": scattered, "synchronise": agreed, "allgather": steps},
+    )
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
-
-
-def lists(stack):
-    return [list(row) for row in stack]
+# --- what one gives -> what the twin says of it -----------------------------------------------------------------------
 
 
 def counted(P, steps):
@@ -252,26 +262,23 @@ def counted(P, steps):
 
 def of_sparse(twin):
     def found(held):
-        options = held["parameters"]
-        if options.get("allgather") == "recursive-doubling":  # the twins know two ways to gather
-            return None
         stack = held["inputs"]["stack"]
-        update, residual, selected, steps = twin(lists(stack), **options)
-        return {
-            "result.update": np.array(update) + 0.0,  # entries that nobody sent may be -0.0 with the twin
-            "result.residual": residual,
-            "result.selected": selected,
-            "traffic": counted(len(stack), steps),
+        if not np.isfinite(stack).all():
+            return {"refused": "ValueError"}
+        given = {name: held["inputs"][name] for name in ("quantile",) if name in held["inputs"]}
+        rows = [list(row) for row in stack]
+        update, residual, selected, words, *thresholds = twin(rows, **held["parameters"], **given)
+        phases = words if isinstance(words, dict) else {}
+        steps = [step for part in phases.values() for step in part] if phases else words
+        result = {
+            "update": np.array(update, stack.dtype),
+            "residual": np.array(residual, stack.dtype),
+            "selected": [np.array(mine, np.int64) for mine in selected],
         }
+        # the quantile of k = n is 0, and no library decides its last bit
+        if thresholds and ("quantile" in given or held["parameters"]["k"] == stack.shape[1]):
+            result["thresholds"] = np.array(thresholds[0])
+        said = {"phases": {name: counted(len(stack), part) for name, part in phases.items()}} if phases else {}
+        return {"result": result, "traffic": {**counted(len(stack), steps), **said}}
 
     return found
-
-
-TWINS = {
-    "topk_allgather": of_sparse(topk_allgather),
-    "topk_dsa": of_sparse(topk_dsa),
-    "gtopk_allreduce": of_sparse(gtopk_allreduce),
-    "spardl_allreduce": of_sparse(spardl_allreduce),
-    "gaussiank_allreduce": of_sparse(gaussiank_allreduce),
-}
-"""Of the collectives by name; None for what the twin does not do."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from commbounds.collectives import (
-    arctopk_allreduce,
-    row_count,
-)
+from commbounds.collectives import COLLECTIVES
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.arctopk.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import called, case_of, collective
+from commbounds.verify.vectors.collectives import case_of, collective
 from commbounds.verify.vectors.inputs import array, ordinary
 
 
@@ -55,10 +54,10 @@ def _row_counts() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
+    arcs, counts = (vectors_of(DEFINITIONS[name], COLLECTIVES[name]) for name in ("arctopk_allreduce", "row_count"))
     return [
-        collective("arctopk_allreduce", _arc_cases, called(arctopk_allreduce, *whole)),
-        collective("row_count", _row_counts, called(row_count, "rows"), ""),
+        collective("arctopk_allreduce", _arc_cases, arcs),
+        collective("row_count", _row_counts, counts, ""),
     ]
 
 

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import (
-    Lattice,
-    Uniform,
-    backup_step,
-    best_threshold,
-    drop_gradient,
-    drop_step,
-    drop_trials,
-    local_sgd_period,
-    random_batch_sgd,
-    released_threshold,
-    trial_latencies,
-)
+from commbounds.collectives.dropcompute import COLLECTIVES, Lattice, Uniform
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.dropcompute.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import called, collective
+from commbounds.verify.vectors.collectives import collective
 from commbounds.verify.vectors.inputs import array, eighths
 
 Array = NDArray[Any]
@@ -99,13 +89,6 @@ def _trial_cases() -> Iterator[VectorCase]:
         yield VectorCase(name, why, {}, given, {"seed": 6, "generator": "splitmix64 at (seed, trial, entry)"})
 
 
-def _trials(case: VectorCase) -> Mapping[str, Any]:
-    seed, given = case.randomness["seed"], case.parameters
-    first, law, sizes = given.get("first", 0), given["law"], (given["N"], given["M"])
-    drawn = [trial_latencies(law, *sizes, seed, first + i) for i in range(given["trials"])]
-    return {"trials": drop_trials(**given, seed=seed), "latencies": np.stack(drawn)}
-
-
 def _gradient_cases() -> Iterator[VectorCase]:
     for N, M, why in _TEAMS:
         completed = np.arange(N) % (M + 1)
@@ -129,20 +112,18 @@ def _batch_cases() -> Iterator[VectorCase]:
         yield VectorCase(f"steps={steps}, B={B}, d={d}", why, inputs, given)
 
 
-def _batched(case: VectorCase) -> Mapping[str, Any]:
-    given = {name: value for name, value in case.parameters.items() if name != "gradient"}
-    return {"visited": random_batch_sgd(**case.inputs, **given, gradient=lambda x: x)}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
+    made = {
+        "drop_step": _drop_cases,
+        "backup_step": _backup_cases,
+        "local_sgd_period": _period_cases,
+        "best_threshold": lambda: _threshold_cases(1),
+        "released_threshold": lambda: _threshold_cases(7),
+        "drop_trials": _trial_cases,
+        "drop_gradient": _gradient_cases,
+        "random_batch_sgd": _batch_cases,
+    }
     return [
-        collective("drop_step", _drop_cases, called(drop_step, "step"), ""),
-        collective("backup_step", _backup_cases, called(backup_step, "step"), ""),
-        collective("local_sgd_period", _period_cases, called(local_sgd_period, "seconds"), ""),
-        collective("best_threshold", lambda: _threshold_cases(1), called(best_threshold, "threshold"), ""),
-        collective("released_threshold", lambda: _threshold_cases(7), called(released_threshold, "threshold"), ""),
-        collective("drop_trials", _trial_cases, _trials, ""),
-        collective("drop_gradient", _gradient_cases, called(drop_gradient, "gradient"), ""),
-        collective("random_batch_sgd", _batch_cases, _batched, ""),
+        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), "") for name, cases in made.items()
     ]

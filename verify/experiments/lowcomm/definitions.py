@@ -276,14 +276,9 @@ def _between_bins() -> list[Given]:
 
 
 def _halves() -> list[Given]:
-    powers = 2.0 ** np.arange(-9, 3)
-    rows = [
-        powers,
-        0.75 * powers,
-        np.append(powers, 3.0),
-        np.array([1.0, *(1.5 * 2.0**-k for k in range(1, 9)), 2.0**-7]),
-    ]
-    rows += [np.nextafter(row, up) for row in rows[:2] for up in (0.0, 9.0)]
+    powers, halves = 2.0 ** np.arange(-9, 3), 1.5 * 2.0 ** -np.arange(1.0, 9.0)
+    between = [halves, *(np.nextafter(halves, end) for end in (0.0, 2.0))]
+    rows = [powers, 0.75 * powers, *(np.append(row, (1.0, 2.0**-7)) for row in between)]
     return [Given({"values": (sign * row).astype(dtype)}) for row in rows for sign in (1, -1) for dtype in DTYPES]
 
 

@@ -22,7 +22,8 @@ COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)
 STEEP = Controller(1, 1, 1, 2.0, 4.0, 1.5, 1, 1.25, 2)  # type: ignore[arg-type]  # integers are fractions
 TELLING = tuple(kind for kind in KINDS if kind not in ("zeros", "one rank"))
 EDGES = ("zeros", "one rank", "NaN", "infinite", "overflow")
-CONTROLLED = {None: None, **CONTROLLERS, "steep": STEEP}
+CONTROLLED: dict[str | None, Controller | None] = {None: None, "steep": STEEP}
+CONTROLLED.update(CONTROLLERS)
 
 
 def without_defaults(named: bool, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -136,8 +137,8 @@ def _descent(
         inputs["allreduce"] = _made_up(start, k, stacks[0], seed)
     if other is not None:
         inputs["step_sizes"] = {str(other): 0.75 * step_size}
-    reduced = {"threshold", "boundaries"}
-    within = {name: value for name, value in options.items() if name in reduced}
+    within = {name: value for name, value in options.items() if name != "accumulate"}
+    within["controller"] = CONTROLLED[within["controller"]]
     periods = {"tau": tau, "tau_prime": tau_prime}
     kept = without_defaults(False, DEFAULTS, {**within, **periods})
     given = {"k": k, "step_size": step_size, "accumulate": options["accumulate"], "options": kept}
@@ -172,8 +173,13 @@ DESCENTS = Space(
         "accumulate": (None, "scaled", "raw"),
         "tau": (None, 1, 2),
         "tau_prime": (None, 1, 2),
-        "boundaries": ("mean-of-quantiles", "even"),
+        "controller": (None, "vgg", "steep"),
+        "boundaries": RULES,
+        "balance": ("always", "never", "4x-mean"),
+        "allgather": GATHERS,
         "threshold": ("inclusive", "strict"),
+        "rotation": (True, False),
+        "bucket": (1, 2),
     },
     options=("step_size", "accumulate", "other", "start"),
     periods=("tau", "tau_prime"),

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.orthogonal import RIGHT, dion_update, ef21_muon, muon_update
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.orthogonal.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import called, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array
 
 Array = NDArray[Any]
@@ -66,20 +68,10 @@ def _ef21_cases() -> Iterator[VectorCase]:
     yield case_of("k above m n is refused.", ties, {**how, "k": 5}, about="k", refused=True)
 
 
-def _ef21(case: VectorCase) -> Mapping[str, Any]:
-    state, traffic = ef21_muon(**case.inputs, **case.parameters)
-    return {**state._asdict(), "traffic": traffic}
-
-
-def _dion(case: VectorCase) -> Mapping[str, Any]:
-    state, traffic = dion_update(**case.inputs, **case.parameters)
-    return {**state._asdict(), "traffic": traffic}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
-        collective("muon_update", _muon_cases, called(muon_update, "update", "traffic")),
-        collective("ef21_muon", _ef21_cases, _ef21),
-        collective("dion_update", _dion_cases, _dion),
+        collective("muon_update", _muon_cases, vectors_of(DEFINITIONS["muon_update"], muon_update)),
+        collective("ef21_muon", _ef21_cases, vectors_of(DEFINITIONS["ef21_muon"], ef21_muon)),
+        collective("dion_update", _dion_cases, vectors_of(DEFINITIONS["dion_update"], dion_update)),
     ]

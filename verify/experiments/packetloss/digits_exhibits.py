@@ -31,7 +31,7 @@ def training(budget: str, seed: int) -> Exhibit:
     panels: list[Panel] = []
     accuracy: list[Line] = []
     shares: list[float] = []
-    # squared distances averaged over the steps: measured, by law, by the published constant, by the corrected one
+    # squared distances averaged over the steps: measured, by law, by the reported constant, by the corrected one
     means: list[list[float]] = []
     book = claims()
     for p in _LOSSES:

@@ -80,7 +80,7 @@ def _lags(h: Histories, p: Fraction) -> list[Fraction]:
 
 
 def correlated(broadcast: Any, case: Case) -> Outcome:
-    """Updates of autocovariance sigma^2 rho^h; where the case has no rho, the one of the published constant."""
+    """Updates of autocovariance sigma^2 rho^h; where the case has no rho, the one of the reported constant."""
     s = case.settings
     p, rho = s["p"], s.get("rho", -1 / (2 - s["p"]))
     lags = _lags(table(broadcast, case), p)

@@ -17,7 +17,7 @@ from commbounds.compressors.quantizers import (
     StochasticPower,
     TernGrad,
 )
-from commbounds.verify.vectors.case import VectorSubject
+from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import (
     BAD,
     MOST,
@@ -81,6 +81,11 @@ LAWS = (Sign(), ScaledSign(), NearestPower())
 """Those whose output has its law beside it."""
 
 
+def cases(name: str) -> list[VectorCase]:
+    """Those of the compressor of this name."""
+    return vector_cases(name, SETTINGS, SWITCHES, LAWS)
+
+
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    return [compressor(name, partial(vector_cases, name, SETTINGS, SWITCHES, LAWS)) for name in COMPRESSORS]
+    return [compressor(name, partial(cases, name)) for name in COMPRESSORS]

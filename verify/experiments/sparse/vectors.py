@@ -8,17 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import (
-    gaussiank_allreduce,
-    gtopk_allreduce,
-    spardl_allreduce,
-    topk_allgather,
-    topk_dsa,
-)
+from commbounds.collectives import COLLECTIVES
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.sparse.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 from commbounds.verify.vectors.inputs import array
-from commbounds.verify.vectors.numbers import Record
 
 Array = NDArray[Any]
 
@@ -68,30 +63,14 @@ def _spardl() -> list[VectorCase]:
     return [*cases, odd]
 
 
-def _gaussiank_run(case: VectorCase) -> Any:
-    result, traffic = gaussiank_allreduce(**case.inputs, **case.parameters)
-    held = {"update": result.update, "residual": result.residual, "selected": result.selected}
-    if case.parameters["k"] == case.inputs["stack"].shape[1]:  # the quantile is 0, and no library decides its last bit
-        held["thresholds"] = result.thresholds
-    return {"result": Record("GaussiankResult", held), "traffic": traffic}
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    whole = ("result", "traffic")
     gathers = ("bruck", "ring", "recursive-doubling")
-    return [
-        collective("topk_allgather", lambda: _sparse(allgather=gathers), called(topk_allgather, *whole)),
-        collective(
-            "topk_dsa",
-            lambda: _sparse(switch=("model", "code", "never"), allgather=("ring", "bruck")),
-            called(topk_dsa, *whole),
-        ),
-        collective(
-            "gtopk_allreduce", lambda: _sparse(putback=("conserving", "published")), called(gtopk_allreduce, *whole)
-        ),
-        collective("spardl_allreduce", _spardl, called(spardl_allreduce, *whole)),
-        collective(
-            "gaussiank_allreduce", lambda: _sparse(adapt=("none", "vgg", "lstm"), allgather=gathers), _gaussiank_run
-        ),
-    ]
+    cases = {
+        "topk_allgather": lambda: _sparse(allgather=gathers),
+        "topk_dsa": lambda: _sparse(switch=("model", "code", "never"), allgather=("ring", "bruck")),
+        "gtopk_allreduce": lambda: _sparse(putback=("conserving", "published")),
+        "spardl_allreduce": _spardl,
+        "gaussiank_allreduce": lambda: _sparse(adapt=("none", "vgg", "lstm"), allgather=gathers),
+    }
+    return [collective(name, made, vectors_of(DEFINITIONS[name], COLLECTIVES[name])) for name, made in cases.items()]

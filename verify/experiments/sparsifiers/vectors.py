@@ -105,13 +105,14 @@ MORE = {"AdaptiveSparsification": _adaptive, "RandK": _drawn_subsets}
 """Cases of one compressor alone."""
 
 
-def _cases(name: str) -> list[VectorCase]:
-    cases = vector_cases(name, SETTINGS, randomness=_randomness)
+def cases(name: str) -> list[VectorCase]:
+    """Those of the compressor of this name."""
+    found = vector_cases(name, SETTINGS, randomness=_randomness)
     if name in MORE:
-        cases += MORE[name]()
-    return cases + [law_case(c) for c in LAWS if type(c).__name__ == name]
+        found += MORE[name]()
+    return found + [law_case(c) for c in LAWS if type(c).__name__ == name]
 
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    return [compressor(name, partial(_cases, name)) for name in COMPRESSORS]
+    return [compressor(name, partial(cases, name)) for name in COMPRESSORS]

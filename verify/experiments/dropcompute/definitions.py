@@ -1,0 +1,321 @@
+"""Steps that drop work beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.dropcompute import (
+    Exponential,
+    Gamma,
+    Histogram,
+    LatencyLaw,
+    Lattice,
+    Lognormal,
+    Normal,
+    Uniform,
+    trial_latencies,
+)
+from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definitions import dropcompute
+from commbounds.verify.space import RANKS, Of, Space
+
+Array = NDArray[Any]
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those that are not None: the others are left out of the call, whose defaults count."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+LATENCIES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
+    "eighths": lambda rng, shape: rng.integers(0, 17, shape) / 8,
+    "whole": lambda rng, shape: rng.integers(0, 4, shape),
+    "uniform": lambda rng, shape: rng.random(shape) + 0.1,
+    "alike": lambda _rng, shape: np.full(shape, 0.3),
+    "zeros": lambda rng, shape: np.where(rng.random(shape) < 0.5, 0.0, 1.0),
+    "narrow": lambda rng, shape: rng.random(shape).astype(np.float32),
+}
+"""(rng, shape) -> latencies; sums of eighths and of whole numbers are exact, and tie."""
+
+
+def _sampled(data: str, seed: int, *shape: int) -> Array:
+    return LATENCIES[data](np.random.default_rng(seed), shape)
+
+
+# --- steps -------------------------------------------------------------------------------------------------------
+
+
+def _step(
+    P: int, M: int, data: str, tau: float, overhead: float | None, preemption: str | None, forward: float | None,
+    at_threshold: bool | None, seed: int,
+) -> Given:  # fmt: skip
+    options = _given(overhead=overhead, preemption=preemption, forward=forward, at_threshold=at_threshold)
+    return Given({"latencies": _sampled(data, seed, P, M)}, {"tau": tau, **options})
+
+
+STEPS = Space(
+    _step,
+    {
+        "P": RANKS,
+        "M": (1, 2, 3, 4, 5, 8, 12, 17),
+        "data": tuple(LATENCIES),
+        "tau": (1.0, 2.5, 4.0, 0.125, 100.0, np.inf),
+        "overhead": (None, 0.0, 0.3),
+        "preemption": (None, "A", "B", "C"),
+        "forward": (None, 0.0, 0.25, 0.7, 1.0),
+        "at_threshold": (None, False, True),
+    },
+    options=("M", "tau", "preemption", "forward", "at_threshold"),
+    combined=(("data", "tau", "preemption", "at_threshold"), ("tau", "preemption", "forward")),
+).search(P=(1, 12), M=(1, 20))
+
+
+def _backup(P: int, M: int, data: str, spare: int, overhead: float | None, seed: int) -> Given:
+    latencies = _sampled(data, seed, P, M)
+    return Given({"latencies": latencies}, {"spare": min(spare, P - 1), **_given(overhead=overhead)})
+
+
+SPARES = (0, 1, 2, Of("P // 2", lambda P: P // 2), Of("P - 1", lambda P: P - 1))
+BACKUPS = Space(
+    _backup,
+    {
+        "P": RANKS,
+        "M": (1, 2, 3, 8, 12),
+        "data": tuple(LATENCIES),
+        "spare": SPARES,
+        "overhead": (None, 0.0, 0.3),
+    },
+    combined=(("P", "data", "spare"),),
+).search(P=(1, 14), M=(1, 20))
+
+
+def _period(P: int, M: int, data: str, steps: int, overhead: float | None, seed: int) -> Given:
+    return Given({"latencies": _sampled(data, seed, steps, P, M)}, _given(overhead=overhead))
+
+
+PERIODS = Space(
+    _period,
+    {
+        "P": RANKS,
+        "M": (1, 2, 3, 8, 12, 17),
+        "data": ("eighths", "whole", "zeros"),
+        "steps": (1, 2, 3, 5, 9),
+        "overhead": (None, 0.0, 0.3),
+    },
+).search(P=(1, 14), M=(1, 20), steps=(1, 12))
+
+# --- thresholds --------------------------------------------------------------------------------------------------
+
+
+def _calibration(
+    P: int, M: int, data: str, steps: int, overhead: str | float | None, drop_rate: float | None, seed: int
+) -> Given:
+    latencies = _sampled(data, seed, steps, P, M)
+    latencies[0, 0, -1] += 1  # not all are zero
+    paid = np.random.default_rng(seed + 1).integers(1, 9, steps) / 4 if overhead == "by step" else overhead
+    return Given({"latencies": latencies}, _given(overhead=paid, drop_rate=drop_rate))
+
+
+def _chosen(implementation: Any, given: Given) -> Said:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # that a threshold is degenerate: it is one all the same
+        return {"threshold": implementation(**given.inputs, **given.parameters)}
+
+
+BEST = Space(
+    _calibration,
+    {
+        "P": RANKS,
+        "M": (1, 2, 3, 5),
+        "data": tuple(LATENCIES),
+        "steps": (1, 2, 3, 4),
+        "overhead": (2.0, None, 0.3, "by step"),
+        "drop_rate": (None, 0.0, 0.125, 0.5, 1.0),
+    },
+    combined=(("data", "steps", "overhead", "drop_rate"),),
+)
+RELEASED = Space(
+    _calibration,
+    {
+        "P": RANKS,
+        "M": (7, 8, 11),
+        "data": tuple(LATENCIES),
+        "steps": (1, 2, 3),
+        "overhead": (2.0, None, 0.3, "by step"),
+        "drop_rate": (None,),
+    },
+    options=("M", "overhead"),
+)
+
+# --- gradients ---------------------------------------------------------------------------------------------------
+
+
+def _gradient(P: int, M: int, d: int, data: str, completed: str, normalisation: str | None, seed: int) -> Given:
+    rng = np.random.default_rng(seed)
+    gradients = rng.integers(-32, 33, (P, M, d)) / 8 if data == "eighths" else rng.standard_normal((P, M, d))
+    counts = {"some": rng.integers(0, M + 1, P), "all": np.full(P, M), "none": np.zeros(P, np.int64)}[completed]
+    inputs = {"gradients": gradients.astype("f4" if data == "narrow" else "f8"), "completed": counts}
+    return Given(inputs, _given(normalisation=normalisation))
+
+
+GRADIENTS = Space(
+    _gradient,
+    {
+        "P": RANKS,
+        "M": (1, 2, 3, 7),  # numpy adds up eight and more in an order of its own
+        "d": (1, 2, 5, 17),
+        "data": ("normal", "eighths", "narrow"),
+        "completed": ("some", "all", "none"),
+        "normalisation": (None, "fixed", "computed", "worker"),
+    },
+    options=("M", "d", "data", "completed", "normalisation"),
+).search(P=(1, 12), M=(1, 7))
+
+
+def _sgd(d: int, B: int, steps: int, gradient: str, data: str, learning_rate: float, seed: int) -> Given:
+    rng = np.random.default_rng(seed)
+    noise = rng.integers(-16, 17, (steps, B, d)) / 8 if data == "eighths" else rng.standard_normal((steps, B, d))
+    batches = rng.permutation(np.arange(steps) % (B + 1))
+    options = {"gradient": gradient, "batches": batches, "learning_rate": learning_rate}
+    return Given({"start": rng.integers(-8, 9, d) / 4, "noise": noise}, options)
+
+
+def _visited(implementation: Any, given: Given) -> Said:
+    options = dict(given.parameters)
+    steep = options.pop("gradient") != "identity"
+    return {"visited": implementation(
+        **given.inputs, **options, gradient=lambda x: x * (1.0 + np.arange(x.size)) if steep else x
+    )}  # fmt: skip
+
+
+SGD = Space(
+    _sgd,
+    {
+        "d": (1, 2, 5),
+        "B": (1, 2, 3, 7),
+        "steps": (1, 2, 5, 9),
+        "gradient": ("identity", "steeper by entry"),
+        "data": ("normal", "eighths"),
+        "learning_rate": (0.5, 0.1),
+    },
+    combined=(("d", "B", "steps", "data"),),
+).search(B=(1, 7), steps=(1, 12))
+
+# --- laws --------------------------------------------------------------------------------------------------------
+
+LAWS: Mapping[str, LatencyLaw] = {
+    "uniform": Uniform(0.5, 1.5),
+    "from zero": Uniform(0.0, 2.0),
+    "lattice": Lattice(0.5, 0.25, np.array([3.0, 0.0, 1.0])),
+    "many cells": Lattice(0.0, 0.125, np.arange(1.0, 12.0)),
+    "histogram": Histogram(0.25, 0.5, np.array([1.0, 5.0, 2.0])),
+    "exponential": Exponential(0.8, 0.1),
+    "normal": Normal(1.0, 0.3),
+    "lognormal": Lognormal(-0.2, 0.5, 0.1),
+    "gamma": Gamma(2.5, 0.4, 0.05),
+    "small gamma": Gamma(0.4, 2.0),
+}
+
+
+def _trials(
+    P: int, M: int, law: str, tau: float, overhead: float | None, trials: int, first: int | None,
+    preemption: str | None, forward: float | None, at_threshold: bool | None, seed: int,
+) -> Given:  # fmt: skip
+    options = _given(overhead=overhead, first=first, preemption=preemption, forward=forward, at_threshold=at_threshold)
+    sizes = {"law": LAWS[law], "N": P, "M": M, "tau": tau, "trials": trials}
+    return Given({}, {**sizes, **options}, {"seed": 2**44 * seed + 6})
+
+
+def _tried(implementation: Any, given: Given) -> Said:
+    options, seed = given.parameters, given.randomness["seed"]
+    first, sizes = options.get("first", 0), (options["N"], options["M"])
+    drawn = [trial_latencies(options["law"], *sizes, seed, first + i) for i in range(options["trials"])]
+    return {"trials": implementation(**options, seed=seed), "latencies": np.stack(drawn)}
+
+
+TRIALS = Space(
+    _trials,
+    {
+        "P": (*RANKS, 1025),
+        "M": (1, 2, 3, 7),
+        "law": tuple(LAWS),
+        "tau": (2.0, 3.5, 0.5, np.inf),
+        "overhead": (None, 0.25),
+        "trials": (1, 5),
+        "first": (None, 0, 7, 2**40),
+        "preemption": (None, "A", "B", "C"),
+        "forward": (None, 0.25, 0.8),
+        "at_threshold": (None, False, True),
+    },
+    options=("law", "tau", "preemption", "forward", "at_threshold"),
+    combined=(("law", "tau", "preemption", "at_threshold"), ("law", "preemption", "forward")),
+).without("it takes long", lambda P, M, trials: P > 9 and (M > 1 or trials > 1))
+
+
+def _counted(implementation: Any, given: Given) -> Said:
+    return {"maximum": implementation(**given.parameters)}
+
+
+MAXIMA = Space(
+    lambda N, seed: Given({}, {"N": N}),
+    {"N": (*range(1, 25), 99, 100, 101, 999, 1000, 1001, 10**4, 10**6, 10**9)},
+).search(N=(1, 10**6))
+
+TIMED: Mapping[str, LatencyLaw] = {
+    "normal": LAWS["normal"],
+    "exponential": LAWS["exponential"],
+    "gamma": Gamma(3.0, 0.25, 0.1),
+    "uniform": LAWS["uniform"],
+    "lattice": LAWS["lattice"],
+    "many cells": LAWS["many cells"],
+}
+"""Laws whose sums a definition can say."""
+
+
+def _timed(P: int, M: int, law: str, overhead: float, seed: int) -> Given:
+    chosen = TIMED[law]
+    taus = [0.5 * M * chosen.mean, M * chosen.mean, 1.25 * M * chosen.mean, 2.0 * M * chosen.mean]
+    if isinstance(chosen, Lattice):  # where workers end, too
+        taus = sorted({*taus, *(M * chosen.base + chosen.unit * j for j in (1, 2, M + 1))})
+    return Given({}, {"law": chosen, "N": P, "M": M, "taus": taus, "overhead": overhead})
+
+
+def _expected(implementation: Any, given: Given) -> Said:
+    options = dict(given.parameters)
+    taus, overhead = options.pop("taus"), options.pop("overhead")
+    step = implementation(**options)
+    return {
+        "mean_time": [step.mean_time()],
+        "capped": step.capped(taus),
+        "capped_worker": [step.capped_worker(tau) for tau in taus],
+        "late": [step.late(tau) for tau in taus],
+        "completed": step.completed(taus),
+        "speedup": step.speedup(taus, overhead),
+        "ideal": [step.ideal(overhead)],
+    }
+
+
+TIMES = Space(
+    _timed,
+    {"P": (*RANKS, 50), "M": (1, 2, 3, 5), "law": tuple(TIMED), "overhead": (0.5, 0.0, 2.0)},
+    options=("law",),
+    combined=(("M", "law", "overhead"),),
+)
+
+DEFINITIONS = {
+    "StepLaw": Definition(TIMES, _expected, dropcompute.expected),
+    "backup_step": Definition(BACKUPS, called("step"), dropcompute.spared),
+    "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best),
+    "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),
+    "drop_step": Definition(STEPS, called("step"), dropcompute.dropped),
+    "drop_trials": Definition(TRIALS, _tried, dropcompute.of_trials),
+    "gaussian_maximum": Definition(MAXIMA, _counted, dropcompute.of_maximum),
+    "local_sgd_period": Definition(PERIODS, called("seconds"), dropcompute.period),
+    "random_batch_sgd": Definition(SGD, _visited, dropcompute.of_sgd),
+    "released_threshold": Definition(RELEASED, _chosen, dropcompute.chosen_by_release),
+}

@@ -1,0 +1,196 @@
+"""Group quantisers, bit planes and quantised sums beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from commbounds.compressors.flashcomm import GroupQuantizer, StochasticGroupQuantizer, packed_bytes
+from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
+from commbounds.verify.definition import Definition, Given, Said, compressed, givens
+from commbounds.verify.definitions import flashcomm, groupquant
+from commbounds.verify.experiments.flashcomm.vectors import group_cases, packed_cases, stochastic_group_cases
+from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
+from commbounds.verify.space import RANKS, Of, Space, sizes
+
+DATA = tuple(kind for kind in (*KINDS, *EDGES) if kind not in ("huge", "over", "NaN"))
+FORMS = ("default", "float64", "float32", "float16", "bfloat16")
+
+
+def _chosen(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options but for those that are left to their default."""
+    return {name: value for name, value in options.items() if value != "default"}
+
+
+def _given(n: int, data: str, dtype: str, seed: int, drawn: str = "", **options: Any) -> Given:
+    randomness = uniforms_of(drawn, n, dtype, seed) if drawn else {}
+    return Given({"x": vector_of(data, n, dtype, seed)}, _chosen(options), randomness)
+
+
+GROUPS = (
+    Space(
+        _given,
+        {
+            "n": (1, 2, 3, 7, 8, 9, 16, 17, 33, 64, 65, 129),
+            "data": DATA,
+            "dtype": ("float32", "float64"),
+            "width": (2, 1, 3, 4, 5, 6, 7, 8),
+            "group": (4, "default", 1, 2, 3, 16, 32),
+            "metadata": FORMS,
+            "repaired": ("default", True),
+            "quantise_with": ("default", "stored", "exact"),
+            "scale": ("default", "float", "log2"),
+            "theta": ("default", 1, 3),
+            "spikes": ("default", True),
+        },
+    )
+    .without(
+        "of fractional powers of two the last bit of a float64 is up to the C library.",
+        lambda dtype, scale, theta: scale == "log2" and dtype == "float64" and theta != 1,
+    )
+    .without(
+        "scales and zero points beyond float16.",
+        lambda data, metadata: data == "of all sizes" and metadata == "float16",
+    )
+    .search(n=(1, 70))
+)
+NEAREST = GROUPS.replaced(zero=("default", "integer", "clamped")).without(
+    "repaired needs zero points that are floats.", lambda repaired, zero: repaired is True and zero != "default"
+)
+STOCHASTIC = GROUPS.replaced(drawn=DRAWN)
+
+
+@cache
+def _quantised(name: str) -> list[Given]:
+    drawn = {"seed": 3} if name == "StochasticGroupQuantizer" else {}
+    plain = {"width": 3, "group": 8}
+    found = [
+        Given({"x": vector_of(data, n, dtype, 5)}, plain, drawn)
+        for data, n, dtype in (
+            *(("normal", 70_001, "float32"), ("huge", 9, "float32"), ("huge", 9, "float64"), ("over", 9, "float64")),
+            *(("NaN", 9, "float64"), ("normal", 9, "float16"), ("ties", 0, "float32")),
+        )
+    ]
+    found += [
+        Given({"x": np.full(5, 3.0, np.float32)}, {"width": 2, "zero": "integer", "repaired": True}, drawn),
+        Given({"x": np.array([1e6, 1e6 + 1, 7e4], np.float64)}, {"width": 8, "metadata": "float16"}, drawn),
+        Given({"x": np.array([1.0, 1 + 2.0**-52])}, {"width": 8, "zero": "integer"}, drawn),
+    ]
+    return [*givens(group_cases() if name == "GroupQuantizer" else stochastic_group_cases()), *found]
+
+
+def _codes(n: int, bits: int, data: str, seed: int) -> Given:
+    rng, top = np.random.default_rng(seed), 2**bits - 1
+    made = {"drawn": rng.integers(0, top + 1, n), "least": np.zeros(n), "largest": np.full(n, top)}
+    return Given({"codes": made[data].astype(np.uint8)}, {"bits": bits})
+
+
+def _packed(packed: Any, given: Given) -> Said:
+    codes, bits = given.inputs["codes"], given.parameters["bits"]
+    return {"planes": packed(codes, bits), "bytes": packed_bytes(codes.size, bits)}
+
+
+CODES = Space(
+    _codes,
+    {
+        "n": (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65),
+        "bits": tuple(range(1, 9)),
+        "data": ("drawn", "least", "largest"),
+    },
+).search(n=(1, 70))
+
+
+# --- sums -------------------------------------------------------------------------------------------------------------
+
+
+def _sum(
+    P: int, n: int, data: str, dtype: str, width: int, group: int, metadata: str, spikes: bool, drawn: str, seed: int,
+    second: str = "default", **options: Any,
+) -> Given:  # fmt: skip
+    cls = GroupQuantizer if drawn == "nothing" else StochasticGroupQuantizer
+    chosen = _chosen({"group": group, "metadata": metadata, "spikes": spikes})
+    parameters = {"quantiser": cls(width, **chosen), **_chosen(options)}
+    if second != "default":
+        parameters["second"] = GroupQuantizer(5, 2) if second == "other" else StochasticGroupQuantizer(2, 3)
+    unit = 2.0**-24 if dtype == "float32" else 2.0**-53
+    uniforms = np.floor(np.random.default_rng(seed).random((2, P, n)) / unit) * unit
+    injected = {"uniforms": uniforms.astype(dtype)} if drawn == "uniforms" else {"seed": seed}
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, parameters, injected)
+
+
+def _summed(allreduce: Any, given: Given) -> Said:
+    drawn = given.randomness
+    how: dict[str, Any] = {}
+    if "uniforms" in drawn:
+        how["draw"] = lambda stage, rank: drawn["uniforms"][stage, rank]
+    elif "seed" in drawn:
+        how["rng"] = np.random.default_rng(drawn["seed"])
+    result, traffic = allreduce(**given.inputs, **given.parameters, **how)
+    return {"result": result, "traffic": traffic}
+
+
+SUMS = Space(
+    _sum,
+    {
+        "P": RANKS,
+        "n": sizes(16, 33),
+        "data": tuple(kind for kind in KINDS if kind != "subnormal"),
+        "dtype": ("float32", "float64"),
+        "width": (2, 1, 4, 7, 8),
+        "group": (4, "default", 1, 3),
+        "metadata": ("default", "float64", "bfloat16"),
+        "spikes": ("default", True),
+        "drawn": ("nothing", "seed"),
+    },
+    options=("dtype", "group", "drawn", "spikes"),
+).search(n=(1, 24))
+FLAG = ("default", True, False)
+TWOSTEP = SUMS.replaced(
+    second=("default", "other", "stochastic"), owner_reads_its_code=FLAG, drawn=("nothing", "seed", "uniforms")
+)
+NODES = SUMS.replaced(
+    node=(
+        1,
+        Of("P", lambda P: P),
+        Of("the least divisor", lambda P: next(d for d in (2, 3, 5, 7, 1) if P % d == 0)),
+        Of("the largest divisor below P", lambda P: max((d for d in range(1, P) if P % d == 0), default=1)),
+    ),
+    both_read_both=FLAG,
+)
+
+
+def _of_sums(space: Space, twin: Callable[[Mapping[str, Any]], Said], *options: str) -> Definition:
+    chosen = replace(space, options=(*SUMS.options, *options))
+    return Definition(chosen, _summed, twin, examples=lambda: _refused(bool(options) and "node" in options))
+
+
+@cache
+def _refused(nodes: bool) -> list[Given]:
+    quantiser = {"quantiser": GroupQuantizer(4, 3), **({"node": 1} if nodes else {})}
+    found = [
+        Given({"stack": stack_of(*what)}, quantiser)
+        for what in (("NaN", 2, 3, "float32"), ("huge", 3, 8, "float32"), ("normal", 2, 3, "float16"))
+    ]
+    return found if not nodes else [*found, Given({"stack": np.ones((4, 3))}, {**quantiser, "node": 3})]
+
+
+DEFINITIONS = {
+    "GroupQuantizer": Definition(
+        NEAREST, compressed, groupquant.GroupQuantizer, examples=lambda: _quantised("GroupQuantizer")
+    ),
+    "StochasticGroupQuantizer": Definition(
+        STOCHASTIC,
+        compressed,
+        groupquant.StochasticGroupQuantizer,
+        examples=lambda: _quantised("StochasticGroupQuantizer"),
+    ),
+    "packed": Definition(CODES, _packed, groupquant.packed, examples=lambda: givens(packed_cases())),
+    "twostep_quantised_allreduce": _of_sums(TWOSTEP, flashcomm.twostep_said, "second", "owner_reads_its_code"),
+    "ring_quantised_allreduce": _of_sums(SUMS, flashcomm.ring_said),
+    "oneshot_quantised_allreduce": _of_sums(SUMS, flashcomm.oneshot_said),
+    "hierarchical_quantised_allreduce": _of_sums(NODES, flashcomm.hierarchical_said, "node", "both_read_both"),
+}

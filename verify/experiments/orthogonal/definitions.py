@@ -1,0 +1,103 @@
+"""Orthogonalised and low-rank updates beside their definitions: several rounds, and the spaces of their cases."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.data import stack_of
+from commbounds.verify.definition import Definition, Given, Said
+from commbounds.verify.definitions import orthogonal as twins
+from commbounds.verify.space import RANKS, Of, Space
+
+Array = NDArray[Any]
+Shape = tuple[int, int]
+DATA = ("ties", "normal", "zeros", "signs", "sparse", "cancelling", "alike", "one rank")
+SHAPES = ((2, 3), (3, 2), (1, 1), (1, 4), (4, 1), (3, 3), (4, 5), (5, 4))
+ITERATIONS = (None, "muon", "cubic", "quintic", "polar_express")
+
+
+def _run(name: str, implementation: Any, given: Given) -> Said:
+    """Every round from what the one before left; of a test vector the single one."""
+
+    def found(inputs: dict[str, Any]) -> dict[str, Any]:
+        state, traffic = implementation(**inputs, **given.parameters)
+        return {**(state._asdict() if hasattr(state, "_asdict") else {"update": state}), "traffic": traffic}
+
+    if "stack" in given.inputs:
+        return found(dict(given.inputs))
+    inputs: dict[str, Any] = {part: value for part, value in given.inputs.items() if part != "stacks"}
+    done = []
+    for stack in given.inputs["stacks"]:
+        inputs = {**inputs, "stack": stack}
+        done.append(found(inputs))
+        inputs = twins.carried(name, inputs, done[-1])
+    return {"steps": done}
+
+
+def _given(**settings: Any) -> dict[str, Any]:
+    """Those that are not None: the others are left out of the call, whose defaults count."""
+    return {name: value for name, value in settings.items() if value is not None}
+
+
+def _stacks(P: int, shape: tuple[int, int], data: str, dtype: str, rounds: int, seed: int) -> list[Array]:
+    m, n = shape
+    return [stack_of(data, P, m * n, dtype, seed + t).reshape(P, m, n) for t in range(rounds)]
+
+
+def _muon(
+    P: int,
+    shape: tuple[int, int],
+    data: str,
+    dtype: str,
+    steps: int | None,
+    iteration: str | None,
+    rounds: int,
+    seed: int,
+) -> Given:
+    return Given({"stacks": _stacks(P, shape, data, dtype, rounds, seed)}, _given(steps=steps, iteration=iteration))
+
+
+def _ef21(
+    P: int, shape: Shape, data: str, dtype: str, k: int, steps: int | None, iteration: str | None, rounds: int,
+    seed: int,
+) -> Given:  # fmt: skip
+    rng = np.random.default_rng([seed, P])
+    own = rng.standard_normal((P, *shape)).astype(dtype) * (seed % 3 > 0)
+    inputs = {"stacks": _stacks(P, shape, data, dtype, rounds, seed), "own": own.astype(dtype)}
+    inputs["estimate"] = rng.standard_normal(shape).astype(dtype)
+    return Given(inputs, _given(k=k, steps=steps, iteration=iteration))
+
+
+def _dion(
+    P: int, shape: Shape, data: str, dtype: str, rank: int, mu: float | None, right: str | None, rounds: int,
+    seed: int,
+) -> Given:  # fmt: skip
+    rng = np.random.default_rng([seed, P])
+    momentum = (rng.standard_normal((P, *shape)) * (seed % 3 > 0)).astype(dtype)
+    basis = rng.standard_normal((shape[1], rank)).astype(dtype)
+    inputs = {"stacks": _stacks(P, shape, data, dtype, rounds, seed), "momentum": momentum, "basis": basis}
+    return Given(inputs, _given(mu=mu, right=right))
+
+
+def _space(make: Any, **axes: Any) -> Space:
+    return Space(
+        make, {"P": RANKS, "shape": SHAPES, "data": DATA, "dtype": ("float32", "float64"), **axes}, tuple(axes)
+    )
+
+
+COUNTS = (1, Of("m n", lambda shape: shape[0] * shape[1]), Of("half", lambda shape: -(-shape[0] * shape[1] // 2)))
+RANKS_OF = (1, Of("min(m, n)", lambda shape: min(shape)))
+
+SPACES = {
+    "muon_update": _space(_muon, steps=(None, 0, 1, 2, 9), iteration=ITERATIONS, rounds=(1, 3)),
+    "ef21_muon": _space(_ef21, k=COUNTS, steps=(None, 0, 2), iteration=ITERATIONS, rounds=(3,)),
+    "dion_update": _space(
+        _dion, rank=RANKS_OF, mu=(None, 0.0, 0.75, 1.0), right=(None, "columns", "orthonormal"), rounds=(3,)
+    ),
+}
+
+DEFINITIONS = {name: Definition(space, partial(_run, name), twins.in_rounds(name)) for name, space in SPACES.items()}

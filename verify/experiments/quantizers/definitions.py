@@ -1,0 +1,74 @@
+"""Quantisers beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from commbounds.verify.data import vector_of
+from commbounds.verify.definition import Given, givens
+from commbounds.verify.definitions import quantizers
+from commbounds.verify.experiments.quantizers.vectors import cases
+from commbounds.verify.experiments.sparsifiers.definitions import defined, given, vectors
+
+DRAWN = ("seed", "uniforms", "least", "largest", "halves")
+"""Uniforms from a seed, injected, all at an end of their range, and next to the middle."""
+
+
+def uniforms_of(drawn: str, n: int, dtype: str, seed: int) -> dict[str, Any]:
+    """What is drawn for a vector: multiples of 2^-24 or 2^-53."""
+    unit = 2.0**-24 if dtype == "float32" else 2.0**-53
+    made = {
+        "uniforms": np.floor(np.random.default_rng(seed).random(n) / unit) * unit,
+        "least": np.zeros(n),
+        "largest": np.full(n, 1 - unit),
+        "halves": 0.5 + unit * (np.arange(n) % 3 - 1),
+    }
+    return {"seed": seed} if drawn == "seed" else {"uniforms": made[drawn].astype(dtype)}
+
+
+def _random(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any) -> Given:
+    return Given({"x": vector_of(data, n, dtype, seed)}, options, uniforms_of(drawn, n, dtype, seed))
+
+
+LEVELS = (1, 2, 3, 4, 127, 128, 200, 32_767)
+SPACES = {
+    "Sign": vectors(given({}, "zero"), zero=("default", 1, 0)),
+    "ScaledSign": vectors(given({}, "zero"), zero=("default", 1, 0)),
+    "QSGD": vectors(_random, levels=LEVELS, drawn=DRAWN).without(
+        "a norm beyond float32 or float64.", lambda data: data in ("huge", "over")
+    ),
+    "MaxDithering": vectors(_random, levels=LEVELS, drawn=DRAWN),
+    "TernGrad": vectors(_random, drawn=DRAWN),
+    "NaturalCompression": vectors(_random, drawn=DRAWN),
+    "NaturalDithering": vectors(_random, levels=(1, 2, 3, 8, 127, 128, 1023), drawn=DRAWN).without(
+        "a norm beyond float32 or float64.", lambda data: data in ("huge", "over")
+    ),
+    "StochasticPower": vectors(_random, base=(2, 3, Fraction(3, 2), 1.25, 10, 2.0**40), drawn=DRAWN),
+    "NearestPower": vectors(given({})),
+}
+BAD: dict[str, tuple[Mapping[str, Any], ...]] = {
+    "QSGD": ({"levels": 0}, {"levels": 2**15}),
+    "MaxDithering": ({"levels": 0}, {"levels": 2**15}),
+    "NaturalDithering": ({"levels": 0}, {"levels": 1024}),
+    "StochasticPower": ({"base": 1}, {"base": 1 + 2.0**-11}),
+}
+"""Hyper-parameters that are refused."""
+_LONG = (("normal", 1025, "float32"), ("ties", 2050, "float32"), ("eighths", 1024, "float64"))
+_REFUSED = (("ties", 4, "float16"), ("ties", 0, "float32"), ("NaN", 300, "float64"), ("over", 3, "float32"))
+
+
+@cache
+def _examples(name: str) -> list[Given]:
+    held = cases(name)
+    drawn = {"seed": 11} if any(case.randomness for case in held) else {}
+    parameters = held[0].parameters
+    found = [Given({"x": vector_of(*shape)}, parameters, drawn) for shape in (*_LONG, *_REFUSED)]
+    return [*givens(held), *found, *(Given({"x": np.ones(3)}, bad, drawn) for bad in BAD.get(name, ()))]
+
+
+DEFINITIONS = defined(SPACES, quantizers, _examples)

@@ -1,0 +1,168 @@
+"""Sketches, and their sums, beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
+from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definitions import sketched
+from commbounds.verify.space import RANKS, Of, Space, sizes
+
+DATA = tuple(kind for kind in (*KINDS, *EDGES) if kind not in ("huge", "over", "NaN"))
+LENGTHS = (1, 2, 3, 7, 8, 16, 17, 33, 64, 65)
+COUNTS = (1, Of("ceil(n / 2)", lambda n: -(-n // 2)), Of("n", lambda n: n))
+MIDDLE = ("default", "mean", "lower")
+TABLES = {"rows": (1, 2, 3, 4, 5, 6), "cells": (3, 1, 2, 8, 17), "hashes": ("int64", "int32", "uint8", "one counter")}
+"""Rows and counters; the dtype of hashes, or all entries in the last counter."""
+
+
+def _hashes(n: int, rows: int, cells: int, hashes: str, seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    one = hashes == "one counter"
+    buckets = np.full((rows, n), cells - 1) if one else rng.integers(0, cells, (rows, n)).astype(hashes)
+    return {"buckets": buckets, "signs": rng.choice((1, -1), (rows, n)).astype("int64" if one else "int8")}
+
+
+def _chosen(**options: Any) -> dict[str, Any]:
+    """Options but for those that are left to their default."""
+    return {name: value for name, value in options.items() if value != "default"}
+
+
+def _coefficients(rows: int, n: Any, cells: int, prime: int, data: str, seed: int) -> Given:
+    rng = np.random.default_rng(seed)
+    made = {"drawn": rng.integers(0, prime, (rows, 6)), "largest": np.full((rows, 6), prime - 1)}
+    return Given({"coefficients": made[data]}, {"n": n, "cells": cells, "prime": prime})
+
+
+def _vector(n: int, data: str, dtype: str, seed: int, **table: Any) -> Given:
+    return Given({"x": vector_of(data, n, dtype, seed), **_hashes(n, **table, seed=seed)}, {"cells": table["cells"]})
+
+
+def _table(
+    n: int, data: str, dtype: str, rows: int, cells: int, hashes: str, seed: int, **options: Any
+) -> Given:  # fmt: skip
+    counters = stack_of(data, rows, cells, dtype, seed)
+    return Given({"table": counters, **_hashes(n, rows, cells, hashes, seed)}, _chosen(**options))
+
+
+def _levels(n: int, most: int, rows: int, cells: int, hashes: str, seed: int) -> Given:
+    levels = np.random.default_rng(seed).integers(0, most, n, endpoint=True)
+    buckets = _hashes(n, rows, cells, hashes, seed)["buckets"]
+    return Given({"levels": levels, "buckets": buckets}, {"cells": cells})
+
+
+def _stack(
+    P: int, n: int, data: str, dtype: str, rows: int, cells: int, hashes: str, seed: int, **options: Any
+) -> Given:  # fmt: skip
+    stack = stack_of(data, P, n, dtype, seed)
+    return Given({"stack": stack, **_hashes(n, rows, cells, hashes, seed)}, {"cells": cells, **_chosen(**options)})
+
+
+def _rounds(
+    P: int, n: int, data: str, dtype: str, rows: int, cells: int, hashes: str, rounds: int, state: str, seed: int,
+    **options: Any,
+) -> Given:  # fmt: skip
+    stacks = [stack_of(data, P, n, dtype, seed + t) for t in range(rounds)]
+    momentum, error = (stack_of("zeros" if state == "zero" else "normal", rows, cells, dtype, seed + t) for t in (7, 8))
+    given = {"stacks": stacks, "momentum": momentum, "error": error, **_hashes(n, rows, cells, hashes, seed)}
+    return Given(given, _chosen(**options))
+
+
+def _stepped(step: Callable[..., Any], given: Given) -> Said:
+    """A step of every stack, from what the step before left."""
+    held = dict(given.inputs)
+    steps = []
+    for stack in held.pop("stacks"):
+        state, traffic = step(stack, **held, **given.parameters)
+        held |= {"momentum": state.momentum, "error": state.error}
+        steps.append({**state._asdict(), "traffic": traffic})
+    return {"steps": steps}
+
+
+def _hashed(hashes: Callable[..., Any], given: Given) -> Mapping[str, Any]:
+    return dict(hashes(**given.inputs, **given.parameters)._asdict())
+
+
+VECTORS = {"n": LENGTHS, "data": DATA, "dtype": ("float32", "float64"), **TABLES}
+STACKS = {
+    "P": RANKS,
+    "n": sizes(16, 33),
+    "data": tuple(KINDS),
+    "dtype": ("float32", "float64"),
+    **TABLES,
+    "rows": (1, 2, 3, 4),
+}
+FEW = ("dtype", "cells")
+"""Of options of all of them, those that are tried in every two with every number of ranks."""
+
+DEFINITIONS = {
+    "polynomial_hashes": Definition(
+        Space(
+            _coefficients,
+            {
+                "prime": (2, 3, 5, 7, 65_537, 2**31 - 1),
+                "n": (
+                    1,
+                    2,
+                    Of("min(prime, 17)", lambda prime: min(prime, 17)),
+                    Of("min(prime, 70)", lambda prime: min(prime, 70)),
+                ),
+                "cells": (1, 2, 3, 8, 1000),
+                "rows": (1, 2, 3, 5),
+                "data": ("drawn", "largest"),
+            },
+        ),
+        _hashed,
+        sketched.hashes_said,
+    ),
+    "count_sketch": Definition(Space(_vector, VECTORS).search(n=(1, 70)), called("table"), sketched.table_said),
+    "sketch_estimates": Definition(
+        Space(_table, {**VECTORS, "middle": MIDDLE}).search(n=(1, 70)), called("estimates"), sketched.estimates_said
+    ),
+    "unsketch": Definition(
+        Space(_table, {**VECTORS, "middle": MIDDLE, "k": COUNTS}), called("update"), sketched.update_said
+    ),
+    "min_max_sketch": Definition(
+        Space(_levels, {"n": LENGTHS, "most": (3, 0, 2**40), **TABLES}).search(n=(1, 70)),
+        called("recovered"),
+        sketched.minima_said,
+    ),
+    "sketched_sum": Definition(
+        Space(_stack, {**STACKS, "k": COUNTS, "middle": MIDDLE}, (*FEW, "rows", "middle")),
+        called("total", "traffic"),
+        sketched.summed,
+    ),
+    "sketched_topk": Definition(
+        Space(
+            _stack,
+            {
+                **STACKS,
+                "candidates": (*COUNTS, Of("min(n, 2)", lambda n: min(n, 2))),
+                "k": (1, Of("candidates", lambda candidates: candidates)),
+            },
+            (*FEW, "k", "candidates"),
+        ),
+        called("total", "traffic"),
+        sketched.asked_again,
+    ),
+    "fetchsgd_step": Definition(
+        Space(
+            _rounds,
+            {
+                **STACKS,
+                "k": COUNTS,
+                "rho": ("default", 0.0, 0.5, 1.0),
+                "forget": ("default", "zero", "subtract"),
+                "rounds": (3, 1, 4),
+                "state": ("normal", "zero"),
+            },
+            (*FEW, "rho", "forget"),
+        ),
+        _stepped,
+        sketched.stepped,
+    ),
+}

@@ -1,0 +1,146 @@
+"""Sparsifiers beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from commbounds.verify.data import EDGES, KINDS, vector_of
+from commbounds.verify.definition import Definition, Given, Said, compressed, givens
+from commbounds.verify.definitions import sparsifiers
+from commbounds.verify.experiments.sparsifiers.vectors import cases
+from commbounds.verify.space import Of, Space
+
+LENGTHS = (1, 2, 3, 8, 15, 16, 17, 31, 33, 64, 65, 129)
+"""One, and those around the widths of words and tiles."""
+DTYPES = ("float32", "float64")
+COUNTS = (
+    1,
+    2,
+    Of("ceil(n / 2)", lambda n: -(-n // 2)),
+    Of("max(n - 1, 1)", lambda n: max(n - 1, 1)),
+    Of("n", lambda n: n),
+)
+"""Of entries kept; two of one are refused."""
+
+
+BLOCKS = (
+    1,
+    Of("ceil(blocks / 2)", lambda n, block: (-(-n // block) + 1) // 2),
+    Of("blocks - 1", lambda n, block: max(-(-n // block) - 1, 1)),
+    Of("blocks", lambda n, block: -(-n // block)),
+)
+IN_CHUNK = (1, Of("ceil(chunk / 2)", lambda chunk: (chunk + 1) // 2), Of("chunk", lambda chunk: chunk))
+
+
+def vectors(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
+    """The space of vectors and of what else varies."""
+    data = tuple(kind for kind in (*KINDS, *EDGES) if kind != "NaN")
+    space = Space(make, {"n": LENGTHS, "data": data, "dtype": DTYPES, **options}).search(n=(1, 70))
+    return space.without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
+
+
+def given(parameters: Mapping[str, Any], *names: str) -> Callable[..., Given]:
+    """Makes cases of a compressor without randomness whose hyper-parameters are the axes named, "default" left out."""
+
+    def make(n: int, data: str, dtype: str, seed: int, **options: Any) -> Given:
+        chosen = {name: options[name] for name in names if options[name] != "default"}
+        return Given({"x": vector_of(data, n, dtype, seed)}, {**parameters, **chosen})
+
+    return make
+
+
+def _drawn_subset(n: int, data: str, dtype: str, k: int, scaled: Any, drawn: str, seed: int) -> Given:
+    rng = np.random.default_rng(seed)
+    options = {} if scaled == "default" else {"scaled": scaled}
+    draws: dict[str, Callable[[], Any]] = {
+        "draws": lambda: np.array([rng.integers(0, max(n - k + j, 0) + 1) for j in range(k)]),
+        "least": lambda: np.zeros(k, np.int64),
+        "largest": lambda: np.array([max(n - k + j, 0) for j in range(k)]),
+    }
+    randomness = {"seed": seed} if drawn == "seed" else {"draws": draws[drawn]()}
+    return Given({"x": vector_of(data, n, dtype, seed)}, {"k": k, **options}, randomness)
+
+
+def _drawn_entry(n: int, data: str, dtype: str, u: Any, seed: int) -> Given:
+    randomness = {"seed": seed} if u == "seed" else {"u": u}
+    return Given({"x": vector_of(data, n, dtype, seed)}, {}, randomness)
+
+
+SPACES = {
+    "TopK": vectors(given({}, "k"), k=COUNTS),
+    "RandK": vectors(
+        _drawn_subset,
+        k=COUNTS,
+        scaled=("default", True, False),
+        drawn=("seed", "draws", "least", "largest"),
+    ),
+    "BlockTopK": vectors(given({}, "k", "block"), block=(1, 2, 3, 8, 16, 64), k=BLOCKS),
+    "ChunkTopK": vectors(given({}, "k", "chunk"), chunk=(1, 2, 3, 8, 16, 64), k=IN_CHUNK),
+    "HardThreshold": vectors(
+        given({}, "threshold"),
+        threshold=(1, 2, 0.5, 100.5, Fraction(1, 3), Fraction(1, 10**320), 1e-30, 1e38, 1e300),
+    ),
+    "AdaptiveSparsification": vectors(_drawn_entry, u=("seed", 0.0, 0.25, 0.5, 0.75, 1 - 2.0**-53)),
+    "Identity": vectors(given({})),
+}
+LARGE: dict[str, tuple[Mapping[str, Any], ...]] = {
+    "TopK": ({"k": 1}, {"k": 40}, {"k": 2500}, {"k": 4096}),
+    "RandK": ({"k": 70}, {"k": 4000}),
+    "BlockTopK": ({"k": 3, "block": 128},),
+    "ChunkTopK": ({"k": 5, "chunk": 127},),
+    "HardThreshold": ({"threshold": 1.5}, {"threshold": 2}),
+    "AdaptiveSparsification": ({},),
+    "Identity": ({},),
+}
+"""Hyper-parameters that are tried on vectors long enough for samples, tiles and blocks."""
+
+
+_LONG = (("ties", 4096, "float32"), ("normal", 4097, "float32"), ("ties", 8200, "float64"), ("normal", 8191, "float64"))
+"""Kinds, lengths and dtypes."""
+
+_REFUSED = (("ties", 4096, "float16"), ("ties", 0, "float32"), ("NaN", 5000, "float64"))
+
+
+def _long(name: str) -> list[Given]:
+    found = [(shape, parameters) for parameters in LARGE[name] for shape in _LONG]
+    found += [(shape, LARGE[name][-1]) for shape in (("ties", 65_543, "float32"), *_REFUSED)]
+    randomness = {"seed": 5} if name in ("RandK", "AdaptiveSparsification") else {}
+    return [Given({"x": vector_of(*shape, 7)}, parameters, randomness) for shape, parameters in found]
+
+
+BAD: dict[str, tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...]] = {
+    "TopK": (({"k": 9}, {}),),
+    "RandK": (({"k": 9}, {"seed": 1}), ({"k": 2}, {"draws": np.array([7, 1])}), ({"k": 1}, {"draws": np.array([-1])})),
+    "BlockTopK": (({"k": 5, "block": 2}, {}),),
+    "ChunkTopK": (({"k": 3, "chunk": 2}, {}),),
+    "HardThreshold": (({"threshold": 0}, {}), ({"threshold": -1.5}, {})),
+    "AdaptiveSparsification": (({}, {"u": 1.0}), ({}, {"u": -(2.0**-60)})),
+}
+"""What is refused with eight entries: hyper-parameters, and what is drawn."""
+
+
+@cache
+def _examples(name: str) -> list[Given]:
+    eight = {"x": vector_of("normal", 8, "float32")}
+    refused = [Given(eight, parameters, drawn) for parameters, drawn in BAD.get(name, ())]
+    return [*givens(cases(name)), *_long(name), *refused]
+
+
+def defined(
+    spaces: Mapping[str, Space], twins: Any, examples: Callable[[str], Sequence[Given]]
+) -> dict[str, Definition]:
+    """The definitions of compressors, each by the twin that is called as it is."""
+
+    def definition(name: str) -> Definition:
+        twin: Callable[[Mapping[str, Any]], Said] = getattr(twins, name)
+        return Definition(spaces[name], compressed, twin, examples=lambda: examples(name))
+
+    return {name: definition(name) for name in spaces}
+
+
+DEFINITIONS = defined(SPACES, sparsifiers, _examples)
