@@ -84,9 +84,10 @@ def page(
     text += ["\n## Equivalent ones\n"]
     text += [f"- `{m.path}:{m.line}` `{m.before}` becomes `{m.after}`: {reasons[m.name]}"
              for m in everything if m.name in reasons] or ["None."]  # fmt: skip
-    for claim in sorted(failing):
+    for name in sorted(failing):
+        first = name.split()[0]
         text.append(
-            f"\n`{claim}` is not as the book says in plain Python, also without a mutant, and counts for nothing."
+            f"\nWithout a mutant either, `{first}` is not as the book says in plain Python: it counts for nothing."
         )
     return "\n".join(text) + "\n"
 
