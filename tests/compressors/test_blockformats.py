@@ -22,7 +22,6 @@ from commbounds.compressors.blockformats import (
     StochasticMicroscaling,
     StochasticNVFP4,
 )
-from commbounds.compressors.blockformats.microscaling import SCALES
 from commbounds.verify.definitions import blockformats as naive
 
 pytestmark = pytest.mark.kernels
@@ -91,74 +90,6 @@ def test_rounding_to_nearest_is_that_of_ml_dtypes(name):
 # --- kernels -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("scale", SCALES)
-@pytest.mark.parametrize("element", ELEMENTS)
-def test_microscaling_is_the_twins_bit_for_bit(element, scale):
-    for x, block in itertools.product(vectors(), (1, 5, 32)):
-        c = Microscaling(element, block, scale)
-        message = c.compress(x)
-        codes, exponents, read = naive.microscaled(x, element, block, scale)
-        assert message.codes.tolist() == codes
-        assert message.exponents.tolist() == exponents
-        assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
-
-
-@pytest.mark.parametrize("scale", ["floor", "rceil", "double"])
-def test_stochastic_microscaling_is_the_twins_bit_for_bit(scale):
-    rng = np.random.default_rng(8)
-    for x, element in itertools.product(vectors(), ("e2m1", "e4m3", "int4")):
-        u = rng.random(x.size, x.dtype.type)
-        message = StochasticMicroscaling(element, 5, scale).compress_with(x, u)
-        assert message.codes.tolist() == naive.microscaled(x, element, 5, scale, u)[0]
-
-
-@pytest.mark.parametrize("scale", ["nearest", "up"])
-def test_nvfp4_is_the_twins_bit_for_bit(scale):
-    for x, block in itertools.product(vectors(), (1, 4, 16)):
-        c = NVFP4(block, scale)
-        message = c.compress(x)
-        codes, scales, tensor, read = naive.nvfp4(x, block, scale)
-        assert message.codes.tolist() == codes
-        assert message.scales.tolist() == scales
-        assert message.tensor == tensor
-        assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
-
-
-@pytest.mark.parametrize("scale", ["nearest", pytest.param("up", marks=pytest.mark.wide)])
-def test_four_over_six_is_the_twins_bit_for_bit(scale):
-    for x, block in itertools.product(vectors(), (1, 4, 16)):
-        c = FourOverSix(block, scale)
-        message = c.compress(x)
-        codes, scales, tensor, read = naive.four_over_six(x, block, scale)
-        assert message.codes.tolist() == codes
-        assert message.scales.tolist() == scales
-        assert message.tensor == tensor
-        assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
-
-
-@pytest.mark.parametrize("choice", ["drawn", pytest.param("expected", marks=pytest.mark.wide)])
-def test_stochastic_four_over_six_is_the_twins_bit_for_bit(choice):
-    rng = np.random.default_rng(10)
-    for x in vectors():
-        pairs = rng.random((2, x.size), x.dtype.type)
-        message = StochasticFourOverSix(4, "up", choice).compress_with(x, pairs)
-        codes, scales, *_ = naive.four_over_six(x, 4, "up", choice, pairs)
-        assert message.codes.tolist() == codes
-        assert message.scales.tolist() == scales
-
-
-@pytest.mark.parametrize("digits", [1, 2, 4, 7, 10])
-def test_microexponents_are_the_twins_bit_for_bit(digits):
-    for x, block in itertools.product(vectors(), (1, 5, 16)):
-        c = SharedMicroexponents(digits, block)
-        message = c.compress(x)
-        codes, exponents, shifts, read = naive.microexponents(x, digits, block)
-        assert message.codes.tolist() == codes
-        assert message.exponents.tolist() == exponents
-        assert message.shifts.tolist() == shifts
-        assert c.decompress(message).tobytes() == np.array(read, x.dtype).tobytes()
-
-
 def test_choosing_after_drawing_is_biased_by_hand():
     # with 6: 128 or 256 with chances 3/4 and 1/4; with 4: 0 or 192 with 1/6 and 5/6; 192 beats 256 by 32 to 96
     mean = Fraction(3, 4) * 128 + Fraction(1, 4) * (Fraction(5, 6) * 192 + Fraction(1, 6) * 256)
@@ -174,18 +105,6 @@ def test_four_over_six_is_worse_than_nvfp4_by_hand():
     assert NVFP4(1)(x).tolist() == x.tolist()
     # 6 is 4/7 of 6 scales, and 6/7 of 4: 9/16 and 7/8 are nearest, 6 * 9/16 * 7/4 = 189/32 and 4 * 7/8 * 7/4 = 49/8
     assert FourOverSix(1)(x).tolist() == [2688.0, 189 / 32]
-
-
-def test_mseden_is_the_authors_formula():
-    rng = np.random.default_rng(9)
-    for x, dim in itertools.product(vectors()[:3], (1, 4, 16)):
-        signs = rng.choice((-1, 1), dim)
-        c = MSEden(dim)
-        found = c.decompress(c.compress_with(x, signs)).astype(np.float64)
-        expected = naive.eden(x, dim, signs)
-        # an entry within rounding of half-way may go either way; these vectors have none
-        room = 64 * float(np.finfo(x.dtype).eps) * np.abs(expected).max()
-        assert np.abs(found - expected).max() <= room
 
 
 @pytest.mark.parametrize(
@@ -304,7 +223,7 @@ def test_eden_under_random_signs_is_biased_by_hand():
         mean += c.decompress(c.compress_with(np.array([5.0, 2.0, 1.0, 0.0]), signs)) / 16
     assert np.allclose(mean, [5, 55 / 29, 35 / 29, 0], rtol=0, atol=1e-14)
     by_formula = np.mean(
-        [naive.eden(np.array([5.0, 2.0, 1.0, 0.0]), 4, s) for s in itertools.product((1, -1), repeat=4)], axis=0
+        [naive.eden(np.array([5.0, 2.0, 1.0, 0.0]), 4, s)[2] for s in itertools.product((1, -1), repeat=4)], axis=0
     )
     assert np.allclose(mean, by_formula, rtol=0, atol=1e-14)
 

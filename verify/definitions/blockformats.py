@@ -5,6 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from commbounds.verify.definitions.majority import counted
+
 
 def minifloat(exponent_bits, mantissa_bits, bias, without=0):
     """All magnitudes of a format, by exponent and mantissa fields; the last `without` codes are no numbers."""
@@ -198,20 +200,40 @@ def hadamard(dim):
     return matrix / math.sqrt(dim)
 
 
+def walsh(values):
+    """Sylvester's matrix times floats, the halves first: sums and differences of what either half becomes."""
+    if len(values) == 1:
+        return list(values)
+    first, second = walsh(values[: len(values) // 2]), walsh(values[len(values) // 2 :])
+    both = list(zip(first, second, strict=True))
+    return [a + b for a, b in both] + [a - b for a, b in both]
+
+
 def eden(x, dim, signs):
-    """What is read of a vector under these signs: in float64, by the authors' formula."""
-    filled = np.concatenate([x.astype(np.float64), np.zeros(-len(x) % dim)])
-    rotation, read = hadamard(dim) @ np.diag(np.asarray(signs, np.float64)), []
+    """Codes, scales and what is read of a vector under these signs, in float64; no power of two in it rounds."""
+    filled = [float(v) for v in x] + [0.0] * (-len(x) % dim)
+    fours, root = [float(v) for v in ELEMENTS["e2m1"][0]], math.sqrt(dim)
+    power, largest = math.frexp(max(map(abs, filled)))[1], float(np.finfo(x.dtype).max)
+    codes, scales = [], []
     for start in range(0, len(filled), dim):
-        y = rotation @ filled[start : start + dim]
-        if not y.any():
-            read.append(np.zeros(dim))
-            continue
-        scaled = y / (np.abs(y).max() / 6)
-        levels = [float(ELEMENTS["e2m1"][0][rounded(Fraction(abs(float(v))), ELEMENTS["e2m1"][0])]) for v in scaled]
-        coded = np.copysign(levels, y)
-        read.append(rotation.T @ coded * (np.abs(y).max() / 6) * (scaled @ scaled) / (scaled @ coded))
-    return np.concatenate(read)[: len(x)]
+        part = [math.ldexp(v, -power) * int(s) for v, s in zip(filled[start : start + dim], signs, strict=True)]
+        y = [v / root for v in walsh(part)]
+        top, square, mixed = max(map(abs, y)), 0.0, 0.0
+        for v in y:
+            share = abs(v) / top if top else 0.0
+            code = rounded(Fraction(6.0 * share), ELEMENTS["e2m1"][0])
+            square, mixed = square + share * share, mixed + share * fours[code]
+            codes.append(-code if v < 0 else code)
+        scale = top * (square / mixed) if top else 0.0
+        scales.append(x.dtype.type(min(float(np.ldexp(scale, power)), largest)))
+    read, unit = [], math.frexp(float(max(scales)))[1]
+    for start, scale in zip(range(0, len(filled), dim), scales, strict=True):
+        elements = [
+            math.copysign(fours[abs(c)], c) * math.ldexp(float(scale), -unit) for c in codes[start : start + dim]
+        ]
+        back = [v / root * int(s) for v, s in zip(walsh(elements), signs, strict=True)]
+        read += [min(max(float(np.ldexp(v, unit)), -largest), largest) for v in back]
+    return codes, scales, read[: len(x)]
 
 
 # --- sums --------------------------------------------------------------------------------------------------------
@@ -222,8 +244,14 @@ def parts_of(n, P):
     return [slice(sum(sizes[:j]), sum(sizes[: j + 1])) for j in range(P)]
 
 
+class Overflow(Exception):
+    """A partial sum that its dtype does not hold."""
+
+
 def read_as(quantiser, values, uniforms):
     """What a message of these values is read as, and its bytes."""
+    if not np.isfinite(values).all():
+        raise Overflow
     if not len(values):
         return values, 0
     count = -(-len(values) // quantiser["block"])
@@ -231,15 +259,37 @@ def read_as(quantiser, values, uniforms):
         read = microscaled(values, quantiser["element"], quantiser["block"], quantiser["scale"], uniforms)[-1]
         size = count + -(-len(values) * WIDTHS[quantiser["element"]] // 8)
     else:
-        read = nvfp4(values, quantiser["block"], quantiser["scale"], uniforms)[-1]
+        if quantiser.get("record") == "FourOverSix":
+            read = four_over_six(values, quantiser["block"], quantiser["scale"])[-1]
+        else:
+            read = nvfp4(values, quantiser["block"], quantiser["scale"], uniforms)[-1]
         size = count + 4 + -(-len(values) * 4 // 8)
     return np.array(read, values.dtype), size
 
 
+def round_the_ring(sizes):
+    """Steps in which every rank's block goes round."""
+    P = len(sizes)
+    return [[(p, (p + 1) % P, sizes[(p - hop) % P]) for p in range(P)] for hop in range(P - 1)]
+
+
+def to_all(sizes):
+    """One step in which every rank sends to each other one what is of that one's part, or none for one rank."""
+    P = len(sizes)
+    return [[(p, r, sizes[r]) for p in range(P) for r in range(P) if p != r]] if P > 1 else []
+
+
+def traffic_of(P, phases):
+    """Of steps by phase."""
+    whole = counted(P, [step for steps in phases.values() for step in steps])
+    return {**whole, "phases": {name: counted(P, steps) for name, steps in phases.items()}}
+
+
 def requantised(stack, quantiser, schedule, uniforms=None):
-    """The sums and the bytes that every rank sends."""
-    (P, n), sent = stack.shape, [0] * len(stack)
-    total = np.zeros(n, stack.dtype)
+    """The sums and the traffic in bytes."""
+    P, n = stack.shape
+    steps = [[] for _ in range(P - 1 if schedule == "ring" else min(P - 1, 1))]
+    total, blocks = np.zeros(n, stack.dtype), [0] * P
 
     def draw(stage, rank, part):
         return None if uniforms is None else uniforms[stage, rank][part]
@@ -249,23 +299,22 @@ def requantised(stack, quantiser, schedule, uniforms=None):
             partial, at = stack[j, part], j
             for hop in range(P - 1):
                 read, size = read_as(quantiser, partial, draw(hop, at, part))
-                sent[at] += size
+                steps[hop].append((at, (at + 1) % P, size))
                 at = (at + 1) % P
-                partial = read + stack[at, part]
+                partial = np.zeros_like(read) + read + stack[at, part]
         else:
             partial, at = np.zeros_like(stack[0, part]), j
             for rank in range(P):
                 read, size = read_as(quantiser, stack[rank, part], draw(0, rank, part))
-                sent[rank] += size * (rank != j)
+                if rank != j:
+                    steps[0].append((rank, j, size))
                 partial = partial + read
-        total[part], size = read_as(quantiser, partial, draw(P - 1 if schedule == "ring" else 1, at, part))
-        for hop in range(P - 1):
-            sent[(at + hop) % P] += size
-    return total, sent
+        total[part], blocks[at] = read_as(quantiser, partial, draw(P - 1 if schedule == "ring" else 1, at, part))
+    return total, traffic_of(P, {"reduce-scatter": steps, "all-gather": round_the_ring(blocks)})
 
 
 def homomorphic(stack, width=4, block=32, rounding="nearest", sum_width=None, uniforms=None, orders=None):
-    """The sums and the bytes that every rank sends."""
+    """The sums and the traffic in bytes."""
     (P, n), top = stack.shape, 2 ** (width - 1) - 1
     bits = (2 * P * top).bit_length() if sum_width is None else sum_width
     sums = []
@@ -283,22 +332,29 @@ def homomorphic(stack, width=4, block=32, rounding="nearest", sum_width=None, un
             if rounding == "nearest":
                 codes.append(round(level))
             else:
-                u = float(uniforms[p, i]) if orders is None else (int(orders[p, i]) + float(uniforms[p, i])) / P
+                u = (
+                    float(uniforms[p, i])
+                    if rounding == "independent"
+                    else (int(orders[p, i]) + float(uniforms[p, i])) / P
+                )
                 codes.append(math.floor(level) + (Fraction(u) < level - math.floor(level)))
         total = sum(codes) % 2**bits
         total -= 2**bits * (total >= 2 ** (bits - 1))
         sums.append(as_dtype(total * Fraction(2) ** exponent, stack.dtype))
-    sent, sizes = [0] * P, [part.stop - part.start for part in parts_of(n, P)]
-    for rank in range(P):
-        sent[rank] = (P - 1) * 2 * -(-n // block)
-        sent[rank] += sum(-(-sizes[j] * width // 8) for j in range(P) if j != rank)
-        # round the ring a rank passes on all blocks but that of the next rank
-        sent[rank] += sum(-(-sizes[j] * bits // 8) for j in range(P) if j != (rank + 1) % P)
-    return np.array(sums, stack.dtype), sent
+    sizes = [part.stop - part.start for part in parts_of(n, P)]
+    phases = {
+        "exponents": round_the_ring([2 * -(-n // block)] * P),
+        "codes": to_all([-(-size * width // 8) for size in sizes]),
+        "sums": round_the_ring([-(-size * bits // 8) for size in sizes]),
+    }
+    return np.array(sums, stack.dtype), traffic_of(P, phases)
 
 
-def tabled(stack, table, top=2.0, rotated=True, reach=None, fine=None, sum_bits=None, signs=None, uniforms=None):
-    """The sums, in float64, and the bytes that every rank sends."""
+UNEVEN = (0, 4, 6, 8, 10, 12, 13, 14, 16, 17, 18, 20, 22, 24, 26, 30)
+
+
+def tabled(stack, table=UNEVEN, top=2.0, rotated=True, reach=None, fine=None, sum_bits=None, signs=None, uniforms=None):
+    """The sums, in float64, the traffic in bytes, and how far entries may be off where norms or a rotation round."""
     (P, n), g, table = stack.shape, table[-1], [int(v) for v in table]
     d = 2 ** math.ceil(math.log2(n)) if rotated else n
     wide = np.zeros((P, d))
@@ -306,7 +362,9 @@ def tabled(stack, table, top=2.0, rotated=True, reach=None, fine=None, sum_bits=
     turned = wide @ hadamard(d) if rotated else wide
     limit = reach
     if reach is None:
-        limit = top * max(math.sqrt(float(row @ row) / d) for row in turned)
+        # as shares of the largest entry: nothing over- or underflows
+        largest = float(np.abs(turned).max()) or 1.0
+        limit = top * largest * max(math.sqrt(float((row / largest) @ (row / largest)) / d) for row in turned)
     bits = sum_bits if sum_bits is not None else (P * g).bit_length()
     totals = []
     for i in range(d):
@@ -323,16 +381,17 @@ def tabled(stack, table, top=2.0, rotated=True, reach=None, fine=None, sum_bits=
             total += table[at + (uniforms[-1, p, i] < share)]
         totals.append(total % 2**bits)
     read = np.array([(2.0 * total - P * g) * limit / g for total in totals])
+    # a norm: d squares, their sum, a root, three products; d sums of a rotation there and back, and its divisions
+    room = (2 * d + 20) * 2.0**-52 * float(np.abs(read).sum()) if rotated or reach is None else None
     if rotated:
         read = (hadamard(d) @ read)[:n] * np.asarray(signs)
     sizes, width = [part.stop - part.start for part in parts_of(d, P)], (len(table) - 1).bit_length()
-    sent = []
-    for rank in range(P):
-        own = 0 if reach is not None else (P - 1) * 8
-        own += sum(-(-sizes[j] * width // 8) for j in range(P) if j != rank)
-        own += sum(-(-sizes[j] * bits // 8) for j in range(P) if j != (rank + 1) % P)
-        sent.append(own)
-    return read, sent
+    phases = {
+        "norms": [] if reach is not None else round_the_ring([8] * P),
+        "indices": to_all([-(-size * width // 8) for size in sizes]),
+        "sums": round_the_ring([-(-size * bits // 8) for size in sizes]),
+    }
+    return read, traffic_of(P, phases), room
 
 
 def thinned(values, keep, uniforms):
@@ -343,83 +402,182 @@ def thinned(values, keep, uniforms):
 
 
 def hopped(stack, quantiser, topology, uniforms=None):
-    """The sums and the bytes that every rank sends: part by part, as a tree of who adds what to whose."""
-    (P, n), sent = stack.shape, [0] * len(stack)
+    """The sums and the traffic in bytes: part by part, as a tree of who adds what to whose."""
+    P, n = stack.shape
     if topology == "ring" and "keep" not in quantiser:
         return requantised(stack, quantiser, "ring", uniforms)
 
     def read(values, stage, rank, span):
         drawn = None if uniforms is None else uniforms[stage, rank][span]
-        return thinned(values, quantiser["keep"], drawn) if "keep" in quantiser else read_as(quantiser, values, drawn)
+        if "keep" not in quantiser:
+            return read_as(quantiser, values, drawn)
+        if not np.isfinite(values).all():
+            raise Overflow
+        return thinned(values, quantiser["keep"], drawn)
 
-    parts, total = parts_of(n, P), np.zeros(n, stack.dtype)
+    parts, total, steps = parts_of(n, P), np.zeros(n, stack.dtype), []
     if topology == "ring":
         held = [stack[j, part] for j, part in enumerate(parts)]
         for hop in range(P - 1):
+            steps.append([])
             for j, part in enumerate(parts):
                 rank = (j + hop) % P
                 values, size = read(held[j], hop, rank, part)
-                sent[rank] += size
-                held[j] = values + stack[(rank + 1) % P, part]
+                steps[-1].append((rank, (rank + 1) % P, size))
+                held[j] = np.zeros_like(values) + values + stack[(rank + 1) % P, part]
         owner = [(j + P - 1) % P for j in range(P)]
     else:
         whole, stage, half = [row.copy() for row in stack], 0, P // 2
         while half:
             before = [row.copy() for row in whole]
+            steps.append([])
             for rank in range(P):
                 partner = rank ^ half
                 first = partner // half * half  # the parts that the partner keeps
                 span = slice(parts[first].start, parts[first + half - 1].stop)
                 values, size = read(before[rank][span], stage, rank, span)
-                sent[rank] += size
-                whole[partner][span] = values + before[partner][span]
+                steps[-1].append((rank, partner, size))
+                whole[partner][span] = np.zeros_like(values) + values + before[partner][span]
             stage, half = stage + 1, half // 2
         held, owner = [whole[j][part] for j, part in enumerate(parts)], list(range(P))
-    stage = P - 1 if topology == "ring" else P.bit_length() - 1
+    stage, blocks = P - 1 if topology == "ring" else P.bit_length() - 1, [0] * P
     for j, part in enumerate(parts):
-        total[part], size = read(held[j], stage, owner[j], part)
-        for hop in range(P - 1):
-            sent[(owner[j] + hop) % P] += size
-    return total, sent
+        total[part], blocks[owner[j]] = read(held[j], stage, owner[j], part)
+    return total, traffic_of(P, {"reduce-scatter": steps, "all-gather": round_the_ring(blocks)})
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+# --- what a compressor is given -> its message, its size, and what is read ----------------------------------------
 
 
-def _summed(held):
-    stack, given = held["inputs"]["stack"], held["parameters"]
+def in_dtype(values, like):
+    return np.array(values, like.dtype)
+
+
+def of_finite(twin):
+    """NaN and infinities are refused."""
+
+    def said(held):
+        return twin(held) if np.isfinite(held["inputs"]["x"]).all() else {"refused": "ValueError"}
+
+    return said
+
+
+@of_finite
+def of_microscaling(held):
+    given, x = {"element": "e2m1", "block": 32, "scale": "floor", **held["parameters"]}, held["inputs"]["x"]
+    codes, exponents, read = microscaled(
+        x, given["element"], given["block"], given["scale"], held["randomness"].get("uniforms")
+    )
+    width = WIDTHS[given["element"]]
+    message = {"codes": np.array(codes, np.int8), "exponents": np.array(exponents, np.int16), "width": width}
+    return {"message": message, "bits": len(x) * width + 8 * len(exponents), "output": in_dtype(read, x)}
+
+
+def scaled_message(x, codes, scales, tensor, read):
+    message = {"codes": np.array(codes, np.int8), "scales": np.array(scales, np.uint8), "tensor": tensor}
+    return {"message": message, "bits": 4 * len(x) + 8 * len(scales) + 32, "output": in_dtype(read, x)}
+
+
+@of_finite
+def of_nvfp4(held):
+    given, x = {"block": 16, "scale": "nearest", **held["parameters"]}, held["inputs"]["x"]
+    return scaled_message(x, *nvfp4(x, given["block"], given["scale"], held["randomness"].get("uniforms")))
+
+
+@of_finite
+def of_four_over_six(held):
+    given, x = {"block": 16, "scale": "nearest", "choice": "drawn", **held["parameters"]}, held["inputs"]["x"]
+    found = four_over_six(x, given["block"], given["scale"], given["choice"], held["randomness"].get("pairs"))
+    return scaled_message(x, *found)
+
+
+@of_finite
+def of_microexponents(held):
+    given, x = {"digits": 4, "block": 16, **held["parameters"]}, held["inputs"]["x"]
+    codes, exponents, shifts, read = microexponents(x, given["digits"], given["block"])
+    message = {
+        "codes": np.array(codes, np.int16), "exponents": np.array(exponents, np.int16),
+        "shifts": np.array(shifts, np.uint8), "digits": given["digits"],
+    }  # fmt: skip
+    bits = len(x) * (given["digits"] + 1) + 8 * len(exponents) + len(shifts)
+    return {"message": message, "bits": bits, "output": in_dtype(read, x)}
+
+
+@of_finite
+def of_eden(held):
+    dim, x = held["parameters"].get("dim", 16), held["inputs"]["x"]
+    signs = held["randomness"]["signs"]
+    codes, scales, read = eden(x, dim, signs)
+    message = {"codes": np.array(codes, np.int8), "scales": in_dtype(scales, x), "signs": np.array(signs, np.int8)}
+    bits = 4 * len(codes) + 8 * x.dtype.itemsize * len(scales)
+    return {"message": message, "bits": bits, "output": in_dtype(read, x)}
+
+
+# --- what an all-reduce is given -> its sums and traffic -----------------------------------------------------------
+
+
+def drawn_from(held, shape, dtype):
+    """The uniforms that are given, or those of the generator."""
+    drawn = held["randomness"]
+    if "seed" not in drawn:
+        return drawn.get("uniforms")
+    return np.random.default_rng(drawn["seed"]).random(shape, np.dtype(dtype).type)
+
+
+def said(stack, row, traffic):
+    return {"sums": np.array([row] * len(stack)), "traffic": traffic}
+
+
+def format_of(given):
     quantiser = given["quantiser"]
-    quantiser = dict(quantiser["fields"]) if "fields" in quantiser else dict(quantiser)
-    row, sent = requantised(stack, quantiser, given.get("schedule", "ring"), held["randomness"].get("uniforms"))
-    return {"sums": np.array([row] * len(stack)), "traffic": {"sent": sent}}
+    return {"record": quantiser.get("record"), **quantiser["fields"]} if "fields" in quantiser else dict(quantiser)
 
 
-def _coded(held):
-    stack = held["inputs"]["stack"]
-    row, sent = homomorphic(stack, **held["parameters"], **held["randomness"])
-    return {"sums": np.array([row] * len(stack)), "traffic": {"sent": sent}}
-
-
-def _looked_up(held):
-    stack = held["inputs"]["stack"]
-    row, sent = tabled(stack, **held["parameters"], **held["randomness"])
-    largest = float(np.finfo(stack.dtype).max)
-    return {"sums": np.array([np.clip(row, -largest, largest).astype(stack.dtype)] * len(stack)),
-            "traffic": {"sent": sent}}  # fmt: skip
-
-
-def _by_hops(held):
+def summed(held):
     stack, given = held["inputs"]["stack"], held["parameters"]
-    quantiser = given["quantiser"]
-    quantiser = dict(quantiser["fields"]) if "fields" in quantiser else dict(quantiser)
-    row, sent = hopped(stack, quantiser, given.get("topology", "butterfly"), held["randomness"].get("uniforms"))
-    return {"sums": np.array([row] * len(stack)), "traffic": {"sent": sent}}
+    schedule = given.get("schedule", "ring")
+    shape = (len(stack) if schedule == "ring" else 2, *stack.shape)
+    try:
+        return said(stack, *requantised(stack, format_of(given), schedule, drawn_from(held, shape, stack.dtype)))
+    except Overflow:
+        return {"refused": "ValueError"}
 
 
-TWINS = {
-    "requantised_allreduce": _summed,
-    "homomorphic_allreduce": _coded,
-    "table_allreduce": _looked_up,
-    "multihop_allreduce": _by_hops,
-}
-"""Of the collectives by name."""
+def coded(held):
+    stack, drawn, options = held["inputs"]["stack"], dict(held["randomness"]), held["parameters"]
+    if "seed" in drawn:
+        rng = np.random.default_rng(drawn.pop("seed"))
+        drawn["uniforms"] = rng.random(stack.shape)
+        if options["rounding"] == "correlated":
+            drawn["orders"] = rng.permuted(np.tile(np.arange(len(stack))[:, None], stack.shape[1]), axis=0)
+    return said(stack, *homomorphic(stack, **options, **drawn))
+
+
+def looked_up(held):
+    stack, drawn, options = held["inputs"]["stack"], dict(held["randomness"]), held["parameters"]
+    P, n = stack.shape
+    if "seed" in drawn:
+        rng, turned = np.random.default_rng(drawn.pop("seed")), options.get("rotated", True)
+        drawn["signs"] = 2 * rng.integers(0, 2, n) - 1 if turned else None
+        d = 2 ** math.ceil(math.log2(n)) if turned else n
+        drawn["uniforms"] = rng.random((1 if options.get("fine") is None else 2, P, d))
+    row, traffic, room = tabled(stack, **options, **drawn)
+    largest, about = float(np.finfo(stack.dtype).max), np.finfo(stack.dtype)
+    row = np.clip(row, -largest, largest)
+    if room is None:
+        return said(stack, row.astype(stack.dtype), traffic)
+    allowance = room + float(about.eps) * np.abs(row) + float(about.smallest_subnormal)
+    near = {"near": np.array([row] * P), "allowance": np.array([allowance] * P)}
+    return {"sums": near, "traffic": traffic}
+
+
+def by_hops(held):
+    stack, given = held["inputs"]["stack"], held["parameters"]
+    topology, P = given.get("topology", "butterfly"), len(stack)
+    if topology == "butterfly" and P & (P - 1):
+        return {"refused": "ValueError"}
+    shape = (P if topology == "ring" else P.bit_length(), *stack.shape)
+    try:
+        return said(stack, *hopped(stack, format_of(given), topology, drawn_from(held, shape, stack.dtype)))
+    except Overflow:
+        return {"refused": "ValueError"}
