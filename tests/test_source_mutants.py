@@ -242,4 +242,4 @@ def test_the_page_counts_every_mutant_once():
     assert f"| majority | {len(rest) + 4} | 4 | 1 | 1 | 0 | 0 | 0 | 1 | 0 | 1 |" in text
     assert f"`{two.path}:{two.line}` ({two.operator}) `{two.before}` becomes `{two.after}`" in text
     assert "nothing reads it" in text
-    assert "`b` is not as the book says" in text
+    assert "`b` is not as the book says in plain Python" in text

@@ -3,7 +3,15 @@
 FULLY_KILLED: tuple[str, ...] = ()
 """Columns of which every mutant is killed or explained: CI fails where a sample has another."""
 
-EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {}
+EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {
+    (
+        "collectives/lowcomm/lowbit.py",
+        "_codes",
+        "return np.clip(np.rint(x.astype(np.float64) / step), -top, top).astype(np.int16)",
+        "np.clip(np.rint(x.astype(np.float64) / step), -top, top)",
+        "np.clip(-top, np.rint(x.astype(np.float64) / step), top)",
+    ): "clip(a, b, c) is min(max(a, b), c), and the larger of two numbers is the same in either order",
+}
 """(path, function, the line, what is changed, into what) -> why nothing can tell."""
 
 

@@ -209,10 +209,10 @@ def _joined(before: Verdict | None, now: Verdict) -> Verdict:
 
 
 def controls(kept: Kept, mutants: list[SourceMutant], limit: float) -> dict[str, Trial]:
-    """What is still to be run without any mutant: claims that killed one, each with those that killed it too."""
+    """What is still to be run without any mutant, by its name."""
     verdicts = [kept.verdicts.get((m.path, m.name)) for m in mutants]
-    killing = {c for v in verdicts if v is not None for c in v.killers} - {n for p, n in kept.verdicts if not p}
-    return {name: Trial("", "", "", ((name,),), limit) for name in sorted(killing)}
+    killing = {c for v in verdicts if v is not None for c in v.controls} - {n for p, n in kept.verdicts if not p}
+    return {name: Trial("", "", "", (tuple(name.split()),), limit) for name in sorted(killing)}
 
 
 @contextmanager

@@ -72,6 +72,11 @@ class Verdict:
     how: str = ""
     seconds: float = 0.0
 
+    @property
+    def controls(self) -> tuple[str, ...]:
+        """What must be as the book says without any mutant: each killing claim, or all that took too long together."""
+        return (" ".join(self.killers),) if self.how == "time-out" else tuple(self.killers)
+
 
 def judged(trial: Trial) -> Verdict | None:
     """What the claims say of a mutant, in a process of its own; None where it was given up.

@@ -45,11 +45,11 @@ def page(
     unreached : collection of str
         Those that no claim can judge.
     failing : collection of str
-        Claims that are not as the book says without any mutant: they kill none.
+        Controls that fail: what is not as the book says without any mutant kills none.
     column_of : callable (SourceMutant) -> str
         The column of each.
     """
-    killed = {n: v for n, v in verdicts.items() if v.how and not set(v.killers) <= set(failing)}
+    killed = {n: v for n, v in verdicts.items() if v.how and not set(v.controls) <= set(failing)}
     surviving = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how and m.name not in reasons]
     rows = []
     for column in (*dict.fromkeys(map(column_of, wanted)),):
@@ -84,9 +84,10 @@ def page(
     text += ["\n## Equivalent ones\n"]
     text += [f"- `{m.path}:{m.line}` `{m.before}` becomes `{m.after}`: {reasons[m.name]}"
              for m in everything if m.name in reasons] or ["None."]  # fmt: skip
-    for claim in sorted(failing):
+    for name in sorted(failing):
+        first = name.split()[0]
         text.append(
-            f"\n`{claim}` is not as the book says in plain Python, also without a mutant, and counts for nothing."
+            f"\nWithout a mutant either, `{first}` is not as the book says in plain Python: it counts for nothing."
         )
     return "\n".join(text) + "\n"
 
