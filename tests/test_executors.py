@@ -267,9 +267,7 @@ def test_workers_that_fail_are_neither_wrong_usage_nor_a_wrong_finding(monkeypat
     assert result.exit_code == 3
     *said, last = result.stderr.strip().splitlines()
     assert last == "Error: exhibit x: its process died"
-    assert all(
-        "opened_exhibition was replaced while the program ran" in line for line in said
-    )
+    assert all("opened_exhibition was replaced while the program ran" in line for line in said)
 
 
 # --- dask -------------------------------------------------------------------------------------------------------------
