@@ -361,7 +361,14 @@ def test_nothing_is_written_but_out_and_the_cache(tmp_path, request):
         assert {p.name for p in folders["cwd"].iterdir()} <= {"made"}, arguments
         for name in ("home", "temporary"):
             assert not list(folders[name].iterdir()), (arguments, list(folders[name].rglob("*")))
-    assert {p.name for p in folders["cache"].iterdir()} <= {"numba", "matplotlib", "hypothesis", "index", "costs.json"}
+    assert {p.name for p in folders["cache"].iterdir()} <= {
+        "numba",
+        "matplotlib",
+        "hypothesis",
+        "index",
+        "findings",
+        "costs.json",
+    }
     made = {str(p.relative_to(folders["cwd"])) for p in folders["cwd"].rglob("*") if p.is_file()}
     assert {"made/f.jsonl", "made/report/index.html"} <= made
     assert not [name for name in made if Path(name).name.startswith(".")]

@@ -217,10 +217,10 @@ def test_a_mutant_that_takes_too_long_is_killed_and_said_to(apart):
 
 @pytest.mark.wide
 def test_a_mutant_that_cannot_be_put_in_place_is_an_error_of_the_tool(apart):
+    path = str(command.located("collectives") / "majority.py")
+    trial = Trial("nonesuch", "collectives/majority.py", path, (("a",),))
     with pytest.raises(RuntimeError, match=r"collectives/majority\.py has no mutant 'nonesuch'"):
-        judged(
-            Trial("nonesuch", "collectives/majority.py", str(command.located("collectives") / "majority.py"), (("a",),))
-        )
+        apart.submit(judged, trial).result()
 
 
 def test_the_reasons_are_those_of_mutants_that_there_are():

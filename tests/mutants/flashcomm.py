@@ -151,7 +151,7 @@ class SpikesForgotten(GroupQuantizer):
     """Does not write the spikes back."""
 
     def decompress(self, message):
-        return super().decompress(replace(message, ranges=replace(message.ranges, positions=None)))
+        return super().decompress(replace(message, ranges=replace(message.ranges, positions=None, spikes=None)))
 
 
 class SpikeRangeKept(GroupQuantizer):

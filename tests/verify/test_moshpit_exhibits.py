@@ -43,7 +43,7 @@ def test_fixed_cells_cross_random_groups_at_three_quarters_and_keys_do_not():
 @pytest.mark.wide  # five seconds and more
 def test_printed_factors_are_above_the_law():
     one, excess = lines("moshpit.readings")
-    assert all(y > 0 for y in one["printed"].y[:-1])
+    assert all(y > 0 for y in one["remembered"].y[:-1])
     # factors of averaging within groups lie in [0, 1]: Hoeffding's inequality for means of 1000, missed once in 10^9
     within = np.sqrt(np.log(2e9) / 2000)
     for reading in ("no empty group", "free labels"):

@@ -6,4 +6,6 @@ that no mistake can be in both. The book, the tests and the test vectors use the
 
 from commbounds.columns import extended
 
+__all__ = []
+
 __path__ = extended(__path__, "verify/definitions")
