@@ -1,7 +1,8 @@
-"""Definitions: slow, obvious twins of everything that is registered, a module per column.
+"""Definitions: slow, obvious twins of what is registered, a module per column.
 
-Each is written from the source that its claim ``COLUMN.NAME.definition`` names, and imports nothing of the package, so
-that no mistake can be in both. The book, the tests and the test vectors use the same ones.
+Each is written from what its claim ``COLUMN.NAME.definition`` names, a paper, code, or our own documentation, and
+imports nothing of the package, so that a slip of the implementation is not repeated. The book, the tests and the test
+vectors use the same ones.
 """
 
 from commbounds.columns import extended
