@@ -34,8 +34,8 @@ class Instead(Executor):
     def __init__(self, within, work):
         self.within, self.work = within, work
 
-    def submit(self, fn, /, *args, **kwargs):
-        return self.within.submit(self.work, *args, **kwargs)
+    def submit(self, timed, call, /, *args):
+        return self.within.submit(timed, self.work, *args)
 
 
 def killing(within, folder, killers, deaths):

@@ -84,8 +84,8 @@ class Processes(Executor):
                 raise
             self._rest(process)
             return result
-        given = ", ".join([*map(repr, args), *(f"{name}={value!r}" for name, value in kwargs.items())])
-        name = getattr(fn, "__qualname__", repr(fn))
+        name, *positional = (getattr(value, "__qualname__", repr(value)) for value in (fn, *args))
+        given = ", ".join([*positional, *(f"{key}={value!r}" for key, value in kwargs.items())])
         raise TaskLost(f"{name}({given}) was tried {_ATTEMPTS} times, and every time the process that ran it died")
 
     def _started(self) -> ProcessPoolExecutor:

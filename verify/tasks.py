@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from concurrent.futures import FIRST_COMPLETED, Executor, wait
 from dataclasses import dataclass
 from typing import Any
 
 from commbounds.verify.executors import lost_its_worker
-
-_LOOK = 1.0
-"""Seconds between two looks at what has begun."""
 
 
 @dataclass(frozen=True)
@@ -75,32 +72,34 @@ def work_off(tasks: Sequence[Task], executor: Executor | None, costs: MutableMap
     """
     if executor is None:
         for task in tasks:
-            begun = time.monotonic()
-            task.keep(task.call(*task.arguments))
-            _note(costs, task, time.monotonic() - begun)
+            result, seconds = timed(task.call, *task.arguments)
+            task.keep(result)
+            _note(costs, task, seconds)
         return
-    futures = {executor.submit(task.call, *task.arguments): task for task in tasks}
-    begun_at: dict[Future[Any], float] = {}
+    futures = {executor.submit(timed, task.call, *task.arguments): task for task in tasks}
     try:
         while futures:
-            for future in futures:
-                if future not in begun_at and future.running():
-                    begun_at[future] = time.monotonic()
-            for future in wait(futures, _LOOK, FIRST_COMPLETED).done:
+            for future in wait(futures, return_when=FIRST_COMPLETED).done:
                 task = futures.pop(future)
                 try:
-                    result = future.result()
+                    result, seconds = future.result()
                 except Exception as error:
                     if not lost_its_worker(error):
                         raise
-                    futures |= {executor.submit(other.call, *other.arguments): other for other in task.lost(error)}
+                    futures |= {executor.submit(timed, other.call, *other.arguments): other for other in task.lost(error)}
                     continue
                 task.keep(result)
-                if future in begun_at:  # a cluster does not say when it begins
-                    _note(costs, task, time.monotonic() - begun_at.pop(future))
+                _note(costs, task, seconds)
     finally:
         for future in futures:
             future.cancel()
+
+
+def timed(call: Callable[..., Any], *arguments: Any) -> tuple[Any, float]:
+    """What the call returns, and the seconds that it takes; a worker that takes the time needs no one to watch it."""
+    begun = time.monotonic()
+    result = call(*arguments)
+    return result, time.monotonic() - begun
 
 
 def _note(costs: MutableMapping[str, float] | None, task: Task, seconds: float) -> None:

@@ -51,9 +51,8 @@ def test_results_are_kept_and_costs_are_noted(workers):
     else:
         work_off(tasks, None, costs)
     assert sorted(kept) == [0, 1, 2]
-    assert costs["2"] >= 0.05
-    if not workers:
-        assert costs["1"] <= costs["2"]
+    assert costs["1"] >= 0.05  # a sleep is no shorter than it is asked to be, on the same clock
+    assert costs["2"] >= 0.1
 
 
 def test_the_first_claim_of_the_book_to_be_seen_is_a_cheap_one_and_large_subjects_are_not_last():
