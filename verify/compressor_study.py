@@ -146,6 +146,12 @@ class SetUps:
     setups: Setups
     domain: Domain
 
+    @property
+    def words(self) -> str:
+        """The same of equal ones, whatever process they are in; maybe of others as well."""
+        made = self.setups
+        return f"{self.compressor} {self.domain.kind} {made.__module__} {getattr(made, '__qualname__', '')}"
+
     def at(self, implementation: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The instances to try on inputs of this shape."""
         return _instances(self.setups, implementation, self.domain.size(shape))

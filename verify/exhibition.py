@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from commbounds.verify.confront import versions
+from commbounds.verify.contents import exhibit_names
 from commbounds.verify.executors import TaskLost
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
 from commbounds.verify.exhibits import EXHIBITS
@@ -24,7 +25,7 @@ EXHIBIT_SECONDS = 2.5
 
 def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:
     """Names of the exhibits that match any of the shell-style patterns, in the order of the columns; maybe none."""
-    return [name for name in EXHIBITS if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+    return [name for name in exhibit_names() if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
 
 
 def made(name: str, budget: str = "quick", seed: int = 0) -> Exhibit:
@@ -157,7 +158,7 @@ class OpenedExhibition:
             self._progress(exhibit.name)
 
     def _write(self, out: Path) -> None:
-        replaced(out, [self._known[name].to_json() for name in EXHIBITS if name in self._known])
+        replaced(out, [self._known[name].to_json() for name in exhibit_names() if name in self._known])
 
 
 @contextmanager

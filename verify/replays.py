@@ -1,15 +1,13 @@
 """Published experiments, run again: a column's package names them in ``REPLAYS``, with the module of each."""
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from types import ModuleType
 
-from commbounds.columns import parts
+from commbounds.columns import Registry
 
-REPLAYS: Mapping[str, str] = MappingProxyType(
-    {
-        name: f"{found.__name__}.{module}"
-        for _, found in parts("verify.experiments")
-        for name, module in sorted(getattr(found, "REPLAYS", {}).items())
-    }
-)
+
+def _modules(_column: str, found: ModuleType) -> dict[str, str]:
+    return {name: f"{found.__name__}.{module}" for name, module in sorted(getattr(found, "REPLAYS", {}).items())}
+
+
+REPLAYS = Registry("REPLAYS", "verify.experiments", read=_modules)
 """Name -> module with a function ``replay`` of type `verify.replay.Replay`; imported when it is asked for."""

@@ -12,11 +12,10 @@ import hashlib
 import json
 import os
 import platform
-import stat
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -27,11 +26,10 @@ from typing import Any
 import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
 
-from commbounds.folders import written
-from commbounds.verify.compressor_study import CompressorStudy
+from commbounds.folders import OTHERS, private, written
 from commbounds.verify.confront import claim_alpha, versions
+from commbounds.verify.contents import claims_with, study_entries
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
-from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
 from commbounds.verify.sources import ENGINE, ROOT, installed
 
@@ -43,26 +41,6 @@ _FURTHER = ("greenlet", "llvmlite", "ml_dtypes", "mpmath")
 _SETTINGS = ("BLIS_", "GOTO_", "HYPOTHESIS_", "MKL_", "NPY_", "NUMBA_", "OMP_", "OPENBLAS_", "VECLIB_")
 """How environment variables begin on which a result may depend; those that name folders are left out."""
 _EXHIBITION = ("columns", "verify.exhibition", "verify.experiments")
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-
-
-def require_private(folder: Path) -> None:
-    """See that nobody else can put anything into `folder`, nor another folder in its place.
-
-    Raises
-    ------
-    ValueError
-        The folder, or one above it up to the home or the root, is somebody else's or can be written to by others.
-    """
-    for start in dict.fromkeys((folder.absolute(), folder.resolve())):
-        for place in (start, *start.parents):
-            found = place.stat()
-            if found.st_uid not in (os.geteuid(), 0):
-                raise ValueError(f"{place} belongs to another user")
-            if found.st_mode & _OTHERS and (place == start or not found.st_mode & stat.S_ISVTX):
-                raise ValueError(f"others may write to {place}")
-            if place == Path.home():
-                break
 
 
 def require_unaltered() -> None:
@@ -142,8 +120,7 @@ class Store:
 
     def __init__(self, folder: Path, budget: str, seed: int, fresh: bool = False, since: float | None = None) -> None:
         try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            require_private(folder)
+            private(folder)
             require_unaltered()
         except OSError as error:
             raise ValueError(f"nothing can be kept in {folder}: {error.strerror}") from error
@@ -194,7 +171,7 @@ class Store:
             return None
         head, _, text = held.partition(b"\n")
         date = _date(head, key, text)
-        if not date or whose.st_uid not in (os.geteuid(), 0) or whose.st_mode & _OTHERS:
+        if not date or whose.st_uid not in (os.geteuid(), 0) or whose.st_mode & OTHERS:
             self.damaged.append(path)
             path.unlink(missing_ok=True)
             return None
@@ -269,15 +246,7 @@ def _digest(modules: frozenset[str]) -> str:
 def _columns(claim: str) -> Iterator[str]:
     """The claim's column; and those with claims about the same set-ups, whose extremal inputs its curves show."""
     yield claim.partition(".")[0]
-    study = EXPERIMENTS[claim]
-    if isinstance(study, CompressorStudy):
-        for other in _about(study.set_ups.compressor):
-            if EXPERIMENTS[other].set_ups == study.set_ups:
-                yield other.partition(".")[0]
-
-
-@cache
-def _about(compressor: str) -> tuple[str, ...]:
-    """Claims about the set-ups of a compressor, whichever column they are in."""
-    studies: Iterable[tuple[str, object]] = EXPERIMENTS.items()
-    return tuple(n for n, s in studies if isinstance(s, CompressorStudy) and s.set_ups.compressor == compressor)
+    entry = study_entries().get(claim)
+    if entry is not None and entry.set_ups:
+        for other in claims_with(entry.set_ups):
+            yield other.partition(".")[0]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
-    from commbounds._index import IndexEntry
+    from commbounds.verify.contents import ClaimEntry
     from commbounds.theory import Claim, Hypothesis
     from commbounds.verify import Finding
 
@@ -94,7 +94,7 @@ def row(cells: Sequence[str], widths: Sequence[int], text: str, width: int, *col
     return "\n".join([head.rstrip(), *(start + line for line in lines)])
 
 
-def print_claims(claims: Sequence[IndexEntry]) -> None:
+def print_claims(claims: Sequence[ClaimEntry]) -> None:
     """Print a line a claim, or two where the terminal is narrow, and how many there are."""
     headings = ("claim", "kind", "stands", "source")
     cells = [(c.name, c.kind, c.stands, c.tag) for c in claims]
@@ -197,10 +197,11 @@ class FindingRows:
     _HEADINGS = ("claim", "verdict", "the book", "tightness", "pinned")
 
     def __init__(self, names: Sequence[str], dates: Mapping[str, str]) -> None:
-        from commbounds.theory import claims
+        from commbounds.verify.contents import claim_entries
 
         self._dates = dates
-        self._stands = {name: str(claims()[name].stands) for name in names}
+        wanted = set(names)
+        self._stands = {entry.name: entry.stands for entry in claim_entries() if entry.name in wanted}
         longest = [max((len(name) for name in names), default=0), max(map(len, _COLOURS))]
         longest += [max((len(stands) for stands in self._stands.values()), default=0), 0, 0]
         self._widths = [max(size, len(heading)) for size, heading in zip(longest, self._HEADINGS, strict=True)]

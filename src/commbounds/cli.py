@@ -16,7 +16,7 @@ from commbounds._check import check
 from commbounds._cost import cost
 from commbounds._count import Count
 from commbounds._demo import demo
-from commbounds._index import check_patterns, indexed_claims, known_claim
+from commbounds._index import check_patterns, known_claim
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
@@ -26,6 +26,7 @@ from commbounds._terminal import console, print_claim, print_claims, print_findi
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
 from commbounds.folders import cache_folder
+from commbounds.verify.contents import claim_entries
 
 _BUDGETS = ("quick", "standard", "thorough")
 _FORMATS = ("svg", "png", "pdf")
@@ -78,7 +79,7 @@ def claims(pattern: str, show: str | None) -> None:
         print_claim(theory.claims()[show])
         return
     check_patterns([pattern])
-    print_claims([claim for claim in indexed_claims() if fnmatch.fnmatch(claim.name, pattern)])
+    print_claims([claim for claim in claim_entries() if fnmatch.fnmatch(claim.name, pattern)])
 
 
 # --- verify ------------------------------------------------------------------------------------------------------
