@@ -184,11 +184,20 @@ def test_parts_that_are_not_there_are_none():
 
 
 def test_two_columns_with_one_name_in_a_table_are_refused(monkeypatch):
-    pair = [("first", pytest), ("second", pytest)]
-    monkeypatch.setattr(columns, "parts", lambda *_: iter(pair))
+    monkeypatch.setattr(columns, "part", lambda *_: pytest)
+    monkeypatch.setattr(columns, "written_out", lambda *_: {"a"})
     monkeypatch.setattr(pytest, "TABLE", {"a": 1}, raising=False)
-    with pytest.raises(ValueError, match="TABLE of second has an entry 'a'"):
-        columns.entries("TABLE", "theory")
+    with pytest.raises(ValueError, match="TABLE of quantizers has an entry 'a', as that of another column has"):
+        columns.Registry("TABLE", "theory").joined()
+
+
+def test_a_name_that_is_not_written_out_is_refused(monkeypatch):
+    """It could not be found without every column."""
+    monkeypatch.setattr(columns, "part", lambda *_: pytest)
+    monkeypatch.setattr(columns, "written_out", lambda *_: frozenset())
+    monkeypatch.setattr(pytest, "TABLE", {"a": 1}, raising=False)
+    with pytest.raises(ValueError, match="TABLE of sparsifiers has an entry 'a', which is not written out beside it"):
+        columns.Registry("TABLE", "theory").joined()
 
 
 def test_a_file_of_cases_that_is_no_columns_is_refused(folder, tmp_path, monkeypatch):

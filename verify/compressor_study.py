@@ -149,8 +149,8 @@ class SetUps:
     @property
     def words(self) -> str:
         """The same of equal ones, whatever process they are in; maybe of others as well."""
-        made = self.setups
-        return f"{self.compressor} {self.domain.kind} {made.__module__} {getattr(made, '__qualname__', '')}"
+        makers = [f"{made.__module__}.{getattr(made, '__qualname__', '')}" for made in (self.setups, self.domain.grid)]
+        return " ".join([self.compressor, *makers])
 
     def at(self, implementation: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The instances to try on inputs of this shape."""

@@ -8,7 +8,7 @@ from importlib.metadata import version
 
 from commbounds.theory import Claim, Standing
 from commbounds.theory.claim import reason
-from commbounds.verify.contents import study_entries
+from commbounds.verify.contents import study_entries, unread
 from commbounds.verify.experiment import Implementations, budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
@@ -84,7 +84,7 @@ def confront_together(
     except Exception as error:  # of a column that cannot be imported
         if any(name not in study_entries() for name in names):
             raise
-        message = f"{type(error).__name__}: {error}"
+        message = unread(names[0]) or f"{type(error).__name__}: {error}"
         return [
             Finding(name, Verdict.ERROR, False, (), seed=seed, budget=budget, versions=versions(), message=message)
             for name in names

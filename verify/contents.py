@@ -13,6 +13,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +23,7 @@ from commbounds.folders import cache_folder, private, written
 from commbounds.verify.sources import Sources, installed
 
 _FORM = 1
-_STUDIES = ("columns", "verify.compressor_study", "verify.experiments")
+STUDIES = ("columns", "verify.compressor_study", "verify.experiments")
 """What makes the studies of a column, by names within the package."""
 UNREAD = "import"
 """The last word of the row that stands for the claims of a column whose book cannot be imported."""
@@ -77,7 +78,7 @@ def claim_entries() -> list[ClaimEntry]:
 @cache
 def _claim_entries(folder: Path, names: tuple[str, ...]) -> list[ClaimEntry]:
     listed: list[ClaimEntry] = []
-    for column, found in _index("claims", folder, names).items():
+    for column, found in _index("claims", _claims, _book_of, folder, names).items():
         if isinstance(found, Broken):
             listed.append(ClaimEntry(f"{column}.{UNREAD}", "error", "error", "", found))
         else:
@@ -93,30 +94,26 @@ def study_entries() -> Mapping[str, StudyEntry]:
 @cache
 def _study_entries(folder: Path, names: tuple[str, ...]) -> dict[str, StudyEntry]:
     listed: dict[str, StudyEntry] = {}
-    studies = _index("studies", folder, names)
-    broken = {column for column, found in studies.items() if isinstance(found, Broken)}
+    studies = _index("studies", _studies, _studies_of, folder, names)
+    claims: dict[str, list[ClaimEntry]] = {}
+    for claim in _claim_entries(folder, names):
+        claims.setdefault(claim.name.partition(".")[0], []).append(claim)
     for column, found in studies.items():
-        if column not in broken:
-            listed |= {entry["claim"]: StudyEntry(**entry) for entry in found}
+        if isinstance(found, Broken) or claims[column][0].stands == "error":
+            listed |= {claim.name: StudyEntry(claim.name, "", False, "") for claim in claims[column]}
         else:
-            of_column = [e.name for e in _claim_entries(folder, names) if e.name.partition(".")[0] == column]
-            listed |= {name: StudyEntry(name, "", False, "") for name in of_column}
+            listed |= {entry["claim"]: StudyEntry(**entry) for entry in found}
     return listed
+
+
+def unread(name: str) -> str:
+    """Why the column cannot be read that an entry of this name stands for; empty for every claim."""
+    return next((e.title for e in claim_entries() if e.name == name and e.stands == "error"), "")
 
 
 def claims_with(set_ups: str) -> list[str]:
     """The claims about compressors whose set-ups are told of by these words, whichever columns they are in."""
     return [entry.claim for entry in study_entries().values() if entry.set_ups == set_ups]
-
-
-def exhibit_names() -> list[str]:
-    """Every exhibit, in the order of the columns; those of a column that cannot be imported are left out."""
-    return [name for found in _here("exhibits").values() if not isinstance(found, Broken) for name in found]
-
-
-def replay_words() -> dict[str, str]:
-    """Name of a replay -> what it is, in a sentence."""
-    return dict(pair for found in _here("replays").values() if not isinstance(found, Broken) for pair in found)
 
 
 # --- what is told of a column -------------------------------------------------------------------------------------
@@ -142,48 +139,50 @@ def _studies(column: str) -> list[dict[str, Any]]:
     return listed
 
 
-def _exhibits(column: str) -> list[str]:
-    from commbounds.verify.exhibits import EXHIBITS
-
-    return list(EXHIBITS.of_column(column))
+def _book_of(sources: Sources, column: str) -> frozenset[str]:
+    return sources.modules(column, engine=("columns",), rooms=("theory",))
 
 
-def _replays(column: str) -> list[tuple[str, str]]:
-    from importlib import import_module
-
-    from commbounds.verify.replays import REPLAYS
-
-    described = []
-    for name, module in REPLAYS.of_column(column).items():
-        about = (import_module(module).__doc__ or "").split("\n\n")[0]
-        described.append((name, " ".join(about.split())))
-    return described
-
-
-_KINDS: dict[str, tuple[Callable[[str], Any], Callable[[Sources, str], frozenset[str]]]] = {
-    "claims": (_claims, lambda s, column: s.modules(column, engine=("columns",), rooms=("theory",))),
-    "studies": (_studies, lambda s, column: s.modules(column, engine=_STUDIES)),
-    "exhibits": (_exhibits, lambda s, column: s.modules(column, ("exhibits",), _STUDIES)),
-    "replays": (_replays, lambda s, column: s.modules(column, engine=("columns",), rooms=("verify.experiments",))),
-}
-
-
-def _here(kind: str) -> dict[str, Any]:
-    return _index(kind, cache_folder() / "index", columns())
+def _studies_of(sources: Sources, column: str) -> frozenset[str]:
+    return sources.modules(column, engine=STUDIES)
 
 
 # --- what is kept -------------------------------------------------------------------------------------------------
 
 
+def told(kind: str, make: Callable[[str], Any], made_from: Callable[[Sources, str], frozenset[str]]) -> dict[str, Any]:
+    """What `make` gives of every column: as it was kept, where its sources are the same, else made.
+
+    Parameters
+    ----------
+    kind : str
+        What it is called in the cache folder.
+    make : callable (column) -> what JSON has
+        Imports the column.
+    made_from : callable (Sources, column) -> names of modules
+        Those that what is made depends on.
+
+    Returns
+    -------
+    dict
+        By column; `Broken` for one of which it cannot be made.
+    """
+    return _index(kind, make, made_from, cache_folder() / "index", columns())
+
+
 @cache
-def _index(kind: str, folder: Path, names: tuple[str, ...]) -> dict[str, Any]:
-    """What is told of every column: as it was kept, where its sources are the same, else made."""
-    make, made_from = _KINDS[kind]
+def _index(
+    kind: str,
+    make: Callable[[str], Any],
+    made_from: Callable[[Sources, str], frozenset[str]],
+    folder: Path,
+    names: tuple[str, ...],
+) -> dict[str, Any]:
     sources = _recalled(folder, names)
     path = _file(kind, folder, sources)
     held, told, kept = _read(path), {}, {}
     for column in names:
-        digest = f"{_FORM} {sources.digest(made_from(sources, column))}"
+        digest = _digest(sources, made_from(sources, column))
         entry = held.get(column)
         if not isinstance(entry, dict) or entry.get("digest") != digest or "told" not in entry:
             try:
@@ -195,6 +194,33 @@ def _index(kind: str, folder: Path, names: tuple[str, ...]) -> dict[str, Any]:
     if kept != held:
         _keep(path, kept)
     return told
+
+
+def of_claim(name: str, make: Callable[[str], Any], engine: tuple[str, ...]) -> Any:
+    """What `make` gives of a claim, or gave when the book's part of its column and the makers had the same sources.
+
+    Parameters
+    ----------
+    name : str
+        Of the claim.
+    make : callable (name) -> what JSON has
+        Of nothing but the book.
+    engine : tuple of str
+        The modules of `make`, by names within the package.
+    """
+    folder = cache_folder() / "index"
+    sources = _recalled(folder, columns())
+    digest = _digest(sources, sources.modules(name.partition(".")[0], engine=engine, rooms=("theory",)))
+    path = _file(name, folder / "claims", sources)
+    held = _read(path)
+    if held.get("digest") != digest or "told" not in held:
+        held = {"digest": digest, "told": json.loads(json.dumps(make(name)))}
+        _keep(path, held)
+    return held["told"]
+
+
+def _digest(sources: Sources, modules: frozenset[str]) -> str:
+    return f"{_FORM} {version('sympy')} {sources.digest(modules)}"
 
 
 @cache

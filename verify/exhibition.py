@@ -11,10 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from commbounds.verify.confront import versions
-from commbounds.verify.contents import exhibit_names
 from commbounds.verify.executors import TaskLost
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
-from commbounds.verify.exhibits import EXHIBITS
+from commbounds.verify.exhibits import EXHIBITS, exhibit_names
 from commbounds.verify.store import Store
 from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
 from commbounds.verify.writing import alone, replaced

@@ -16,8 +16,8 @@ from commbounds.theory import Claim, Standing
 from commbounds.verify import gradients, inputs
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import CompressorStudy, SetUps, Sweep
-from commbounds.verify.experiment import bound_at, decimal
 from commbounds.verify.contents import claims_with
+from commbounds.verify.experiment import bound_at, decimal
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Series
 from commbounds.verify.judgement import Judgement

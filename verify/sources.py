@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from commbounds.columns import columns, extended
-from commbounds.folders import written
 
 ROOT = "commbounds"
 SEVERAL = ("theory", "compressors", "collectives", "verify.experiments", "verify.definitions")
@@ -81,11 +79,14 @@ class _Read:
 def _read_from(held: Mapping[str, Any]) -> _Read:
     """What `_Read.as_dict` gave."""
     return _Read(
-        [_Import(*made) for made in held["imports"]],
-        {made[2]: _Import(*made) for made in held["handed_on"]},
-        {name: set(taken) for name, taken in held["attributes"].items()},
-        *(set(held[name]) for name in ("bare", "own", "texts", "spoken")),
-        {name: set(named) for name, named in held["keys"].items()},
+        imports=[_Import(*made) for made in held["imports"]],
+        handed_on={made[2]: _Import(*made) for made in held["handed_on"]},
+        attributes={name: set(taken) for name, taken in held["attributes"].items()},
+        keys={name: set(named) for name, named in held["keys"].items()},
+        bare=set(held["bare"]),
+        own=set(held["own"]),
+        texts=set(held["texts"]),
+        spoken=set(held["spoken"]),
     )
 
 

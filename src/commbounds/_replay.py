@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from commbounds._index import of_names
-from commbounds.verify.contents import replay_words
 from commbounds._progress import progress
 from commbounds._running import WORKER_OPTIONS, compiling, workers
 from commbounds._terminal import console, row, width_of_output
+from commbounds.verify.replays import replay_words
 
 if TYPE_CHECKING:
     from commbounds.verify.replay import Table

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commbounds.verify.contents import ClaimEntry, claim_entries, of_claim, unread
+
 if TYPE_CHECKING:
-    from commbounds.verify.contents import ClaimEntry
     from commbounds.theory import Claim, Hypothesis
     from commbounds.verify import Finding
 
@@ -107,13 +108,29 @@ def print_claims(claims: Sequence[ClaimEntry]) -> None:
     click.echo(f"{len(claims)} claims")
 
 
-def print_claim(claim: Claim) -> None:
-    """Print everything that the book says of a claim."""
+def print_claim(name: str) -> None:
+    """Print everything that the book says of a claim.
+
+    Raises
+    ------
+    click.ClickException
+        Its column cannot be imported.
+    """
+    if unread(name):
+        raise click.ClickException(plain(unread(name)))
+    for label, text in of_claim(name, _lines_of, ("columns", "_terminal", "verify.certify")):
+        click.echo(f"{click.style(label, bold=True)}: {text}")
+
+
+def _lines_of(name: str) -> list[tuple[str, str]]:
+    """What the book says of a claim, line by line, under labels."""
     from sympy import Symbol, pretty
 
+    from commbounds.theory import claims
     from commbounds.theory.definitions import definitions
     from commbounds.theory.mutation import regimes
 
+    claim = claims()[name]
     # a word with an underscore would be printed as one with a subscript
     measured = Symbol(claim.quantity.name.replace("_", " "))
     relation = claim.relation.xreplace({claim.quantity: measured})
@@ -137,9 +154,7 @@ def print_claim(claim: Claim) -> None:
         ("proof", claim.source.proof),
         ("note", claim.note),
     ]
-    for label, text in lines:
-        if text:
-            click.echo(f"{click.style(label, bold=True)}: {text}")
+    return [(label, text) for label, text in lines if text]
 
 
 def _hypothesis(hypothesis: Hypothesis) -> str:
@@ -197,8 +212,6 @@ class FindingRows:
     _HEADINGS = ("claim", "verdict", "the book", "tightness", "pinned")
 
     def __init__(self, names: Sequence[str], dates: Mapping[str, str]) -> None:
-        from commbounds.verify.contents import claim_entries
-
         self._dates = dates
         wanted = set(names)
         self._stands = {entry.name: entry.stands for entry in claim_entries() if entry.name in wanted}

@@ -69,17 +69,17 @@ def main(context: click.Context) -> None:
 @click.argument("pattern", default="*")
 @click.option("--show", metavar="NAME", help="Show one claim whole.")
 def claims(pattern: str, show: str | None) -> None:
-    """List the claims in the book that match PATTERN (shell style)."""
+    """List the claims in the book that match PATTERN (shell style); exits with 1 if a column cannot be imported."""
     import fnmatch
 
     if show is not None:
         known_claim(show)
-        from commbounds import theory
-
-        print_claim(theory.claims()[show])
+        print_claim(show)
         return
     check_patterns([pattern])
-    print_claims([claim for claim in claim_entries() if fnmatch.fnmatch(claim.name, pattern)])
+    matching = [claim for claim in claim_entries() if fnmatch.fnmatch(claim.name, pattern)]
+    print_claims(matching)
+    sys.exit(1 if any(claim.stands == "error" for claim in matching) else 0)
 
 
 # --- verify ------------------------------------------------------------------------------------------------------

@@ -193,7 +193,9 @@ class Registry(Mapping[str, V]):
                 if name in joined:
                     raise ValueError(f"{self.table} of {column} has an entry {name!r}, as that of another column has")
                 if column not in self._columns_of(name):
-                    raise ValueError(f"{self.table} of {column} has an entry {name!r}, which is not written out beside it")
+                    raise ValueError(
+                        f"{self.table} of {column} has an entry {name!r}, which is not written out beside it"
+                    )
                 joined[name] = entry
         return joined
 
