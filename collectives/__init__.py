@@ -7,6 +7,7 @@ The names below are the ground's: what other columns build on. A column has all 
 import sys
 from typing import TYPE_CHECKING, Any
 
+from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
 from commbounds.columns import Face, Registry, extended
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
+from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
 from commbounds.columns import Face, Registry, extended
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from commbounds.theory.claim import Claim
 
 
 def claims() -> Registry[Claim]:
-    """Every claim of the book under its name, in the order of the columns, each read when a claim of it is asked for."""
+    """Every claim of the book under its name, in the order of the columns; a column is read when it is asked for."""
     from commbounds.theory import book
 
     return book.claims()

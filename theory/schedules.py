@@ -17,7 +17,7 @@ def _by_name(table: str, _column: str, found: ModuleType) -> dict[str, Schedule]
 
 def _named(table: str) -> Registry[Schedule]:
     """The schedules that columns list under this name in ``theory/NAME/schedules.py``, by their own names."""
-    return Registry(table, "theory", "schedules", partial(_by_name, table))
+    return Registry(table, "theory", "schedules", partial(_by_name, table), written=False)
 
 
 SCHEDULES = _named("PRINTED")

@@ -19,7 +19,7 @@ from types import MappingProxyType
 from typing import Any
 
 from commbounds.columns import columns
-from commbounds.folders import cache_folder, private, written
+from commbounds.folders import cache_folder, require_private, written
 from commbounds.verify.sources import Sources, installed
 
 _FORM = 1
@@ -244,16 +244,17 @@ def _file(kind: str, folder: Path, sources: Sources) -> Path:
 def _read(path: Path) -> dict[str, Any]:
     """The object in a file; empty where there is none, as after a crash or by another's hand: it is made anew."""
     try:
-        private(path.parent)
+        require_private(path.parent)
         held = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}
 
 
 def _keep(path: Path, held: dict[str, Any]) -> None:
     try:
-        private(path.parent)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_private(path.parent)
         written(path, json.dumps(held).encode())
     except (OSError, ValueError) as error:
         print(f"the index is not kept, so that the next command takes as long: {error}", file=sys.stderr)

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
 
-from commbounds.folders import OTHERS, private, written
+from commbounds.folders import OTHERS, require_private, written
 from commbounds.verify.confront import claim_alpha, versions
 from commbounds.verify.contents import claims_with, study_entries
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
@@ -120,7 +120,8 @@ class Store:
 
     def __init__(self, folder: Path, budget: str, seed: int, fresh: bool = False, since: float | None = None) -> None:
         try:
-            private(folder)
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            require_private(folder)
             require_unaltered()
         except OSError as error:
             raise ValueError(f"nothing can be kept in {folder}: {error.strerror}") from error
@@ -214,7 +215,7 @@ def _date(head: bytes, key: str, text: bytes) -> str:
     """When `text` was made, as its head says; empty where the head is not that of this text and key."""
     try:
         said = json.loads(head)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     if not isinstance(said, dict) or said.get("key") != key:
         return ""

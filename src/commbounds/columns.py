@@ -125,8 +125,8 @@ def parts(room: str, module: str = "") -> Iterator[tuple[str, ModuleType]]:
 class Registry(Mapping[str, V]):
     """The dictionaries of one name in all columns' parts, as one; a column is imported when a name of its is asked for.
 
-    What is named after a column, ``COLUMN.name``, is that column's. Every other name is written out in the file of its
-    dictionary, and found by that. To go through all of it imports every column.
+    What is named after a column, ``COLUMN.name``, is that column's. Any other name is looked for in the texts of the
+    files where the dictionaries are written out. To go through all of it imports every column.
 
     Parameters
     ----------
@@ -136,6 +136,9 @@ class Registry(Mapping[str, V]):
         Where they are, as of `part`.
     read : callable (column, module) -> mapping, or None
         What a column's part has, where that is not the dictionary itself.
+    written : bool
+        Whether the names are written out in the files of the dictionaries. Where they are put together, or come from
+        other files, columns are imported until a name is found.
     """
 
     def __init__(
@@ -144,9 +147,11 @@ class Registry(Mapping[str, V]):
         room: str,
         module: str = "",
         read: Callable[[str, ModuleType], Mapping[str, V]] | None = None,
+        written: bool = True,
     ) -> None:
         self.table, self._room, self._module = table, room, module
         self._read = read or self._listed
+        self._written = written
         self._of: dict[str, Mapping[str, V]] = {}
 
     def _listed(self, _column: str, found: ModuleType) -> Mapping[str, V]:
@@ -172,8 +177,10 @@ class Registry(Mapping[str, V]):
         owner, dot, _ = name.partition(".")
         if dot and owner in known:
             yield owner
-        else:
-            yield from (column for column in known if name in written_out(self._room, column, self._module))
+            return
+        for column in known:
+            if not self._written or name in written_out(self._room, column, self._module):
+                yield column
 
     @cached_property
     def _whole(self) -> dict[str, V]:

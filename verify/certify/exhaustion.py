@@ -16,7 +16,7 @@ from commbounds.theory import claims
 from commbounds.verify.certify.certificate import Certificate, CertificateError, models
 from commbounds.verify.certify.run import Run
 
-_RUNS: Registry[Run] = Registry("RUNS", "verify.experiments", "exhaustive")
+_RUNS: Registry[Run] = Registry("RUNS", "verify.experiments", "exhaustive", written=False)
 
 
 def runs() -> Registry[Run]:
