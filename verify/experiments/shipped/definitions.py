@@ -35,6 +35,9 @@ VECTORS: Mapping[str, Callable[[int, int], Array]] = {
     "constant": lambda n, seed: np.full(n, LEVELS[seed % 4]),
     "constant but one": lambda n, seed: np.where(np.arange(n) == seed % n, 1.0, LEVELS[seed % 4] / 4),
     "two values": lambda n, seed: np.where(np.random.default_rng(seed).random(n) < 0.3, -0.75, LEVELS[seed % 2]),
+    "cancelling inside": lambda n, seed: np.random.default_rng(seed).permutation(
+        np.resize((0.5, 1e20, 1.25, -1e20, 2.0, -0.75), n)
+    ),
     "of both ends": lambda n, seed: np.random.default_rng(seed).choice((1e308, -1e-300, 3e-310, 1e300, -2.5e307), n),
 }
 """(n, seed) -> (n,) float64: what counts of different entries and sums of very large and very small ones tell."""
@@ -161,11 +164,10 @@ def _examples(name: str) -> list[Given]:
 # --- eight bits and fewer ----------------------------------------------------------------------------------------
 
 
-def _on_borders(values: Sequence[Fraction], dtype: str) -> Array:
+def _around(values: Sequence[Fraction], dtype: str) -> Array:
     """Numbers, and those next to them."""
     at = np.array([float(v) for v in values]).astype(dtype)
-    ends = (np.nextafter(at, -2 * np.ones_like(at)), np.nextafter(at, 2 * np.ones_like(at)))
-    return np.concatenate([np.ones(1, dtype), at, *ends])
+    return np.concatenate([at, np.nextafter(at, np.full_like(at, -2)), np.nextafter(at, np.full_like(at, 2))])
 
 
 _BORDERS = [(low + high) / 2 for low, high in pairwise(twins.dynamic_values())]
@@ -173,8 +175,13 @@ _BINADES = [way * Fraction(1, 2**m) for m in range(31) for way in (1, -1)]
 
 
 def _coded(n: int, data: str, dtype: str, seed: int, **options: Any) -> Given:
+    """Of points and numbers next to them some, under a largest entry of one in every block."""
     points = {"borders": _BORDERS, "binades": _BINADES}.get(data)
-    x = _vector(data, n, dtype, seed) if points is None else np.roll(_on_borders(points, dtype), seed)[: max(n, 2)]
+    if points is None:
+        return Given({"x": _vector(data, n, dtype, seed)}, _options(**options))
+    x = np.resize(np.random.default_rng(seed).permutation(_around(points, dtype)), n)
+    if data == "borders":
+        x[:: options["block"] or n] = 1
     return Given({"x": x}, _options(**options))
 
 
@@ -197,7 +204,8 @@ TRUNCATED = _codes("binades", binades=(None, *range(12), 13, 14, 15, 21, 28))
 
 def _of_x(*bad: Mapping[str, Any]) -> Callable[[], list[Given]]:
     refused = [Given({"x": vector_of(*shape)}) for shape in _REFUSED]
-    return lambda: [*refused, *(Given({"x": _EIGHT}, given) for given in bad)]
+    longer = Given({"x": vector_of("normal", 4100, "float32")})
+    return lambda: [longer, *refused, *(Given({"x": _EIGHT}, given) for given in bad)]
 
 
 # --- spectral ATOMO, and switching -------------------------------------------------------------------------------
