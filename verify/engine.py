@@ -150,7 +150,8 @@ class OpenedRun:
         self._dropped = False
         """Whether the file still has findings that are made again."""
         if anew or store is not None:
-            self._dropped = any([self._known.pop(name, None) is not None for name in names])
+            again = [name for name in names if self._known.pop(name, None) is not None]
+            self._dropped = bool(again)
         if store is not None:
             self._known |= {name: kept for name in names if (kept := store.finding(name)) is not None}
             self._drop()
