@@ -37,8 +37,8 @@ def ldlq(weights: ArrayLike, hessian: ArrayLike, levels: int | None = None) -> A
     """Whole numbers q near the weights w, for a small ``(q - w)^T H (q - w)`` (QuIP: Chee et al. 2023).
 
     With ``H = L diag(d) L^T``, from the last weight to the first ``q_i = floor(w_i + sum_{j > i} L_ji (w_j - q_j) +
-    1/2)``. The loss is the sum of d_i times the squared i-th rounding error. In float64: H is eliminated column by column,
-    and to w_i the errors are added as they are found.
+    1/2)``. The loss is the sum of d_i times the squared i-th rounding error. In float64: H is eliminated column by
+    column, and to w_i the errors are added as they are found.
 
     Parameters
     ----------

@@ -52,8 +52,8 @@ class RotatedDithering(Compressor):
     """Stochastic rounding of H D x to equidistant levels between its least and its largest entry (Suresh et al. 2017).
 
     With y = H D x/d, low = min y, high = max y and a_j = (y_j - low)/(high - low) s, the level c of y_j is floor(a_j)
-    or one more, with the probability a_j - floor(a_j) of the latter; x' = D H of the levels' values, low (1 - c/s) + high
-    c/s.
+    or one more, with the probability a_j - floor(a_j) of the latter; x' = D H of the levels' values, which are
+    low (1 - c/s) + high c/s.
 
     Parameters
     ----------

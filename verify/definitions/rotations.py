@@ -494,7 +494,7 @@ def feedback(w, L, levels=None):
     """Whole numbers, from the last weight to the first, each with the errors of those after it, by their entry of L."""
     q, wanted = [None] * len(w), list(w)
     for i in reversed(range(len(w))):
-        q[i] = math.floor(wanted[i] + type(wanted[i])(1) / 2)
+        q[i] = math.floor(wanted[i] + 0.5)
         if levels is not None:
             q[i] = max(0, min(levels - 1, q[i]))
         for j in range(i):

@@ -227,7 +227,14 @@ def _by_any(n: int, data: str, dtype: str, rotation: str, scale: str, seed: int)
 
 def _any_rotations() -> list[Given]:
     eye = np.eye(3)
-    wrong = (np.eye(2), np.full((3, 3), np.nan), np.ones((3, 3)), np.eye(3, dtype=np.int64), eye[:2], np.diag([1.0, 1.0, np.inf]))
+    wrong = (
+        np.eye(2),
+        np.full((3, 3), np.nan),
+        np.ones((3, 3)),
+        np.eye(3, dtype=np.int64),
+        eye[:2],
+        np.diag([1.0, 1.0, np.inf]),
+    )
     found = [Given({"x": ANY, "rotation": rotation}) for rotation in wrong]
     found += [Given({"x": ANY, "rotation": eye}, {"scale": scale}) for scale in ("norm", "")]
     bad = (np.ones(3, np.float16), np.array([1.0, np.inf, 0.0]), np.full(3, 1.7e308), np.array([1.0, np.nan, 0.0]))
