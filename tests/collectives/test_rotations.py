@@ -56,6 +56,7 @@ WRONG = [
     (lambda: rotated_mean([[1.0, 2.0]], 1, signs=[[1, 0]]), ValueError, "signs must be -1 or 1"),
     (lambda: rotated_mean([[1.0, math.nan]], 1, signs=[[1, 1]]), ValueError, "stack must be finite"),
     (lambda: rotated_mean([[3e38] * 4] * 2, 1, signs=[[1] * 4] * 2, seeds=1), TypeError, "seeds must be a string"),
+    (lambda: rotated_mean([[1.7e308, 0.0]] * 2, 4, signs=[[1, 1]] * 2), ValueError, "scale it down"),
     (lambda: rotated_sum([[1.0, 2.0]], 0, signs=[1, 1]), ValueError, "levels must be in"),
     (lambda: rotated_sum([[1.0, 2.0]], 1.5, signs=[1, 1]), TypeError, "levels must be an integer"),
     (lambda: rotated_sum([[1.0, 2.0]], 1), TypeError, "rng must be"),

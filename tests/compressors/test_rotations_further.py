@@ -104,6 +104,7 @@ WRONG = [
     (lambda: dithered_hadamard(np.ones(2), [1, 1], 0.0, math.inf), ValueError, "step must be positive"),
     (lambda: dithered_hadamard(np.ones(2), [1, 1], 0.0, 1e-300), ValueError, "step must be above"),
     (lambda: dithered_hadamard(np.ones(2), [1, 1], 0.0, 1.0, -1), ValueError, "reach must be in"),
+    (lambda: dithered_hadamard(np.array([1.7e308, 0, 0, 0]), [1] * 4, 0.0, 1e300), ValueError, "scale x down"),
     (lambda: rotated_signs(np.ones(2), np.ones((2, 2))), ValueError, "rotation must have orthonormal"),
     (lambda: rotated_signs(np.ones(2), np.eye(3)), ValueError, "rotation must have shape"),
     (lambda: rotated_signs(np.ones(2), np.full((2, 2), np.nan)), ValueError, "rotation must have orthonormal"),

@@ -249,7 +249,7 @@ def _hessian(hessian: str, n: int, seed: int) -> Array:
     below = np.tril(rng.integers(-2, 3, (n, n)), -1)
     powers = 2.0 ** rng.integers(-2, 3, n)
     G = rng.standard_normal((n, n))
-    made = {
+    made: dict[str, Callable[[], Array]] = {
         "identity": lambda: np.eye(n),
         "dyadic": lambda: (below + np.eye(n)) * powers @ (below + np.eye(n)).T,
         "halves": lambda: (below / 2 + np.eye(n)) * powers @ (below / 2 + np.eye(n)).T,
@@ -259,7 +259,7 @@ def _hessian(hessian: str, n: int, seed: int) -> Array:
         "singular": lambda: np.ones((n, n)),
         "indefinite": lambda: np.eye(n) - 2.0 / n,
     }
-    found: Array = made[hessian]()
+    found = made[hessian]()
     return np.asarray((found + found.T) / 2)
 
 
