@@ -14,17 +14,4 @@ WITHOUT = {
     "EControl",
     "Plain",
     "FeedbackSGD",
-    # rotations
-    "DRIVE",
-    "EDEN",
-    "RotatedDithering",
-    "HadamardSketch",
-    "randomised_hadamard",
-    "lloyd_max",
-    "kashin",
-    "dithered_hadamard",
-    "rotated_signs",
-    "ldlq",
-    "rotated_mean",
-    "rotated_sum",
 }
