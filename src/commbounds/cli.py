@@ -168,6 +168,19 @@ def _formats(_context: Any, _parameter: Any, value: str) -> tuple[str, ...]:
     return chosen
 
 
+def _require_a_book() -> None:
+    """See that every column's book can be imported, all of which what is drawn refers to.
+
+    Raises
+    ------
+    click.ClickException
+        One's cannot.
+    """
+    torn = [f"{entry.name}: {entry.title}" for entry in claim_entries() if entry.stands == "error"]
+    if torn:
+        raise click.ClickException(f"nothing is drawn without the book: {'; '.join(torn)}")
+
+
 _FINDINGS = click.option(
     "--findings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Draw these instead of verifying."
 )
@@ -199,6 +212,7 @@ def figures(
     else:
         with workers(executor, jobs) as pool:
             chosen, shown = ShownRun(patterns, budget, seed, pool, fresh, executor).findings_and_exhibits(None, None)
+    _require_a_book()
     with progress("figures") as drawn:
         from commbounds import figures as drawing
 
@@ -237,6 +251,7 @@ def report(
     check_run(patterns, executor, jobs, out)
     stream, whole = out / "findings.jsonl", True
     dates: Mapping[str, str] = {}
+    told = "" if findings is None else findings.name
     with workers(executor, jobs) as pool, alone_in(out):
         if findings is not None:
             given = GivenFindings(findings, patterns)
@@ -252,15 +267,18 @@ def report(
             running = ShownRun(patterns, budget, seed, pool, fresh, executor)
             chosen, shown = running.findings_and_exhibits(stream, out / "exhibits.jsonl")
             dates = running.dates
+        _require_a_book()
         with progress("pages") as drawn:
             drawn.doing("drawing what was found")
             from commbounds import figures as drawing
 
             several = pool if len(chosen) > 1 else None
             if single:
-                page = drawing.single(chosen, out, exhibits=shown, executor=several, dates=dates)
+                page = drawing.single(chosen, out, exhibits=shown, executor=several, dates=dates, given=told)
             else:
-                page = drawing.report(chosen, out, exhibits=shown, executor=several, address=address, dates=dates)
+                page = drawing.report(
+                    chosen, out, exhibits=shown, executor=several, address=address, dates=dates, given=told
+                )
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{page}: {len(chosen)} claims, "
