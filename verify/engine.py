@@ -10,14 +10,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from commbounds.folders import appended
-<<<<<<< HEAD
-from commbounds.theory import Standing, claims
-from commbounds.verify.confront import confront_together, verdict_of, versions
-from commbounds.verify.contents import study_entries
-=======
 from commbounds.verify.believed import believed, each_once
 from commbounds.verify.confront import confront_together, versions
->>>>>>> main
+from commbounds.verify.contents import study_entries
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
