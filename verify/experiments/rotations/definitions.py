@@ -158,9 +158,9 @@ def _transforms() -> list[Given]:
     return [*found, Given({"x": ANY, **ONES}, {"inverse": True}), Given({"x": np.full(4, 1.7e308), "signs": [1] * 4})]
 
 
-def _represented(n: int, data: str, dtype: str, signs: str, length: Any, seed: int, **options: Any) -> Given:
+def _represented(n: int, data: str, dtype: str, signs: str, rounds: int | None, seed: int, **options: Any) -> Given:
     found = {"x": vector(data, n, dtype, seed), "signs": signs_of(signs, n, seed)}
-    return Given(found, options_of(**options, length=length))
+    return Given(found, options_of(**options, rounds="default" if rounds is None else rounds))
 
 
 def _representations() -> list[Given]:
@@ -405,7 +405,7 @@ DEFINITIONS = {
                 "data": DATA,
                 "dtype": DTYPES,
                 "signs": SIGNS,
-                "rounds": ("default", 1, 2, 3, 5, 9),
+                "rounds": (None, 1, 2, 3, 5, 9),
                 "eta": ("default", 0.5, 0.75, 0.99),
                 "delta": ("default", 1.0, 0.5, 0.125),
                 "length": (
