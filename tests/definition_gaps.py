@@ -7,13 +7,6 @@ WITHOUT = {
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
-    # feedback
-    "EF14",
-    "EF21",
-    "EF21M",
-    "EControl",
-    "Plain",
-    "FeedbackSGD",
     # rotations
     "DRIVE",
     "EDEN",

@@ -85,7 +85,7 @@ class FeedbackSGD:
     -----
     The dense first step of EF21, EF21M and EControl is a ring all-reduce. Messages are gathered by all; a message's
     words are its bits over the width of a weight, rounded up. Averages are summed over the workers in their order, in
-    float64.
+    float64. With ``shared``, one integer of 63 bits is drawn a step: it seeds a stream for every worker.
 
     Examples
     --------

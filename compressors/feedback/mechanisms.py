@@ -212,7 +212,7 @@ def _controlled(error, gradient, memory, eta, offered, missing):  # type: ignore
 class EControl(Feedback):
     """EF21 whose corrections also send a share eta of the error that has added up (Gao, Islamov, Stich 2023).
 
-    w = eta e + grad - g;  message C(w);  g <- g + C(w);  e <- e + grad - g with the new g.
+    w = eta e + (grad - g);  message C(w);  e <- (e + (grad - g)) - C(w) with the old g;  g <- g + C(w).
 
     Parameters
     ----------

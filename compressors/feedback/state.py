@@ -70,6 +70,12 @@ class Feedback(ABC):
         Whether the server adds what is sent to what it already has (EF21, EF21M, EControl), or forgets that.
     scaled : bool
         Whether `step` is meant to be given the gradient times the step size (EF14).
+
+    Notes
+    -----
+    Formulas are computed entry by entry, in the order in which they are written. Every operation is rounded to the
+    dtype of the gradients, and so are the weights eta and 1 - eta. Of a sparse message only the entries that are sent
+    are added to a state: the others keep their bits, and zeros their signs.
     """
 
     compressor: Compressor | None = None
