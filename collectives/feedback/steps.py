@@ -52,7 +52,7 @@ def average_of_messages(
         else:
             total += compressor.decompress(message)
     mean = np.empty(shape, dtype)
-    _divided(total.reshape(-1), len(messages), mean.reshape(-1))
+    _divided(total.ravel(), len(messages), mean.ravel())
     return mean
 
 
@@ -60,7 +60,7 @@ def moved(mechanism: Feedback, step_size: float, weights: Array, before: Array, 
     """The server's estimate after a step, and the weights."""
     estimate, after = np.empty_like(mean), np.empty_like(mean)
     _moved(
-        weights.reshape(-1), before.reshape(-1), mean.reshape(-1), mechanism.adds_up,
-        weights.dtype.type(1 if mechanism.scaled else step_size), estimate.reshape(-1), after.reshape(-1),
+        weights.ravel(), before.ravel(), mean.ravel(), mechanism.adds_up,
+        weights.dtype.type(1 if mechanism.scaled else step_size), estimate.ravel(), after.ravel(),
     )  # fmt: skip
     return estimate, after

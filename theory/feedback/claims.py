@@ -454,20 +454,20 @@ _PRINTED = (*_EF14, *_EF14_CONVEX, *_EF21, *MOMENTUM_CLAIMS)
 _DEFINITIONS = defined(
     "feedback",
     {
-        "Plain": "Written from its formula: the message is the compressed gradient, and nothing is remembered. Messages, "
-        "their sizes and the state of several steps.",
-        "EF14": "Written from the formula of error feedback as Karimireddy et al. 2019 have it, p = e + gamma grad and "
-        "e <- p - C(p), entry by entry, every operation rounded to the dtype. Messages, their sizes and the residual "
+        "Plain": "Written from its formula: the message is the compressed gradient, and nothing is remembered. "
+        "Messages, their sizes and the state of several steps.",
+        "EF14": "Written from the formula of error feedback, p = e + gamma grad and e <- p - C(p), entry by entry, "
+        "every operation rounded to the dtype. Messages, their sizes and the residual of several steps.",
+        "EF21": "Written from the formula of EF21, C(grad - g) and g <- g + C(grad - g), entry by entry, every "
+        "operation rounded to the dtype. Messages, their sizes and the estimate of several steps.",
+        "EF21M": "Written from the formula of EF21-SGDM, entry by entry, weights and operations rounded to the dtype. "
+        "Messages, their sizes, the estimate and the momentum of several steps.",
+        "EControl": "Written from the formula of EControl, entry by entry, the weight and operations rounded to the "
+        "dtype. Messages, their sizes, the estimate and the error of several steps.",
+        "FeedbackSGD": "Written from the formulas of the mechanisms for several workers, and from the documented "
+        "options: every worker's step, the average of the messages in the order of the workers, the server's estimate "
+        "and the weights. Compressors and collectives within are as they are defined. The whole state and the traffic "
         "of several steps.",
-        "EF21": "Written from the formula of Richtarik et al. 2021, C(grad - g) and g <- g + C(grad - g), entry by entry, "
-        "every operation rounded to the dtype. Messages, their sizes and the estimate of several steps.",
-        "EF21M": "Written from the formula of EF21-SGDM, Fatkhullin et al. 2023, entry by entry, weights and operations "
-        "rounded to the dtype. Messages, their sizes, the estimate and the momentum of several steps.",
-        "EControl": "Written from the formula of Gao, Islamov and Stich 2023, entry by entry, the weight and operations "
-        "rounded to the dtype. Messages, their sizes, the estimate and the error of several steps.",
-        "FeedbackSGD": "Written from the distributed methods of the same papers: every worker's step, the average of the "
-        "messages in the order of the workers, the server's estimate and the weights; and from the documented options. "
-        "Compressors and collectives within are their own definitions. The whole state and the traffic of several steps.",
     },
 )
 

@@ -144,7 +144,7 @@ def stepped(name, held):
     gradients, rng = held["inputs"]["gradients"], None
     if "seed" in held["randomness"]:
         rng = np.random.default_rng(held["randomness"]["seed"])
-    mechanism, first = {"record": name, **held["parameters"]}, gradients[0]
+    mechanism, first = {"record": name, **held["parameters"]}, held["inputs"].get("start", gradients[0])
 
     def remembered(worker):
         return {part: array for part, array in worker.state(first.shape).items() if array is not None}
@@ -167,7 +167,7 @@ def stepped(name, held):
     return {"start": start, "steps": found}
 
 
-# --- what collectives take of all workers together: the average, what they took of each, their state, the traffic ------
+# --- what collectives take of all workers: the average, what they took of each, their state, the traffic ----------
 
 
 def arc_rows(aggregator, stack, state, rng):
@@ -213,9 +213,7 @@ def ok_topk(aggregator, stack, state, rng):
     if k > stack.shape[1]:
         raise Refused("ValueError")
     try:
-        result, state, phases = oktopk.allreduce(
-            stack.tolist(), k, state, rounded=lambda v: float(kind(v)), **options
-        )
+        result, state, phases = oktopk.allreduce(stack.tolist(), k, state, rounded=lambda v: float(kind(v)), **options)
     except oktopk.Refused:
         raise Refused("ValueError") from None
     mean = np.array([kind(v) / kind(P) for v in result["update"]], kind)
@@ -331,7 +329,9 @@ class Descent:
         aggregator, shape = self.options["aggregator"], self.weights.shape
         vectors = [worker.offered(row) for worker, row in zip(self.workers, given, strict=True)]
         stack = np.array(vectors, self.kind).reshape(self.P, *shape)
-        mean, sent, self.aggregator, traffic = AGGREGATORS[aggregator["record"]](aggregator, stack, self.aggregator, rng)
+        mean, sent, self.aggregator, traffic = AGGREGATORS[aggregator["record"]](
+            aggregator, stack, self.aggregator, rng
+        )
         for worker, vector, row in zip(self.workers, vectors, sent, strict=True):
             worker.remembers(vector, dict(enumerate(row.ravel())))
         return list(mean.ravel()), traffic

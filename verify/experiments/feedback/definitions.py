@@ -17,7 +17,7 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, givens
 from commbounds.verify.definitions import feedback
 from commbounds.verify.experiments.feedback.vectors import descended, descent_cases, feedback_cases, feedback_steps
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, Space, sizes
 
 Array = NDArray[Any]
 
@@ -124,12 +124,11 @@ def _given_alone(**options: Any) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _alone(
-    n: int, data: str, dtype: str, shape: str, rounds: int, compressor: str, seed: int, **options: Any
-) -> Given:
-    gradients = [stack[-1] for stack in _gradients(data, 2, n, dtype, shape, rounds, seed)]
+def _alone(n: int, data: str, dtype: str, shape: str, rounds: int, compressor: str, seed: int, **options: Any) -> Given:
+    first, *gradients = [stack[-1] for stack in _gradients(data, 2, n, dtype, shape, rounds + 1, seed)]
+    inputs = {"gradients": gradients, **({"start": first} if seed % 2 else {})}
     parameters = {"compressor": COMPRESSORS[compressor](n), **_given_alone(**options)}
-    return Given({"gradients": gradients}, parameters, {"seed": seed} if compressor in DRAWING else {})
+    return Given(inputs, parameters, {"seed": seed} if compressor in DRAWING else {})
 
 
 def _unlike(compressor: str, shape: str) -> bool:
@@ -160,7 +159,7 @@ def _mechanism(**options: Sequence[Any]) -> Space:
     )
 
 
-ETAS = (None, 0.5, 0.3, 1.0, 1e-3)
+ETAS = (None, 0.5, 0.8, 1.0, 1e-3)
 WHOLE = (None, True, False)
 """Whether the first gradient is sent whole; None leaves an option to its default."""
 
@@ -180,6 +179,8 @@ def _bad_steps() -> list[Given]:
         [np.ones(3), np.ones(4)],
         [np.ones(3), np.ones((1, 3))],
         [np.ones(3), np.ones(3, np.float32)],
+        [np.ones(3), np.full(3, np.nan, np.float32)],
+        [np.ones(3), np.full(4, np.nan, np.float32)],
         [np.ones(3, np.float32), np.ones(3)],
         [np.ones(3), np.array([1.0, np.nan, 0.0])],
         [np.ones(3), np.array([1.0, 0.0, np.inf])],
@@ -193,6 +194,7 @@ def _bad_steps() -> list[Given]:
     top = TopK(1)
     return [
         *(Given({"gradients": rows}, {"compressor": top}) for rows in gradients),
+        *(Given({"gradients": ones, "start": np.full(3, bad)}, {"compressor": top}) for bad in (np.nan, np.inf)),
         Given({"gradients": ones}),
         Given({"gradients": ones}, {"compressor": None}),
         Given({"gradients": ones}, {"compressor": 3}),
@@ -261,7 +263,9 @@ DESCENTS = (
         options=("mechanism", "sends", "dense", "shared", "allgather"),
     )
     .without("A compressor of the other shape.", _unlike_in)
-    .without("A mean of float64 magnitudes, whose order of additions is left open.", lambda sends, dtype: _open(sends, dtype))
+    .without(
+        "A mean of float64 magnitudes, whose order of additions is left open.", lambda sends, dtype: _open(sends, dtype)
+    )
     .search(P=(1, 12), n=(1, 30), rounds=(1, 6))
 )
 
@@ -274,20 +278,19 @@ def _descents_by_hand() -> list[Given]:
     weights, stack = np.zeros(3), np.random.default_rng(0).standard_normal((2, 3))
     inputs, ef = {"weights": weights, "gradients": [stack] * 3}, EF14(TopK(1))
     usual: dict[str, Any] = {"mechanism": ef, "step_size": 0.5}
-    found = [
-        Given(inputs, {**usual, **bad})
-        for bad in (
-            {"mechanism": 3}, {"mechanism": TopK(1)}, {"mechanism": EF14()}, {"aggregator": {"record": "GatheredTopK", "k": 1}},
-            {"step_size": 0.0}, {"step_size": -0.5}, {"step_size": np.inf}, {"step_size": np.nan}, {"step_size": True},
-            {"step_size": 5e-324}, {"shared": 1}, {"shared": "no"}, {"allgather": "star"}, {"allgather": 1},
-            {"mechanism": EF14(), "aggregator": 3}, {"mechanism": EF14(TopK(4))}, {"mechanism": EF14(compressors.RandK(1))},
-            {"mechanism": EF14(), "aggregator": {"record": "GatheredTopK", "k": 4}},
-            {"mechanism": EF14(), "aggregator": {"record": "OkTopK", "k": 4}},
-        )
-    ]  # fmt: skip
-    strange = [
-        np.ones(0), np.array([np.nan, 0.0]), np.ones(3, np.int64), np.ones(3, np.float16), np.ones((1, 1, 1)), np.array(1.0),
-    ]  # fmt: skip
+    bad_options: list[dict[str, Any]] = [
+        *({"mechanism": mechanism} for mechanism in (3, TopK(1), EF14(), EF14(TopK(4)), EF14(compressors.RandK(1)))),
+        *({"step_size": size} for size in (0.0, -0.5, np.inf, np.nan, True, "large", 5e-324)),
+        *({"shared": shared} for shared in (1, "no")),
+        *({"allgather": allgather} for allgather in ("star", 1)),
+        {"aggregator": {"record": "GatheredTopK", "k": 1}},
+        {"mechanism": EF14(), "aggregator": 3},
+        {"mechanism": EF14(), "aggregator": {"record": "GatheredTopK", "k": 4}},
+        {"mechanism": EF14(), "aggregator": {"record": "OkTopK", "k": 4}},
+    ]
+    found = [Given(inputs, {**usual, **bad}) for bad in bad_options]
+    strange = [np.ones(0), np.array([np.nan, 0.0]), np.ones((1, 1, 1)), np.array(1.0)]
+    strange += [np.ones(3, np.int64), np.ones(3, np.float16)]
     found += [Given({"weights": x, "gradients": [np.ones((2, *x.shape))]}, usual) for x in strange]
     found += [Given({**inputs, "P": P}, usual) for P in (0, -1, 3)]
     top = np.finfo(np.float64).max
@@ -304,16 +307,16 @@ def _descents_by_hand() -> list[Given]:
     late = np.full((2, 3), top / 2)
     for mechanism in (EF21(TopK(1), dense=False), EControl(TopK(2), dense=False, eta=0.0), ef):
         found.append(
-            Given({"weights": weights, "gradients": [late, -late, late, late]}, {"mechanism": mechanism, "step_size": 1})
+            Given(
+                {"weights": weights, "gradients": [late, -late, late, late]}, {"mechanism": mechanism, "step_size": 1}
+            )
         )
     return [*givens(descent_cases()), *found]
 
 
 DEFINITIONS = {
     **{
-        name: Definition(
-            space, feedback_steps, partial(feedback.stepped, name), examples=partial(_steps_by_hand, name)
-        )
+        name: Definition(space, feedback_steps, partial(feedback.stepped, name), examples=partial(_steps_by_hand, name))
         for name, space in SPACES.items()
     },
     "FeedbackSGD": Definition(DESCENTS, descended, feedback.descended, examples=_descents_by_hand),

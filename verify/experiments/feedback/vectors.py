@@ -154,7 +154,7 @@ def feedback_steps(implementation: Any, given: Given | VectorCase) -> Mapping[st
     """The state at the outset, and for every step the message, its size, what is read of it, and the state after it."""
     mechanism, gradients = implementation(**given.parameters), given.inputs["gradients"]
     rng = np.random.default_rng(given.randomness["seed"]) if given.randomness else None
-    state = mechanism.start(gradients[0])
+    state = mechanism.start(given.inputs.get("start", gradients[0]))
     start, steps = _state(state), []
     for gradient in gradients:
         message, state = mechanism.step(state, gradient, rng)
@@ -167,9 +167,6 @@ def feedback_steps(implementation: Any, given: Given | VectorCase) -> Mapping[st
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
-        *(
-            mechanism(name, partial(feedback_cases, name), partial(feedback_steps, MECHANISMS[name]))
-            for name in _MORE
-        ),
+        *(mechanism(name, partial(feedback_cases, name), partial(feedback_steps, MECHANISMS[name])) for name in _MORE),
         collective("FeedbackSGD", descent_cases, partial(descended, FeedbackSGD)),
     ]
