@@ -18,6 +18,7 @@ from commbounds.verify.space import Of, Space
 Array = NDArray[Any]
 
 DATA = ("ties", "normal", "zeros", "signs", "sparse", "of all sizes", "alike", "one rank", "eighths", "subnormal")
+_FLOATS = ("float32", "float64")
 SIZES = (1, 2, 3, 4, 7)
 RANKS = (
     1,
@@ -31,7 +32,7 @@ SHAPES: dict[str, Sequence[Any]] = {
     "n": SIZES,
     "rank": RANKS,
     "data": DATA,
-    "dtype": ("float32", "float64"),
+    "dtype": _FLOATS,
     "exponent": (0, 60, -60),
 }
 """The matrix, and the exponent of a power of two that it is multiplied by."""
@@ -41,7 +42,9 @@ def _matrix(m: int, n: int, data: str, dtype: str, exponent: int, seed: int) -> 
     return np.ldexp(stack_of(data, m, n, dtype, seed), exponent).astype(dtype)
 
 
-SKETCHES = ("integers", "one entry a column", "drawn", "normal", "float32", "dependent", "of all sizes", "last entry", "zeros")
+SKETCHES = (
+    "integers", "one entry a column", "drawn", "normal", "float32", "dependent", "of all sizes", "last entry", "zeros",
+)  # fmt: skip
 
 
 def _sketch(kind: str, n: int, rank: int, seed: int) -> Array:
@@ -119,7 +122,9 @@ def _refused() -> Iterator[Given]:
         yield Given({"x": bad}, {"rank": 1}, one)
     for rank in (0, -1, 3, 1.0, True, "1"):
         yield Given({"x": x}, {"rank": rank}, one)
-    for dtype in ("float32", "float64"):
+    yield Given({"x": x.astype(np.int64)}, {"rank": 0}, one)
+    yield Given({"x": x * np.nan}, {"rank": "1"}, one)
+    for dtype in _FLOATS:
         largest = float(np.finfo(dtype).max)
         alone = np.zeros((4, 3), dtype)
         alone[1, 2] = -largest
@@ -136,19 +141,33 @@ def _power_by_hand() -> Sequence[Given]:
     spread = [
         _power(m, n, 1, "of all sizes", dtype, 0, "normal", seed)
         for seed, (m, n) in enumerate(shapes)
-        for dtype in ("float32", "float64")
+        for dtype in _FLOATS
     ]
     spread += [
         _power(m, n, 1, "ties", "float64", exponent, "integers", seed)
         for seed, (m, n) in enumerate(shapes)
         for exponent in (-1074, -1000, 1000, 1020)
     ]
+    rounded = [[1, 1], [2, 1], [3, -1]]  # P is (1, 2, 3) over a root, to which the second column is orthogonal
+    spread += [Given({"x": np.array(rounded, kind)}, {"rank": 1}, {"sketch": [[1.0], [0.0]]}) for kind in _FLOATS]
+    # on the way to an entry of the product a sum is beyond the largest number
+    left = np.array([[0.6, 0.6, 0.529], [-0.235, 0.765, -0.6], [0.765, -0.235, -0.6]])
+    right = np.array([[0.85, 0.85, -0.85], [0.3, -0.2, 0.1], [0.1, 0.2, 0.4]])
+    largest = left @ right.T * np.finfo(np.float64).max
+    spread.append(Given({"x": largest}, {"rank": 3}, {"sketch": np.linalg.inv(right.T)}))
     return [*givens(matrix_cases("PowerSGD")), *_nearly_dependent(), *_refused(), *bad, *spread]
 
 
 @cache
 def _best_by_hand() -> Sequence[Given]:
-    return [*givens(matrix_cases("LowRank")), *(Given(g.inputs, g.parameters) for g in _refused())]
+    columns = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [1.0, 0.0, -2.0]])  # orthogonal, and rows are not
+    found = [
+        Given({"x": x.astype(dtype)}, {"rank": rank})
+        for x in (columns, columns.T, columns[:, ::-1])
+        for dtype in _FLOATS
+        for rank in (1, 2, 3)
+    ]
+    return [*givens(matrix_cases("LowRank")), *found, *(Given(g.inputs, g.parameters) for g in _refused())]
 
 
 def _common(implementation: Any, given: Given) -> Said:
