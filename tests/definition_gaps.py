@@ -4,19 +4,6 @@ WITHOUT = {
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
-    # rotations
-    "DRIVE",
-    "EDEN",
-    "RotatedDithering",
-    "HadamardSketch",
-    "randomised_hadamard",
-    "lloyd_max",
-    "kashin",
-    "dithered_hadamard",
-    "rotated_signs",
-    "ldlq",
-    "rotated_mean",
-    "rotated_sum",
     # shipped
     "ReplacementRandK",
     "BernoulliLazy",
