@@ -4,23 +4,4 @@ WITHOUT = {
     # precision
     "mixed_precision_allreduce",
     "simulated_allreduce",
-    # shipped
-    "ReplacementRandK",
-    "BernoulliLazy",
-    "Atomic",
-    "ClippedTernGrad",
-    "TwoMeans",
-    "ThreeLC",
-    "UniformBuckets",
-    "QuantileBuckets",
-    "dynamic_tree",
-    "inceptionn",
-    "spectral_atoms",
-    "signum_signs",
-    "ef_signs",
-    "ridge_descent",
-    "switched",
-    "permk_mean",
-    "shared_randk_mean",
-    "dgc_steps",
 }
