@@ -137,9 +137,10 @@ def added_exactly(matrix, sketch):
             terms = [p * q for p, q in zip(row, column, strict=True) if p * q]
             if len(terms) <= 2 and all(map(fits, [*terms, sum(terms)])):
                 continue
-            common = max(t.denominator for t in terms)
-            whole = [abs(t.numerator) * (common // t.denominator) for t in terms]
-            if sum(whole) // math.gcd(*whole) >= 2**53:
+            unit_of_all = max(t.denominator for t in terms)
+            whole = [abs(t.numerator) * (unit_of_all // t.denominator) for t in terms]
+            common = math.gcd(*whole)
+            if sum(whole) // (common & -common) >= 2**53:
                 return False
     return True
 
