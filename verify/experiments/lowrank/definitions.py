@@ -176,8 +176,9 @@ def _common(implementation: Any, given: Given) -> Said:
     message = compressor.compress(x)
     read = compressor.decompress(message)
     scale = 2.0 ** -int(np.frexp(np.abs(x).max())[1])
-    matrix, whole, right = (np.float64(part) * scale for part in (x, read, message.right))
-    left = np.float64(message.left)
+    parts: list[Array] = [part.astype(np.float64) * scale for part in (x, read, message.right)]
+    matrix, whole, right = parts
+    left: Array = message.left.astype(np.float64)
     size = np.abs(left)
     about_largest = size >= size.max(axis=0) - float(lowrank.backward(x.shape)) - np.finfo(x.dtype).eps
     try:
