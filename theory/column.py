@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -103,6 +104,8 @@ class Column:
         The column in one screen.
     recalled : bool
         Whether no text was read for it: its claims' sources are recalled or derived, and a test holds it to that.
+    renamed : mapping of str to str
+        Former names of its claims, and what they are called now: commands, files of findings and pages know both.
     """
 
     name: str
@@ -110,13 +113,17 @@ class Column:
     story: str
     synopsis: Synopsis | None = None
     recalled: bool = False
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name != self.name.lower():
             raise ValueError(f"name must be a lower-case identifier, got {self.name!r}")
-        for field in ("title", "story"):
-            if not getattr(self, field).strip():
-                raise ValueError(f"{field} of {self.name} must not be empty")
+        for word in ("title", "story"):
+            if not getattr(self, word).strip():
+                raise ValueError(f"{word} of {self.name} must not be empty")
+        for former, now in self.renamed.items():
+            if {former.partition(".")[0], now.partition(".")[0]} != {self.name} or now in self.renamed:
+                raise ValueError(f"{former} and {now} must be names of the column {self.name}, the second one as it is now")
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:

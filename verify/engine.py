@@ -7,9 +7,11 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 
 from commbounds.folders import appended
+from commbounds.theory.book import current_name
 from commbounds.verify.believed import believed, each_once
 from commbounds.verify.confront import confront_together, versions
 from commbounds.verify.contents import study_entries
@@ -43,7 +45,7 @@ def select(patterns: Iterable[str] = ("*",)) -> list[str]:
     """
     wanted: set[str] = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matched = fnmatch.filter(study_entries(), pattern)
+        matched = fnmatch.filter(study_entries(), pattern) or fnmatch.filter(study_entries(), current_name(pattern))
         if not matched:
             raise ValueError(f"no claim matches {pattern!r}")
         wanted.update(matched)
@@ -72,7 +74,8 @@ def load_whole(path: str | os.PathLike[str]) -> tuple[list[Finding], bool]:
         if not line:
             continue
         try:
-            findings.append(believed(finding_from_json(line)))
+            finding = finding_from_json(line)
+            findings.append(believed(replace(finding, claim=current_name(finding.claim))))
             each_once(findings, lambda finding: finding.claim)
         except ValueError as error:
             # no newline behind it: the write was interrupted

@@ -26,6 +26,7 @@ from commbounds.figures.site.data import TABLES, badges, searched, tables, users
 from commbounds.figures.site.graph import graph
 from commbounds.figures.trends import described, described_exhibit
 from commbounds.theory import Claim, Hypothesis, Origin, Source, Tag, claims
+from commbounds.theory.book import former_names
 from commbounds.theory.notation import latex
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
@@ -257,6 +258,9 @@ def _pages(
                 described=described(e.finding, e.claim),
                 bibtex=_bibtex(e, address),
             )
+        for former, now in former_names(chapter.name).items():
+            if now in told["by_name"]:
+                files[f"c/{former}.html"] = page("moved", "../", former=former, e=told["by_name"][now])
     for name in dict.fromkeys(h.name for h in assumed):
         files[f"h/{name}.html"] = page(
             "hypothesis",

@@ -31,6 +31,20 @@ def check_patterns(patterns: Iterable[str]) -> None:
             raise click.UsageError(f"no claim matches {pattern!r}{meant(pattern, names)}")
 
 
+def current(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
+    """A name, or names, that were typed, where former names of claims become those of today."""
+    if not isinstance(value, str):
+        return value and tuple(current(_context, _parameter, pattern) for pattern in value)
+    if any(sign in value for sign in "*?[") or value in {entry.name for entry in claim_entries()}:
+        return value
+    from commbounds.theory.book import current_name
+
+    name = current_name(value)
+    if name != value:
+        click.echo(f"{value} is called {name} now", err=True)
+    return name
+
+
 def meant(pattern: str, names: Iterable[str]) -> str:
     """``; did you mean ...?``, with what `pattern` may stand for among dotted `names`; empty where nothing is near."""
     known = list(names)

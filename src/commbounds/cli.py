@@ -18,7 +18,7 @@ from commbounds._cost import cost
 from commbounds._count import Count
 from commbounds._demo import demo
 from commbounds._ending import Commands
-from commbounds._index import check_patterns, known_claim
+from commbounds._index import check_patterns, current, known_claim
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
@@ -83,8 +83,8 @@ def main(context: click.Context) -> None:
 
 
 @main.command()
-@click.argument("pattern", default="*")
-@click.option("--show", metavar="NAME", help="Show one claim whole.")
+@click.argument("pattern", default="*", callback=current)
+@click.option("--show", metavar="NAME", callback=current, help="Show one claim whole.")
 def claims(pattern: str, show: str | None) -> None:
     """List the claims in the book that match PATTERN (shell style); exits with 1 if a column cannot be imported."""
     import fnmatch
@@ -115,7 +115,7 @@ def _run_options(command: Any) -> Any:
 
 
 @main.command()
-@click.argument("patterns", nargs=-1)
+@click.argument("patterns", nargs=-1, callback=current)
 @_run_options
 @click.option(
     "--out",
@@ -187,7 +187,7 @@ _FINDINGS = click.option(
 
 
 @main.command()
-@click.argument("patterns", nargs=-1)
+@click.argument("patterns", nargs=-1, callback=current)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("figures"), show_default=True)
 @click.option("--format", "formats", default="svg,png", show_default=True, callback=_formats, help="Of svg, png, pdf.")
 @_FINDINGS
@@ -229,7 +229,7 @@ def figures(
 
 
 @main.command()
-@click.argument("patterns", nargs=-1)
+@click.argument("patterns", nargs=-1, callback=current)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True)
 @click.option("--single", is_flag=True, help="One page that holds everything, in place of a site.")
 @click.option("--address", default="", metavar="URL", help="Where the site will be found, for its citations.")
