@@ -14,7 +14,14 @@ from commbounds import columns
 
 TOY = Path(__file__).parent / "toy_column"
 ROOT = Path(__file__).resolve().parents[1]
-HOLD = ("stars.star.hub", "stars.parity.contraction", "stars.parity.no_expansion", "stars.parity.wire")
+HOLD = (
+    "stars.parity.definition",
+    "stars.star_allreduce.definition",
+    "stars.star.hub",
+    "stars.parity.contraction",
+    "stars.parity.no_expansion",
+    "stars.parity.wire",
+)
 FAIL = ("stars.star.equal", "stars.parity.unbiased", "stars.parity.idempotence")
 
 
@@ -82,11 +89,13 @@ FAMILIES = (
     "theory/test_symbols.py",
     "verify/certify/test_refutations.py",
     "verify/conformance/test_controls.py",
+    "verify/test_definition.py",
     "verify/test_encoding.py",
     "verify/test_experiments.py",
     "verify/test_kernel_law.py",
     "verify/test_measures.py",
     "verify/test_mutants.py",
+    "verify/test_space.py",
     "verify/test_vector_twins.py",
     "verify/test_vectors.py",
 )
@@ -94,7 +103,8 @@ FAMILIES = (
 
 
 OF_ALL_AT_ONCE = {
-    *("theory/test_formulas.py", "theory/test_hypotheses.py", "theory/test_symbols.py", "verify/test_kernel_law.py"),
+    *("theory/test_formulas.py", "theory/test_hypotheses.py", "theory/test_symbols.py"),
+    *("verify/test_definition.py", "verify/test_kernel_law.py"),
 }
 """Those that have no test of one column alone."""
 ABOUT = ("stars", "Parity", "star_allreduce", "hub_")
@@ -106,6 +116,7 @@ TOGETHER = (
     *("every_hypothesis_runs", "every_symbol_of_the_book", "every_refutation_is", "every_claim_has_an_experiment"),
     *("the_subject_of_a", "names_are_unique", "every_method_kills", "mutants_are_expected", "shrunk_contraction"),
     *("everything_registered", "every_collective_of_ranks", "every_public_callable"),
+    *("every_implementation_has_a_definition", "every_definition_is_a_claim", "definitions_import_nothing"),
 )
 """Tests of all columns at once, whatever they hold."""
 
