@@ -7,11 +7,14 @@ from dataclasses import astuple
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from commbounds import columns
 from commbounds._index import check_patterns, known_claim, meant, of_names
+from commbounds.cli import main
 from commbounds.theory import claims
-from commbounds.verify import contents
+from commbounds.theory.column import Column, current_name, former_names
+from commbounds.verify import confront, contents, load, select
 from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.contents import claim_entries, study_entries
 from commbounds.verify.exhibits import EXHIBITS, exhibit_names
@@ -178,3 +181,45 @@ def test_lists_and_refusals_load_nothing_heavy():
     assert not heavy & set(modules.split())
     errors = [line for line in done.stderr.splitlines() if line.startswith("Error: ")]
     assert len(errors) == len(REFUSED)
+
+
+# --- claims that were renamed -----------------------------------------------------------------------------------------
+
+RENAMED = {former: now for column in columns.columns() for former, now in former_names(column).items()}
+
+
+def test_former_names_are_those_of_no_claim_and_lead_to_one():
+    known = {entry.name for entry in claim_entries()}
+    assert RENAMED
+    assert not RENAMED.keys() & known
+    assert set(RENAMED.values()) <= known
+    assert all(current_name(former) == now for former, now in RENAMED.items())
+    assert current_name("nosuch.one.two") == "nosuch.one.two"
+    assert current_name("") == ""
+
+
+def test_commands_take_a_former_name_and_say_what_it_is_now():
+    former, now = next(iter(RENAMED.items()))
+    for arguments in (["claims", former], ["claims", "--show", former]):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 0, result.output
+        assert f"{former} is called {now} now" in result.stderr
+        assert now in result.stdout
+    assert select([former]) == select([now]) == [now]
+
+
+def test_findings_under_a_former_name_are_read(tmp_path):
+    former, now = next(iter(RENAMED.items()))
+    finding = confront(now)
+    (tmp_path / "old.jsonl").write_text(finding.to_json().replace(f'"{now}"', f'"{former}"') + "\n")
+    assert [read.claim for read in load(tmp_path / "old.jsonl")] == [now]
+
+
+def test_a_column_renames_its_own_claims_once():
+    for renamed in (
+        {"other.a.b": "moons.a.c"},
+        {"moons.a.b": "other.a.c"},
+        {"moons.a": "moons.b", "moons.b": "moons.c"},
+    ):
+        with pytest.raises(ValueError, match="must be a former and a present name"):
+            Column("moons", "Moons: none", "No story.", renamed=renamed)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType, ModuleType
 
-from commbounds.columns import Registry, part, parts
+from commbounds.columns import Registry, parts
 from commbounds.theory.claim import Claim
 from commbounds.theory.column import Column
 
@@ -21,18 +21,6 @@ def columns() -> Mapping[str, Column]:
         Read-only.
     """
     return MappingProxyType({name: found.COLUMN for name, found in parts("theory")})
-
-
-@cache
-def former_names(column: str) -> Mapping[str, str]:
-    """Former names of a column's claims, and what they are called now; empty where there is no such column."""
-    found = part("theory", column) if column.isidentifier() else None
-    return MappingProxyType(found.COLUMN.renamed if hasattr(found, "COLUMN") else {})
-
-
-def current_name(name: str) -> str:
-    """What a claim is called now, of which this may be a former name; any other name as it is."""
-    return former_names(name.partition(".")[0]).get(name, name)
 
 
 def _chapter(_column: str, found: ModuleType) -> dict[str, Claim]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from commbounds.columns import part
@@ -123,7 +124,7 @@ class Column:
                 raise ValueError(f"{word} of {self.name} must not be empty")
         for former, now in self.renamed.items():
             if {former.partition(".")[0], now.partition(".")[0]} != {self.name} or now in self.renamed:
-                raise ValueError(f"{former} and {now} must be names of the column {self.name}, the second one as it is now")
+                raise ValueError(f"{former} and {now} must be a former and a present name of the column {self.name}")
 
     @cached_property
     def claims(self) -> tuple[Claim, ...]:
@@ -142,3 +143,15 @@ class Column:
             if claim.column != self.name:
                 raise ValueError(f"{claim.name} is no claim of the column {self.name}")
         return found
+
+
+@cache
+def former_names(column: str) -> Mapping[str, str]:
+    """Former names of a column's claims, and what they are called now; empty where there is no such column."""
+    found = part("theory", column) if column.isidentifier() else None
+    return MappingProxyType(found.COLUMN.renamed if hasattr(found, "COLUMN") else {})
+
+
+def current_name(name: str) -> str:
+    """What a claim is called now, of which this may be a former name; any other name as it is."""
+    return former_names(name.partition(".")[0]).get(name, name)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from commbounds.folders import appended
-from commbounds.theory.book import current_name
+from commbounds.theory.column import current_name
 from commbounds.verify.believed import believed, each_once
 from commbounds.verify.confront import confront_together, versions
 from commbounds.verify.contents import study_entries

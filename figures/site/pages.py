@@ -26,7 +26,7 @@ from commbounds.figures.site.data import TABLES, badges, searched, tables, users
 from commbounds.figures.site.graph import graph
 from commbounds.figures.trends import described, described_exhibit
 from commbounds.theory import Claim, Hypothesis, Origin, Source, Tag, claims
-from commbounds.theory.book import former_names
+from commbounds.theory.column import former_names
 from commbounds.theory.notation import latex
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict

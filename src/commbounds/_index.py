@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from commbounds.columns import columns
 from commbounds.verify.contents import claim_entries
 
 _LIKENESS = 0.6
@@ -35,9 +36,10 @@ def current(_context: click.Context, _parameter: click.Parameter, value: Any) ->
     """A name, or names, that were typed, where former names of claims become those of today."""
     if not isinstance(value, str):
         return value and tuple(current(_context, _parameter, pattern) for pattern in value)
-    if any(sign in value for sign in "*?[") or value in {entry.name for entry in claim_entries()}:
+    former = value.partition(".")[0] in columns() and not any(sign in value for sign in "*?[")
+    if not former or value in {entry.name for entry in claim_entries()}:
         return value
-    from commbounds.theory.book import current_name
+    from commbounds.theory.column import current_name
 
     name = current_name(value)
     if name != value:
