@@ -11,11 +11,11 @@ _DEFINITIONS = defined(
     "precision",
     {
         "mixed_precision_allreduce": "Written from the documented schedules, message by message, with every rounding "
-        "and every sum in fractions: to nearest, ties to even, or by the uniform numbers, which are given or drawn. The "
+        "and every sum in fractions: to nearest, ties to even, or by uniform numbers, which are given or drawn. The "
         "result of every rank and the bytes of every phase.",
         "simulated_allreduce": "Written from the documented schedules, sum by sum, with every rounding in fractions: "
-        "what every rank holds. Of stochastic rounding only where nothing is rounded; which draw decides is not "
-        "documented, and the law of the roundings is judged by claims of its own.",
+        "what every rank holds. Of stochastic rounding, that it lies between what is rounded down and up everywhere, as "
+        "all operations are monotone; the law of the roundings is judged by other claims.",
     },
 )
 

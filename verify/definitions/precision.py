@@ -280,21 +280,31 @@ def reduced(held):
 
 
 class Simulated:
-    """Sums of one entry, rounded to the accumulator's format, and to the wire's where they would travel."""
+    """Sums of one entry, rounded to the accumulator's format, and to the wire's where they would travel.
 
-    def __init__(self, accumulate, wire, per_hop, own, average):
+    `uniform` is None to nearest, 0 to round everything up and 1 to round everything down.
+    """
+
+    def __init__(self, accumulate, wire, per_hop, own, average, uniform):
+        self.uniform = uniform
         self.accumulate, self.wire, self.per_hop = accumulate, wire, per_hop
         self.own, self.halves = own == "as sent", average == "halving"
 
     def in_format(self, x, name):
         """To nearest; infinity is what is beyond the largest number."""
-        return math.copysign(BEYOND[name], x) if math.isinf(x) else number(x, name)
+        return math.copysign(BEYOND[name], x) if math.isinf(x) else number(x, name, self.uniform)
+
+    def over(self, x, P):
+        """The quotient in the wire's format, which a draw rounds from float64."""
+        if not math.isfinite(x):
+            return x
+        return divided(x, P, self.wire) if self.uniform is None else self.in_format(x / P, self.wire)
 
     def plus(self, a, b):
         total = float(np.float64(a) + np.float64(b))
         if not math.isfinite(total):
             return self.in_format(total, self.accumulate)
-        return added(a, b, self.accumulate)
+        return added(a, b, self.accumulate, self.uniform)
 
     def sent(self, x):
         return self.in_format(x, self.wire) if self.per_hop else x
@@ -369,7 +379,7 @@ def simulated(held):
     accumulate, wire = options["accumulate"], options["wire"] or options["accumulate"]
     if stack.ndim != 2 or not stack.size or schedule not in (*SCHEDULES, "in_rank_order"):
         return {"refused": "ValueError"}
-    P, n = stack.shape
+    P = len(stack)
     if not {accumulate, wire} <= set(FORMATS) or not holds(accumulate, wire) or nodes < 1 or P % nodes:
         return {"refused": "ValueError"}
     known = {"own": ("as sent", "unrounded"), "kept": ("as sent", "unrounded"), "rounding": ("nearest", "stochastic")}
@@ -381,17 +391,30 @@ def simulated(held):
         return {"refused": "ValueError"}
     if options["rounding"] == "stochastic" and not held["randomness"]:
         return {"refused": "TypeError"}
-    rule = Simulated(accumulate, wire, options["per_hop"], options["own"], average)
-    rows = np.empty((P, n))
+    given = accumulate, wire, options["per_hop"], options["own"], average
+    if options["rounding"] == "nearest":
+        return {"result": held_by_all(Simulated(*given, None), stack, schedule, average, nodes, options["kept"])}
+    # every operation is monotone: what is drawn lies between what is rounded down and up everywhere
+    low, high = (held_by_all(Simulated(*given, u), stack, schedule, average, nodes, options["kept"]) for u in (1, 0))
+    lows, highs = ([Fraction(v) for v in end.ravel().tolist()] for end in (low, high))
+    middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]
+    allowed = [(b - a) / 2 for a, b in zip(lows, highs, strict=True)]
+    return {"result": {"near": middles, "allowance": allowed, "dtype": "float64"}}
+
+
+def held_by_all(rule, stack, schedule, average, nodes, kept):
+    """What every rank holds; vectors are rounded to nearest at first."""
+    (P, n), rows = stack.shape, np.empty(stack.shape)
     for i in range(n):
-        terms = [rule.in_format(float(row[i]), wire) for row in stack]
+        terms = [number(float(row[i]), rule.wire) for row in stack]
+        terms = [math.copysign(BEYOND[rule.wire], v) if math.isinf(v) else v for v in terms]
         if average == "before":
-            terms = [rule.in_format(v / P, wire) for v in terms]
+            terms = [rule.over(v, P) for v in terms]
         sums, whose = simulate(rule, terms, schedule, i, n, nodes)
-        sent = {r: rule.in_format(v, wire) for r, v in sums.items()}
+        sent = {r: rule.in_format(v, rule.wire) for r, v in sums.items()}
         if average == "after":
-            sent, sums = {r: rule.in_format(v / P, wire) for r, v in sent.items()}, {r: v / P for r, v in sums.items()}
+            sent, sums = {r: rule.over(v, P) for r, v in sent.items()}, {r: v / P for r, v in sums.items()}
         for rank in range(P):
-            first = options["kept"] == "unrounded" and rank in sums
+            first = kept == "unrounded" and rank in sums
             rows[rank, i] = sums[rank] if first else sent[whose[rank]]
-    return {"result": rows}
+    return rows

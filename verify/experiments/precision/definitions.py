@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -118,9 +119,8 @@ def _held(implementation: Any, given: Given) -> Said:
     return {"result": implementation(**given.inputs, **given.parameters, **rng)}
 
 
-def _drawing(rounding: str | None, data: str, formats: Any, average: str | None) -> bool:
-    exact = data in ("ties", "signs", "zeros", "eighths") and "float32" in formats[:1] and average is None
-    return rounding == "stochastic" and not exact
+def _drawing(rounding: str | None, data: str) -> bool:
+    return rounding == "stochastic" and data == "large"
 
 
 def _no_halves(average: str | None, P: int, schedule: str) -> bool:
@@ -146,7 +146,7 @@ SIMULATIONS = (
         },
         options=("schedule", "formats", "per_hop", "own", "kept", "average"),
     )
-    .without("Stochastic roundings of what is not exact: which draw decides is left open.", _drawing)
+    .without("Infinities that a draw decides on.", _drawing)
     .without("Halving where ranks are no power of two, or sums have no two halves, is refused.", _no_halves)
     .search(P=(1, 17), n=(1, 20))
 )
@@ -176,6 +176,13 @@ def _mixed_by_hand() -> Sequence[Given]:
     drawn = [Given({"stack": stack}, {}, {"uniforms": given}) for given in bad]
     averages = [Given({"stack": stack}, {"average": how}, {"seed": 1}) for how in ("before", "after")]
     wide = {"stack": stack.astype(np.float32)}
+    # sums that float64 rounds, beside powers of two and elsewhere: both neighbours, and shares of quarters and eighths
+    edges = [(a, b) for a in (1.0, -1.0, 1.5, 0.75) for b in (2.0**-54, -(2.0**-54), 3 * 2.0**-55, -(2.0**-55))]
+    sums, shape = np.array(edges).T, uniforms_shape("direct", 2, len(edges))
+    near = [
+        Given({"stack": sums}, {"schedule": "direct", "wire": "float64"}, {"uniforms": np.full(shape, share)})
+        for share in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    ]
     return [
         *_refused({}, *FITTING, *UNFIT, {"schedule": "hierarchical"}, {"nodes": 1}, {"wire": "float64"}),
         Given(wide, {"wire": "float64"}),
@@ -183,6 +190,7 @@ def _mixed_by_hand() -> Sequence[Given]:
         Given({"stack": np.array([[np.inf]])}),
         *drawn,
         *averages,
+        *near,
     ]
 
 
@@ -201,7 +209,19 @@ def _simulated_by_hand() -> Sequence[Given]:
         Given({"stack": np.ones((0, 2))}),
         Given({"stack": np.ones((2, 0))}),
         *many,
+        *_unrounded(),
     ]
+
+
+def _unrounded() -> Iterator[Given]:
+    """What ranks keep unrounded, all options together: it shows from the second sum on."""
+    for P, schedule, average in itertools.product((4, 6, 8, 9), SIMULATED, (None, "after", "halving")):
+        nodes = {"nodes": 2 if P % 2 == 0 else 3} if schedule == "hierarchical" else {}
+        for wire, accumulate in (("bfloat16", "float32"), ("float8_e4m3fn", "float16"), ("float8_e5m2", "float16")):
+            if not _no_halves(average, P, schedule):
+                options = _given(schedule=schedule, wire=wire, accumulate=accumulate, average=average, **nodes)
+                stack = _stack("normal", P, 7, "float64", P)
+                yield Given({"stack": stack}, {**options, "own": "unrounded", "kept": "unrounded"})
 
 
 DEFINITIONS = {
