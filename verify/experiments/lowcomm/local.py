@@ -49,7 +49,7 @@ def _noisy(implementation: Any, P: int, localsteps: int, retained: Fraction) -> 
     stack = np.zeros((P, signs.shape[2]))
     for h in range(localsteps):
         stack = float(retained) * stack + signs[:, h]
-    return sum(_about(implementation, stack), Fraction(0)) / (stack.shape[1] * P * P)
+    return sum(_about(implementation, stack), Fraction(0)) / (int(stack.shape[1]) * P * P)
 
 
 def _bounded(implementation: Any, P: int, localsteps: int) -> Fraction:

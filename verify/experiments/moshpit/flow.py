@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -61,7 +62,7 @@ _GROUPED = Family(
     "group_average",
     Space(nothing, {"N": RANKS, "n": (3, 1, 2, 5), "groups": (1, 2, 3)}),
     run=_averaged,
-    arrays=4,
+    arrays=5,
     searched=False,
 )
 
@@ -112,14 +113,17 @@ _DEAF = Family(
     _DEAF_SPACE.including(_DEAF_SPACE.at(N=5, r=2), *_DEAF_SPACE.every(N=_FEW, r=(1, 2), deaf=rationals("1/3", 0, 1))),
     searched=False,
 )
-_LEFT_SPACE = _GROUPS.replaced(rounds=(1, 0), survivors=(1, 2, 3, 4)).without(
-    "More survivors than peers.", lambda N, survivors: survivors > N
+_SEVERAL = "Several rounds of three peers or more, as all groups are gone through."
+_LEFT_SPACE = replace(
+    _GROUPS.replaced(rounds=(1, 0, 2, 3), survivors=(1, 2, 3, 4))
+    .without("More survivors than peers.", lambda N, survivors: survivors > N)
+    .without(_SEVERAL, lambda N, rounds: rounds > 1 and N > 2),
+    combined=(("N", "r", "rounds", "survivors"),),
 )
 _LEFT = Family(
     "moshpit.mean",
     "random_groups",
     _LEFT_SPACE.including(_LEFT_SPACE.at(N=3, r=2, rounds=2, survivors=2), _LEFT_SPACE.at(N=5, r=2, survivors=2)),
-    arrays=2,
     searched=False,
 )
 
@@ -152,6 +156,7 @@ _TRAFFIC = Family(
     .search(n=(1, 40)),
     lambda M, d: {"N": M**d, "dims": d},
     _run,
+    arrays=2,
 )
 _BY_ENTRIES = [_TRAFFIC.over("n", (1, 2, 3, 4, 6, 8, 16, 64, 256), "M = 4, two rounds", M=4, d=2)]
 _busiest, _path = partial(_sent, lambda t: t.sent.max()), partial(_sent, lambda t: t.critical_path)

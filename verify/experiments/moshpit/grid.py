@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any
@@ -87,8 +88,8 @@ def _of_grid(M: int, d: int) -> dict[str, int]:
     return {"N": M**d, "dims": d}
 
 
-def _family(subject: str, space: Space, searched: bool = False) -> Family:
-    return Family("moshpit.grid", subject, space, _of_grid, searched=searched)
+def _family(subject: str, space: Space, searched: bool = False, arrays: int = 1) -> Family:
+    return Family("moshpit.grid", subject, space, _of_grid, searched=searched, arrays=arrays)
 
 
 _SHAPES: dict[str, Any] = {"M": (2, 1, 3, 4, 5, 8), "d": (1, 2, 3, 4)}
@@ -100,12 +101,12 @@ _WAYS = [
     *_SWEEPS.every(M=[2], d=[2], slots=(f"way {number}" for number in range(16))),
 ]
 """Every way to deal out chunk indices on the grids 2 and 2 x 2."""
-_FULL = _family("moshpit", _SWEEPS.including(*_WAYS), searched=True)
+_FULL = _family("moshpit", _SWEEPS.including(*_WAYS), searched=True, arrays=2)
 _PARTIAL = _family(
     "moshpit",
-    _GRIDS.replaced(slots=_RULES[:2], rounds=(0, 1, 2, 3, 4)).without(
-        "More rounds than dimensions.", lambda d, rounds: rounds > d
-    ),
+    replace(
+        _GRIDS.replaced(slots=_RULES[:2], rounds=(0, 1, 2, 3, 4)), combined=(("M", "d", "slots", "rounds"),)
+    ).without("More rounds than dimensions.", lambda d, rounds: rounds > d),
 )
 _KEYED = _family("moshpit", _GRIDS)
 _RECTANGLES = Family(

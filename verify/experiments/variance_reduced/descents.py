@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 from functools import partial
 from math import comb
@@ -68,7 +69,7 @@ def _floats(bowls: Bowls, at: Array) -> Array:
 
 def _norm(*arrays: Any) -> float:
     """Of all of them together."""
-    return float(sum(float(square(a)) for a in arrays)) ** 0.5
+    return math.sqrt(sum(float(square(a)) for a in arrays))
 
 
 def _rounded(value: Any, roundings: int, reach: float) -> Rounded:

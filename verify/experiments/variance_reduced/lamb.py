@@ -94,19 +94,18 @@ def _layers(data: str, layers: tuple[int, ...], size: float, height: float, fill
         return gradients.trace().vectors[data][0, :1, : sum(layers)].astype(np.float64)
     rng, rows = np.random.default_rng(seed), []
     for j, count in enumerate(layers):
-        first = j == 0
-        made = {
-            "normal": lambda count: rng.standard_normal(count),
-            "alike": lambda count, first=first: np.resize(
-                [1.0, 0.0, 3.0, -1.0] if first else [3.0, 1.0, -1.0, 0.0], count
-            ),
-            "ramp": lambda count, j=j: np.arange(1.0, count + 1) * 10.0**j,
-            "one entry": lambda count, first=first: height * np.eye(count)[0] if first else np.ones(count),
-            "zeros": lambda count, first=first: (
-                np.where(np.arange(count) < filled, 1.0, 0.0) if first else np.full(count, 9.0)
-            ),
-        }[data](count)
-        rows.append(made * (size if first else 1.0))
+        others = {
+            "alike": np.resize([3.0, 1.0, -1.0, 0.0], count),
+            "one entry": np.ones(count),
+            "zeros": np.full(count, 9.0),
+        }
+        first = {
+            "alike": np.resize([1.0, 0.0, 3.0, -1.0], count),
+            "one entry": height * np.eye(count)[0],
+            "zeros": np.where(np.arange(count) < filled, 1.0, 0.0),
+        }
+        both = {"normal": rng.standard_normal(count), "ramp": np.arange(1.0, count + 1) * 10.0**j}
+        rows.append({**both, **others}[data] if j else size * {**both, **first}[data])
     return np.concatenate(rows)[None]
 
 

@@ -95,7 +95,7 @@ _LOCAL_SPACE = Space(
     },
     options=("momentum_factor", "decayed"),
 )
-_TENTHS = {"momentum_factor": [Fraction(9, 10)], "decayed": [True]}
+_TENTHS: Values = {"momentum_factor": [Fraction(9, 10)], "decayed": [True]}
 _SLOW = _LOCAL_SPACE.every(averages=(2, 10), stepsize=[Fraction(1, 2**20)], adam_decay=[Fraction(1, 16)], **_TENTHS)
 _SHORT = _LOCAL_SPACE.every(
     P=[2], averages=(2, 3, 8), momentum_factor=rationals("1/2", "9/10"), decayed=[True], stepsize=[Fraction(1, 256)],
