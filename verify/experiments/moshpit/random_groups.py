@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -107,13 +108,16 @@ _CUTS = _family(_EVERY.including(*_UNEVEN))
 _ALL_CUTS = _family(_EVERY.replaced(reading=_CUT).including(*_UNEVEN), searched=True)
 _LABELS, _PARTITIONS = (_family(_EVERY.replaced(reading=(reading,))) for reading in ("labels", "partitions"))
 _SLOTS = _family(_EVERY.replaced(reading=("slots",), rounds=(1,)))
-_FAILING = _EVERY.replaced(N=(2, 3, 4), r=(1, 2), rounds=(1,), failure=rationals(0, "1/5", "1/2", 1))
+_FAILING = replace(
+    _EVERY.replaced(N=(2, 3, 4), r=(1, 2), rounds=(1,), failure=rationals(0, "1/5", "1/2", 1)),
+    combined=(("N", "r", "failure"),),
+)
 _SKIPPED, _ABORTED = (_family(_FAILING.replaced(rule=(rule,))) for rule in ("skip", "abort"))
 _READINGS = _EVERY.replaced(
     rounds=(1,), reading=("cut", "blocks", "occupied", "labels", "partitions"), rule=("skip", "abort"),
     failure=rationals(0, "1/3", "1/2"),
 ).without("Failures of four peers, as all are gone through.", lambda N, failure: N > 3 and failure > 0)  # fmt: skip
-_GENERAL = _family(_READINGS)
+_GENERAL = replace(_family(_READINGS), arrays=2)
 
 
 def _repeated(

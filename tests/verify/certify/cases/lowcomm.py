@@ -2,7 +2,7 @@
 
 CASES = {
     "lowcomm.streaming.peak_any": ({}, None),
-    "lowcomm.diloco.reversed": ({"P": 1, "n": 1, "outermu": 0.0, "direction": "local - anchor"}, None),
+    "lowcomm.diloco.reversed": ({"P": 1, "n": 1, "outermu": 0.0, "direction": "local - anchor", "seed": 0}, None),
     "lowcomm.diloco.ball_is_nesterov": (lambda at: {"outermu": at["u"] / at["v"]}, None),
     "lowcomm.diloco.contraction_suffices": (lambda at: {"outermu": 0.5, "innershare": at["u"] / at["v"]}, None),
     "lowcomm.local.optimum": (

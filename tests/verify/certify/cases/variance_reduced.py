@@ -5,10 +5,9 @@ from fractions import Fraction
 import numpy as np
 
 _LOCAL = {
-    "P": 2, "n": 6, "local_steps": 1, "averages": 1, "momentum_factor": Fraction(3, 4), "stepsize": Fraction(1, 2),
-    "adam_decay": Fraction(1), "decayed": True, "silent": True, "flat": True, "scale": "norm", "seed": 1,
+    "P": 2, "n": 6, "stepsize": Fraction(1, 2), "adam_decay": Fraction(1), "decayed": True, "silent": True,
+    "flat": True, "scale": "norm", "seed": 1,
 }  # fmt: skip
-
 _RUN = {
     "P": 1, "layers": (8,), "momentum_factor": Fraction(1, 2), "second_factor": Fraction(1, 2),
     "factor_least": Fraction(1, 20), "factor_most": Fraction(4), "loss": 0, "scale": "norm", "seed": 1, "masked": False,
@@ -31,10 +30,16 @@ CASES = {
     ),
     "variance_reduced.onebit.thirty_two": ({"dtype": "float32"}, None),
     "variance_reduced.zeroone.kept_power": ({**_LOCAL, "decayed": False}, None),
-    "variance_reduced.zeroone.decoupled": (_LOCAL, None),
-    "variance_reduced.zeroone.decay_once": (_LOCAL, None),
+    "variance_reduced.zeroone.decoupled": ({**_LOCAL, "momentum_factor": Fraction(3, 4)}, None),
+    "variance_reduced.zeroone.decay_once": (
+        lambda at: {**_LOCAL, "momentum_factor": Fraction(1, int(at["v"])), "stepsize": Fraction(1, int(at["g"]))},
+        None,
+    ),
     "variance_reduced.zeroone.bounded_move": (
-        lambda at: {"P": 1, "n": 2, "size": Fraction(int(at["a"]), first_entry()), "scale": "norm", "seed": 1},
+        lambda at: {
+            "P": 1, "n": 2, "size": Fraction(int(at["a"]), first_entry()), "scale": "norm", "seed": 1,
+            "momentum_factor": Fraction(1, int(at["v"])), "adam_epsilon": Fraction(1, int(at["e"])),
+        },
         None,
     ),
     "variance_reduced.zeroone.printed_gap": (
@@ -65,6 +70,12 @@ CASES = {
         },
         lambda at: [[1.0] * 8, [1.0] * 8, [float(at["a"])] * 8],
     ),
-    "variance_reduced.lamb.ceiling": ({**_RUN, "factor_least": Fraction(0), "gradients": "large"}, None),
+    "variance_reduced.lamb.ceiling": (
+        lambda at: {
+            **_RUN, "factor_least": Fraction(0), "gradients": "large",
+            "factor_most": Fraction(int(at["a"]), int(at["s"])),
+        },
+        None,
+    ),
 }  # fmt: skip
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
