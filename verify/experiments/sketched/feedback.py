@@ -42,7 +42,7 @@ def _gradients(P: int, n: int, steps: int, seed: int) -> Array:
 def _known(x: Array, n: int, sketch_rows: int, sketch_cells: int, k: int, rho: int, seed: int) -> Values:
     """The hashes; and how many entries that one step recovers share a counter at most, whichever way is taken."""
     hashed = _hashed(n, sketch_rows, sketch_cells, seed)
-    hashes = tuple(hashed.values())
+    hashes = hashed["buckets"], hashed["signs"]
     most = 0
     for zeroed in (True, False):
         momentum = error = np.zeros((sketch_rows, sketch_cells))
@@ -152,7 +152,7 @@ STEPS = (
 def _integers(P: int, n: int, start: str, seed: int) -> Array:
     """Small integers; or the last entry of the last rank alone."""
     if start == "last":
-        return np.eye(P * n)[-1].reshape(P, n)
+        return np.asarray(np.eye(P * n)[-1].reshape(P, n))
     return np.random.default_rng([P, n, seed]).integers(-4, 5, (P, n)).astype(float)
 
 
