@@ -14,8 +14,8 @@ _DEFINITIONS = defined(
         "and every sum in fractions: to nearest, ties to even, or by uniform numbers, which are given or drawn. The "
         "result of every rank and the bytes of every phase.",
         "simulated_allreduce": "Written from the documented schedules, sum by sum, with every rounding in fractions: "
-        "what every rank holds. Of stochastic rounding, that it lies between what is rounded down and up everywhere, as "
-        "all operations are monotone; the law of the roundings is judged by other claims.",
+        "what every rank holds. Of stochastic rounding, that it lies between what is rounded down and up everywhere: "
+        "operations are monotone; the law of the roundings is judged by other claims.",
     },
 )
 
