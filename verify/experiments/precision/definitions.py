@@ -38,7 +38,8 @@ def _stack(data: str, P: int, n: int, dtype: str, seed: int) -> Array:
     rng = np.random.default_rng([seed, P, n, 3])
     if data == "halfway":
         odd = 2 * rng.integers(0, 16, (P, n)) + 1
-        return np.ldexp(rng.choice((-1.0, 1.0), (P, n)) * odd, rng.integers(-12, 4, (P, n))).astype(dtype)
+        halves: Array = np.ldexp(rng.choice((-1.0, 1.0), (P, n)) * odd, rng.integers(-12, 4, (P, n))).astype(dtype)
+        return halves
     if data == "of some sizes":
         return (rng.standard_normal((P, n)) * 2.0 ** rng.integers(-16, 10, (P, n))).astype(dtype)
     if data == "large":
