@@ -205,7 +205,7 @@ class Process:
         self._seen = children(self._child.pid)
 
     def _look_around(self, reply: dict[str, Any], said: int) -> None:
-        """Count what a call has left behind, and end it; what the first one starts in its session may serve the others."""
+        """Count what a call has left behind, and end it; what the first one starts in its session may serve others."""
         assert self._child is not None
         self._calls += 1
         found = []
