@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+from commbounds.folders import OTHERS, require_private
 
 COLUMNS = (
     "sparsifiers",
@@ -49,8 +52,29 @@ FURTHER = "COMMBOUNDS_COLUMNS"
 """The environment variable that names folders with further columns."""
 
 
-def _further() -> list[Path]:
-    return [Path(folder).resolve() for folder in os.environ.get(FURTHER, "").split(os.pathsep) if folder]
+_ROOMS = ("theory", "compressors", "collectives", "verify", "figures", "tests")
+
+
+def _further() -> tuple[Path, ...]:
+    return _trusted(os.environ.get(FURTHER, ""))
+
+
+@cache
+def _trusted(named: str) -> tuple[Path, ...]:
+    """The folders that are named, whose code runs: no one else may write there."""
+    folders = tuple(Path(folder).resolve() for folder in named.split(os.pathsep) if folder)
+    for folder in folders:
+        try:
+            require_private(folder)
+            for room in _ROOMS:
+                for path in (folder / room, *(folder / room).rglob("*")):
+                    if path.exists() and (path.stat().st_mode & OTHERS or path.stat().st_uid not in (os.geteuid(), 0)):
+                        raise ValueError(f"others may write to {path}")
+        except FileNotFoundError:
+            continue  # said by what looks for columns there
+        except ValueError as error:
+            raise ValueError(f"{FURTHER} names {folder}, whose code is not run: {error}") from None
+    return folders
 
 
 def columns() -> tuple[str, ...]:
@@ -59,7 +83,7 @@ def columns() -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        A further folder has no column, or one whose name is taken.
+        A further folder has no column, or one whose name is taken; or others may write there.
     """
     names = list(COLUMNS)
     for folder in _further():
