@@ -1,4 +1,4 @@
-"""What was tried to lose something: ``python docs/reliability.py [ROW...]`` runs it, and writes docs/reliability.md anew."""
+"""What was tried to lose something: ``python docs/reliability.py [ROW...]`` tries it, and writes its page anew."""
 
 from __future__ import annotations
 
