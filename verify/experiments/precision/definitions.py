@@ -38,13 +38,12 @@ def _stack(data: str, P: int, n: int, dtype: str, seed: int) -> Array:
     rng = np.random.default_rng([seed, P, n, 3])
     if data == "halfway":
         odd = 2 * rng.integers(0, 16, (P, n)) + 1
-        halves: Array = np.ldexp(rng.choice((-1.0, 1.0), (P, n)) * odd, rng.integers(-12, 4, (P, n))).astype(dtype)
-        return halves
+        return np.ldexp(rng.choice((-1.0, 1.0), (P, n)) * odd, rng.integers(-12, 4, (P, n))).astype(dtype)
     if data == "of some sizes":
         return (rng.standard_normal((P, n)) * 2.0 ** rng.integers(-16, 10, (P, n))).astype(dtype)
     if data == "large":
-        top = rng.choice((448.0, 57344.0, 65504.0, 3.3e38), (1, n))
-        return (top * rng.choice((1.0, 0.5, -1.0, 0.9), (P, n))).astype(dtype)
+        top: Array = rng.choice((448.0, 57344.0, 65504.0, 3.3e38), (1, n)).astype(dtype)
+        return top * rng.choice((1.0, 0.5, -1.0, 0.9), (P, n)).astype(dtype)
     return stack_of(data, P, n, dtype, seed)
 
 
