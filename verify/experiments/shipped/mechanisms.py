@@ -468,7 +468,8 @@ _TURNS = SIGNUM.over("turning", [Fraction(i, 16) for i in range(2, 16)], "one st
 
 def _whole_gradients(T: int, n: int, dtype: str, seed: int) -> Array:
     rng = np.random.default_rng([seed, T, n])
-    return (rng.integers(1, 5, (T, n)) * rng.choice([-1, 1], (T, n))).astype(dtype)
+    x: Array = (rng.integers(1, 5, (T, n)) * rng.choice([-1, 1], (T, n))).astype(dtype)
+    return x
 
 
 _SIGNED = Space(
