@@ -454,7 +454,7 @@ def _quality(implementation: Any, N: int, r: int, period: int, periods: int, h: 
             total += sum(distortions(path.points), Fraction(0)) if last else ends(path.points, done + 1)
         return total
 
-    return 4 * ends(np.zeros((N, K * N)), 0) / (scale**2 * len(splits) ** periods)
+    return 4 * ends(np.zeros((N, K * N)), 0) / (scale * scale * int(len(splits) ** periods))
 
 
 _FLAT_SPACE = replace(
