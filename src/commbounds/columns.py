@@ -12,7 +12,8 @@ come after ours, by name.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -130,3 +131,29 @@ def entries(table: str, room: str, module: str = "") -> dict[str, Any]:
                 raise ValueError(f"{table} of {column} has an entry {name!r}, as that of another column has")
             joined[name] = entry
     return joined
+
+
+class Table(Mapping[str, Any]):
+    """What `entries` gives, read when it is first asked for: a column may use what reads it, and have a part in it.
+
+    Parameters
+    ----------
+    table, room, module : str
+        As `entries` takes them.
+    """
+
+    def __init__(self, table: str, room: str, module: str = "") -> None:
+        self._asked = table, room, module
+
+    @cached_property
+    def _entries(self) -> dict[str, Any]:
+        return entries(*self._asked)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._entries[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._entries)
+
+    def __len__(self) -> int:
+        return len(self._entries)

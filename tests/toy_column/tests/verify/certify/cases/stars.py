@@ -1,4 +1,4 @@
 """Refuted claims of stars at their smallest counterexamples: what the cases there are made with."""
 
 CASES = {"stars.star.equal": (lambda at: {"P": at["spokes"] + 1}, None)}
-HYPER_PARAMETERS = {"stars.parity": {}}
+HYPER_PARAMETERS = {"stars.starsparity": {}}
