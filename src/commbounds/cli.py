@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,17 @@ from commbounds._column import check_column, new_column
 from commbounds._cost import cost
 from commbounds._count import Count
 from commbounds._demo import demo
+from commbounds._ending import Commands
 from commbounds._index import check_patterns, indexed_claims, known_claim
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
-from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, check_run, of_few, workers
+from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, alone_in, check_run, of_few, workers
 from commbounds._scoreboard import scoreboard
 from commbounds._terminal import console, print_claim, print_claims, print_findings, print_summary, print_unpinned
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
-from commbounds.folders import cache_folder
+from commbounds.folders import cache_folder, require_private
 
 _BUDGETS = ("quick", "standard", "thorough")
 _FORMATS = ("svg", "png", "pdf")
@@ -40,6 +42,21 @@ def _keep_caches_together() -> None:
         ("HYPOTHESIS_STORAGE_DIRECTORY", "hypothesis"),
     ):
         os.environ.setdefault(variable, str(cache_folder() / name))
+    for folder in (cache_folder(), Path(os.environ["NUMBA_CACHE_DIR"])):
+        with suppress(OSError):  # where none can be made, no code is loaded from it
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _require_private(folder)
+
+
+def _require_private(folder: Path) -> None:
+    """Refuse to load compiled kernels, which are code, from where others may have put them."""
+    try:
+        require_private(folder)
+    except ValueError as error:
+        raise click.UsageError(
+            f"{error}: compiled kernels in {folder} may be theirs, and are code; see to it that only you can write "
+            "there (chmod go-w), or choose another folder with COMMBOUNDS_CACHE or NUMBA_CACHE_DIR"
+        ) from error
 
 
 def _one_thread_of_blas() -> None:
@@ -48,7 +65,7 @@ def _one_thread_of_blas() -> None:
         os.environ.setdefault(variable, "1")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 @click.pass_context
 def main(context: click.Context) -> None:
@@ -220,7 +237,7 @@ def report(
     check_run(patterns, executor, jobs, out)
     stream, whole = out / "findings.jsonl", True
     dates: Mapping[str, str] = {}
-    with workers(executor, jobs) as pool:
+    with workers(executor, jobs) as pool, alone_in(out):
         if findings is not None:
             given = GivenFindings(findings, patterns)
             chosen, shown, whole = given.findings, given.exhibits, given.whole()
