@@ -28,7 +28,7 @@ def checkout() -> Path | None:
     return root if (root / _TABLE).is_file() and (root / "tests" / "mutants").is_dir() else None
 
 
-def rendered(name: str, of: str = "both") -> dict[str, str]:
+def rendered(name: str, of: str = "both", *, packaged: bool = False) -> dict[str, str]:
     """The files of a new column, by their paths within the rooms' folder.
 
     Parameters
@@ -37,6 +37,8 @@ def rendered(name: str, of: str = "both") -> dict[str, str]:
         The column's.
     of : {"collective", "compressor", "both"}
         What it is to have an example of.
+    packaged : bool
+        Whether it is to be part of the package: imports of the tests are sorted otherwise then.
     """
     from jinja2 import Environment, PackageLoader
 
@@ -48,6 +50,7 @@ def rendered(name: str, of: str = "both") -> dict[str, str]:
         "lower": "".join(words),
         **{kind: kind in KINDS[of] for kind in KINDS["both"]},
         "both": of == "both",
+        "packaged": packaged,
     }
     made = Environment(
         loader=PackageLoader("commbounds", "template"), trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
@@ -117,7 +120,8 @@ def new_column(name: str, of: str) -> None:
 
     They go to the folder that COMMBOUNDS_COLUMNS names; without it, to the checkout that commbounds is run from.
     """
-    place, files = _place(), rendered(_checked_name(name), of)
+    place = _place()
+    files = rendered(_checked_name(name), of, packaged=place == checkout())
     there = [path for path in files if (place / path).exists()]
     there += [f"theory/{name}"] if (place / "theory" / name).exists() else []
     if there:

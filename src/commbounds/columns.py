@@ -43,6 +43,7 @@ COLUMNS = (
     "rotations",
     "lowcomm",
     "shipped",
+    "powergossip",
 )
 """The table of contents."""
 
