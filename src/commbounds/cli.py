@@ -237,6 +237,7 @@ def report(
     check_run(patterns, executor, jobs, out)
     stream, whole = out / "findings.jsonl", True
     dates: Mapping[str, str] = {}
+    told = "" if findings is None else findings.name
     with workers(executor, jobs) as pool, alone_in(out):
         if findings is not None:
             given = GivenFindings(findings, patterns)
@@ -258,9 +259,11 @@ def report(
 
             several = pool if len(chosen) > 1 else None
             if single:
-                page = drawing.single(chosen, out, exhibits=shown, executor=several, dates=dates)
+                page = drawing.single(chosen, out, exhibits=shown, executor=several, dates=dates, given=told)
             else:
-                page = drawing.report(chosen, out, exhibits=shown, executor=several, address=address, dates=dates)
+                page = drawing.report(
+                    chosen, out, exhibits=shown, executor=several, address=address, dates=dates, given=told
+                )
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{page}: {len(chosen)} claims, "

@@ -193,7 +193,7 @@ def mean(x):
 
 def near(low, high):
     """The array, where both ends are the same in all bits, else what is within them; of every entry."""
-    if np.array_equal(low, high):
+    if np.array_equal(low, high) and np.array_equal(np.signbit(low), np.signbit(high)):
         return np.array(low)
     lows, highs = ([Fraction(float(v)) for v in np.ravel(end)] for end in (low, high))
     middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]
