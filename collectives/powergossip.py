@@ -44,7 +44,7 @@ def _ended(ranks: list[tuple[Array, dict[int, Array]]]) -> tuple[Array, list[Arr
 
 
 @one_program(_ended)
-def powergossip(
+def powergossip_rounds(
     comm: Communicator,
     vector: ArrayLike,
     rows: int,
@@ -103,7 +103,7 @@ def powergossip(
 
     Examples
     --------
-    >>> moved, traffic = powergossip([[2.0, 0.0], [0.0, 0.0]], 1, graph="path", factors=[[[0.0], [1.0], [0.0]]])
+    >>> moved, traffic = powergossip_rounds([[2.0, 0.0], [0.0, 0.0]], 1, graph="path", factors=[[[0.0], [1.0], [0.0]]])
     >>> moved[0].round(6).tolist(), traffic.sent.tolist()
     ([[1.0, 0.0], [1.0, 0.0]], [1, 1])
     """
@@ -200,5 +200,5 @@ def _orthonormalise(columns: Array, epsilon: float) -> None:
             other -= np.add.accumulate(column * other)[-1] * column
 
 
-COLLECTIVES = {"powergossip": powergossip}
+COLLECTIVES = {"powergossip_rounds": powergossip_rounds}
 """What is run and counted here, by name."""

@@ -113,11 +113,11 @@ BROKEN = {
         r"planets\.planets_allreduce\.definition is refuted: .*let it round where the implementation does",
     ),
     "a symbol without a value": (
-        *("claims", "verify/experiments/planets.py", '{"spokes": P - 1, "n": n}', '{"n": n}'),
-        r"planets\.star\.hub is error: .*symbols without a value: spokes\. A trial gives values in Outcome",
+        *("claims", "verify/experiments/planets.py", '{"spokes": P - 1}', "{}"),
+        r"planets\.star\.hub is error: .*symbols without a value: spokes\. A family gives values in `facts=`",
     ),
     "a claim that nothing judges": (
-        *("claims", "verify/experiments/planets.py", 'Study("planets.star.equal"', 'Study("planets.star.hub"'),
+        *("claims", "verify/experiments/planets.py", '(_of_hub, "equal")', '(_of_hub, "hub")'),
         r"two studies for one claim",
     ),
     "a mutant that is right": (

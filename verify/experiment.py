@@ -69,8 +69,8 @@ def bound_at(claim: Claim, values: Mapping[str, Any]) -> Any:
         if not missing:
             raise
         raise TypeError(
-            f"the bound of {claim.name} has symbols without a value: {missing}. A trial gives values in "
-            "Outcome(measured, {name: value}), the study of a compressor by `values=`, a function of the run"
+            f"the bound of {claim.name} has symbols without a value: {missing}. A family gives values in `facts=`, the "
+            "study of a compressor in `values=`, a function of the run, and a trial in Outcome(measured, {name: value})"
         ) from error
 
 

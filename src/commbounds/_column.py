@@ -164,7 +164,8 @@ def _parts_of(name: str, place: Path) -> list[Path]:
 def _run(arguments: list[str], cwd: Path | None = None) -> tuple[int, str, str]:
     import subprocess
 
-    done = subprocess.run([sys.executable, *arguments], cwd=cwd, capture_output=True, text=True, check=False)
+    wide = {**os.environ, "COLUMNS": "500"}  # lines are not cut
+    done = subprocess.run([sys.executable, *arguments], cwd=cwd, env=wide, capture_output=True, text=True, check=False)
     return done.returncode, done.stdout, done.stderr
 
 
@@ -194,6 +195,10 @@ def _imports(name: str, place: Path) -> Complaints:
         if why and where not in said:  # one part may import another
             said.add(where)
             yield f"{where.removeprefix(f'{place}/')} {why}"
+    for room, tables in {"compressors": ("COMPRESSORS", "MECHANISMS"), "collectives": ("COLLECTIVES",)}.items():
+        found = sys.modules.get(f"commbounds.{room}.{name}")
+        if any(name in getattr(found, table, ()) for table in tables):
+            yield f"{room}/{name} registers {name}: call it otherwise, since commbounds.{room}.{name} is the module"
 
 
 def _claims(name: str, _place: Path) -> Complaints:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from commbounds.collectives.powergossip import powergossip
+from commbounds.collectives.powergossip import powergossip_rounds
 from commbounds.verify import Method
 from mutants.record import Mutant
 
@@ -21,14 +21,14 @@ def _twin(name, broken, call):
 
 def _with(change):
     """The right one with other options."""
-    return lambda stack, options: powergossip(stack, **{**options, **change(stack, options)})
+    return lambda stack, options: powergossip_rounds(stack, **{**options, **change(stack, options)})
 
 
 def _ends_with(change):
     """The right one, whose stack ends as another."""
 
     def call(stack, options):
-        (result, factors), traffic = powergossip(stack, **options)
+        (result, factors), traffic = powergossip_rounds(stack, **options)
         return (change(np.asarray(stack), result), factors), traffic
 
     return call
@@ -38,7 +38,7 @@ def _sends(change):
     """The right one, whose words are others."""
 
     def call(stack, options):
-        ended, traffic = powergossip(stack, **options)
+        ended, traffic = powergossip_rounds(stack, **options)
         return ended, replace(traffic, sent=change(traffic.sent, options))
 
     return call
@@ -48,7 +48,7 @@ def _hands_on(change):
     """The right one, with other factors to go on with."""
 
     def call(stack, options):
-        (result, factors), traffic = powergossip(stack, **options)
+        (result, factors), traffic = powergossip_rounds(stack, **options)
         return (result, [change(edge, options) for edge in factors]), traffic
 
     return call
@@ -112,9 +112,13 @@ _BY = (
     ("words.sent", Method.EXACT, SENT),
     ("mean.kept", Method.SEARCH, MEAN),
     ("distances.one_column", Method.SEARCH, GROWN),
-    ("powergossip.definition", Method.SEARCH, DEFINED),
+    ("powergossip_rounds.definition", Method.SEARCH, DEFINED),
     ("pair.epsilon", Method.SEARCH, EPSILON),
 )
 MUTANTS = (
-    *(Mutant(_twin(*each), "powergossip", f"powergossip.{claim}", method) for claim, method, of in _BY for each in of),
+    *(
+        Mutant(_twin(*each), "powergossip_rounds", f"powergossip.{claim}", method)
+        for claim, method, of in _BY
+        for each in of
+    ),
 )

@@ -27,7 +27,7 @@ even = Symbol("even", r"T_{\mathrm{even}}", 2, integer=True, nonnegative=True)
 """Even rounds but round 0, in which nothing is sent."""
 seen = Symbol("seen", r"\lVert L\rVert", Fraction(3, 2), positive=True)
 """Norm of the left factor that an even round begins with, of one column."""
-epsilon = Symbol("epsilon", r"\varepsilon", Fraction(1, 4), nonnegative=True)
+guard = Symbol("guard", r"\varepsilon", Fraction(1, 4), nonnegative=True)
 """What is added to the norm of a column before the column is divided by it."""
 
 ONE_COLUMN = Hypothesis("one_column", "Factors have one column.", Eq(r, 1))
@@ -43,7 +43,7 @@ AGREED_ONCE = Hypothesis(
     ensured="Such a round is run first, and its factors are those that two further rounds start from.",
 )
 
-_kept = (seen / (seen + epsilon)) ** 2
+_kept = (seen / (seen + guard)) ** 2
 
 CLAIMS: tuple[Claim, ...] = (
     Claim(
@@ -127,8 +127,8 @@ CLAIMS: tuple[Claim, ...] = (
     *defined(
         "powergossip",
         {
-            "powergossip": "Written from the authors' code, algorithms.py and topologies.py of epfml/powergossip, with "
-            "one iteration a round; sums are added up in the order of indices, and a column without norm stays zero.",
+            "powergossip_rounds": "Written from the authors' code, algorithms.py and topologies.py of epfml/powergossip, "
+            "with one iteration a round; sums are added up in the order of indices, and a column without norm stays zero.",
         },
     ),
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges, powergossip
+from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges, powergossip_rounds
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.data import KINDS, stack_of
@@ -74,7 +74,7 @@ CASES = Space(
     options=("dtype", "graph", "rank", "rounds", "start", "warm", "epsilon", "drawn"),
 ).search(P=(1, 10), rounds=(0, 6), start=(0, 4))
 
-DEFINITIONS = {"powergossip": Definition(CASES, _run, definitions.powergossip)}
+DEFINITIONS = {"powergossip_rounds": Definition(CASES, _run, definitions.powergossip)}
 
 # --- many ranks -------------------------------------------------------------------------------------------------------
 
@@ -126,8 +126,8 @@ _AXES = {
 }
 _MATRICES = Space(_matrices, _AXES, options=("graph", "rank", "rounds", "start", "warm"))
 _SPACE = _MATRICES.without("one column has none that is not seen", lambda columns, unseen: unseen and columns == 1)
-MANY = Family("powergossip", "powergossip", _SPACE, facts=_facts, run=_ends, exact=False)
-COUNTED = Family("powergossip.words", "powergossip", _SPACE, facts=_facts, run=_ends)
+MANY = Family("powergossip", "powergossip_rounds", _SPACE, facts=_facts, run=_ends, exact=False)
+COUNTED = Family("powergossip.words", "powergossip_rounds", _SPACE, facts=_facts, run=_ends)
 
 
 def _sent(found: list[Any]) -> int:
@@ -206,16 +206,16 @@ def _left(x: Array, rows: int, factor: Fraction) -> dict[str, Any]:
     return {"column": column, "r": 1, "seen": float(np.linalg.norm(column))}
 
 
-def _even(implementation: Any, x: Array, rows: int, columns: int, column: Array, epsilon: Fraction) -> Array:
+def _even(implementation: Any, x: Array, rows: int, columns: int, column: Array, guard: Fraction) -> Array:
     factors = np.concatenate([column, np.zeros(columns)]).reshape(1, rows + columns, 1)
-    given: dict[str, Any] = {**_PAIR, "start": 2, "epsilon": float(epsilon), "factors": factors}
+    given: dict[str, Any] = {**_PAIR, "start": 2, "epsilon": float(guard), "factors": factors}
     (stack, _), _traffic = implementation(x, rows, **given)
     return stack  # type: ignore[no-any-return]
 
 
-def _remaining(x: Array, found: Array, rows: int, columns: int, seen: float, epsilon: Fraction) -> Rounded:
+def _remaining(x: Array, found: Array, rows: int, columns: int, seen: float, guard: Fraction) -> Rounded:
     before, after = float(_distortion(x)), float(_distortion(found))
-    kept = (seen / (seen + float(epsilon))) ** 2
+    kept = (seen / (seen + float(guard))) ** 2
     # norm, its division, a product over the rows, the outer product, the weight and the addition
     error = (2 * rows + 8) * _EPS * (float(np.linalg.norm(x)) + 2 * before**0.5) / before**0.5
     return Rounded(after / before, 2 * (1 - kept) * error + 3 * error**2 + 8 * _EPS)
@@ -223,14 +223,14 @@ def _remaining(x: Array, found: Array, rows: int, columns: int, seen: float, eps
 
 ALIGNED = Family(
     "powergossip.pair",
-    "powergossip",
+    "powergossip_rounds",
     Space(
         _pair,
         {
             **_SIZES,
             **_KIND,
             "factor": (Fraction(1), Fraction(-3), Fraction(1, 1024)),
-            "epsilon": (Fraction(0), Fraction(1, 4), Fraction(1), Fraction(1, 10**8)),
+            "guard": (Fraction(0), Fraction(1, 4), Fraction(1), Fraction(1, 10**8)),
         },
     ),
     facts=_left,
@@ -252,7 +252,7 @@ def _unchanged(x: Array, found: Array) -> Fraction:
 
 AGREED = Family(
     "powergossip.pair",
-    "powergossip",
+    "powergossip_rounds",
     Space(_pair, {**_SIZES, **_KIND, "start": (1, 2)}),
     facts=lambda start: {"r": 1, "odd": 1},
     run=_once_agreed,
@@ -270,7 +270,7 @@ def _dependent(implementation: Any, x: Array, rows: int, rank: int, rounds: int,
 
 DEPENDENT = Family(
     "powergossip.distances",
-    "powergossip",
+    "powergossip_rounds",
     Space(
         lambda rows, seed: _pair(rows, rows, "from zero", seed),
         {"rows": (5, 4), "rank": (4, 3), "rounds": (6, 4, 2), "again": tuple(range(12))},
@@ -308,15 +308,15 @@ def _options(case: RankCase) -> dict[str, Any]:
 
 
 def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
-    (stack, _), traffic = powergossip(case.stack, **_options(case))
+    (stack, _), traffic = powergossip_rounds(case.stack, **_options(case))
     return [{"matrix": row} for row in stack], traffic
 
 
 def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
-    return {"matrix": powergossip.on_rank(comm, case.stack[comm.rank], **_options(case))[0]}
+    return {"matrix": powergossip_rounds.on_rank(comm, case.stack[comm.rank], **_options(case))[0]}
 
 
-PAIRINGS = (Pairing("powergossip", _rank_cases, _in_one_process, _on_rank),)
+PAIRINGS = (Pairing("powergossip_rounds", _rank_cases, _in_one_process, _on_rank),)
 
 
 def subjects() -> list[Any]:
@@ -337,5 +337,5 @@ def subjects() -> list[Any]:
             yield case_of(f"Matrices of 3 x 5: {about}.", stack, {"rows": 3, **options}, {"seed": 6}, about=about)
         yield case_of("Rows do not divide the entries.", stack, {"rows": 4}, {"seed": 6}, refused=True)
 
-    run = vectors_of(DEFINITIONS["powergossip"], COLLECTIVES["powergossip"])
-    return [collective("powergossip", cases, run)]
+    run = vectors_of(DEFINITIONS["powergossip_rounds"], COLLECTIVES["powergossip_rounds"])
+    return [collective("powergossip_rounds", cases, run)]
