@@ -122,8 +122,8 @@ def powergossip_rounds(
 
     (x,) = agreed_row(comm, vector, settings)
     links, matrix = edges(graph, comm.size), np.array(x).reshape(rows, -1)
-    shape = (len(links), sum(matrix.shape), min(rank, *matrix.shape))
-    shape = shape if warm else (rounds, *shape)
+    of_one = (len(links), sum(matrix.shape), min(rank, *matrix.shape))
+    shape = of_one if warm else (rounds, *of_one)
     drawn = comm.common(lambda: _drawn(shape, factors, rng)).astype(x.dtype)
     if not comm.one_caller:
         agreed_alike(comm, {"warm": warm, "the checksum of the factors": checksum(drawn)})

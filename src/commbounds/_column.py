@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sys
@@ -203,8 +204,6 @@ def _imports(name: str, place: Path) -> Complaints:
 
 def _claims(name: str, _place: Path) -> Complaints:
     """Whether every claim is judged, and found to be as the book says."""
-    import json
-
     _code, out, err = _run(["-m", "commbounds", "verify", f"{name}.*", "--json"])
     findings = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
     if not findings:
@@ -219,6 +218,24 @@ def _claims(name: str, _place: Path) -> Complaints:
                 '"allowance": rounding}'
             )
         yield f"{finding['claim']} is {finding['verdict']}: {finding['message'] or 'the book says otherwise'}{hint}"
+
+
+def _ranks(name: str, _place: Path) -> Complaints:
+    """Whether ranks by themselves end with the bits and the traffic of the collective."""
+    from commbounds.columns import part
+
+    paired = [pairing.name for pairing in getattr(part("verify.experiments", name, "pairings"), "PAIRINGS", ())]
+    if paired:
+        code, out, err = _run(["-m", "commbounds", "ranks", *paired, "--json"])
+        lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]
+        yield from (
+            f"{line['name']} of {line['P']} ranks, {line['case']}: ranks by themselves differ from the collective: "
+            f"{line['bits'] or line['traffic']}"
+            for line in lines
+            if line["bits"] or line["traffic"]
+        )
+        if code and not lines:
+            yield f"the ranks of {', '.join(paired)} did not run: {_last_line(err or out)}"
 
 
 def _mutants(name: str, _place: Path) -> Complaints:
@@ -287,6 +304,7 @@ def _readme(name: str, place: Path) -> Complaints:
 PARTS: dict[str, Callable[[str, Path], Complaints]] = {
     "imports": _imports,
     "claims": _claims,
+    "ranks": _ranks,
     "mutants": _mutants,
     "tests": _tests,
     "style": _style,

@@ -127,8 +127,9 @@ CLAIMS: tuple[Claim, ...] = (
     *defined(
         "powergossip",
         {
-            "powergossip_rounds": "Written from the authors' code, algorithms.py and topologies.py of epfml/powergossip, "
-            "with one iteration a round; sums are added up in the order of indices, and a column without norm stays zero.",
+            "powergossip_rounds": "Written from the authors' code, algorithms.py and topologies.py of "
+            "epfml/powergossip, one iteration a round; sums are added up in the order of indices, and a column "
+            "without norm stays zero.",
         },
     ),
 )
