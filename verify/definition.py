@@ -63,14 +63,17 @@ class Near:
         What the definition gives.
     allowance : array or float
         By how much each may be missed: derived from the number of operations and the dtype, never by hand.
+    dtype : str
+        Of the array that is found, where that is part of the definition.
 
     Notes
     -----
-    A twin, which imports nothing of ours, says ``{"near": values, "allowance": allowance}``.
+    A twin, which imports nothing of ours, says ``{"near": values, "allowance": allowance}``, and ``"dtype"``.
     """
 
     values: Any
     allowance: Any
+    dtype: str = ""
 
 
 REFUSED = "refused"
@@ -137,8 +140,8 @@ def _nested(said: Said) -> dict[str, Any]:
 
 
 def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: str = "") -> Iterator[str]:
-    if isinstance(said, Mapping) and set(said) == {"near", "allowance"}:
-        said = Near(said["near"], said["allowance"])
+    if isinstance(said, Mapping) and {"near", "allowance"} <= set(said) <= {"near", "allowance", "dtype"}:
+        said = Near(said["near"], said["allowance"], said.get("dtype", ""))
     ours, theirs = _parts(found), _parts(said)
     if ours is None or theirs is None:
         unlike = _unlike(found, said)
@@ -192,6 +195,8 @@ def _unlike(found: Any, said: Any) -> str:
 def _apart(found: Any, said: Near) -> str:
     values = [Fraction(v) if isinstance(v, Fraction) else Fraction(float(v)) for v in np.ravel(said.values).tolist()]
     given = np.ravel(found)
+    if said.dtype and given.dtype != said.dtype:
+        return f"{given.dtype}, by definition {said.dtype}"
     if given.size != len(values):
         return f"{given.size} values, by definition {len(values)}"
     room = np.broadcast_to(np.ravel(np.asarray(said.allowance, dtype=object)), given.shape)

@@ -385,7 +385,7 @@ def spectral_atoms(held):
         return REFUSED
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     sizes, r = exact(s), s.size
-    if s[0] < 1e-6:
+    if float(s[0]) < 1e-6:
         wanted, room = [Fraction(int(i == 0)) for i in range(r)], Fraction(0)
     else:
         wanted, room = [min(Fraction(1), as_fraction(budget) * size / sum(sizes)) for size in sizes], (r + 5) * UNIT
@@ -393,8 +393,10 @@ def spectral_atoms(held):
         kept = [bool(k) for k in drawn["kept"]]
         if len(kept) != r or any(k and not p for k, p in zip(kept, wanted, strict=True)):
             return REFUSED
-    elif s[0] < 1e-6:
+    elif float(s[0]) < 1e-6:
         kept = [i == 0 for i in range(r)]
+    elif "seed" not in drawn:
+        return {"refused": "TypeError"}
     else:
         rng, kept = np.random.default_rng(drawn["seed"]), [False] * r
         while not any(kept):

@@ -20,6 +20,7 @@ LENGTHS = (1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 64, 65, 129)
 """Powers of two, and one off them: what is padded most and least."""
 OWN: dict[str, Callable[[np.random.Generator, int], Array]] = {
     "constant": lambda rng, n: np.full(n, -0.7),
+    "negative zeros": lambda rng, n: np.full(n, -0.0),
     "one entry": lambda rng, n: np.where(np.arange(n) == n // 2, rng.standard_normal(n), -0.0),
     "one huge": lambda rng, n: np.where(np.arange(n) == n - 1, 2.0**100, rng.standard_normal(n)),
 }
@@ -124,7 +125,12 @@ def _examples(name: str) -> list[Given]:
     found += [made(x) for x in (np.ones(3, np.float16), np.zeros(0), np.full(4, 3e38, np.float32), np.full(4, 1.7e308))]
     # what is next to the largest is lost: the last rotated entry would be of the sign of the last one
     found += [made(np.array([1e308, 1e308, -5e-324])), made(np.array([1.7e308, 0.0, 0.0, 0.0]))]
+    # the largest entry is not the first one, and squares of what is not brought next to one are none
+    found += [made(np.array([1.0, 1e300, -3e299])), made(np.array([0.0, 1e-300, -3e-300, 2e-301]))]
     found += [Given({"x": ANY}, options, {**of, **ONES}) for options, of in BAD[name]]
+    if name == "RotatedDithering":  # rotated, 0, 1, 49 and 0: 1/49 times 49 is below one in float64
+        drawn_last = {"dither": np.full(4, 1 - 2.0**-53), "signs": np.ones(4, np.int64)}
+        found.append(Given({"x": np.array([50.0, 48.0, -48.0, -50.0])}, {"levels": 49}, drawn_last))
     return [*found, *(Given({"x": ANY}, parameters, {**drawn(3), "signs": np.array(s)}) for s in WRONG_SIGNS)]
 
 
@@ -152,9 +158,9 @@ def _transforms() -> list[Given]:
     return [*found, Given({"x": ANY, **ONES}, {"inverse": True}), Given({"x": np.full(4, 1.7e308), "signs": [1] * 4})]
 
 
-def _represented(n: int, data: str, dtype: str, signs: str, length: Any, seed: int, **options: Any) -> Given:
+def _represented(n: int, data: str, dtype: str, signs: str, rounds: int | None, seed: int, **options: Any) -> Given:
     found = {"x": vector(data, n, dtype, seed), "signs": signs_of(signs, n, seed)}
-    return Given(found, options_of(**options, length=length))
+    return Given(found, options_of(**options, rounds="default" if rounds is None else rounds))
 
 
 def _representations() -> list[Given]:
@@ -163,8 +169,15 @@ def _representations() -> list[Given]:
         {"rounds": 0}, {"rounds": 1001}, {"eta": 1.0}, {"eta": 0.0}, {"delta": 0.0}, {"delta": 1.0 + 2.0**-52},
         {"delta": np.nan}, {"length": 2}, {"length": 6}, {"length": 0},
     )  # fmt: skip
+    long = {"x": np.full(33, 0.7), "signs": np.ones(33, np.int64)}
+    rounds: list[dict[str, Any]] = [
+        {"rounds": number, "eta": eta, "exact": exact, "length": 128}
+        for number in range(1, 10)
+        for eta in (0.5, 0.95)
+        for exact in (True, False)
+    ]
     right: tuple[dict[str, Any], ...] = ({"rounds": 1000}, {"delta": 5e-324}, {"eta": 1 - 2.0**-53, "rounds": 40})
-    found = [Given(x, options) for options in (*wrong, *right)]
+    found = [Given(x, options) for options in (*wrong, *right)] + [Given(long, options) for options in rounds]
     found += [Given({"x": ANY, "signs": np.array(signs)}) for signs in WRONG_SIGNS]
     for bad in (np.full(4, 1.7e308), np.ones(4, np.float16), np.ones(4, np.int64)):
         found.append(Given({"x": bad, "signs": np.ones(4, np.int64)}))
@@ -392,7 +405,7 @@ DEFINITIONS = {
                 "data": DATA,
                 "dtype": DTYPES,
                 "signs": SIGNS,
-                "rounds": ("default", 1, 2, 3, 5, 9),
+                "rounds": (None, 1, 2, 3, 5, 9),
                 "eta": ("default", 0.5, 0.75, 0.99),
                 "delta": ("default", 1.0, 0.5, 0.125),
                 "length": (
