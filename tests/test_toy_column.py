@@ -40,12 +40,12 @@ def folder(tmp_path_factory):
     return made
 
 
-def run(folder, *arguments):
+def run(folder, *arguments, code=0):
     """What the command prints, with the folder named in the environment."""
     given = {**os.environ, "COMMBOUNDS_COLUMNS": str(folder)}
     command = [sys.executable, "-m", "commbounds", *map(str, arguments)]
     done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
@@ -140,6 +140,29 @@ def test_a_module_in_place_of_the_folder_will_do(tmp_path):
     assert "1 claims: 1 enumerated; all as the book says" in run(tmp_path, "verify", "moons.*")
 
 
+@pytest.mark.wide
+def test_a_column_that_cannot_be_imported_is_an_error_in_its_own_rows(tmp_path):
+    """One whose book is torn, one whose studies are; the claims of others have their findings."""
+    for room, text in MOONS.items():
+        (tmp_path / room).mkdir(parents=True)
+        (tmp_path / room / "moons.py").write_text(text, encoding="utf-8")
+    (tmp_path / "theory" / "torn.py").write_text("def torn(:\n", encoding="utf-8")
+    halves = MOONS["theory"].replace("moons", "halves")
+    (tmp_path / "theory" / "halves.py").write_text(halves, encoding="utf-8")
+    (tmp_path / "verify" / "experiments" / "halves.py").write_text("import nowhere_at_all\n", encoding="utf-8")
+    listed = run(tmp_path, "claims", "torn.*", code=1)
+    assert "torn.import" in listed
+    assert "SyntaxError: invalid syntax" in listed
+    asked = ("torn.*", "halves.*", "moons.*", "sparsifiers.topk.wire")
+    rows = run(tmp_path, "verify", *asked, "--jobs", "1", code=1).splitlines()
+    of = {row.split()[0]: row for row in rows if "." in row.partition(" ")[0]}
+    assert of["torn.import"].split()[1] == of["halves.ring.alone"].split()[1] == "error"
+    assert "SyntaxError" in of["torn.import"]
+    assert "ModuleNotFoundError: No module named 'nowhere_at_all'" in of["halves.ring.alone"]
+    assert of["moons.ring.alone"].split()[1] == of["sparsifiers.topk.wire"].split()[1] == "enumerated"
+    assert rows[-1] == "4 claims: 2 enumerated, 2 error; 2 not as the book says"
+
+
 def test_our_columns_stand_before_further_ones(folder, monkeypatch):
     monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(folder))
     assert columns.columns() == (*columns.COLUMNS, "stars")
@@ -165,11 +188,20 @@ def test_parts_that_are_not_there_are_none():
 
 
 def test_two_columns_with_one_name_in_a_table_are_refused(monkeypatch):
-    pair = [("first", pytest), ("second", pytest)]
-    monkeypatch.setattr(columns, "parts", lambda *_: iter(pair))
+    monkeypatch.setattr(columns, "part", lambda *_: pytest)
+    monkeypatch.setattr(columns, "written_out", lambda *_: {"a"})
     monkeypatch.setattr(pytest, "TABLE", {"a": 1}, raising=False)
-    with pytest.raises(ValueError, match="TABLE of second has an entry 'a'"):
-        columns.entries("TABLE", "theory")
+    with pytest.raises(ValueError, match="TABLE of quantizers has an entry 'a', as that of another column has"):
+        columns.Registry("TABLE", "theory").joined()
+
+
+def test_a_name_that_is_not_written_out_is_refused(monkeypatch):
+    """It could not be found without every column."""
+    monkeypatch.setattr(columns, "part", lambda *_: pytest)
+    monkeypatch.setattr(columns, "written_out", lambda *_: frozenset())
+    monkeypatch.setattr(pytest, "TABLE", {"a": 1}, raising=False)
+    with pytest.raises(ValueError, match="TABLE of sparsifiers has an entry 'a', which is not written out beside it"):
+        columns.Registry("TABLE", "theory").joined()
 
 
 def test_a_file_of_cases_that_is_no_columns_is_refused(folder, tmp_path, monkeypatch):

@@ -12,6 +12,7 @@ from pathlib import Path
 from commbounds.folders import appended
 from commbounds.verify.believed import believed, each_once
 from commbounds.verify.confront import confront_together, versions
+from commbounds.verify.contents import study_entries
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
@@ -42,11 +43,11 @@ def select(patterns: Iterable[str] = ("*",)) -> list[str]:
     """
     wanted: set[str] = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matched = fnmatch.filter(EXPERIMENTS, pattern)
+        matched = fnmatch.filter(study_entries(), pattern)
         if not matched:
             raise ValueError(f"no claim matches {pattern!r}")
         wanted.update(matched)
-    return [name for name in EXPERIMENTS if name in wanted]
+    return [name for name in study_entries() if name in wanted]
 
 
 def load(path: str | os.PathLike[str]) -> list[Finding]:
@@ -168,7 +169,7 @@ class OpenedRun:
         """All findings in the book's order, when all tasks are done; the file is put in it."""
         if self._out is not None:
             rest = [finding for name, finding in self._known.items() if name not in self._found]
-            order = {name: i for i, name in enumerate(EXPERIMENTS)}
+            order = {name: i for i, name in enumerate(study_entries())}
             ordered = sorted([*self._found.values(), *rest], key=lambda f: order[f.claim])
             replaced(self._out, [finding.to_json() for finding in ordered])
         return [self._found[name] for name in self._names]
@@ -246,7 +247,7 @@ def tasks(names: Iterable[str]) -> list[list[str]]:
     """The claims in groups that share a column and a subject, hence its runs; in the book's order."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        groups.setdefault((name.partition(".")[0], EXPERIMENTS[name].subject), []).append(name)
+        groups.setdefault((name.partition(".")[0], study_entries()[name].subject), []).append(name)
     return list(groups.values())
 
 

@@ -14,7 +14,7 @@ from commbounds.verify.believed import each_once
 from commbounds.verify.confront import versions
 from commbounds.verify.executors import TaskLost
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
-from commbounds.verify.exhibits import EXHIBITS
+from commbounds.verify.exhibits import EXHIBITS, exhibit_names
 from commbounds.verify.experiment import budgets
 from commbounds.verify.store import Store
 from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
@@ -26,7 +26,7 @@ EXHIBIT_SECONDS = 2.5
 
 def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:
     """Names of the exhibits that match any of the shell-style patterns, in the order of the columns; maybe none."""
-    return [name for name in EXHIBITS if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+    return [name for name in exhibit_names() if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
 
 
 def made(name: str, budget: str = "quick", seed: int = 0) -> Exhibit:
@@ -180,7 +180,7 @@ class OpenedExhibition:
             self._progress(exhibit.name)
 
     def _write(self, out: Path) -> None:
-        replaced(out, [self._known[name].to_json() for name in EXHIBITS if name in self._known])
+        replaced(out, [self._known[name].to_json() for name in exhibit_names() if name in self._known])
 
 
 @contextmanager

@@ -60,11 +60,11 @@ def check(
             raise CertificateError(f"{certificate.claim} has no model that a counterexample could be of")
         check_point(certificate, claim, bound if bound is not None else claim.relation.rhs, refutation)
         return
-    model = model if model is not None else letters.book().models.get(certificate.claim)
+    model = model if model is not None else letters.book().model(certificate.claim)
     if model is None or model.claim != certificate.claim or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
-    own = bound is None or bound == letters.book().bounds.get(certificate.claim)
-    bound = letters.book().bounds[certificate.claim] if bound is None else letters.book().written(bound)
+    own = bound is None or bound == letters.book().bound(certificate.claim)
+    bound = letters.book().bound(certificate.claim) if bound is None else letters.book().written(bound)
     try:
         scope = model.scope_of(certificate.instances)
     except ValueError as error:

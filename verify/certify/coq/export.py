@@ -69,7 +69,7 @@ class Lemma:
 
 def lemmas(certificate: Certificate) -> Iterator[Lemma | tuple[str, str]]:
     """The lemmas of a certificate that proves something; for a goal that is left out, its name and why."""
-    model, bound = letters.book().models[certificate.claim], letters.book().bounds[certificate.claim]
+    model, bound = letters.book().model(certificate.claim), letters.book().bound(certificate.claim)
     used: Counter[str] = Counter()
     for i, at in enumerate(certificate.instances):
         named = letters.goals(model, bound, at)
