@@ -509,7 +509,7 @@ def ldlq(held):
     )
     if w.dtype not in (np.float32, np.float64):
         return {"refused": "TypeError"}
-    if not w.size or not np.isfinite(w).all() or max(abs(w)) > 2.0**40 or H.shape != (w.size, w.size):
+    if not 1 <= w.size <= 1024 or not np.isfinite(w).all() or max(abs(w)) > 2.0**40 or H.shape != (w.size, w.size):
         return REFUSAL
     if not np.isfinite(H).all() or not np.array_equal(H, H.T) or (levels is not None and levels < 1):
         return REFUSAL

@@ -289,7 +289,14 @@ def _weights() -> list[Given]:
     wrong = (-eye, np.array([[1.0, 0.5], [0.0, 1.0]]), np.eye(3), np.full((2, 2), np.nan), np.diag([1.0, np.inf]))
     found = [Given({"weights": two, "hessian": H}) for H in (*wrong, eye.astype(np.int64))]
     found += [Given({"weights": two, "hessian": eye}, {"levels": levels}) for levels in (0, -1, 1)]
-    bad = (np.zeros(0), two * 2.0**40, np.array([2.0**40, -(2.0**40)]), np.array([1.0, np.nan]), two.astype(np.float16))
+    bad = (
+        np.zeros(0),
+        np.zeros(1025),
+        two * 2.0**40,
+        np.array([2.0**40, -(2.0**40)]),
+        np.array([1.0, np.nan]),
+        two.astype(np.float16),
+    )
     return [*found, *(Given({"weights": w, "hessian": np.eye(w.size)}) for w in bad)]
 
 
