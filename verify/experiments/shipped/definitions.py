@@ -147,8 +147,8 @@ MORE: Mapping[str, tuple[tuple[Array, Mapping[str, Any], Mapping[str, Any]], ...
     ),
     "QuantileBuckets": tuple((_EIGHT, {"buckets": buckets}, {}) for buckets in (1, 2**15)),
 }
-"""Vectors, hyper-parameters and what is drawn: a draw that is drawn again; more draws than a block has, some on the edge
-of being drawn again; other edges; what is refused."""
+"""Vectors, hyper-parameters and what is drawn: a draw that is drawn again; more draws than a block has, some on the
+edge of being drawn again; other edges; what is refused."""
 _REFUSED = (("ties", 4, "float16"), ("ties", 0, "float32"), ("NaN", 300, "float64"), ("over", 3, "float32"))
 _LONG = (("normal", 1025, "float32"), ("ties", 2050, "float64"))
 
