@@ -240,3 +240,13 @@ def test_a_file_of_cases_that_is_no_columns_is_refused(folder, tmp_path, monkeyp
     monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(further))
     with pytest.raises(LookupError, match="has files of what is no column: planets"):
         modules_in("verify/certify/cases")
+
+
+@pytest.mark.parametrize("place", ["", "theory", "theory/stars", "theory/stars/claims.py"])
+def test_code_that_others_may_write_is_not_run(place, folder, tmp_path, monkeypatch):
+    further = shutil.copytree(folder, tmp_path / "further")
+    path = further / place
+    path.chmod(path.stat().st_mode | 0o002)
+    monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(further))
+    with pytest.raises(ValueError, match=f"whose code is not run: others may write to {path}"):
+        columns.columns()
