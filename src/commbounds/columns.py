@@ -49,6 +49,7 @@ COLUMNS = (
     "rotations",
     "lowcomm",
     "shipped",
+    "powergossip",
 )
 """The table of contents."""
 
