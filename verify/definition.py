@@ -282,18 +282,35 @@ class Definition:
     examples: Callable[[], Sequence[Given]] | None = None
     arrays: int = 1
 
-    def differences(self, implementation: Any, given: Given) -> list[str]:
-        """How the implementation differs from its definition on one case: see `differences`."""
+    def said(self, given: Given) -> Said:
+        """What the definition says of a case."""
         with np.errstate(all="ignore"):  # sums that overflow are among the cases
-            said = self.twin(given.plain())
-            try:
+            return self.twin(given.plain())
+
+    def differences(self, implementation: Any, given: Given, said: Said | None = None) -> list[str]:
+        """How the implementation differs from its definition on one case: see `differences`.
+
+        Parameters
+        ----------
+        implementation : callable
+            It.
+        given : Given
+            The case. That the implementation leaves its inputs as they are is part of every definition.
+        said : mapping, or None
+            What `said` has for the case, where that is known.
+        """
+        said = self.said(given) if said is None else said
+        before = given.plain()
+        try:
+            with np.errstate(all="ignore"):
                 found = self.run(implementation, given)
-            except Exception as error:  # it is compared with the refusal that the definition asks for, or shown
-                kind = "TypeError" if isinstance(error, TypeError) else type(error).__name__
-                return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
+        except Exception as error:  # it is compared with the refusal that the definition asks for, or shown
+            kind = "TypeError" if isinstance(error, TypeError) else type(error).__name__
+            return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
         if REFUSED in said:
             return [f"takes what must be refused by a {said[REFUSED]}"]
-        return differences(found, said, self.unsaid)
+        changed = differences(given.plain(), before)
+        return [f"changes what it is given: {line}" for line in changed] + differences(found, said, self.unsaid)
 
 
 @dataclass(frozen=True)
@@ -308,13 +325,18 @@ class DefinitionStudy(Study):
 
     definition: Definition = field(kw_only=True)
 
+    def given(self, case: Case) -> Given:
+        """What is given in a case."""
+        held: Given = case.once(_given, self.definition)
+        return held
+
     def simpler(self, case: Case) -> Iterator[Case]:
         return map(Case, self.definition.space.simpler(case.settings)) if EXAMPLE not in case.settings else iter(())
 
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
         """The record of a difference: the first value that differs, and the first array of the inputs."""
         shown = super().counterexample(implementation, case, outcome, bound)
-        given = case.once(_given, self.definition)
+        given = self.given(case)
         x = next((value for value in given.inputs.values() if _is_numeric(value)), np.zeros(0))
         lines = case.once(_lines, self.definition, implementation)
         listed = np.asarray(x, dtype=np.float64)[..., :64].tolist()

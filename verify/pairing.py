@@ -141,6 +141,11 @@ class PairingStudy(Study):
 
     pairing: Pairing = field(kw_only=True)
 
+    def differences(self, case: Case) -> list[str]:
+        """How the two differ in a case: the first difference, or nothing."""
+        found = case.once(_agreement, self.pairing).difference
+        return [found] if found else []
+
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
         """The record of a difference: the case, and the first thing that differs."""
         shown = super().counterexample(implementation, case, outcome, bound)
