@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
+from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
 from commbounds.columns import entries, extended
 from commbounds.compressors.base import Compressor, Law, Message
 from commbounds.compressors.feedback import (

@@ -207,10 +207,12 @@ def command_line() -> str:
 def what_was_read() -> str:
     """The page of the works that claims come from: how each is known, where, and in which lines of which commit."""
     known: dict[str, dict[tuple[str, str, Code | None], list[str]]] = {}
+    links: dict[str, str] = {}
     for claim in claims().values():
         source = claim.source
         if source.tag is not Tag.DERIVED and source.work != COMMON_USAGE and not claim.asked_of_all:
             places = known.setdefault(source.work, {})
+            links[source.work] = source.link
             places.setdefault((str(source.tag), source.place, source.code), []).append(claim.name)
     text = "# What was read\n\n" + (
         "The works that claims come from, by their authors or makers; under each how it is known, in which place, and "
@@ -220,7 +222,7 @@ def what_was_read() -> str:
         "its own is said on its page.\n\n"
     )
     for work in sorted(known, key=str.casefold):
-        text += f"## {plain(work)}\n\n"
+        text += f"## {plain(work)}\n\n" + (f"<{links[work]}>\n\n" if links[work] else "")
         for (tag, place, code), names in known[work].items():
             where = "" if code is None else f" ([{plain(code.words)}]({code.link}))"
             text += f"- *{tag}*: {plain(place)}{where}: {', '.join(f'`{name}`' for name in names)}\n"

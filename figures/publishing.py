@@ -63,7 +63,7 @@ def _published(folder: Path) -> set[str]:
         return set()
     try:
         listed = json.loads(path.read_text("utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):
         return set()
     if not (isinstance(listed, dict) and "commbounds" in listed and isinstance(listed.get("files"), list)):
         return set()

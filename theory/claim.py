@@ -22,6 +22,8 @@ from commbounds.theory.quantities import Quantity
 _NAME = re.compile(r"[a-z][a-z0-9_]*(\.[a-z0-9][a-z0-9_]*)+")
 _HYPOTHESIS = re.compile(r"[a-z][a-z0-9_]*")
 _REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+_IDENTIFIER = re.compile(r"\b(arXiv|doi):([\w./()-]*\w)")
+_RESOLVERS = {"arXiv": "https://arxiv.org/abs/", "doi": "https://doi.org/"}
 _COMMIT = re.compile(r"[0-9a-f]{40}")
 _LINES = re.compile(r"(\d+)(-(\d+))?")
 
@@ -152,7 +154,7 @@ class Source:
     Parameters
     ----------
     work : str
-        Authors, year, title; with the arXiv version where one was read.
+        Authors, year, title, and ``arXiv:`` or ``doi:`` with an identifier; the arXiv version where one was read.
     place : str
         Section or table within the work; for what is recalled, what is recalled.
     tag : Tag
@@ -172,6 +174,18 @@ class Source:
     proof: str = ""
     reading: str = ""
     code: Code | None = None
+
+    @property
+    def link(self) -> str:
+        """Address of the work by its arXiv identifier or its DOI, which the reference ends with; empty without one.
+
+        Examples
+        --------
+        >>> Source("A. Author, 2020, A title, arXiv:2001.00001v2", "Theorem 1", Tag.READ).link
+        'https://arxiv.org/abs/2001.00001v2'
+        """
+        found = _IDENTIFIER.search(self.work)
+        return f"{_RESOLVERS[found[1]]}{found[2]}" if found else ""
 
     @property
     def origin(self) -> Origin:

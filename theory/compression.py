@@ -28,6 +28,16 @@ _WHOLE = (
 )
 
 
+_VARIANTS = {
+    "ternary": ", sign(0) = 0",
+    "zeros": ", zeros included",
+    "any": ", whatever the factor",
+    "every_float": ", on every finite vector",
+    "one": ", at the multiplier 1",
+}
+"""How the title of a claim ends whose name ends so: it holds under another hypothesis than the claim without."""
+
+
 @dataclass(frozen=True)
 class CompressorClaims:
     """A compressor, as the builder of the claims that all compressors make.
@@ -55,11 +65,14 @@ class CompressorClaims:
         """The compressor's name at the start of a sentence."""
         return self.title[0].upper() + self.title[1:]
 
+    def _titled(self, verb: str, statement: str, plain: str) -> str:
+        return f"{self._subject} {verb}{_variant(statement, plain)}"
+
     def unbiased(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "unbiased") -> Claim:
         """E C(x) = x."""
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self._subject} is unbiased",
+            title=self._titled("is unbiased", statement, "unbiased"),
             relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
@@ -70,7 +83,7 @@ class CompressorClaims:
         """That E C(x) = x, refuted by the input described in `where`."""
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self._subject} is unbiased",
+            title=self._titled("is unbiased", statement, "unbiased"),
             relation=Eq(BIAS, 0),
             kind=Kind.EXPECTED,
             assumes=assumes,
@@ -91,7 +104,7 @@ class CompressorClaims:
         """The exact size of the message."""
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"Size of a message of {self.title}",
+            title=f"Size of a message of {self.title}{_variant(statement, 'wire')}",
             relation=Eq(BITS, bits),
             assumes=assumes,
             source=derived(f"Counted: {counted}.", "counted from the message's fields"),
@@ -102,11 +115,13 @@ class CompressorClaims:
 
     def sign_symmetry(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "sign_symmetry") -> Claim:
         """C(-x) is distributed like -C(x)."""
-        return self._symmetry(SIGN_DEFECT, statement, "commutes with a change of sign", why, assumes)
+        return self._symmetry(SIGN_DEFECT, "sign_symmetry", statement, "commutes with a change of sign", why, assumes)
 
     def no_sign_symmetry(self, where: str, assumes: tuple[Hypothesis, ...], statement: str) -> Claim:
         """The same, refuted by the input described in `where`."""
-        return self._no_symmetry(SIGN_DEFECT, statement, "commutes with a change of sign", where, assumes)
+        return self._no_symmetry(
+            SIGN_DEFECT, "sign_symmetry", statement, "commutes with a change of sign", where, assumes
+        )
 
     def scale_equivariance(
         self,
@@ -115,7 +130,7 @@ class CompressorClaims:
         statement: str = "scale_equivariance",
     ) -> Claim:
         """C(c x) is distributed like c C(x)."""
-        return self._symmetry(SCALE_DEFECT, statement, "commutes with scaling", why, assumes)
+        return self._symmetry(SCALE_DEFECT, "scale_equivariance", statement, "commutes with scaling", why, assumes)
 
     def no_scale_equivariance(
         self,
@@ -124,15 +139,19 @@ class CompressorClaims:
         statement: str = "scale_equivariance",
     ) -> Claim:
         """The same, refuted by the input described in `where`."""
-        return self._no_symmetry(SCALE_DEFECT, statement, "commutes with scaling", where, assumes)
+        return self._no_symmetry(SCALE_DEFECT, "scale_equivariance", statement, "commutes with scaling", where, assumes)
 
     def idempotence(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "idempotence") -> Claim:
         """C(C(x)) = C(x), surely."""
-        return self._symmetry(IDEMPOTENCE_DEFECT, statement, "leaves its own outputs alone", why, assumes)
+        return self._symmetry(
+            IDEMPOTENCE_DEFECT, "idempotence", statement, "leaves its own outputs alone", why, assumes
+        )
 
     def no_idempotence(self, where: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "idempotence") -> Claim:
         """The same, refuted by the input described in `where`."""
-        return self._no_symmetry(IDEMPOTENCE_DEFECT, statement, "leaves its own outputs alone", where, assumes)
+        return self._no_symmetry(
+            IDEMPOTENCE_DEFECT, "idempotence", statement, "leaves its own outputs alone", where, assumes
+        )
 
     def shrunk_contraction(
         self, omega: Any, assumes: tuple[Hypothesis, ...] = (), axis: str = "n", extremal: str = ""
@@ -159,10 +178,12 @@ class CompressorClaims:
             axis=axis,
         )
 
-    def _symmetry(self, quantity: Any, statement: str, verb: str, why: str, assumes: tuple[Hypothesis, ...]) -> Claim:
+    def _symmetry(
+        self, quantity: Any, plain: str, statement: str, verb: str, why: str, assumes: tuple[Hypothesis, ...]
+    ) -> Claim:
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self._subject} {verb}",
+            title=self._titled(verb, statement, plain),
             relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
@@ -170,11 +191,11 @@ class CompressorClaims:
         )
 
     def _no_symmetry(
-        self, quantity: Any, statement: str, verb: str, where: str, assumes: tuple[Hypothesis, ...]
+        self, quantity: Any, plain: str, statement: str, verb: str, where: str, assumes: tuple[Hypothesis, ...]
     ) -> Claim:
         return Claim(
             name=f"{self.name}.{statement}",
-            title=f"{self._subject} {verb}",
+            title=self._titled(verb, statement, plain),
             relation=Eq(quantity, 0),
             kind=self._kind,
             assumes=assumes,
@@ -183,3 +204,8 @@ class CompressorClaims:
             extremal=where,
             note=f"It does not: {where}.",
         )
+
+
+def _variant(statement: str, plain: str) -> str:
+    """How a title ends, by what the statement's name has after the name of the plain one."""
+    return _VARIANTS.get(statement.removeprefix(plain).removeprefix("_"), "")

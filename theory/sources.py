@@ -51,38 +51,41 @@ class Repository:
         return Code(self.name, self.commit, path, lines, default, upstream)
 
 
-STICH_2018 = Work("S. U. Stich, J.-B. Cordonnier, M. Jaggi, 2018, Sparsified SGD with memory")
+STICH_2018 = Work("S. U. Stich, J.-B. Cordonnier, M. Jaggi, 2018, Sparsified SGD with memory, arXiv:1809.07599")
 ALISTARH_2018 = Work(
-    "D. Alistarh, T. Hoefler, M. Johansson, S. Khirirat, N. Konstantinov, C. Renggli, 2018, "
-    "The convergence of sparsified gradient methods"
+    "D. Alistarh, T. Hoefler, M. Johansson, S. Khirirat, N. Konstantinov, C. Renggli, 2018, The convergence of "
+    "sparsified gradient methods, arXiv:1809.10505"
 )
 ALISTARH_2017 = Work(
     "D. Alistarh, D. Grubic, J. Li, R. Tomioka, M. Vojnovic, 2017, QSGD: communication-efficient SGD via gradient "
-    "quantization and encoding"
+    "quantization and encoding, arXiv:1610.02132"
 )
 BERNSTEIN_2018 = Work(
     "J. Bernstein, Y.-X. Wang, K. Azizzadenesheli, A. Anandkumar, 2018, signSGD: compressed optimisation for "
-    "non-convex problems"
+    "non-convex problems, arXiv:1802.04434"
 )
 KARIMIREDDY_2019 = Work(
     "S. P. Karimireddy, Q. Rebjock, S. U. Stich, M. Jaggi, 2019, Error feedback fixes SignSGD and other gradient "
-    "compression schemes"
+    "compression schemes, arXiv:1901.09847"
 )
 WEN_2017 = Work(
-    "W. Wen, C. Xu, F. Yan, C. Wu, Y. Wang, Y. Chen, H. Li, 2017, TernGrad: ternary gradients to reduce communication "
-    "in distributed deep learning"
+    "W. Wen, C. Xu, F. Yan, C. Wu, Y. Wang, Y. Chen, H. Li, 2017, TernGrad: ternary gradients to reduce "
+    "communication in distributed deep learning, arXiv:1705.07878"
 )
 HORVATH_2019 = Work(
-    "S. Horváth, C.-Y. Ho, Ľ. Horváth, A. N. Sahu, M. Canini, P. Richtárik, 2019, Natural compression for distributed "
-    "deep learning"
+    "S. Horváth, C.-Y. Ho, Ľ. Horváth, A. N. Sahu, M. Canini, P. Richtárik, 2019, Natural compression for "
+    "distributed deep learning, arXiv:1905.10988"
 )
 BEZNOSIKOV_2020 = Work(
-    "A. Beznosikov, S. Horváth, P. Richtárik, M. Safaryan, 2020, On biased compression for distributed learning"
+    "A. Beznosikov, S. Horváth, P. Richtárik, M. Safaryan, 2020, On biased compression for distributed learning, "
+    "arXiv:2002.12410"
 )
 VOGELS_2019 = Work(
-    "T. Vogels, S. P. Karimireddy, M. Jaggi, 2019, PowerSGD: practical low-rank gradient compression for distributed "
-    "optimization"
+    "T. Vogels, S. P. Karimireddy, M. Jaggi, 2019, PowerSGD: practical low-rank gradient compression for "
+    "distributed optimization, arXiv:1905.13727"
 )
 STROM_2015 = Work("N. Strom, 2015, Scalable distributed DNN training using commodity GPU cloud computing")
-ECKART_1936 = Work("C. Eckart, G. Young, 1936, The approximation of one matrix by another of lower rank")
+ECKART_1936 = Work(
+    "C. Eckart, G. Young, 1936, The approximation of one matrix by another of lower rank, doi:10.1007/BF02288367"
+)
 FOLKLORE = Work(COMMON_USAGE)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -96,6 +96,10 @@ def sizes(*more: int | Of, least: int = 1) -> tuple[Any, ...]:
     )
 
 
+def nothing() -> None:
+    """Makes nothing: for cases that are their settings alone."""
+
+
 @dataclass(frozen=True, eq=False)
 class Space:
     """The cases of a subject.
@@ -116,6 +120,8 @@ class Space:
         Combinations that are not run, each with its reason.
     wider : mapping of str to sequence, or to (low, high)
         What the search draws an axis from besides: values, or integers between two bounds.
+    included : tuple of settings
+        Rows that are run besides: see `including`.
     """
 
     make: Callable[..., Any]
@@ -125,6 +131,7 @@ class Space:
     combined: tuple[tuple[str, ...], ...] = ()
     left_out: tuple[LeftOut, ...] = ()
     wider: Mapping[str, Any] = field(default_factory=dict)
+    included: tuple[Settings, ...] = ()
 
     def __post_init__(self) -> None:
         for name, values in self.axes.items():
@@ -146,6 +153,29 @@ class Space:
     def replaced(self, **axes: Sequence[Any]) -> Space:
         """The space with other values of some axes, or further axes."""
         return replace(self, axes={**self.axes, **axes})
+
+    def including(self, *rows: Mapping[str, Any]) -> Space:
+        """The space that has these rows too, such as those on which a bound is attained."""
+        return replace(self, included=(*self.included, *map(dict, rows)))
+
+    def at(self, **given: Any) -> Settings:
+        """Settings with the values given, which may be `Of` others, and the first value of every other axis.
+
+        Raises
+        ------
+        ValueError
+            A name is no axis.
+        """
+        unknown = [name for name in given if name not in self.axes and name != SEED]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)} is no axis of the space, which has {', '.join(self.axes)}")
+        choice = {name: given.get(name, values[0]) for name, values in self.axes.items()}
+        return {SEED: 0, **given, **self.settings_of(choice)}
+
+    def every(self, **axes: Iterable[Any]) -> list[Settings]:
+        """Settings of all combinations of the values given that are not left out, other axes at their first values."""
+        rows = (self.at(**dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values()))
+        return [row for row in rows if self.excluded(row) is None]
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
@@ -201,7 +231,7 @@ class Space:
             if repr(settings) not in seen and self.excluded(settings) is None:
                 seen.add(repr(settings))
                 rows.append({**settings, SEED: 1000 * salt + len(rows)})
-        return rows
+        return rows + [dict(row) for row in self.included if not salt]
 
     @property
     def chosen_options(self) -> tuple[str, ...]:
@@ -292,6 +322,7 @@ class Space:
         axes = "; ".join(f"{name}: {' | '.join(map(str, values))}" for name, values in self.axes.items())
         triples = " and every two options with every P" if len(self.axes.get("P", ())) > 1 else ""
         triples += "".join(f", every combination of {', '.join(names)}" for names in self.combined)
+        triples += f", and {len(self.included)} rows by hand" if self.included else ""
         left = "".join(f" Left out: {out.reason}" for out in self.left_out)
         return f"every pair of values{triples} ({axes}).{left}"
 

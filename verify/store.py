@@ -12,7 +12,6 @@ import hashlib
 import json
 import os
 import platform
-import stat
 import sys
 import sysconfig
 import time
@@ -27,7 +26,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
 
-from commbounds.folders import written
+from commbounds.folders import OTHERS, require_private, written
 from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.confront import claim_alpha, versions
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
@@ -43,26 +42,6 @@ _FURTHER = ("greenlet", "llvmlite", "ml_dtypes", "mpmath")
 _SETTINGS = ("BLIS_", "GOTO_", "HYPOTHESIS_", "MKL_", "NPY_", "NUMBA_", "OMP_", "OPENBLAS_", "VECLIB_")
 """How environment variables begin on which a result may depend; those that name folders are left out."""
 _EXHIBITION = ("columns", "verify.exhibition", "verify.experiments")
-_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-
-
-def require_private(folder: Path) -> None:
-    """See that nobody else can put anything into `folder`, nor another folder in its place.
-
-    Raises
-    ------
-    ValueError
-        The folder, or one above it up to the home or the root, is somebody else's or can be written to by others.
-    """
-    for start in dict.fromkeys((folder.absolute(), folder.resolve())):
-        for place in (start, *start.parents):
-            found = place.stat()
-            if found.st_uid not in (os.geteuid(), 0):
-                raise ValueError(f"{place} belongs to another user")
-            if found.st_mode & _OTHERS and (place == start or not found.st_mode & stat.S_ISVTX):
-                raise ValueError(f"others may write to {place}")
-            if place == Path.home():
-                break
 
 
 def require_unaltered() -> None:
@@ -194,7 +173,7 @@ class Store:
             return None
         head, _, text = held.partition(b"\n")
         date = _date(head, key, text)
-        if not date or whose.st_uid not in (os.geteuid(), 0) or whose.st_mode & _OTHERS:
+        if not date or whose.st_uid not in (os.geteuid(), 0) or whose.st_mode & OTHERS:
             self.damaged.append(path)
             path.unlink(missing_ok=True)
             return None
@@ -237,7 +216,7 @@ def _date(head: bytes, key: str, text: bytes) -> str:
     """When `text` was made, as its head says; empty where the head is not that of this text and key."""
     try:
         said = json.loads(head)
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     if not isinstance(said, dict) or said.get("key") != key:
         return ""

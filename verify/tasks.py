@@ -86,7 +86,9 @@ def work_off(tasks: Sequence[Task], executor: Executor | None, costs: MutableMap
                 except Exception as error:
                     if not lost_its_worker(error):
                         raise
-                    futures |= {executor.submit(timed, other.call, *other.arguments): other for other in task.lost(error)}
+                    futures |= {
+                        executor.submit(timed, other.call, *other.arguments): other for other in task.lost(error)
+                    }
                     continue
                 task.keep(result)
                 _note(costs, task, seconds)

@@ -72,6 +72,7 @@ def _claim(e: Entry) -> dict[str, Any]:
         "assumes": [h.name for h in claim.assumes],
         "source": {
             "work": source.work,
+            "link": source.link,
             "place": source.place,
             "tag": str(source.tag),
             "origin": str(source.origin),

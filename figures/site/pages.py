@@ -25,7 +25,7 @@ from commbounds.figures.publishing import published
 from commbounds.figures.site.data import TABLES, badges, searched, tables, users
 from commbounds.figures.site.graph import graph
 from commbounds.figures.trends import described, described_exhibit
-from commbounds.theory import Claim, Hypothesis, Origin, Tag, claims
+from commbounds.theory import Claim, Hypothesis, Origin, Source, Tag, claims
 from commbounds.theory.notation import latex
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
@@ -350,20 +350,44 @@ _LATEX = re.compile(r"[&%$#_{}]")
 
 
 def _bibtex(e: Entry, address: str) -> str:
-    """How to cite the claim's page."""
-
-    def plain(text: str) -> str:
-        text = text.replace("\\", r"\textbackslash ")
-        return _LATEX.sub(lambda sign: f"\\{sign[0]}", text).replace("^", r"\^{}").replace("~", r"\~{}")
-
+    """How to cite the claim's page, and the work that the claim is from."""
     version = e.finding.versions.get("commbounds", __version__)
     page = f"c/{e.id}.html"
-    where = f"url = {{{address}/{page}}}" if address else f"howpublished = {{{plain(page)} of a report by commbounds}}"
+    where = f"url = {{{address}/{page}}}" if address else f"howpublished = {{{_tex(page)} of a report by commbounds}}"
     verdict = f"{e.finding.verdict}, budget {e.finding.budget}, seed {e.finding.seed}"
     fields = [
         "author = {{The commbounds developers}}",
-        f"title = {{{{{plain(e.claim.title)}}}}}",
+        f"title = {{{{{_tex(e.claim.title)}}}}}",
         where,
-        f"note = {{commbounds {version}, claim {plain(e.id)}: {plain(verdict)}}}",
+        f"note = {{commbounds {version}, claim {_tex(e.id)}: {_tex(verdict)}}}",
     ]
-    return f"@misc{{commbounds:{e.id},\n  " + ",\n  ".join(fields) + "\n}"
+    return "\n\n".join(filter(None, (_entry(f"commbounds:{e.id}", fields), _bibtex_of_work(e.claim.source))))
+
+
+_REFERENCE = re.compile(r"(?P<authors>.+?), (?P<year>\d{4}), (?P<title>.+?)(, (arXiv|doi):\S+)?")
+
+
+def _bibtex_of_work(source: Source) -> str:
+    """The work's own entry; empty where the reference has no authors, year and title, or nothing to find it by."""
+    found = _REFERENCE.fullmatch(source.work)
+    if not (found and source.link):
+        return ""
+    people = found["authors"].removesuffix(" et al.").removesuffix(" and others").split(", ")
+    others = ["others"] if not found["authors"].endswith(people[-1]) else []
+    fields = [
+        f"author = {{{_tex(' and '.join((*people, *others)))}}}",
+        f"title = {{{{{_tex(found['title'])}}}}}",
+        f"year = {{{found['year']}}}",
+        f"url = {{{source.link}}}",
+    ]
+    family = re.sub(r"\W", "", people[0].rpartition(" ")[2]).lower()
+    return _entry(f"{family}{found['year']}", fields)
+
+
+def _entry(key: str, fields: Sequence[str]) -> str:
+    return f"@misc{{{key},\n  " + ",\n  ".join(fields) + "\n}"
+
+
+def _tex(text: str) -> str:
+    text = text.replace("\\", r"\textbackslash ")
+    return _LATEX.sub(lambda sign: f"\\{sign[0]}", text).replace("^", r"\^{}").replace("~", r"\~{}")

@@ -96,7 +96,7 @@ def _read(path: Path) -> dict[str, Any]:
     """The object in a file; empty where there is none, as after a crash or by another's hand: it is made anew."""
     try:
         held = json.loads(path.read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}
 

@@ -280,7 +280,7 @@ class _Costs:
         """All budgets'; empty where the file is not there or none: then costs are estimated."""
         try:
             held = json.loads(self._path.read_bytes())
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return {}
         whole = isinstance(held, dict) and all(isinstance(of_budget, dict) for of_budget in held.values())
         return held if whole else {}

@@ -132,6 +132,7 @@ def print_claim(claim: Claim) -> None:
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
         ("source", f"{claim.source.work}; {claim.source.place} [{claim.source.tag}]"),
+        ("link", claim.source.link),
         ("code", f"{claim.source.code.words}\n  {claim.source.code.link}" if claim.source.code else ""),
         ("our reading", claim.source.reading),
         ("proof", claim.source.proof),

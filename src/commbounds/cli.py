@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from commbounds._scoreboard import scoreboard
 from commbounds._terminal import console, print_claim, print_claims, print_findings, print_summary, print_unpinned
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
-from commbounds.folders import cache_folder
+from commbounds.folders import cache_folder, require_private
 
 _BUDGETS = ("quick", "standard", "thorough")
 _FORMATS = ("svg", "png", "pdf")
@@ -39,6 +40,21 @@ def _keep_caches_together() -> None:
         ("HYPOTHESIS_STORAGE_DIRECTORY", "hypothesis"),
     ):
         os.environ.setdefault(variable, str(cache_folder() / name))
+    for folder in (cache_folder(), Path(os.environ["NUMBA_CACHE_DIR"])):
+        with suppress(OSError):  # where none can be made, no code is loaded from it
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _require_private(folder)
+
+
+def _require_private(folder: Path) -> None:
+    """Refuse to load compiled kernels, which are code, from where others may have put them."""
+    try:
+        require_private(folder)
+    except ValueError as error:
+        raise click.UsageError(
+            f"{error}: compiled kernels in {folder} may be theirs, and are code; see to it that only you can write "
+            "there (chmod go-w), or choose another folder with COMMBOUNDS_CACHE or NUMBA_CACHE_DIR"
+        ) from error
 
 
 def _one_thread_of_blas() -> None:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from pathlib import Path
+
+OTHERS = stat.S_IWGRP | stat.S_IWOTH
+"""Bits of a mode that let others write."""
 
 
 def cache_folder() -> Path:
@@ -41,6 +45,25 @@ def require_writable(folder: Path) -> None:
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
         raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
+
+
+def require_private(folder: Path) -> None:
+    """See that nobody else can put anything into `folder`, nor another folder in its place.
+
+    Raises
+    ------
+    ValueError
+        The folder, or one above it up to the home or the root, is somebody else's or can be written to by others.
+    """
+    for start in dict.fromkeys((folder.absolute(), folder.resolve())):
+        for place in (start, *start.parents):
+            found = place.stat()
+            if not {found.st_uid, place.lstat().st_uid} <= {os.geteuid(), 0}:
+                raise ValueError(f"{place} belongs to another user")
+            if found.st_mode & OTHERS and (place == start or not found.st_mode & stat.S_ISVTX):
+                raise ValueError(f"others may write to {place}")
+            if place == Path.home():
+                break
 
 
 def written(path: Path, content: bytes, lasting: bool = True) -> None:

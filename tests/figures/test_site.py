@@ -44,6 +44,8 @@ EXHIBIT = Exhibit(
     ),
 )
 
+WORK = "https://arxiv.org/abs/0001.00001v2"
+"""Where a made-up paper is found."""
 EXHIBITS = [EXHIBIT, replace(EXHIBIT, name="synthetic.topk", panels=EXHIBIT.panels[:1])]
 
 
@@ -79,7 +81,7 @@ def test_pages_are_well_formed_and_their_links_lead_somewhere(site, pages, code)
             target = (
                 posixpath.normpath(posixpath.join(posixpath.dirname(name), path.partition("?")[0])) if path else name
             )
-            if link == code.link:
+            if link in (code.link, WORK):
                 continue
             assert not re.match(r"[a-z]+:|/", link), (name, link)
             assert (site / target).is_file(), (name, link)
@@ -99,10 +101,23 @@ def test_code_that_was_read_has_a_permanent_link_on_the_claims_page(site, pages,
     assert [row["name"] for row in data if row["source"]["code"]] == ["synthetic.qsgd.variance"]
 
 
+def test_a_work_with_an_identifier_is_linked_and_can_be_cited(site, pages, book):
+    (name, *_) = (claim.name for claim in book.values() if claim.source.link)
+    page = pages[f"c/{name}.html"]
+    assert f'<a href="{WORK}">' in page
+    cited = "".join(parsed(page).text)
+    assert "@misc{nobody1900,\n  author = {A. Nobody and Q. Nobody and others}," in cited
+    assert "title = {{A made-up paper \\& more}},\n  year = {1900},\n  url = {" + WORK in cited
+    rows = json.loads((site / "data" / "claims.json").read_text("utf-8"))["claims"]
+    assert {row["source"]["link"] for row in rows} == {"", WORK}
+    assert "@misc{nobody" not in pages["c/synthetic.qsgd.variance.html"]  # a program has no authors, year and title
+
+
 def test_pages_load_nothing_from_elsewhere(site, code):
     allowed = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xlink"}
     for path in (*site.rglob("*.html"), *site.rglob("*.css"), *site.rglob("*.js"), *site.rglob("*.svg")):
-        text = path.read_text("utf-8").replace("https://example.org/checked/", "").replace(f'<a href="{code.link}"', "")
+        text = path.read_text("utf-8").replace("https://example.org/checked/", "").replace(f"url = {{{WORK}}}", "")
+        text = text.replace(f'<a href="{code.link}"', "").replace(f'<a href="{WORK}"', "")
         assert set(re.findall(r"https?://[^\"' <)]+", text)) <= allowed, path
         assert not re.search(r"@import|url\((?!#)|<(iframe|object)\b|fetch\(|import\(", text), path
 

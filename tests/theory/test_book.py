@@ -129,6 +129,18 @@ def test_a_tightness_that_holds_is_at_most_one(claim):
                 assert stated > 1
 
 
+@each_claim
+def test_a_title_stands_alone(claim):
+    # subject, quantity, relation, condition: a reader may meet it without its neighbours
+    assert not re.match(r"(And|As|But|It|Its|So|That|The same|Their|These|They|This|Those)\b", claim.title), claim.title
+    assert not claim.title.endswith("."), claim.title
+
+
+def test_no_two_claims_have_one_title():
+    titles = [claim.title for claim in BOOK.values()]
+    assert sorted({title for title in titles if titles.count(title) > 1}) == []
+
+
 def test_corrections_hold_and_measure_the_same():
     for claim in BOOK.values():
         if claim.corrected_by:

@@ -30,3 +30,28 @@ def test_one_repository_is_read_at_as_few_commits_as_can_be():
     several = {repo: len(found) for repo, found in commits.items() if len(found) > 1}
     # what was mended is read before and after
     assert several == {"pytorch/torchft": 2, "DanielBergThomsen/error-feedback-tight": 2}
+
+
+WORKS = {claim.source.work: claim.source.link for claim in claims().values() if claim.source.tag is not Tag.DERIVED}
+WITHOUT_IDENTIFIER = {
+    "1964, Convex transformations": "a book",
+    "2015, Bounds on the expectation": "a note on its author's page",
+    "2015, Scalable distributed DNN training": "proceedings; no identifier was found",
+    "2024, Muon": "an article on its author's page",
+    "OCP Microscaling Formats": "a specification on its makers' page",
+}
+
+
+def test_published_works_have_an_identifier_that_leads_to_them():
+    """A reference with authors, a year and a title is linked; code and documentation have other addresses."""
+    without = [work for work, link in WORKS.items() if re.search(r", (19|20)\d\d, ", work) and not link]
+    code = [work for work in without if re.search(r"PyTorch|Microsoft|helper code", work)]
+    assert sorted(set(without) - set(code)) == sorted(
+        work for work in without if any(part in work for part in WITHOUT_IDENTIFIER)
+    )
+    assert all(any(part in work for work in without) for part in WITHOUT_IDENTIFIER)
+
+
+def test_one_work_is_spelled_in_one_way():
+    identifiers = [re.sub(r"v\d+$", "", link) for link in WORKS.values() if link]
+    assert sorted({link for link in identifiers if identifiers.count(link) > 1}) == []

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from commbounds.columns import parts
+from commbounds.columns import columns, parts
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.family import FamilyStudy
 from commbounds.verify.inputs import among
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
@@ -104,12 +106,22 @@ def test_neighbours_are_of_the_space():
         assert space.excluded(row) is None
 
 
-# --- those of the definitions ------------------------------------------------------------------------------------
+# --- those of the definitions, and of families of claims ---------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", DEFINED)
 def test_the_space_of_a_definition_covers_what_it_must(name):
-    space = DEFINED[name].space
+    _covers_what_it_must(DEFINED[name].space)
+
+
+@pytest.mark.parametrize("column", columns())
+def test_the_spaces_of_families_cover_what_they_must(column):
+    studies = [EXPERIMENTS[name] for name in EXPERIMENTS if name.startswith(f"{column}.")]
+    for space in {study.family.space for study in studies if isinstance(study, FamilyStudy)}:
+        _covers_what_it_must(space)
+
+
+def _covers_what_it_must(space):
     assert not list(itertools.islice(space.missed(), 3))
     assert not list(space.periods_missed())
     ranks = set(space.axes.get("P", RANKS))

@@ -162,5 +162,5 @@ BLOCKS_OF_BOTH = Hypothesis(
 
 ARC_2025 = Work(
     "C. Chen, C. Ma, Z. Li, Y. He, Y. Dong, K. Yuan, 2025, An all-reduce compatible Top-K compressor for "
-    "communication-efficient distributed learning, arXiv 2510.26709"
+    "communication-efficient distributed learning, arXiv:2510.26709"
 )

@@ -117,7 +117,7 @@ _lost = (ENTRIES_OF_BLOCK - 2) / 4
 FOUR_OVER_SIX: tuple[Claim, ...] = (
     Claim(
         name=_F + "no_worse",
-        title="A block that ends at 4 or 6, whichever errs less, errs no more than one that ends at 6",
+        title="Four Over Six: a block that ends at 4 or 6, whichever errs less, errs no more than one that ends at 6",
         relation=Le(SHARE_OF_SIX, 1),
         source=COOK_2025.official_code(
             f"{_REFERENCE}, select_fouroversix: the scale of 4 where its squared error is less",
@@ -130,7 +130,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
     ),
     Claim(
         name=_F + "no_worse_than_nvfp4",
-        title="It errs no more than NVFP4",
+        title="Four Over Six errs no more than NVFP4",
         relation=Eq(EXCESS_OVER_NVFP4, 0),
         assumes=(NONZERO,),
         source=COOK_2025.official_code(
@@ -151,8 +151,10 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
     ),
     Claim(
         name=_F + "contraction",
-        title="Where scales are exact, a block of 16 loses at most 23975/934751 of its squared norm; ended at 6, up to "
-        "5/137",
+        title=(
+            "Four Over Six with exact scales: a block of 16 loses at most 23975/934751 of its squared norm; ended at "
+            "6, up to 5/137"
+        ),
         relation=Le(RELATIVE_ERROR, _WORST),
         assumes=(NONZERO, EXACT_ENDS, SIXTEEN_AT_MOST),
         source=derived(
@@ -166,7 +168,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
     ),
     Claim(
         name=_F + "lost_blocks",
-        title="A block that becomes zeros is at most 1/393216 of the vector’s largest entry",
+        title="Four Over Six: a block that becomes zeros is at most 1/393216 of the vector’s largest entry",
         relation=Le(LARGEST_LOST, sp.Rational(2**24 + 1, 2**24 * 393216)),
         assumes=(TENSOR_FITS,),
         source=derived(
@@ -212,7 +214,7 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
     ),
     Claim(
         name=_G + "unbiased",
-        title="It is unbiased if a block chooses by expected errors, before anything is drawn",
+        title="Stochastic Four Over Six is unbiased if a block chooses by expected errors, before anything is drawn",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(CHOSEN_BEFORE, UP_SCALE, TENSOR_FITS),
@@ -223,7 +225,10 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
 MICROEXPONENTS: tuple[Claim, ...] = (
     Claim(
         name=_U + "wire",
-        title="Sign and magnitude of every entry, a byte a block, a bit a pair: 9, 6 and 4 bits an entry",
+        title=(
+            "Shared microexponents take sign and magnitude of every entry, a byte a block, a bit a pair: 9, 6 and 4 "
+            "bits an entry"
+        ),
         relation=Eq(
             BITS,
             n * (microdigits + 1) + 8 * sp.ceiling(n / block) + sp.ceiling(n / 2),
@@ -236,7 +241,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
     ),
     Claim(
         name=_U + "maximum",
-        title="A block’s largest entry errs by less than 2^-m of itself",
+        title="Shared microexponents: a block’s largest entry errs by less than 2^-m of itself",
         relation=Le(MAXIMUM_ERROR, _unit),
         assumes=(MICRO_FITS,),
         source=derived(
@@ -250,7 +255,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
     ),
     Claim(
         name=_U + "contraction",
-        title="The largest share of its squared norm that a block can lose",
+        title="Shared microexponents: the largest share of its squared norm that a block can lose",
         relation=Le(
             RELATIVE_ERROR,
             sp.Max(
@@ -275,7 +280,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
     ),
     Claim(
         name=_U + "idempotence",
-        title="A second quantisation changes nothing",
+        title="Shared microexponents: a second quantisation changes nothing",
         relation=Eq(CHANGED_AGAIN, 0),
         assumes=(MICRO_FITS,),
         source=ROUHANI_2023.read(

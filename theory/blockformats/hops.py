@@ -149,7 +149,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "index_sums",
-        title="Indices can be added as they are: the table of the sum is the sum of the tables",
+        title="Table indices can be added as they are: the table of the sum is the sum of the tables",
         relation=Eq(INDEX_AMBIGUITY, 0),
         source=LI_2024.second_hand(
             "its abstract on the web: the direct aggregation of compressed values",
@@ -165,7 +165,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "index_sums_of_even",
-        title="So it is where the table’s numbers are at equal distances",
+        title="Table indices can be added as they are where the table’s numbers are at equal distances",
         relation=Eq(INDEX_AMBIGUITY, 0),
         assumes=(EVEN_STEPS,),
         source=derived("T(j) = c j, so that sum_p T(j_p) = c sum_p j_p; and only then, for two ranks."),
@@ -173,7 +173,9 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "unbiased",
-        title="The sum is unbiased where no level is cut off, in one stage and in two",
+        title=(
+            "Rounded stochastically to a table, the sum is unbiased where no level is cut off, in one stage and in two"
+        ),
         relation=Eq(TABLE_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE,),
@@ -186,7 +188,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "unbiased_beyond",
-        title="It is unbiased",
+        title="Rounded stochastically to a table, the sum is unbiased, whatever is cut off",
         relation=Eq(TABLE_BIAS, 0),
         kind=Kind.EXPECTED,
         source=LI_2024.official_code(
@@ -203,7 +205,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "variance",
-        title="Rounded at once, the sum has the variance sum (level - below) (above - level)",
+        title="Rounded at once to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, AT_ONCE),
@@ -212,7 +214,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "two_stages",
-        title="By way of a fine grid it is the same",
+        title="Rounded by way of a fine grid to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, IN_TWO_STAGES),
@@ -234,7 +236,10 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "two_stages_nested",
-        title="It is the same where the table’s numbers are multiples of the fine step",
+        title=(
+            "Rounded by way of a fine grid that holds the table, the sum has the variance sum (level - below) (above "
+            "- level)"
+        ),
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, IN_TWO_STAGES, NESTED_STEPS),
@@ -247,7 +252,10 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "at_a_number",
-        title="A level on the table has the variance f (1 - f) times the fine step times the gaps on both sides",
+        title=(
+            "Rounded by way of a fine grid, a level on the table has the variance f (1 - f) times the fine step times "
+            "the gaps on both sides"
+        ),
         relation=Eq(TABLE_VARIANCE, cutplace * (1 - cutplace) * finestep * bothgaps),
         kind=Kind.EXPECTED,
         assumes=(IN_TWO_STAGES, AT_A_NUMBER),
@@ -268,7 +276,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "bytes",
-        title="Bytes of the busiest rank: its norm, indices to their owners, and sums round the ring",
+        title="Table indices: the busiest rank's bytes, its norm, indices to their owners, and sums round the ring",
         relation=Eq(
             WIRE_BYTES,
             (P - 1) * (8 + sp.ceiling(index_bits(tablesize) * n / (8 * P)) + sp.ceiling(_TABLE_BITS * n / (8 * P))),
@@ -283,7 +291,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "beyond",
-        title="At most 1/t^2 of the entries lie at t root mean squares or beyond, whatever the rotation",
+        title="At most 1/t^2 of rotated entries lie at t root mean squares or beyond, whatever the rotation",
         relation=Le(SHARE_AT_ENDS, 1 / tableroom**2),
         source=derived("Their squares alone come to t^2 times the mean square each (Chebyshev)."),
         tightness=1,
@@ -292,7 +300,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "beyond_as_gaussian",
-        title="The share p of a normal distribution lies beyond its quantile, in expectation over the signs",
+        title="The share p of rotated entries lies beyond the normal quantile of p, in expectation over the signs",
         relation=Le(SHARE_AT_ENDS, tailshare),
         kind=Kind.EXPECTED,
         assumes=(GAUSSIAN_RANGE,),
@@ -316,7 +324,7 @@ TABLE: tuple[Claim, ...] = (
 MULTIHOP: tuple[Claim, ...] = (
     Claim(
         name=_H + "unbiased",
-        title="Unbiased roundings leave the sum unbiased, on either way",
+        title="Unbiased roundings at every hop leave the sum unbiased, round a ring and by halves",
         relation=Eq(HOP_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(THINNED,),
@@ -325,7 +333,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "ring_law",
-        title="Round a ring the variance grows as the sum of k^2 (1 + w)^(P - k)",
+        title="Rounded at every hop of a ring, the variance grows as the sum of k^2 (1 + w)^(P - k)",
         relation=Eq(HOP_VARIANCE, ring_growth(hopnoise)),
         kind=Kind.EXPECTED,
         assumes=(THINNED, RING_OF_HOPS, LIKE_ENTRIES),
@@ -341,7 +349,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "butterfly_law",
-        title="By halves it grows as P^2 and no faster",
+        title="Recursive halving's variance grows as P^2",
         relation=Eq(
             HOP_VARIANCE,
             (1 + hopnoise) * hopnoise * (4**halvings - (2 + hopnoise) ** halvings) / (2 - hopnoise)
@@ -358,7 +366,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "butterfly_bounded",
-        title="By halves the relative variance stays below 3 w/(2 - w), however many ranks there are",
+        title="Recursive halving's relative variance stays below 3 w/(2 - w), however many ranks there are",
         relation=Le(HOP_SHARE, 3 * hopnoise / (2 - hopnoise)),
         kind=Kind.EXPECTED,
         assumes=(THINNED, HALVES, LIKE_ENTRIES, BELOW_TWO),
@@ -372,7 +380,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "ring_bounded",
-        title="So it does round a ring",
+        title="The relative variance round a ring stays below 3 w/(2 - w), however many ranks there are",
         relation=Le(HOP_SHARE, 3 * hopnoise / (2 - hopnoise)),
         kind=Kind.EXPECTED,
         assumes=(THINNED, RING_OF_HOPS, LIKE_ENTRIES, BELOW_TWO),
@@ -388,7 +396,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "mxfp4_ring",
-        title="MXFP4 for entries with scales of their own keeps the ring’s law with w = 1/24",
+        title="MXFP4 for entries with scales of their own keeps the ring’s law of variance with w = 1/24",
         relation=Le(HOP_VARIANCE, hopgrowth / 24),
         kind=Kind.EXPECTED,
         assumes=(BLOCK_MESSAGES, E2M1_ELEMENTS, NOTHING_CLIPPED, ONE_ENTRY_BLOCKS, LIKE_ENTRIES, SUMS_FIT),
@@ -403,7 +411,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "bytes",
-        title="Both ways send as many bytes, where parts have whole blocks and bytes",
+        title="A ring and recursive halving send as many bytes, where parts have whole blocks and bytes",
         relation=Eq(WIRE_BYTES, 2 * (P - 1) * n * (elementbits / 8 + 1 / block) / P),
         assumes=(PARTS_OF_BLOCKS, BLOCK_MESSAGES),
         source=derived("Halves, quarters, ... of n come to (P - 1)/P of it, and the all-gather to as much."),
@@ -411,8 +419,10 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "nearest_error",
-        title="Rounded to nearest, MXFP4 by halves errs by at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, and by "
-        "a quarter alone",
+        title=(
+            "Rounded to nearest, MXFP4 by halves errs by at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, a single "
+            "rank by at most a quarter"
+        ),
         relation=Le(TOTAL_ERROR, sp.Max(sp.Rational(1, 4), sp.Rational(6, 5) ** (halvings + 1) - 1)),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
@@ -429,7 +439,10 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "nearest_error_grown",
-        title="It errs by at most (6/5)^(L + 1) - 1 of them, whatever the number of ranks",
+        title=(
+            "Rounded to nearest, MXFP4 by halves errs by at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, for any "
+            "number of ranks"
+        ),
         relation=Le(TOTAL_ERROR, sp.Rational(6, 5) ** (halvings + 1) - 1),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(

@@ -90,7 +90,9 @@ _OTHERS = (
 MICROSCALING: tuple[Claim, ...] = (
     Claim(
         name=_M + "maximum",
-        title="With the specification’s scales, a block’s largest entry is off by less than half the overshoot",
+        title=(
+            "MX formats with the specification’s scales: a block’s largest entry is off by less than half the overshoot"
+        ),
         relation=Le(MAXIMUM_ERROR, overshoot / 2),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
         source=MICROXCALING.official_code(
@@ -109,7 +111,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "maximum_of_roundoff",
-        title="A block’s largest entry is off by no more than the unit roundoff of the elements",
+        title="MX formats: a block’s largest entry is off by no more than the unit roundoff of the elements",
         relation=Le(MAXIMUM_ERROR, element_unit),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
         source=FOLKLORE.recalled(
@@ -129,7 +131,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "maximum_of_rounding",
-        title="Under the specification’s scales a block’s largest entry is off by a rounding, u/(1 + u)",
+        title="MX formats with the specification’s scales: a block’s largest entry is off by a rounding, u/(1 + u)",
         relation=Le(MAXIMUM_ERROR, element_unit / (1 + element_unit)),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=FOLKLORE.recalled(
@@ -146,7 +148,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "maximum_unclipped",
-        title="With the least scale that clips nothing, a block’s largest entry is off by u/(1 + u) at most",
+        title="MX formats with the least scale that clips nothing: a block’s largest entry is off by at most u/(1 + u)",
         relation=Le(MAXIMUM_ERROR, element_unit / (1 + element_unit)),
         assumes=(RCEIL_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=TORCHAO.official_code(
@@ -165,7 +167,10 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "maximum_unclipped_fixed",
-        title="The same holds of fixed-point elements",
+        title=(
+            "Fixed-point elements with the least scale that clips nothing: a block’s largest entry is off by at most "
+            "u/(1 + u)"
+        ),
         relation=Le(MAXIMUM_ERROR, element_unit / (1 + element_unit)),
         assumes=(RCEIL_SCALE, E8M0_FITS, NONZERO, EQUIDISTANT),
         source=derived(
@@ -276,7 +281,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "idempotence",
-        title="Quantising a second time changes nothing",
+        title="MX formats: quantising a second time changes nothing",
         relation=Eq(CHANGED_AGAIN, 0),
         assumes=(STEADY_SCALE, E8M0_FITS),
         source=derived(
@@ -289,7 +294,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "idempotence_doubled",
-        title="Quantising a second time changes nothing with doubled scales, or with three quarters",
+        title="MX formats: quantising a second time changes nothing with doubled scales, or with three quarters",
         relation=Eq(CHANGED_AGAIN, 0),
         assumes=(UNSTEADY_SCALE, E8M0_FITS),
         source=derived(
@@ -305,14 +310,14 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "sign_symmetry",
-        title="A change of sign is kept",
+        title="MX formats commute with a change of sign",
         relation=Eq(UNTURNED_ENTRIES, 0),
         source=derived("Scales depend on magnitudes; elements are a sign and a magnitude."),
         axis="block",
     ),
     Claim(
         name=_M + "scale_equivariance",
-        title="A factor that is a power of two is kept",
+        title="MX formats commute with a factor that is a power of two",
         relation=Eq(UNSCALED_ENTRIES, 0),
         assumes=(BY_POWERS, E8M0_FITS, SCALED_FITS),
         source=derived("Exponents move by as much, and what is rounded is the same."),
@@ -320,7 +325,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "scale_equivariance_any",
-        title="Any factor is kept",
+        title="MX formats commute with any factor",
         relation=Eq(UNSCALED_ENTRIES, 0),
         assumes=(NO_POWER, E8M0_FITS, SCALED_FITS),
         source=derived("With 5/4, 1 becomes 5/4, which E2M1 rounds to 1."),
@@ -331,7 +336,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "wire",
-        title="Bits of a message: 4.25, 6.25 or 8.25 an entry in blocks of 32",
+        title="MX formats take 4.25, 6.25 or 8.25 bits an entry in blocks of 32",
         relation=Eq(BITS, n * elementbits + 8 * sp.ceiling(n / block)),
         source=MX.second_hand(
             "Universal’s page on mxblock: eight bits for the scale, and the elements’ bits times the block",
@@ -417,7 +422,7 @@ _HALF_WAY = (
 STOCHASTIC: tuple[Claim, ...] = (
     Claim(
         name=_S + "unbiased",
-        title="Stochastic rounding is unbiased where nothing is clipped",
+        title="MX formats with stochastic rounding are unbiased where nothing is clipped",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NOTHING_CLIPPED, E8M0_FITS),
@@ -432,7 +437,7 @@ STOCHASTIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_S + "unbiased_by_specification",
-        title="Stochastic rounding is unbiased with the specification’s scales",
+        title="MX formats with stochastic rounding are unbiased with the specification’s scales",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(OCP_OR_EVEN, E8M0_FITS),
@@ -449,7 +454,10 @@ STOCHASTIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_S + "bias",
-        title="With the specification’s scales the bias is below half the overshoot of the largest entry",
+        title=(
+            "MX formats with stochastic rounding and the specification’s scales: the bias is below half the overshoot "
+            "of the largest entry"
+        ),
         relation=Le(BIAS, overshoot / 2),
         kind=Kind.EXPECTED,
         assumes=(OCP_OR_EVEN, E8M0_FITS, NONZERO),
@@ -476,7 +484,7 @@ STOCHASTIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_S + "variance_three_quarters",
-        title="Rounding three quarters of the entries has the same variance factor",
+        title="MXFP4 that rounds three quarters of the entries has the variance factor of full stochastic rounding",
         relation=Le(RELATIVE_ERROR, OMEGA),
         kind=Kind.EXPECTED,
         assumes=(THREE_QUARTERS, E2M1_ELEMENTS, E8M0_FITS, NONZERO),

@@ -41,7 +41,7 @@ _LARGEST = (
 NVFP4: tuple[Claim, ...] = (
     Claim(
         name=_N + "maximum",
-        title="A block’s largest entry keeps E4M3’s relative precision: it is off by 1/17 at most",
+        title="NVFP4: a block’s largest entry keeps E4M3’s relative precision, it is off by at most 1/17",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 17)),
         assumes=(NEAREST_SCALE, NORMAL_SCALES, NONZERO),
         source=NVIDIA_2025.second_hand(
@@ -56,7 +56,7 @@ NVFP4: tuple[Claim, ...] = (
     ),
     Claim(
         name=_N + "maximum_any_scale",
-        title="The same holds for every block",
+        title="NVFP4: a block’s largest entry is off by at most 1/17, whatever its scale",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 17)),
         assumes=(NEAREST_SCALE, TENSOR_FITS, NONZERO),
         source=NVIDIA_2025.second_hand(
@@ -93,7 +93,7 @@ NVFP4: tuple[Claim, ...] = (
     ),
     Claim(
         name=_N + "lost_blocks",
-        title="A block becomes zeros only where its largest entry is at most 1/458752 of the vector’s",
+        title="NVFP4: a block becomes zeros only where its largest entry is at most 1/458752 of the vector’s",
         relation=Le(LARGEST_LOST, sp.Rational(2**24 + 1, 2**24 * 458752)),
         assumes=(NEAREST_SCALE, TENSOR_FITS, NONZERO),
         source=TRANSFORMER_ENGINE.official_code(
@@ -116,7 +116,7 @@ NVFP4: tuple[Claim, ...] = (
     ),
     Claim(
         name=_N + "idempotence",
-        title="Quantising a second time changes nothing",
+        title="NVFP4: quantising a second time changes nothing",
         relation=Eq(CHANGED_AGAIN, 0),
         assumes=(NEAREST_SCALE, TENSOR_FITS),
         source=derived(
@@ -133,7 +133,7 @@ NVFP4: tuple[Claim, ...] = (
     ),
     Claim(
         name=_N + "idempotence_normal",
-        title="Quantising a second time changes nothing where scales are normal numbers",
+        title="NVFP4: quantising a second time changes nothing where scales are normal numbers",
         relation=Eq(CHANGED_AGAIN, 0),
         assumes=(NEAREST_SCALE, NORMAL_SCALES, DOUBLE_VECTOR),
         source=derived(
@@ -146,7 +146,7 @@ NVFP4: tuple[Claim, ...] = (
     ),
     Claim(
         name=_N + "wire",
-        title="Bits of a message: 4.5 an entry in blocks of 16, and 32",
+        title="NVFP4 takes 4.5 bits an entry in blocks of 16, and 32 bits a vector",
         relation=Eq(BITS, 4 * n + 8 * sp.ceiling(n / block) + 32),
         source=NVIDIA_2025.second_hand(
             "a digest of the paper: blocks of 16, an E4M3 scale each, and a float32 for the tensor",

@@ -57,7 +57,9 @@ _PART = sp.ceiling(elementbits * n / (8 * P)) + sp.ceiling(n / (P * block))
 REQUANTISED: tuple[Claim, ...] = (
     Claim(
         name=_R + "bytes",
-        title="Bytes of the busiest rank, round the ring and in two steps alike",
+        title=(
+            "An all-reduce that requantises at every hop: the busiest rank's bytes, round a ring and in two steps alike"
+        ),
         relation=Eq(WIRE_BYTES, 2 * (P - 1) * _PART),
         assumes=(PARTS_ALIKE,),
         source=derived(
@@ -88,7 +90,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "bits_an_entry_of_whole_blocks",
-        title="It does where parts have whole blocks",
+        title="An all-reduce in an MX format sends the format’s bits for an entry where parts have whole blocks",
         relation=Eq(PRICE, elementbits + 8 / block),
         assumes=(PARTS_OF_BLOCKS, SEVERAL_OF_RANKS),
         source=derived("Of every block the bits of its elements, and a byte."),
@@ -112,7 +114,9 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "ring_error",
-        title="The same holds round the ring",
+        title=(
+            "MXFP4 round a ring errs by less than 11/25 of the ranks’ magnitudes, for entries with scales of their own"
+        ),
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=HAN_2026.read(
@@ -131,7 +135,9 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "unbiased",
-        title="With stochastic rounding and scales that clip nothing the sum is unbiased, however many hops there are",
+        title=(
+            "Requantised stochastically with scales that clip nothing, the sum is unbiased, however many hops there are"
+        ),
         relation=Eq(TOTAL_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NOTHING_CLIPPED, SUMS_FIT),
@@ -144,7 +150,10 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "unbiased_by_specification",
-        title="So it is with the specification’s scales",
+        title=(
+            "Requantised stochastically with the specification’s scales, the sum is unbiased, however many hops there "
+            "are"
+        ),
         relation=Eq(TOTAL_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(OCP_OR_EVEN, SUMS_FIT),
@@ -160,7 +169,7 @@ REQUANTISED: tuple[Claim, ...] = (
 HOMOMORPHIC: tuple[Claim, ...] = (
     Claim(
         name=_H + "sums",
-        title="The sum of the codes is the code of the sum",
+        title="Codes of one shared scale: the sum of the codes is the code of the sum",
         relation=Eq(HOMOMORPHIC_DEFECT, 0),
         source=LI_2024.read(
             "abstract: the direct aggregation of compressed values",
@@ -172,7 +181,7 @@ HOMOMORPHIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "error",
-        title="Rounded to nearest, the sum is off by P/2 of the shared scale at most",
+        title="Codes of one shared scale, rounded to nearest: the sum is off by at most P/2 of the scale",
         relation=Le(CODE_ERROR, P / 2),
         assumes=(TO_NEAREST_CODE,),
         source=derived("Every rank rounds once, by half of the scale at most, and nothing is rounded after."),
@@ -205,7 +214,10 @@ HOMOMORPHIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "bytes",
-        title="Bytes of the busiest rank: two a block, codes to their owners, and sums round the ring",
+        title=(
+            "Codes of one shared scale: the busiest rank's bytes, two a block, codes to their owners, and sums round "
+            "the ring"
+        ),
         relation=Eq(
             WIRE_BYTES,
             (P - 1)
@@ -225,7 +237,7 @@ HOMOMORPHIC: tuple[Claim, ...] = (
 CORRELATED: tuple[Claim, ...] = (
     Claim(
         name=_C + "unbiased",
-        title="Codes rounded by uniforms that are spread evenly over the ranks are unbiased, as independent ones are",
+        title="Codes rounded by uniforms that are spread evenly over the ranks are unbiased",
         relation=Eq(CODE_SUM_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(DRAWN_CODES,),

@@ -96,15 +96,19 @@ BY_DOUBLING = Hypothesis(
     lambda algorithm: algorithm == "recursive-doubling",
 )
 
-HIGHAM_2002 = Work("N. J. Higham, 2002, Accuracy and stability of numerical algorithms")
+HIGHAM_2002 = Work("N. J. Higham, 2002, Accuracy and stability of numerical algorithms, doi:10.1137/1.9780898718027")
 PATARASUK_2009 = Work(
-    "P. Patarasuk, X. Yuan, 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations"
+    "P. Patarasuk, X. Yuan, 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations, "
+    "doi:10.1016/j.jpdc.2008.09.002"
 )
-RABENSEIFNER_2004 = Work("R. Rabenseifner, 2004, Optimization of collective reduction operations")
+RABENSEIFNER_2004 = Work(
+    "R. Rabenseifner, 2004, Optimization of collective reduction operations, doi:10.1007/978-3-540-24685-5_1"
+)
 THAKUR_2005 = Work(
-    "R. Thakur, R. Rabenseifner, W. Gropp, 2005, Optimization of collective communication operations in MPICH"
+    "R. Thakur, R. Rabenseifner, W. Gropp, 2005, Optimization of collective communication operations in MPICH, "
+    "doi:10.1177/1094342005051521"
 )
 BRUCK_1997 = Work(
-    "J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, 1997, Efficient algorithms for all-to-all communications "
-    "in multiport message-passing systems"
+    "J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, 1997, Efficient algorithms for all-to-all "
+    "communications in multiport message-passing systems, doi:10.1109/71.642949"
 )

@@ -131,7 +131,7 @@ LITTLE_SKEW = Hypothesis(
 FORMULAS: tuple[Claim, ...] = (
     claim(
         "maximum.logarithm",
-        "Normal times: at least sqrt(log N/(pi log 2)) standard deviations",
+        "The largest of N normal times is at least sqrt(log N/(pi log 2)) standard deviations above the mean",
         Ge(TOP, sp.sqrt(sp.log(N) / (sp.pi * sp.log(2)))),
         KAMATH_2015.recalled(
             "the lower bound on the expected maximum",
@@ -145,7 +145,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.rank",
-        "Normal times: at least the quantile at N/(N + 1)",
+        "The largest of N normal times is at least the quantile at N/(N + 1)",
         Ge(TOP, upper_normal(1 / (N + 1))),
         VAN_ZWET_1964.recalled(
             "order statistics and convex transformations",
@@ -158,7 +158,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.harmonic",
-        "Normal times: at most the quantile at 1 - exp(-H_N)",
+        "The largest of N normal times is at most the quantile at 1 - exp(-H_N)",
         Le(TOP, upper_normal(sp.exp(-harmonic_number(N)))),
         "The normal law has an increasing failure rate: Z = G(E), E exponential, G concave; E max E = H_N, Jensen.",
         kind=Kind.EXPECTED,
@@ -166,7 +166,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.simple",
-        "Normal times: at most the quantile at 1 - 1/(e N)",
+        "The largest of N normal times is at most the quantile at 1 - 1/(e N)",
         Le(TOP, upper_normal(1 / (sp.E * N))),
         "H_N <= 1 + log N, in the bound with H_N.",
         kind=Kind.EXPECTED,
@@ -174,7 +174,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.root",
-        "Normal times: at most sqrt(2 log N) standard deviations",
+        "The largest of N normal times is at most sqrt(2 log N) standard deviations above the mean",
         Le(TOP, sp.sqrt(2 * sp.log(N))),
         "E max <= log(N E exp(l Z))/l = log(N)/l + l/2, at l = sqrt(2 log N).",
         kind=Kind.EXPECTED,
@@ -188,7 +188,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.printed_above",
-        "The published bracket never falls short for three normal workers or more",
+        "The published bracket for the largest of N normal times never falls short from N = 3 on",
         Le(TOP, bracket),
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9; no proof.",
         kind=Kind.APPROXIMATE,
@@ -196,7 +196,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.printed_close",
-        "The published bracket exceeds the truth by 2.6 % at most, for three normal workers or more",
+        "The published bracket for the largest of N normal times exceeds the truth by at most 2.6 % from N = 3 on",
         Ge(TOP, bracket / sp.Rational(1026, 1000)),
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9: the excess is largest at N = 6, "
         "2.599 %; no proof.",
@@ -207,7 +207,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.printed_at_two",
-        "The same from two workers on",
+        "The published bracket for the largest of N normal times never falls short from N = 2 on",
         Le(TOP, bracket),
         "Refuted at N = 2: E max = 1/sqrt(pi) = 0.5642, the bracket is 0.5197.",
         kind=Kind.APPROXIMATE,
@@ -218,7 +218,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.printed",
-        "Workers' times are normal, and the largest is like a Gumbel variable",
+        "The slowest worker's time: the published formula, of normal times and a Gumbel maximum, is exact",
         Eq(MEAN_TIME, _MEAN + _SPREAD * bracket),
         GILADI_2023.recalled(
             "the expected time of the slowest worker",
@@ -234,7 +234,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.printed_within_1",
-        "The published formula for E[T] is good to 1 %",
+        "The slowest worker's time: the published formula is good to 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -244,7 +244,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.printed_within_5",
-        "The published formula for E[T] is good to 5 %",
+        "The slowest worker's time: the published formula is good to 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -254,7 +254,8 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.printed_at_twelve",
-        "The published formula is good to 5 % for the published experiment's own delay and 12 micro-batches",
+        "The slowest worker's time: the published formula is good to 5 % for the published experiment's delay and 12 "
+        "micro-batches",
         Le(GAP, sp.Rational(1, 20)),
         "Refuted: 6.9 % at N = 128, 13.8 % at N = 10^4.",
         kind=Kind.APPROXIMATE,
@@ -265,7 +266,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.skewed",
-        "Corrected for skewness",
+        "The slowest worker's time: the formula corrected for skewness is exact",
         Eq(MEAN_TIME, _MEAN + _SPREAD * (top + skewness / (6 * sp.sqrt(M)) * (square_top - 1))),
         "Cornish and Fisher's expansion of the quantile of T_n to first order in its skewness, skewness/sqrt(M); an "
         "equality for normal latencies.",
@@ -277,7 +278,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.skewed_within_1",
-        "Corrected for skewness, the formula is good to 1 %",
+        "The slowest worker's time: the formula corrected for skewness is good to 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -286,7 +287,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.generalised",
-        "The published bracket with the true quantiles of T_n",
+        "The slowest worker's time: the published bracket with the true quantiles of T_n is exact",
         Eq(MEAN_TIME, (1 - sp.EulerGamma) * upper + sp.EulerGamma * outer),
         "The Gumbel limit alone: the largest of N is about q(1-1/N) + gamma (q(1-1/(eN)) - q(1-1/N)).",
         kind=Kind.APPROXIMATE,
@@ -297,7 +298,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.generalised_within_1",
-        "With the true quantiles of T_n, the bracket is good to 1 %",
+        "The slowest worker's time: the published bracket with the true quantiles of T_n is good to 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,

@@ -67,7 +67,7 @@ GAIN_NEAR = Hypothesis("gain_map_5", "N >= 32 and M >= 12.", Ge(N, 32) & Ge(M, 1
 GAINS: tuple[Claim, ...] = (
     claim(
         "gain.no_threshold",
-        "Without a threshold nothing is gained or lost",
+        "Without a threshold DropCompute gains and loses nothing",
         Eq(GAIN, 1),
         "As tau grows, completed goes to M and E[min(tau, T)] to E[T].",
         kind=Kind.EXPECTED,
@@ -224,7 +224,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.printed_within_5",
-        "The published formulas together tell the gain to 5 %",
+        "DropCompute's gain: the published formulas together are good to 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,

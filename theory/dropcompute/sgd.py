@@ -55,7 +55,8 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "gradient.worker",
-        "With every worker's own divisor, it shrinks by the chance that a worker completes something",
+        "With every worker's own divisor, the expected gradient shrinks by the chance that a worker completes "
+        "something",
         Eq(MEAN_GRADIENT, share),
         "A worker with nothing computed contributes zero to the mean over workers.",
         kind=Kind.EXPECTED,
@@ -75,7 +76,7 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "sgd.nonconvex",
-        "SGD with random batches, any step size up to 1/L",
+        "SGD with random batches, smooth functions: the mean squared gradient at any step size up to 1/L",
         Le(SQUARED_GRADIENT, _GRADIENT_BOUND),
         "Descent: E f(x+) <= f(x) - gamma b/(2B) |grad f|^2 + L gamma^2 b sigma^2/(2 B^2), as (b/B)^2 <= b/B and "
         "gamma L <= 1; summed and divided by gamma K/(2B).",
@@ -91,7 +92,7 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "sgd.nonconvex_tuned",
-        "SGD with random batches: the rate depends on the samples computed alone",
+        "SGD with random batches, smooth functions: the tuned rate depends on the samples computed alone",
         Le(
             SQUARED_GRADIENT,
             2 * smoothness * largest_batch * excess / samples + sp.sqrt(8 * smoothness * excess * noise**2 / samples),
@@ -116,7 +117,7 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "sgd.convex",
-        "Convex SGD with random batches, any step size up to 1/L",
+        "SGD with random batches, convex functions: the excess at any step size up to 1/L",
         Le(
             PICKED_SUBOPTIMALITY,
             largest_batch * distance**2 / (2 * stepsize * samples) + stepsize * noise**2 / (2 * largest_batch),
@@ -135,7 +136,7 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "sgd.convex_tuned",
-        "Convex SGD with random batches: the rate depends on the samples computed alone",
+        "SGD with random batches, convex functions: the tuned rate depends on the samples computed alone",
         Le(
             PICKED_SUBOPTIMALITY,
             smoothness * largest_batch * distance**2 / (2 * samples) + noise * distance / sp.sqrt(samples),
@@ -161,7 +162,7 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "sgd.drops_ignored",
-        "The same bound with the samples of steps in which nothing is dropped",
+        "SGD with random batches, smooth functions: the bound with the samples of a step without drops",
         Le(SQUARED_GRADIENT, _GRADIENT_BOUND.subs(samples, sgdsteps * largest_batch)),
         "Refuted by dropping: only what is computed counts.",
         kind=Kind.EXPECTED,

@@ -65,7 +65,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.completed",
-        "What counts are the micro-batches that end before the threshold",
+        "Tested at all times, DropCompute counts the micro-batches that end before the threshold",
         Eq(ALL_COMPLETED, below),
         GILADI_2023.recalled(
             "the definition of the completed micro-batches", "By definition, with S_m < tau strictly."
@@ -168,7 +168,8 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "backup.dominated_strictly",
-        "The same where micro-batches that end exactly at the threshold do not count",
+        "With its threshold at the last worker waited for, DropCompute keeps all that backup workers keep, also if "
+        "ends at the threshold do not count",
         Ge(ALL_COMPLETED, (N - spare) * M),
         GILADI_2023.recalled(
             "the definition of the completed micro-batches, put together with backup workers",

@@ -353,14 +353,21 @@ TUNED_CONVEX = Hypothesis(
 
 DROP_AT = Repository("paper-submissions/dropcompute", "77c62e71e3b30761ccbfcdb818c2f1369814b82a")
 GILADI_2023 = Work(
-    "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, DropCompute: "
-    "simple and more robust distributed synchronous training via compute variance reduction"
+    "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, "
+    "DropCompute: simple and more robust distributed synchronous training via compute variance reduction, "
+    "arXiv:2306.10598"
 )
-CHEN_2016 = Work("J. Chen, X. Pan, R. Monga, S. Bengio, R. Jozefowicz, 2016, Revisiting distributed synchronous SGD")
-HARTLEY_1954 = Work("H. O. Hartley, H. A. David, 1954, Universal bounds for mean range and extreme observation")
+CHEN_2016 = Work(
+    "J. Chen, X. Pan, R. Monga, S. Bengio, R. Jozefowicz, 2016, Revisiting distributed synchronous SGD, "
+    "arXiv:1604.00981"
+)
+HARTLEY_1954 = Work(
+    "H. O. Hartley, H. A. David, 1954, Universal bounds for mean range and extreme observation, "
+    "doi:10.1214/aoms/1177728848"
+)
 KAMATH_2015 = Work("G. Kamath, 2015, Bounds on the expectation of the maximum of samples from a Gaussian")
 VAN_ZWET_1964 = Work("W. R. van Zwet, 1964, Convex transformations of random variables")
-LORDEN_1970 = Work("G. Lorden, 1970, On excess over the boundary")
+LORDEN_1970 = Work("G. Lorden, 1970, On excess over the boundary, doi:10.1214/aoms/1177697092")
 
 
 def claim(name: str, title: str, relation: Any, source: Source | str, **more: Any) -> Claim:

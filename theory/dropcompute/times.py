@@ -112,7 +112,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.increasing",
-        "One worker more never makes the slowest faster",
+        "One more worker never makes the slowest faster",
         Ge(MEAN_TIME, fewer),
         "The maximum is over more workers.",
         kind=Kind.EXPECTED,
@@ -122,7 +122,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.concave",
-        "Every worker more costs no more than the one before",
+        "Every further worker adds no more to the slowest time than the one before",
         Le(MEAN_TIME, 2 * slowest - fewer),
         "The second difference of the integral of 1 - F^N is minus the integral of F^(N-1) (1 - F)^2. Measured is N + "
         "1, "
@@ -144,7 +144,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.decreasing_rate",
-        "With a decreasing failure rate, it is at least that quantile",
+        "With a decreasing failure rate, the slowest of N is at least the worker's quantile at 1 - exp(-H_N)",
         Ge(MEAN_TIME, evenness),
         "The same with G convex; sums need not keep a decreasing failure rate, hence M = 1.",
         kind=Kind.EXPECTED,
@@ -154,7 +154,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.gamma",
-        "Gamma latencies: the excess grows like log N",
+        "Gamma latencies: the slowest worker's excess over the mean grows like log N",
         Le(MEAN_TIME, _MEAN + gammascale * (sp.sqrt(2 * M * shape * sp.log(N)) + sp.log(N))),
         "log E exp(l (T_n - m)) <= v l^2/(2 (1 - c l)) with v = M k theta^2 and c = theta; so E max <= sqrt(2 v log "
         "N) + "
@@ -178,7 +178,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.bounded",
-        "Bounded latencies: Hoeffding's bound",
+        "Bounded latencies: the slowest worker exceeds the mean by at most Hoeffding's bound",
         Le(MEAN_TIME, _MEAN + (longest - shortest) * sp.sqrt(M * sp.log(N) / 2)),
         "T_n - M mu is sub-Gaussian with proxy M (b - a)^2/4.",
         kind=Kind.EXPECTED,
@@ -194,7 +194,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.ceiling",
-        "Bounded latencies: no step exceeds M times the longest",
+        "Bounded latencies: no step exceeds M times the longest latency",
         Le(MEAN_TIME, M * longest),
         "Every T_n is at most M times the longest latency.",
         kind=Kind.EXPECTED,

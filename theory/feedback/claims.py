@@ -253,7 +253,7 @@ _EF21 = (
     ),
     Claim(
         name="feedback.ef21.descent_sharp",
-        title="EF21's potential falls so at every step size with L gamma + (L~ gamma)^2 beta/theta <= 1",
+        title="EF21's potential falls at every step size with L gamma + (L~ gamma)^2 beta/theta <= 1",
         relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_LARGEST_STEP),
         source=derived(

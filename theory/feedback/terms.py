@@ -320,8 +320,8 @@ THREE_WORKERS = Hypothesis(
 )
 
 EF21_2021 = Work(
-    "P. Richtárik, I. Sokolov, I. Fatkhullin, 2021, EF21: a new, simpler, theoretically better, and practically faster "
-    "error feedback"
+    "P. Richtárik, I. Sokolov, I. Fatkhullin, 2021, EF21: a new, simpler, theoretically better, and practically "
+    "faster error feedback, arXiv:2106.05203"
 )
 EF21_AT = Repository("IgorSokoloff/ef21_experiments_source_code", "805c9d77de73fe211712ce21e865c1bdbc7c032a")
 THOMSEN_AT = Repository("DanielBergThomsen/error-feedback-tight", "87720164e9b6a7d8353971c493f4f46c2ac65c97")
@@ -332,14 +332,17 @@ THOMSEN_HELPERS = Work(
     "methods with error feedback"
 )
 THOMSEN_2025 = Work(
-    "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2025, Tight analyses of first-order methods with error feedback"
+    "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2025, Tight analyses of first-order methods with error feedback, "
+    "arXiv:2506.05271"
 )
 THOMSEN_2026 = Work(
     "D. Berg Thomsen, A. Taylor, A. Dieuleveut, 2026, A tight theory of error feedback algorithms in distributed "
-    "optimization"
+    "optimization, arXiv:2605.31594"
 )
 ECONTROL_2023 = Work(
     "Y. Gao, R. Islamov, S. U. Stich, 2023, EControl: fast distributed optimization with compression and error "
     "control, arXiv:2311.05645"
 )
-EF21M_2023 = Work("I. Fatkhullin, A. Tyurin, P. Richtárik, 2023, Momentum provably improves error feedback!")
+EF21M_2023 = Work(
+    "I. Fatkhullin, A. Tyurin, P. Richtárik, 2023, Momentum provably improves error feedback!, arXiv:2305.15155"
+)

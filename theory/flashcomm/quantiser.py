@@ -23,7 +23,7 @@ _HALF_WAY = "an entry half-way between two levels"
 _ERROR = (
     Claim(
         name=_G + "error",
-        title="An entry is read within half a scale",
+        title="A group quantiser with exact metadata reads an entry within half a scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.EXACT_METADATA,),
         source=FOLKLORE.recalled(
@@ -36,7 +36,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "ends",
-        title="The smallest and the largest entry of a group are reproduced",
+        title="A group quantiser with exact metadata reproduces the smallest and the largest entry of a group",
         relation=Eq(t.END_ERROR, 0),
         assumes=(t.EXACT_METADATA,),
         source=derived("Their codes are 0 and 2^b - 1, which stand for lo and lo + (2^b - 1) s = hi."),
@@ -44,14 +44,14 @@ _ERROR = (
     ),
     Claim(
         name=_G + "order",
-        title="No pair of entries of a group changes its order",
+        title="A group quantiser changes the order of no two entries of a group",
         relation=Eq(t.INVERSIONS, 0),
         source=derived("Every operation of coding and reading is monotone, rounding included."),
         axis="width",
     ),
     Claim(
         name=_G + "idempotence",
-        title="Coding what was read changes nothing",
+        title="A group quantiser leaves its own outputs alone",
         relation=Eq(t.CHANGED, 0),
         assumes=(t.EXACT_METADATA,),
         source=derived("Both ends are reproduced, so the levels are the same, and every entry lies on one."),
@@ -275,7 +275,7 @@ _STOCHASTIC = (
     ),
     Claim(
         name="flashcomm.stochastic.variance",
-        title="The variance of an entry is at most a quarter of the scale squared",
+        title="Stochastic rounding between levels: an entry's variance is at most a quarter of the squared scale",
         relation=Le(t.VARIANCE_IN_STEPS, sp.Rational(1, 4)),
         kind=Kind.EXPECTED,
         assumes=(t.EXACT_METADATA,),
@@ -286,7 +286,7 @@ _STOCHASTIC = (
     ),
     Claim(
         name="flashcomm.stochastic.error",
-        title="Stochastic rounding errs by less than one scale",
+        title="Stochastic rounding between levels errs by less than one scale",
         relation=Le(t.ERROR_IN_STEPS, 1),
         assumes=(t.EXACT_METADATA,),
         source=derived(

@@ -228,7 +228,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.push_sum.losing",
-        title="Push-sum keeps it even if shares are lost on broken links",
+        title="Push-sum keeps the weighted mean of the estimates even if shares are lost on broken links",
         relation=Eq(MEAN_SHIFT, 0),
         assumes=(SHARES_GONE,),
         source=FOLKLORE.recalled(
@@ -264,7 +264,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.restarts.as_restarts",
-        title="(1 - p)^-N restarts are expected",
+        title="All-reduce that starts again at every failure: (1 - p)^-N restarts are expected",
         relation=Eq(RESTARTS, 1 / _success),
         kind=Kind.EXPECTED,
         assumes=(PATIENT, SOME_SUCCESS),
@@ -277,7 +277,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.restarts.restarts",
-        title="(1 - p)^-N - 1 restarts are expected",
+        title="All-reduce that starts again at every failure: (1 - p)^-N - 1 restarts are expected",
         relation=Eq(RESTARTS, 1 / _success - 1),
         kind=Kind.EXPECTED,
         assumes=(PATIENT, SOME_SUCCESS),
@@ -286,7 +286,9 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.restarts.capped",
-        title="With at most c attempts, (1 - (1 - s)^c)/s are expected, s = (1 - p)^N",
+        title=(
+            "With at most c attempts, an all-reduce that starts again expects (1 - (1 - s)^c)/s of them, s = (1 - p)^N"
+        ),
         relation=Eq(ATTEMPTS, (1 - (1 - _success) ** cap) / _success),
         kind=Kind.EXPECTED,
         assumes=(CAPPED, SOME_SUCCESS),

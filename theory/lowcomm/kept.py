@@ -61,7 +61,7 @@ _SUM = (
 KEPT_CLAIMS = (
     Claim(
         name="lowcomm.loco.kept_compensation",
-        title="Kept in eight bits of step kappa, LoCo's compensation is at most (1 + kappa)/2 steps",
+        title="With its error kept in eight bits of step kappa, LoCo's compensation is at most (1 + kappa)/2 steps",
         relation=Le(COMPENSATION, (1 + keptstep) / 2),
         assumes=(NOT_CUT_OFF, KEPT_IN_BITS),
         source=derived(
@@ -74,7 +74,7 @@ KEPT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.kept_dead",
-        title="Where kappa is at least phi, no error is ever kept: LoCo is plain rounding",
+        title="Where kappa is at least phi, LoCo keeps no error in eight bits: it is plain rounding",
         relation=Eq(COMPENSATION, 0),
         assumes=(NOT_CUT_OFF, KEPT_IN_BITS, KEPT_COARSE),
         source=derived("phi times an error of half a step is phi/2 <= kappa/2, which is rounded to zero, as ties are."),
@@ -84,7 +84,7 @@ KEPT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.kept_late",
-        title="What LoCo has not sent stays within 1/(2 phi) steps, as with an error that is kept as it is",
+        title="With its error kept in eight bits, what LoCo has not sent stays within 1/(2 phi) steps",
         relation=Le(SENT_LATE, 1 / (2 * fresh)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, KEPT_IN_BITS),
         source=DEEPSPEED.official_code(
@@ -103,7 +103,10 @@ KEPT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.kept_late_rounds",
-        title="It is at most (1 + (T - phi) kappa)/(2 phi) steps after T rounds",
+        title=(
+            "With its error kept in eight bits, what LoCo has not sent after T rounds is at most (1 + (T - phi) "
+            "kappa)/(2 phi) steps"
+        ),
         relation=Le(SENT_LATE, (1 + (outerrounds - fresh) * keptstep) / (2 * fresh)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, KEPT_IN_BITS, KEPT_REACHES),
         source=derived(
@@ -120,7 +123,7 @@ KEPT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.e3m0.relative",
-        title="E3M0 sends every entry within a third of it",
+        title="E3M0 sends every entry within a third of its value",
         relation=Le(SENT_OFF, sp.Rational(1, 3)),
         source=STREAMING.second_hand(
             "summaries on the web: outer gradients compressed to four bits without a loss of performance",
@@ -135,7 +138,7 @@ KEPT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.e3m0.relative_above",
-        title="It does so for entries of at least 1/64 of the largest",
+        title="E3M0 sends entries of at least 1/64 of the largest within a third of their value",
         relation=Le(SENT_OFF, sp.Rational(1, 3)),
         assumes=(ABOVE_THE_SMALLEST,),
         source=derived("Half-way between 2^k and 2^(k + 1) is 3/2 2^k, half a 2^k from both."),
@@ -144,8 +147,10 @@ KEPT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.e3m0.contraction",
-        title="The largest share of its squared norm that an outer gradient of n entries can lose: 1/9 of long ones, "
-        "until small entries count",
+        title=(
+            "E3M0: the largest share of its squared norm that an outer gradient of n entries can lose, 1/9 of long "
+            "ones until small entries count"
+        ),
         relation=Le(RELATIVE_ERROR, sp.Max((n - 1) / (16 + 9 * (n - 1)), (n - 1) / (2**14 + n - 1))),
         assumes=(NOT_ALL_ZERO,),
         source=derived(

@@ -40,7 +40,7 @@ LOCAL_CLAIMS = (
     ),
     Claim(
         name="lowcomm.local.spread",
-        title="On a quadratic H noisy steps spread the workers by (1 - 1/P) (1 - q^(2 H))/(1 - q^2)",
+        title="On a quadratic H noisy steps of local SGD spread the workers by (1 - 1/P) (1 - q^(2 H))/(1 - q^2)",
         relation=Eq(LOCAL_SPREAD, (1 - 1 / P) * _geometric),
         kind=Kind.LAW,
         assumes=(SIGN_NOISE,),
@@ -53,7 +53,7 @@ LOCAL_CLAIMS = (
     ),
     Claim(
         name="lowcomm.local.spread_bound",
-        title="For steps of at most 1/(2 a) the spread is at most H",
+        title="For steps of at most 1/(2 a) the spread of local SGD's workers is at most H",
         relation=Le(LOCAL_SPREAD, localsteps),
         kind=Kind.LAW,
         assumes=(SIGN_NOISE, SLOW_STEPS),
@@ -69,7 +69,7 @@ LOCAL_CLAIMS = (
     ),
     Claim(
         name="lowcomm.local.drift_bound",
-        title="Under gradients of norm G at most, workers are 4 H^2 apart at most",
+        title="Under gradients of norm G at most, local SGD's workers are at most 4 H^2 apart",
         relation=Le(LOCAL_DRIFT, 4 * localsteps**2),
         assumes=(BOUNDED_GRADIENTS,),
         source=STICH_LOCAL.recalled(
@@ -84,7 +84,7 @@ LOCAL_CLAIMS = (
     ),
     Claim(
         name="lowcomm.local.drift_sharp",
-        title="With a constant step they are H^2 apart at most, and no less will do",
+        title="With a constant step, local SGD's workers are at most H^2 apart, and no smaller bound holds",
         relation=Le(LOCAL_DRIFT, localsteps**2),
         assumes=(BOUNDED_GRADIENTS,),
         source=derived("Each worker moves by gamma G H at most; about the average the mean square is no larger."),
@@ -106,7 +106,7 @@ LOCAL_CLAIMS = (
     ),
     Claim(
         name="lowcomm.local.optimum",
-        title="It ends at the minimum of the average",
+        title="Local gradient descent on two quadratics ends at the minimum of the average",
         relation=Eq(LOCAL_LIMIT, (1 - retained_second) / (2 - retained - retained_second)),
         assumes=(TWO_QUADRATICS,),
         source=derived(
@@ -121,7 +121,7 @@ LOCAL_CLAIMS = (
     ),
     Claim(
         name="lowcomm.local.one_curvature",
-        title="With one curvature it does, for every number of steps",
+        title="Local gradient descent on two quadratics of one curvature ends at the minimum of the average",
         relation=Eq(LOCAL_LIMIT, sp.Rational(1, 2)),
         assumes=(TWO_QUADRATICS, ONE_CURVATURE),
         source=derived("q_1 = q_2 in the limit: both sides are 1/2, where the average has its minimum."),

@@ -99,7 +99,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.cut_off",
-        title="It is so for gradients of any size",
+        title="LoCo's compensation is at most half a step, for gradients of any size",
         relation=Le(COMPENSATION, sp.Rational(1, 2)),
         source=derived(
             "Refuted by two bits and a gradient of three steps: one step is sent, and of the error of two a share "
@@ -130,7 +130,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.late_cut",
-        title="At DeepSpeed's step it is at most (1 - (1 - phi)^T)/phi steps, twice as much",
+        title="At DeepSpeed's step, what LoCo has not sent after T rounds is at most (1 - (1 - phi)^T)/phi steps",
         relation=Le(SENT_LATE, (1 - (1 - fresh) ** outerrounds) / fresh),
         assumes=(CUT_BY_ONE, NEVER_FORGOTTEN),
         source=derived(f"{_LATE}; and |e_T| <= 1 - (1 - phi)^T steps, as in lowcomm.loco.cut_once."),
@@ -140,7 +140,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.late_at_once",
-        title="It is at most half a step, as with error feedback",
+        title="What LoCo has not sent is at most half a step, as with error feedback",
         relation=Le(SENT_LATE, sp.Rational(1, 2)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN),
         source=derived(
@@ -155,7 +155,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.late_ef14",
-        title="With the newest error kept whole it is half a step",
+        title="With the newest error kept whole, what LoCo has not sent is at most half a step",
         relation=Le(SENT_LATE, sp.Rational(1, 2)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, EF14_WEIGHT),
         source=derived(f"{_LATE} = e_T."),
@@ -179,7 +179,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.resets_all",
-        title="It resets every tensor",
+        title="DeepSpeed's counter resets every one of L tensors",
         relation=Eq(TENSORS_RESET, tensors),
         assumes=(COMMON_TURNS, MANY_PASSES),
         source=LOCO.recalled(
@@ -195,7 +195,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.across",
-        title="With a hop within nodes first, a rank sends (P/X - 1) n/P words to other nodes",
+        title="qgZ with a hop within nodes first: a rank sends (P/X - 1) n/P words to other nodes",
         relation=Eq(ACROSS_SENT, (P / pernode - 1) * n / P),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_TWO_HOPS),
         source=ZEROPP.official_code(
@@ -210,7 +210,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.across_one_hop",
-        title="In one hop it sends (P - X) n/P",
+        title="qgZ in one hop: a rank sends (P - X) n/P words to other nodes",
         relation=Eq(ACROSS_SENT, (P - pernode) * n / P),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_ONE_HOP),
         source=derived("Counted: a block to every rank of another node."),
@@ -218,7 +218,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.one_hop",
-        title="One hop is off by P/2 steps at most",
+        title="qgZ in one hop is off by at most P/2 steps",
         relation=Le(STEPS_OFF, P / 2),
         assumes=(RANKS_DIVIDE, NOT_CUT_OFF, BY_ONE_HOP),
         source=derived("P codes are added, each off by half a step at most."),
@@ -228,7 +228,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.two_hops",
-        title="Two hops are off by P steps at most",
+        title="qgZ in two hops is off by at most P steps",
         relation=Le(STEPS_OFF, P),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, NOT_CUT_OFF, BY_TWO_HOPS),
         source=ZEROPP.official_code(
@@ -244,7 +244,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.ring",
-        title="A ring is off by P (P - 1)/4 steps at most",
+        title="A quantised ring reduce-scatter is off by at most P (P - 1)/4 steps",
         relation=Le(STEPS_OFF, P * (P - 1) / 4),
         assumes=(RANKS_DIVIDE, NOT_CUT_OFF, BY_HOPS_ON_A_RING),
         source=derived("At hop h a sum of h vectors is off by h/2 steps more; h = 1 to P - 1."),
@@ -255,7 +255,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.order",
-        title="With reordered slices rank r ends with block r",
+        title="qgZ with reordered slices: rank r ends with block r",
         relation=Eq(BLOCKS_ELSEWHERE, 0),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_TWO_HOPS, REORDERED),
         source=ZEROPP.official_code(
@@ -267,7 +267,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.in_a_row",
-        title="With slices as they lie it does too",
+        title="qgZ with slices as they lie: rank r ends with block r",
         relation=Eq(BLOCKS_ELSEWHERE, 0),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_TWO_HOPS, IN_A_ROW, MANY_NODES),
         source=derived(

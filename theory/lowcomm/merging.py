@@ -56,7 +56,7 @@ _SECOND_MOMENTS = (
 MERGING_CLAIMS = (
     Claim(
         name="lowcomm.quorum.words",
-        title="The server sends P - 1 merged vectors",
+        title="The server of a quorum merge sends P - 1 merged vectors",
         relation=Eq(MOST_SENT, (P - 1) * n),
         assumes=(AT_LEAST_TWO_WORKERS, ANY_QUORUM),
         source=DECOUPLED.read(
@@ -95,7 +95,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.quorum.equal_tokens",
-        title="With equal tokens it is",
+        title="With equal tokens, a token-weighted merge of a random quorum is unbiased",
         relation=Eq(HEAVY_SHARE, 1 / P),
         assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED, EQUAL_TOKENS),
         source=derived("Quorums are alike for all: K/P times 1/K."),
@@ -104,7 +104,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.quorum.expected_divisor",
-        title="Divided by all tokens times K/P, it is unbiased for any tokens",
+        title="Divided by all tokens times K/P, a merge of a random quorum is unbiased for any tokens",
         relation=Eq(HEAVY_SHARE, _fair),
         assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_EXPECTED),
         source=derived("K/P times w P/(K W): the estimate of Horvitz and Thompson. Its weights do not add up to one."),
@@ -132,7 +132,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.words",
-        title="A worker sends 2 n words, in one message, to one other",
+        title="A worker of NoLoCo sends 2 n words, in one message, to one other",
         relation=Eq(MOST_SENT, 2 * n),
         assumes=(AT_LEAST_TWO_WORKERS, RANDOM_PAIRS),
         source=NOLOCO.read(
@@ -154,7 +154,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.odd",
-        title="Random pairs of an odd number leave exactly half of them",
+        title="Random pairs of an odd number leave exactly half of the squared distances",
         relation=Eq(PAIR_DISTORTION, sp.Rational(1, 2)),
         assumes=(RANDOM_PAIRS, WHOLE_PULL, ODD_WORKERS),
         source=derived(f"{_PAIRS}What is left is 1/2: the worker that is left over costs what small numbers save."),
@@ -163,7 +163,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.half",
-        title="Random pairs leave at most half of them",
+        title="Random pairs leave at most half of the squared distances",
         relation=Le(PAIR_DISTORTION, sp.Rational(1, 2)),
         assumes=(RANDOM_PAIRS, WHOLE_PULL, AT_LEAST_TWO_WORKERS),
         source=derived(f"{_PAIRS}kappa >= 1/2."),
@@ -174,7 +174,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.pull",
-        title="A pull of gamma without momentum leaves 1 - gamma (2 - gamma) kappa of them",
+        title="A pull of gamma without momentum leaves 1 - gamma (2 - gamma) kappa of the squared distances",
         relation=Eq(PAIR_DISTORTION, 1 - pairpull * (2 - pairpull) * _met),
         assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS),
         source=derived(f"{_PAIRS}Of what is within pairs (1 - gamma)^2 is left."),
@@ -184,9 +184,10 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.stable",
-        title="Without gradients replicas come together in mean square exactly for 0 < gamma < 2 (1 - alpha^2)/(1 - "
-        "alpha (2 "
-        "kappa - 1))",
+        title=(
+            "Without gradients NoLoCo's replicas come together in mean square exactly for 0 < gamma < 2 (1 - "
+            "alpha^2)/(1 - alpha (2 kappa - 1))"
+        ),
         relation=Eq(PAIR_STABLE, sp.Piecewise((1, (pairpull > 0) & (pairpull < _pull_limit)), (0, True))),
         kind=Kind.LAW,
         assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS, PAIR_MOMENTUM_BELOW_ONE),
@@ -198,7 +199,10 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.range",
-        title="They do for every pull between the momentum and two more than it",
+        title=(
+            "Without gradients NoLoCo's replicas come together in mean square for every pull between the momentum and "
+            "two more than it"
+        ),
         relation=Eq(PAIR_STABLE, 1),
         kind=Kind.LAW,
         assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS, PAIR_MOMENTUM_BELOW_ONE, PULL_IN_RANGE),

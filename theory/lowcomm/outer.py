@@ -69,7 +69,7 @@ def _torchft(lines: str, default: bool | str = True) -> Code:
 OUTER_CLAIMS = (
     Claim(
         name="lowcomm.diloco.words",
-        title="An outer round sends 2 n (P - 1)/P words, whatever the number of inner steps",
+        title="An outer round of DiLoCo sends 2 n (P - 1)/P words, whatever the number of inner steps",
         relation=Eq(MOST_SENT, _ring * n),
         assumes=(RANKS_DIVIDE,),
         source=TORCHFT.official_code(
@@ -80,7 +80,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.streaming.cycle",
-        title="Until all fragments were synchronised once, as many words go out as in a round of DiLoCo",
+        title="Streaming DiLoCo sends as many words until all fragments were synchronised once as a round of DiLoCo",
         relation=Eq(CYCLE_SENT, _ring * n),
         assumes=(EVEN_FRAGMENTS,),
         source=TORCHFT.official_code(
@@ -91,7 +91,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.streaming.peak",
-        title="A fragment takes 1/F of the words of a round of DiLoCo",
+        title="A fragment of Streaming DiLoCo takes 1/F of the words of a round of DiLoCo",
         relation=Eq(PEAK_SENT, _ring * n / fragments),
         assumes=(EVEN_FRAGMENTS,),
         source=TORCHFT.official_code(
@@ -102,7 +102,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.streaming.peak_any",
-        title="A fragment takes 1/F of the words, whatever lengths there are",
+        title="A fragment of Streaming DiLoCo takes 1/F of the words, whatever lengths there are",
         relation=Le(PEAK_SENT, _ring * n / fragments),
         assumes=(ANY_FRAGMENTS,),
         source=derived(
@@ -118,7 +118,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.streaming.peak_longest",
-        title="A fragment takes at most 2 (P - 1) blocks of its longest length",
+        title="A fragment of Streaming DiLoCo takes at most 2 (P - 1) blocks of its longest length",
         relation=Le(PEAK_SENT, 2 * (P - 1) * sp.ceiling(sp.ceiling(n / fragments) / P)),
         assumes=(ANY_FRAGMENTS,),
         source=derived(
@@ -137,7 +137,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.streaming.blend",
-        title="Workers that keep a share b of their own fragment end b times as far apart",
+        title="In Streaming DiLoCo workers that keep a share b of their own fragment end b times as far apart",
         relation=Eq(BLENDED_SPREAD, blendweight**2),
         assumes=(ANY_FRAGMENTS,),
         source=TORCHFT.official_code(
@@ -157,7 +157,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.first_round",
-        title="The first round ends |1 - eta (1 + mu)| times as far from the average of parameters",
+        title="DiLoCo's first round ends |1 - eta (1 + mu)| times as far from the average of parameters",
         relation=Eq(AVERAGE_GAP, (1 - outerlr * (1 + outermu)) ** 2),
         assumes=(NESTEROV, FIRST_ROUND, LOCAL_FROM_ANCHOR),
         source=derived(
@@ -169,7 +169,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.progress",
-        title="The first outer step goes eta (1 + mu) of the way to the average of the workers' parameters",
+        title="DiLoCo's first outer step goes eta (1 + mu) of the way to the average of the workers' parameters",
         relation=Eq(PROGRESS, outerlr * (1 + outermu)),
         assumes=(NESTEROV, FIRST_ROUND, LOCAL_FROM_ANCHOR),
         source=TORCHFT.official_code(
@@ -181,7 +181,10 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.reversed",
-        title="With the pseudo-gradient of torchft's first versions the outer step goes towards that average",
+        title=(
+            "With the pseudo-gradient of torchft's first versions DiLoCo's outer step goes towards the average of the "
+            "workers' parameters"
+        ),
         relation=Ge(PROGRESS, 0),
         assumes=(NESTEROV, FIRST_ROUND, REVERSED),
         source=TORCHFT.official_code(
@@ -202,7 +205,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.effective_step",
-        title="Under a constant pseudo-gradient round t moves by eta (1 - mu^(t + 1))/(1 - mu) of it",
+        title="Under a constant pseudo-gradient round t of DiLoCo moves by eta (1 - mu^(t + 1))/(1 - mu) of it",
         relation=Eq(OUTER_MOVE, outerlr * (1 - outermu ** (outerrounds + 1)) / (1 - outermu)),
         assumes=(NESTEROV, SAME_CHANGE, MOMENTUM_BELOW_ONE),
         source=derived(
@@ -214,7 +217,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.ball_step",
-        title="With Polyak's momentum it is eta (1 - mu^t)/(1 - mu)",
+        title="Under a constant pseudo-gradient round t with Polyak's momentum moves by eta (1 - mu^t)/(1 - mu) of it",
         relation=Eq(OUTER_MOVE, outerlr * (1 - outermu**outerrounds) / (1 - outermu)),
         assumes=(BALL, SAME_CHANGE, MOMENTUM_BELOW_ONE),
         source=NOLOCO_CODE.official_code(
@@ -244,7 +247,9 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.radius",
-        title="On a quadratic the round has spectral radius sqrt(mu (1 - eta c)), or that of two real eigenvalues",
+        title=(
+            "On a quadratic a round of DiLoCo has spectral radius sqrt(mu (1 - eta c)), or that of two real eigenvalues"
+        ),
         relation=Eq(
             OUTER_RADIUS,
             sp.Piecewise((sp.sqrt(sp.Abs(_det)), _disc < 0), ((sp.Abs(_trace) + sp.sqrt(sp.Abs(_disc))) / 2, True)),
@@ -255,7 +260,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.stable",
-        title="The outer optimiser is stable exactly for 0 < eta c < 2 (1 + mu)/(1 + 2 mu)",
+        title="DiLoCo's outer optimiser is stable on a quadratic exactly for 0 < eta c < 2 (1 + mu)/(1 + 2 mu)",
         relation=Eq(OUTER_STABLE, sp.Piecewise((1, (_taken > 0) & (_taken < _LIMIT)), (0, True))),
         kind=Kind.LAW,
         assumes=(NESTEROV, ONE_QUADRATIC, MOMENTUM_BELOW_ONE),

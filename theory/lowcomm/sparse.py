@@ -70,14 +70,16 @@ _WAITS = (
 SPARSE_CLAIMS = (
     Claim(
         name="lowcomm.sparseloco.words",
-        title="A worker sends 2 (P - 1) k n/chunk words",
+        title="A worker of SparseLoCo sends 2 (P - 1) k n/chunk words",
         relation=Eq(MOST_SENT, 2 * (P - 1) * k * n / chunk),
         assumes=(CHUNKS_DIVIDE, SENT_AS_THEY_ARE),
         source=derived("Counted: k indices and values of every chunk, which a ring all-gather passes on P - 1 times."),
     ),
     Claim(
         name="lowcomm.sparseloco.residual",
-        title="After T rounds the residual is at most M q (1 - (beta q)^T)/(1 - beta q), q = sqrt(1 - k/chunk)",
+        title=(
+            "After T rounds SparseLoCo's residual is at most M q (1 - (beta q)^T)/(1 - beta q), q = sqrt(1 - k/chunk)"
+        ),
         relation=Le(RESIDUAL_REACH, _left * (1 - (decay * _left) ** outerrounds) / (1 - decay * _left)),
         assumes=(CHUNKS_DIVIDE, SENT_AS_THEY_ARE),
         source=derived(
@@ -92,7 +94,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.missing",
-        title="What is neither sent nor in the residual is (1 - beta) times all residuals before",
+        title="SparseLoCo loses (1 - beta) times all residuals before: so much is neither sent nor in the residual",
         relation=Eq(MISSING, (1 - decay) * residualsum),
         assumes=(SENT_AS_THEY_ARE,),
         source=derived(_RESIDUALS),
@@ -100,7 +102,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.keeps",
-        title="Error feedback loses nothing, with a decay as well",
+        title="SparseLoCo's error feedback loses nothing, with a decay as well",
         relation=Eq(MISSING, 0),
         assumes=(SENT_AS_THEY_ARE, DECAYS),
         source=derived(
@@ -116,7 +118,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.turns",
-        title="Without decay a weaker entry is sent every floor(1/d) + 1 rounds",
+        title="Without decay SparseLoCo sends a weaker entry every floor(1/d) + 1 rounds",
         relation=Eq(WEAK_SENT, _turns),
         assumes=(ONE_OF_TWO, NOT_TOO_WEAK, NOTHING_DECAYS),
         source=derived(
@@ -128,7 +130,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.starved",
-        title="With decay an entry of at most 1 - beta of the one beside it is never sent",
+        title="With decay SparseLoCo never sends an entry of at most 1 - beta of the one beside it",
         relation=Eq(WEAK_SENT, 0),
         assumes=(ONE_OF_TWO, TOO_WEAK),
         source=derived(f"{_WAITS} <= 1."),
@@ -137,7 +139,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.gets_through",
-        title="With decay it is sent as often",
+        title="With decay SparseLoCo sends a weaker entry every floor(1/d) + 1 rounds",
         relation=Ge(WEAK_SENT, _turns),
         assumes=(ONE_OF_TWO, NOT_TOO_WEAK, DECAYS),
         source=derived(
@@ -152,7 +154,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.bits",
-        title="Positions one by one: k (ceil(log2 chunk) + b) bits a chunk",
+        title="SparseLoCo's positions one by one take k (ceil(log2 chunk) + b) bits a chunk with their values",
         relation=Eq(POSITIONED_BITS, n / chunk * k * (index_bits(chunk) + valuebits)),
         assumes=(CHUNKS_DIVIDE, POSITIONS_ONE_BY_ONE),
         source=SPARSELOCO.official_code(
@@ -165,7 +167,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.set_bits",
-        title="Positions as a set: ceil(log2 C(chunk, k)) + b k bits a chunk",
+        title="SparseLoCo's positions as a set take ceil(log2 C(chunk, k)) + b k bits a chunk with their values",
         relation=Eq(POSITIONED_BITS, n / chunk * (index_bits(choose(chunk, k)) + k * valuebits)),
         assumes=(CHUNKS_DIVIDE, POSITIONS_AS_A_SET),
         source=derived(
@@ -174,7 +176,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.set_saves",
-        title="Positions as a set take no more bits than one by one",
+        title="SparseLoCo's positions as a set take no more bits than one by one",
         relation=Le(POSITIONED_BITS, n / chunk * k * (index_bits(chunk) + valuebits)),
         assumes=(CHUNKS_DIVIDE, POSITIONS_AS_A_SET),
         source=derived(
@@ -197,7 +199,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.binned.energy",
-        title="What bins keep and what they lose add up in squares",
+        title="Squares of values in bins: what bins keep and what they lose add up",
         relation=Eq(BIN_ENERGY, 1),
         assumes=(SOME_VALUE,),
         source=derived("The bins' means are the projection onto vectors that are constant in every bin."),
@@ -212,7 +214,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.binned.two_bits",
-        title="With two bits they make none either",
+        title="With two bits the binned values' signs make no difference",
         relation=Eq(BIN_SIGN, 0),
         assumes=(SOME_VALUE, FOUR_BINS),
         source=derived(
@@ -230,7 +232,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.contraction",
-        title="What DeMo leaves of the momentum is at most 1 - k/chunk of its square",
+        title="DeMo leaves at most 1 - k/chunk of the momentum's square",
         relation=Le(AMPLITUDE_ERROR, 1 - k / chunk),
         assumes=(CHUNKS_DIVIDE,),
         source=DEMO.official_code(
@@ -248,7 +250,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.missing",
-        title="What is neither sent nor in the momentum is (1 - beta) times all momenta before",
+        title="DeMo loses (1 - beta) times all momenta before: so much is neither sent nor in the momentum",
         relation=Eq(MISSING, (1 - decay) * residualsum),
         assumes=(CHUNKS_DIVIDE, EMPTY_MOMENTUM),
         source=DEMO.official_code(
@@ -262,7 +264,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.by_ranks",
-        title="Divided by the number of ranks, an amplitude of the update is the average of the messages",
+        title="Divided by the number of ranks, an amplitude of DeMo's update is the average of the messages",
         relation=Eq(SENDER_GAIN, 1),
         assumes=(SEVERAL_SEND, BY_RANKS),
         source=derived("The sum of the messages over P."),
@@ -270,7 +272,10 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.by_senders",
-        title="Divided by the number of its senders, an amplitude is P/s times the average of the messages",
+        title=(
+            "Divided by the number of its senders, an amplitude of DeMo's update is P/s times the average of the "
+            "messages"
+        ),
         relation=Eq(SENDER_GAIN, P / amplitude_senders),
         assumes=(SEVERAL_SEND, BY_SENDERS),
         source=DEMO.official_code(
@@ -283,7 +288,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.any_divisor",
-        title="Since only signs are applied, the divisor makes no difference",
+        title="DeMo applies signs only, so that the divisor makes no difference",
         relation=Eq(SIGN_FLIPS, 0),
         assumes=(CHUNKS_DIVIDE,),
         source=derived(
@@ -303,7 +308,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.one_amplitude",
-        title="Where all that is sent of a chunk is one amplitude, it makes none",
+        title="DeMo's divisor makes no difference where all that is sent of a chunk is one amplitude",
         relation=Eq(SIGN_FLIPS, 0),
         assumes=(CHUNKS_DIVIDE, ONE_AMPLITUDE),
         source=derived("The update is a positive multiple of one row of the transform, whatever is divided by."),
@@ -311,8 +316,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.chunk",
-        title="Of a vector of n entries n/c min(k, c) amplitudes are sent, c the largest divisor of n that is at "
-        "most the chunk",
+        title="DeMo sends n/c min(k, c) amplitudes of n entries, c the largest divisor of n that is at most the chunk",
         relation=Eq(ENTRIES_SENT, n / madechunk * sp.Min(k, madechunk)),
         assumes=(MADE_CHUNK,),
         source=DEMO.official_code(
@@ -324,7 +328,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.rate",
-        title="At most k/chunk of a vector's entries are sent",
+        title="DeMo sends at most k/chunk of a vector's entries",
         relation=Le(ENTRIES_SENT, n * k / chunk),
         assumes=(MADE_CHUNK, FITS_CHUNK),
         source=DEMO.official_code(

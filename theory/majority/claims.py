@@ -232,7 +232,10 @@ _VOTE = (
     ),
     Claim(
         name="majority.vote.sharp",
-        title="Under such noise the vote's error is at most the tail at Gauss' bound, and no less will do",
+        title=(
+            "Under symmetric unimodal noise the vote's error is at most the binomial tail at Gauss' bound, and no "
+            "smaller bound holds"
+        ),
         relation=Le(VOTE_ERROR, vote_error(P, 0, 0, gauss(snr), tieloss)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, HONEST, UNIMODAL),
@@ -243,7 +246,7 @@ _VOTE = (
     ),
     Claim(
         name="majority.vote.bound",
-        title="Under such noise the vote of P workers is wrong with probability 1/(sqrt(P) S) at most",
+        title="Under symmetric unimodal noise the vote of P workers is wrong with probability at most 1/(sqrt(P) S)",
         relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, HONEST, UNIMODAL),
@@ -266,7 +269,7 @@ _VOTE = (
     ),
     Claim(
         name="majority.vote.any_noise",
-        title="The bound 1/(sqrt(P) S) for noise of any shape",
+        title="The vote of P workers is wrong with probability at most 1/(sqrt(P) S) for noise of any shape",
         relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, HONEST, ANY_NOISE),
@@ -285,7 +288,7 @@ _VOTE = (
     ),
     Claim(
         name="majority.vote.shared_noise",
-        title="The bound 1/(sqrt(P) S) for workers that have the same noise",
+        title="The vote of P workers that share their noise is wrong with probability at most 1/(sqrt(P) S)",
         relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
         kind=Kind.LAW,
         assumes=(ONE_NOISE, HONEST, UNIMODAL),
@@ -361,7 +364,9 @@ _ADVERSARIES = (
     ),
     Claim(
         name="majority.adversaries.negation_is_worst",
-        title="The same bound whatever signs the fraction a < 1/2 sends: to negate is the worst that it can do",
+        title=(
+            "Whatever signs a fraction a < 1/2 of the workers sends, the vote's error obeys the bound for negated signs"
+        ),
         relation=Le(VOTE_ERROR, _of_minority),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, UNIMODAL, MINORITY, ANY_BALLOT),

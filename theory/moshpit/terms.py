@@ -349,15 +349,21 @@ MIXES = Hypothesis(
 
 MOSHPIT_AT = Repository("yandex-research/moshpit-sgd", "949b60b8461bf694a3b8e54b57952002eba81de1")
 RYABININ_2021 = Work(
-    "M. Ryabinin, E. Gorbunov, V. Plokhotnyuk, G. Pekhimenko, 2021, Moshpit SGD: communication-efficient decentralized "
-    "training on heterogeneous unreliable devices, arXiv 2103.03239v4"
+    "M. Ryabinin, E. Gorbunov, V. Plokhotnyuk, G. Pekhimenko, 2021, Moshpit SGD: communication-efficient "
+    "decentralized training on heterogeneous unreliable devices, arXiv:2103.03239v4"
 )
 ASSRAN_2019 = Work(
-    "M. Assran, N. Loizou, N. Ballas, M. Rabbat, 2019, Stochastic gradient push for distributed deep learning"
+    "M. Assran, N. Loizou, N. Ballas, M. Rabbat, 2019, Stochastic gradient push for distributed deep learning, "
+    "arXiv:1811.10792"
 )
-KEMPE_2003 = Work("D. Kempe, A. Dobra, J. Gehrke, 2003, Gossip-based computation of aggregate information")
-XIAO_2004 = Work("L. Xiao, S. Boyd, 2004, Fast linear iterations for distributed averaging")
+KEMPE_2003 = Work(
+    "D. Kempe, A. Dobra, J. Gehrke, 2003, Gossip-based computation of aggregate information, "
+    "doi:10.1109/SFCS.2003.1238221"
+)
+XIAO_2004 = Work(
+    "L. Xiao, S. Boyd, 2004, Fast linear iterations for distributed averaging, doi:10.1016/j.sysconle.2004.02.022"
+)
 YING_2021 = Work(
-    "B. Ying, K. Yuan, Y. Chen, H. Hu, P. Pan, W. Yin, 2021, Exponential graph is provably efficient for decentralized "
-    "deep training"
+    "B. Ying, K. Yuan, Y. Chen, H. Hu, P. Pan, W. Yin, 2021, Exponential graph is provably efficient for "
+    "decentralized deep training, arXiv:2110.13363"
 )

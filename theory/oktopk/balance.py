@@ -79,7 +79,7 @@ BALANCE: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.balance.quarter_ring",
-        title="On a ring the same rule makes the critical path up to 8k(P - 1)/P words",
+        title="On a ring, balancing only above four times the mean makes the critical path up to 8k(P - 1)/P words",
         relation=Le(CRITICAL_PATH, 8 * k * (P - 1) / P),
         assumes=(*_UNTRIGGERED, RING),
         source=derived(

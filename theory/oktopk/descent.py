@@ -48,7 +48,7 @@ _SERIES = (
 DESCENT: tuple[Claim, ...] = (
     Claim(
         name="oktopk.sgd.iterate",
-        title="The iterates differ from those of plain averaging by the ranks' mean residual",
+        title="Ok-Topk SGD's iterates differ from those of plain averaging by the ranks' mean residual",
         relation=Eq(ITERATE_DEFECT, 0),
         assumes=(SCALED, EXACT_MEANS),
         source=derived(
@@ -59,7 +59,10 @@ DESCENT: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.sgd.iterate_raw",
-        title="The same holds when residuals hold gradients and the step size, which changes, is applied afterwards",
+        title=(
+            "Ok-Topk SGD's iterates differ from those of plain averaging by the mean residual when residuals hold "
+            "gradients and the step size changes"
+        ),
         relation=Eq(ITERATE_DEFECT, 0),
         assumes=(RAW, EXACT_MEANS),
         source=LI_HOEFLER_2022.official_code(
@@ -77,7 +80,7 @@ DESCENT: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.sgd.residual",
-        title="The mean residual grows by no more than gamma and the realised xi allow",
+        title="Ok-Topk SGD's mean residual grows by no more than gamma and the realised xi allow",
         relation=Le(MEAN_RESIDUAL, _gamma * before + (_gamma + xi) * move),
         assumes=(MEAN_MOVES,),
         source=derived("The bound with what the update misses, which is xi_t ||eta G|| by the definition of xi_t."),
@@ -91,7 +94,7 @@ DESCENT: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.sgd.residual_missed",
-        title="The mean residual grows by no more than gamma and what the update misses allow",
+        title="Ok-Topk SGD's mean residual grows by no more than gamma and what the update misses allow",
         relation=Le(MEAN_RESIDUAL, _gamma * (before + move) + missed),
         source=derived(
             "Let A be the mean accumulated gradient. The mean residual is A - u/P; by the triangle inequality its norm "

@@ -10,7 +10,7 @@ from commbounds.theory.symbols import Symbol
 
 OKTOPK_AT = Repository("Shigangli/Ok-Topk", "9763dccb0bf704779435cb8f66592be5a9b294bf")
 LI_HOEFLER_2022 = Work(
-    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
+    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning, arXiv:2201.07598"
 )
 
 winners = Symbol("winners", r"\lvert T\rvert", 5, integer=True, nonnegative=True)

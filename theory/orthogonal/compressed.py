@@ -60,7 +60,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.dion.buffer",
-        title="It is at most T times the largest gradient",
+        title="Dion's buffer is at most T times the largest gradient after T steps",
         relation=Le(t.BUFFER, t.dion_steps * t.largest_gradient),
         assumes=(t.ONE_WORKER,),
         source=derived("orthogonal.dion.keeps: what is kept is no larger than what there was; sum over the steps."),
@@ -85,7 +85,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.orth_dion.spectral",
-        title="With an orthonormal right factor no singular value is above one",
+        title="With an orthonormal right factor, no singular value of Orth-Dion's update is above one",
         relation=Le(t.UPDATE_SPECTRAL, 1),
         assumes=(t.RIGHT_ORTHONORMAL,),
         source=t.ORTH_DION_2026.read(
@@ -194,7 +194,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.lowrank.spectral",
-        title="It leaves no more than there was of the spectral norm, and may leave all of it",
+        title="The best approximation of rank r leaves at most the squared spectral norm, and may leave all of it",
         relation=Le(t.SPECTRAL_SHARE, 1),
         assumes=(t.LEFT_OUT,),
         source=t.EF21_MUON_2025.read(_EF21, "What is left has the singular values from the next on.", "For this one."),
@@ -204,7 +204,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.lowrank.nuclear",
-        title="Of the squared nuclear norm it leaves (1 - r/min(m, n))^2 at most",
+        title="The best approximation of rank r leaves at most (1 - r/min(m, n))^2 of the squared nuclear norm",
         relation=Le(t.NUCLEAR_SHARE, (1 - r / sp.Min(m, n)) ** 2),
         assumes=(t.LEFT_OUT,),
         source=t.EF21_MUON_2025.read(

@@ -32,7 +32,7 @@ EF21_MUON_2025 = Work(
     "K. Gruntkowska, A. Gaponov, Z. Tovmasyan, P. Richtárik, 2025, Error feedback for Muon and friends, "
     "arXiv:2510.00643"
 )
-HIGHAM_2008 = Work("N. J. Higham, 2008, Functions of matrices: theory and computation")
+HIGHAM_2008 = Work("N. J. Higham, 2008, Functions of matrices: theory and computation, doi:10.1137/1.9780898717778")
 
 singular = Symbol("singular", r"\sigma", Fraction(1, 5), nonnegative=True)
 """A singular value of the average gradient over its Frobenius norm; in [0, 1]."""

@@ -42,7 +42,7 @@ _MANY = "many steps"
 CLAIMS = (
     Claim(
         name="packetloss.versions.published",
-        title="After any number of steps two receivers hold different versions with probability at most 2p/(1+p).",
+        title="After any number of steps two receivers hold different versions with probability at most 2p/(1+p)",
         relation=Le(DIFFER, 2 * p / (1 + p)),
         kind=Kind.LAW,
         source=PACKET_LOSS.second_hand(
@@ -58,7 +58,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.versions.mean_gap",
-        title="Two receivers are at most 2p/(1-p^2) versions apart on average, after any number of steps.",
+        title="Two receivers are at most 2p/(1-p^2) versions apart on average, after any number of steps",
         relation=Le(MEAN_VERSION_GAP, 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -72,7 +72,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.versions.mean_square_gap",
-        title="The squared number of versions between two receivers is at most 2p/(1-p)^2 on average.",
+        title="The squared number of versions between two receivers is at most 2p/(1-p)^2 on average",
         relation=Le(SQUARE_VERSION_GAP, 2 * p / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("M_t <= |L_1 - L_2| as before; E(L_1 - L_2)^2 = 2 Var L = 2p/(1-p)^2."),
@@ -83,7 +83,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.pair_limit",
-        title="White updates: two receivers' expected squared gap stays below sigma^2 2p/(1-p^2), for ever.",
+        title="White updates: two receivers' expected squared gap stays below sigma^2 2p/(1-p^2), for ever",
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -98,7 +98,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.published",
-        title="White updates of variance sigma^2: two receivers' expected squared gap stays below sigma^2 2p/(1+p).",
+        title="White updates of variance sigma^2: two receivers' expected squared gap stays below sigma^2 2p/(1+p)",
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 + p)),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
@@ -121,7 +121,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.published_with_correlated_updates",
-        title="Updates with autocovariance sigma^2 rho^h, rho = -1/(2-p): the gap stays below sigma^2 2p/(1+p).",
+        title="Updates with autocovariance sigma^2 rho^h, rho = -1/(2-p): the gap stays below sigma^2 2p/(1+p)",
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 + p)),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
@@ -138,7 +138,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.autoregressive",
         title="Updates with autocovariance sigma^2 rho^h: the gap stays below 2p (1 + p rho)/((1-p^2)(1 - p "
-        "rho)) sigma^2.",
+        "rho)) sigma^2",
         relation=Le(DRIFT, sigma**2 * 2 * p * (1 + p * rho) / ((1 - p**2) * (1 - p * rho))),
         kind=Kind.EXPECTED,
         source=derived(
@@ -153,7 +153,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.autocovariance",
-        title="Any nonnegative autocovariance r: the gap stays below 2p/(1-p^2) (r(0) + 2 sum p^h r(h)).",
+        title="Any nonnegative autocovariance r: the gap stays below 2p/(1-p^2) (r(0) + 2 sum p^h r(h))",
         relation=Le(DRIFT, 2 * p / (1 - p**2) * autocov),
         kind=Kind.EXPECTED,
         source=derived(
@@ -167,7 +167,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.sure_norm",
-        title="Any updates of norm at most G, whatever they depend on: the squared gap is at most G^2 2p/(1-p)^2.",
+        title="Any updates of norm at most G, whatever they depend on: the squared gap is at most G^2 2p/(1-p)^2",
         relation=Le(DRIFT, G**2 * 2 * p / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("||D|| <= G M by the triangle inequality, M versions apart; E M^2 <= 2p/(1-p)^2."),
@@ -178,7 +178,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.owner_sure_norm",
-        title="Any updates of norm at most G: the squared gap to the owner is at most G^2 p(1+p)/(1-p)^2.",
+        title="Any updates of norm at most G: the squared gap to the owner is at most G^2 p(1+p)/(1-p)^2",
         relation=Le(OWNER_DRIFT, G**2 * p * (1 + p) / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("The gap is at most G L; E L^2 = p(1+p)/(1-p)^2 for geometric L."),
@@ -189,7 +189,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.mean_norm",
-        title="Any updates of norm at most G: two receivers' copies are at most G 2p/(1-p^2) apart on average.",
+        title="Any updates of norm at most G: two receivers' copies are at most G 2p/(1-p^2) apart on average",
         relation=Le(MEAN_DRIFT, G * 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived("||D|| <= G M and E M <= 2p/(1-p^2)."),
@@ -200,7 +200,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.owner_limit",
-        title="White updates: a receiver's squared gap to the owner stays below sigma^2 p/(1-p).",
+        title="White updates: a receiver's squared gap to the owner stays below sigma^2 p/(1-p)",
         relation=Le(OWNER_DRIFT, sigma**2 * p / (1 - p)),
         kind=Kind.EXPECTED,
         source=derived("sigma^2 p (1 - p^t)/(1-p) grows with t."),
@@ -212,7 +212,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.consensus_limit",
         title="White updates: the mean squared distance to the mean copy stays below (N-1)(N-1+p)/N^2 p/(1-p^2) "
-        "sigma^2.",
+        "sigma^2",
         relation=Le(CONSENSUS, sigma**2 * (N - 1) * (N - 1 + p) / N**2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived("N - 1 pairs with the owner and (N-1)(N-2)/2 without, each at its limit, over N^2."),
@@ -224,7 +224,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.whole_vector_limit",
         title="White updates: a pair's whole replicas stay within [(N-2) 2p/(1-p^2) + 2p/(1-p)]/N of an "
-        "update's square.",
+        "update's square",
         relation=Le(WHOLE_DRIFT, ((N - 2) * 2 * p / (1 - p**2) + 2 * p / (1 - p)) / N),
         kind=Kind.EXPECTED,
         source=derived("The exact gap grows with t in every shard."),

@@ -53,7 +53,7 @@ _WHITE = (*_LOSS, WHITE_UPDATES, BELOW_ONE)
 CLAIMS = (
     Claim(
         name="packetloss.staleness.law",
-        title="A receiver's staleness is geometric: P(L = l) = (1-p) p^l for l < t.",
+        title="A receiver's staleness is geometric: P(L = l) = (1-p) p^l for l < t",
         relation=Eq(STALENESS_LAW, (1 - p) * p**stale),
         kind=Kind.LAW,
         source=derived("L = l < t iff the last l packets were lost and the one before arrived."),
@@ -62,7 +62,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.staleness.never_updated",
-        title="A receiver has got nothing in t steps with probability p^t.",
+        title="A receiver has got nothing in t steps with probability p^t",
         relation=Eq(STALENESS_LAW, p**t),
         kind=Kind.LAW,
         source=derived("All t packets were lost."),
@@ -71,7 +71,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.versions.differ",
-        title="Two receivers hold different versions with probability 2p/(1+p) (1 - p^(2t)).",
+        title="Two receivers hold different versions with probability 2p/(1+p) (1 - p^(2t))",
         relation=Eq(DIFFER, 2 * p / (1 + p) * (1 - p ** (2 * t))),
         kind=Kind.LAW,
         source=derived(
@@ -83,7 +83,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.versions.gap",
-        title="Two receivers are m >= 1 versions apart with probability 2(1-p) p^m (1 + p^(2(t-m)+1))/(1+p).",
+        title="Two receivers are m >= 1 versions apart with probability 2(1-p) p^m (1 + p^(2(t-m)+1))/(1+p)",
         relation=Eq(VERSION_GAP_LAW, 2 * (1 - p) * p**apart * (1 + p ** (2 * (t - apart) + 1)) / (1 + p)),
         kind=Kind.LAW,
         source=derived(
@@ -96,7 +96,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.pair",
-        title="White updates: two receivers' expected squared gap after t steps, exactly.",
+        title="White updates: two receivers' expected squared gap after t steps, exactly",
         relation=Eq(DRIFT, sigma**2 * pair_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -108,7 +108,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.owner",
-        title="White updates: a receiver's expected squared gap to the owner is sigma^2 p (1-p^t)/(1-p).",
+        title="White updates: a receiver's expected squared gap to the owner is sigma^2 p (1-p^t)/(1-p)",
         relation=Eq(OWNER_DRIFT, sigma**2 * owner_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived("The update of age a is missed with probability p^(a+1); sum over a < t."),
@@ -118,7 +118,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.two_updates",
         title="Updates of ages a <= b both lie between two receivers' versions with probability 2 p^(b+1) (1 - "
-        "p^(a+1)).",
+        "p^(a+1))",
         relation=Eq(BOTH_MISSED, 2 * p ** (older + 1) * (1 - p ** (age + 1))),
         kind=Kind.LAW,
         source=derived(
@@ -131,7 +131,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.given_updates",
-        title="Any given updates: the pair's squared gap is twice the variance of one receiver's gap to the owner.",
+        title="Any given updates: the pair's squared gap is twice the variance of one receiver's gap to the owner",
         relation=Eq(DRIFT, 2 * (lagged - discounted)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -144,7 +144,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.one_step",
-        title="The squared gap follows E' = p^2 E + 2p(1-p) V, with V its mean when exactly one of the two receives.",
+        title="The squared gap follows E' = p^2 E + 2p(1-p) V, with V its mean when exactly one of the two receives",
         relation=Eq(DRIFT, p**2 * driftbefore + 2 * p * (1 - p) * onesided),
         kind=Kind.EXPECTED,
         source=derived(
@@ -158,7 +158,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.relaxation",
-        title="After t steps the pair's squared gap lacks p^t (1 + p - p^(t+1)) of its limit.",
+        title="After t steps the pair's squared gap lacks p^t (1 + p - p^(t+1)) of its limit",
         relation=Eq(SHORTFALL, p**t * (1 + p - p ** (t + 1))),
         kind=Kind.EXPECTED,
         source=derived("1 - (1-p^2)/(2p) times the exact gap after t steps."),
@@ -168,7 +168,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.whole_vector",
-        title="Over all N shards a pair's squared gap mixes N-2 shards of others with the two that one of them owns.",
+        title="Over all N shards a pair's squared gap mixes N-2 shards of others with the two that one of them owns",
         relation=Eq(WHOLE_DRIFT, ((N - 2) * pair_steps(p, t) + 2 * owner_steps(p, t)) / N),
         kind=Kind.EXPECTED,
         source=derived(
@@ -179,7 +179,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.consensus",
-        title="White updates: the copies' mean squared distance to their mean, exactly.",
+        title="White updates: the copies' mean squared distance to their mean, exactly",
         relation=Eq(
             CONSENSUS,
             sigma**2 * (N - 1) * (owner_steps(p, t) + (N - 2) * pair_steps(p, t) / 2) / N**2,
@@ -194,7 +194,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.any_losses",
-        title="Any losses, independent over receivers: the pair's squared gap is 2 sigma^2 sum_s F(s) (1 - F(s)).",
+        title="Any losses, independent over receivers: the pair's squared gap is 2 sigma^2 sum_s F(s) (1 - F(s))",
         relation=Eq(DRIFT, 2 * sigma**2 * fates),
         kind=Kind.EXPECTED,
         source=derived("The update of age s lies in the gap iff exactly one receiver's staleness exceeds s."),
@@ -203,7 +203,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.workers.range",
-        title="The range of the receivers' staleness has an exact mean, which grows with their number.",
+        title="The range of the receivers' staleness has an exact mean, which grows with their number",
         relation=Eq(RANGE, staleness_range(receivers, p, t)),
         kind=Kind.EXPECTED,
         source=derived(

@@ -45,7 +45,7 @@ _GIVEN = (INDEPENDENT_LOSSES, FIXED_GRADIENTS)
 CLAIMS = (
     Claim(
         name="packetloss.arrivals.unbiased",
-        title="Dividing by what arrives is unbiased for any given gradients, given how many arrive.",
+        title="Dividing by what arrives is unbiased for any given gradients, given how many arrive",
         relation=Eq(ESTIMATE_BIAS, 0),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
@@ -61,7 +61,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.conditional_variance",
-        title="Given k arrivals, the estimate has the variance of a sample without replacement.",
+        title="Given k arrivals, the estimate has the variance of a sample without replacement",
         relation=Eq(VARIANCE_GIVEN_ARRIVALS, S**2 / arrived * (1 - arrived / N)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -73,7 +73,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.variance",
-        title="Given that something arrives, the variance is S^2 (E[1/K | K >= 1] - 1/N).",
+        title="Given that something arrives, the variance is S^2 (E[1/K | K >= 1] - 1/N)",
         relation=Eq(ESTIMATE_VARIANCE, S**2 * (inverse_arrivals(N, p) / (1 - p**N) - 1 / N)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -85,7 +85,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.mean_inverse",
-        title="E[1/K; K >= 1] is a finite sum of powers of p, for K ~ Binomial(N, 1 - p).",
+        title="E[1/K; K >= 1] is a finite sum of powers of p, for K ~ Binomial(N, 1 - p)",
         relation=Eq(MEAN_INVERSE, inverse_arrivals(N, p)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -98,7 +98,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.mean_inverse_recurrence",
-        title="One worker more takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N.",
+        title="One worker more takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N",
         relation=Eq(MEAN_INVERSE, p * onefewer + (1 - p**N) / N),
         kind=Kind.EXPECTED,
         source=derived(
@@ -111,7 +111,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.empty",
-        title="Nothing at all arrives with probability p^N.",
+        title="No worker's packet arrives with probability p^N",
         relation=Eq(EMPTY, p**N),
         kind=Kind.LAW,
         source=derived("All N independent contributions are lost."),
@@ -121,7 +121,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.zero_fill",
-        title="Taking zero where nothing arrives shrinks the expected estimate by 1 - p^N.",
+        title="Taking zero where nothing arrives shrinks the expected estimate by 1 - p^N",
         relation=Eq(SHARE, 1 - p**N),
         kind=Kind.EXPECTED,
         source=derived("E ghat = P(K >= 1) gbar, as the estimate is unbiased given K >= 1 and 0 otherwise."),
@@ -130,7 +130,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.unbiased",
-        title="With the owner's value always there, weights sum to one: unbiased if gradients share their expectation.",
+        title="With the owner's value always there, weights sum to one: unbiased if gradients share their expectation",
         relation=Eq(WEIGHT_SUM, 1),
         source=PACKET_LOSS.second_hand(
             _UNBIASED,
@@ -142,7 +142,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.unbiased_for_given_gradients",
-        title="With the owner's value always there, the estimate is unbiased for given gradients.",
+        title="With the owner's value always there, the estimate is unbiased for given gradients",
         relation=Eq(OWNER_PULL, 0),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
@@ -161,7 +161,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.bias",
-        title="With the owner's value always there, the estimate leans towards it by (p - p^N)/((1-p)(N-1)).",
+        title="With the owner's value always there, the estimate leans towards it by (p - p^N)/((1-p)(N-1))",
         relation=Eq(OWNER_PULL, (p - p**N) / ((1 - p) * (N - 1))),
         kind=Kind.EXPECTED,
         source=derived(
@@ -173,7 +173,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.variance_iid",
-        title="For independent gradients, always having the owner's gives variance sigma^2 (1 - p^N)/(N (1-p)).",
+        title="For independent gradients, always having the owner's gives variance sigma^2 (1 - p^N)/(N (1-p))",
         relation=Eq(IID_VARIANCE, sigma**2 * (1 - p**N) / (N * (1 - p))),
         kind=Kind.EXPECTED,
         source=derived(
@@ -185,7 +185,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.inflation",
-        title="Losses inflate the variance of an average of independent gradients by at most 1/(1-p).",
+        title="Losses inflate the variance of an average of independent gradients by at most 1/(1-p)",
         relation=Le(IID_VARIANCE, sigma**2 / (N * (1 - p))),
         kind=Kind.EXPECTED,
         source=derived("The exact variance is sigma^2 (1 - p^N)/(N (1-p)), and p^N >= 0."),
@@ -196,7 +196,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.expected.unbiased",
-        title="Dividing by the expected arrivals is unbiased, also where nothing arrives.",
+        title="Dividing by the expected arrivals is unbiased, also where nothing arrives",
         relation=Eq(ESTIMATE_BIAS, 0),
         kind=Kind.EXPECTED,
         source=derived("E ghat = sum_i (1-p) g_i / ((1-p) N), whatever depends on what: linearity."),
@@ -205,7 +205,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.expected.variance",
-        title="Dividing by the expected arrivals has variance p/((1-p) N^2) times the sum of squares.",
+        title="Dividing by the expected arrivals has variance p/((1-p) N^2) times the sum of squares",
         relation=Eq(ESTIMATE_VARIANCE, p / ((1 - p) * N**2) * squares),
         kind=Kind.EXPECTED,
         source=derived("Independent indicators of variance p (1-p), each times g_i/((1-p) N)."),
@@ -215,7 +215,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.volume.sent",
-        title="Every worker sends 2 n (N-1)/N words a step, whatever gets lost.",
+        title="Every worker sends 2 n (N-1)/N words a step, whatever gets lost",
         relation=Eq(MOST_SENT, 2 * coordinates * (N - 1) / N),
         source=derived(
             "First half: its values of N - 1 foreign shards of n/N words; second half: its own shard to N - 1 others. "
@@ -226,7 +226,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.volume.received",
-        title="A worker receives (1-p) 2 n (N-1)/N words a step on average.",
+        title="A worker receives (1-p) 2 n (N-1)/N words a step on average",
         relation=Eq(MEAN_RECEIVED, (1 - p) * 2 * coordinates * (N - 1) / N),
         kind=Kind.EXPECTED,
         source=derived("Every word that was sent arrives with probability 1 - p: linearity."),

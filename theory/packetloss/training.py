@@ -59,7 +59,7 @@ _LOSS = (INDEPENDENT_LOSSES, EQUAL_START, BELOW_ONE)
 CLAIMS = (
     Claim(
         name="packetloss.workers.log_upper",
-        title="The stalest of R receivers is at most H_R / ln(1/p) steps behind on average: it grows like log R.",
+        title="The stalest of R receivers is at most H_R / ln(1/p) steps behind on average: it grows like log R",
         relation=Le(LARGEST_STALENESS, harmonic_number(receivers) / sp.log(1 / p)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -71,7 +71,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.workers.log_lower",
-        title="The stalest of R receivers is at least H_R / ln(1/p) - 1 steps behind on average, in the long run.",
+        title="The stalest of R receivers is at least H_R / ln(1/p) - 1 steps behind on average, in the long run",
         relation=Ge(
             LARGEST_STALENESS,
             harmonic_number(receivers) / sp.log(1 / p) - 1 - receivers * p ** (t + 1) / (1 - p),
@@ -86,7 +86,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.training.replica_gap",
-        title="Two replicas of a shard are never farther apart than the norms of the updates between their versions.",
+        title="Two replicas of a shard are never farther apart than the norms of the updates between their versions",
         relation=Le(REPLICA_GAP, missednorms),
         source=derived("The gap is the sum of those updates: triangle inequality."),
         assumes=(EQUAL_START,),
@@ -97,7 +97,7 @@ CLAIMS = (
     Claim(
         name="packetloss.training.stale_gradients",
         title="Gradients at drifted replicas miss the gradient at a reference point by L times their mean "
-        "distance at most.",
+        "distance at most",
         relation=Le(GRADIENT_ERROR, smooth * meandistance),
         source=derived("Triangle inequality over the workers, then the Lipschitz constant for each."),
         assumes=(LIPSCHITZ_GRADIENT,),
@@ -111,7 +111,7 @@ CLAIMS = (
     Claim(
         name="packetloss.training.descent",
         title="Training under loss: the squared gradients are bounded by the fall of f and a term of second order in "
-        "the step size for the drift.",
+        "the step size for the drift",
         relation=Le(GRADIENT_SQUARES, fall / (eta * _some * t) + _noise / 2),
         kind=Kind.EXPECTED,
         source=derived(_DESCENT),
@@ -137,7 +137,7 @@ CLAIMS = (
     Claim(
         name="packetloss.training.convergence",
         title="Training under loss converges as without: the mean squared gradient is at most 2(f_0 - f*)/(eta q t) "
-        "plus terms that vanish with the step size.",
+        "plus terms that vanish with the step size",
         relation=Le(OWNERS_GRADIENT_SQUARE, 2 * gap / (eta * _some * t) + _noise),
         kind=Kind.EXPECTED,
         source=derived(_DESCENT + "Leave out ||gbar||^2, and let f fall by no more than f_0 - f*."),

@@ -52,7 +52,7 @@ _bursts = 2 * lossrate / recovery - 2 * lossrate**2 / (recovery * (2 - recovery)
 CLAIMS = (
     Claim(
         name="packetloss.bursts.pair",
-        title="Losses in bursts, white updates: the pair's expected squared gap after t steps, exactly.",
+        title="Losses in bursts, white updates: the pair's expected squared gap after t steps, exactly",
         relation=Eq(
             DRIFT,
             2
@@ -70,7 +70,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.bursts.owner",
-        title="Losses in bursts, white updates: a receiver's expected squared gap to the owner, exactly.",
+        title="Losses in bursts, white updates: a receiver's expected squared gap to the owner, exactly",
         relation=Eq(OWNER_DRIFT, sigma**2 * lossrate * (1 - _stays**t) / recovery),
         kind=Kind.EXPECTED,
         source=derived("Sum over s < t of P(L > s) = pi (1-b)^s."),
@@ -79,7 +79,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.bursts.average",
-        title="Losses in bursts: the same, averaged over the first t steps.",
+        title="Losses in bursts, white updates: the pair's expected squared gap, averaged over the first t steps",
         relation=Eq(
             AVERAGE_DRIFT,
             2
@@ -112,7 +112,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.average.pair",
-        title="White updates: the pair's squared gap, averaged over the first t steps.",
+        title="White updates: the pair's squared gap, averaged over the first t steps",
         relation=Eq(
             AVERAGE_DRIFT,
             2
@@ -146,7 +146,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.average.owner",
-        title="White updates: a receiver's squared gap to the owner, averaged over the first t steps.",
+        title="White updates: a receiver's squared gap to the owner, averaged over the first t steps",
         relation=Eq(AVERAGE_OWNER_DRIFT, sigma**2 * (p / (1 - p) - p**2 * (1 - p**t) / (t * (1 - p) ** 2))),
         kind=Kind.EXPECTED,
         source=derived("Geometric sums of the exact gap after s = 1 ... t steps."),
@@ -160,7 +160,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.average.differ",
-        title="The share of the first t steps after which two receivers hold different versions.",
+        title="The share of the first t steps after which two receivers hold different versions",
         relation=Eq(AVERAGE_DIFFER, 2 * p / (1 + p) * (1 - p**2 * (1 - p ** (2 * t)) / (t * (1 - p**2)))),
         kind=Kind.EXPECTED,
         source=derived("Geometric sum of 2p/(1+p) (1 - p^(2s)) over s = 1 ... t."),
@@ -180,7 +180,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.shared.pair",
-        title="If all receivers share a packet's fate, they never differ from one another.",
+        title="If all receivers share a packet's fate, they never differ from one another",
         relation=Eq(DRIFT, 0),
         source=derived("All receivers have one staleness."),
         assumes=(SHARED_FATE, EQUAL_START),
@@ -188,7 +188,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.shared.owner",
-        title="A shared fate leaves a receiver's gap to the owner as it is: sigma^2 p (1-p^t)/(1-p).",
+        title="A shared fate leaves a receiver's gap to the owner as it is: sigma^2 p (1-p^t)/(1-p)",
         relation=Eq(OWNER_DRIFT, sigma**2 * owner_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived("Each receiver's own losses have the same law as before."),
@@ -197,7 +197,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.corners.no_loss",
-        title="Without loss there is no drift.",
+        title="Without loss there is no drift",
         relation=Eq(DRIFT, 0),
         source=derived("Every receiver holds the owner's version."),
         assumes=(NOTHING_LOST, EQUAL_START),
@@ -205,7 +205,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.corners.pair_at_certain_loss",
-        title="If everything is lost, receivers never move and never differ.",
+        title="If everything is lost, receivers never move and never differ",
         relation=Eq(DRIFT, 0),
         source=derived("All hold the first version."),
         assumes=(ALL_LOST, EQUAL_START),
@@ -215,7 +215,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.corners.owner_at_certain_loss",
-        title="If everything is lost, white updates take the owner t sigma^2 away from everybody.",
+        title="If everything is lost, white updates take the owner t sigma^2 away from everybody",
         relation=Eq(OWNER_DRIFT, t * sigma**2),
         kind=Kind.EXPECTED,
         source=derived("The gap is the sum of all t updates."),
@@ -224,7 +224,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.packets.drift",
-        title="Losing packets instead of whole shards does not change the expected squared gap.",
+        title="Losing packets instead of whole shards does not change the expected squared gap",
         relation=Eq(DRIFT, sigma**2 * pair_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -236,7 +236,7 @@ CLAIMS = (
     Claim(
         name="packetloss.packets.all_lost",
         title="A shard in q packets is lost whole with probability p^q: coordinates of different packets are "
-        "independent.",
+        "independent",
         relation=Eq(ALL_STALE, p**packets),
         kind=Kind.LAW,
         source=derived("q independent packets. Only correlations between coordinates depend on how a shard is cut."),
@@ -245,7 +245,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.bursts.pair_limit",
-        title="Losses in bursts, white updates: the gap stays below sigma^2 (2 pi/b - 2 pi^2/(b(2-b))).",
+        title="Losses in bursts, white updates: the gap stays below sigma^2 (2 pi/b - 2 pi^2/(b(2-b)))",
         relation=Le(DRIFT, sigma**2 * _bursts),
         kind=Kind.EXPECTED,
         source=derived("2 sum over all s of F(s)(1-F(s)) with 1 - F(s) = pi (1-b)^s."),
@@ -256,7 +256,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.bursts.as_if_independent",
-        title="Losses in bursts drift no more than independent losses of the same rate.",
+        title="Losses in bursts drift no more than independent losses of the same rate",
         relation=Le(DRIFT, sigma**2 * 2 * lossrate / (1 - lossrate**2)),
         kind=Kind.EXPECTED,
         source=derived(

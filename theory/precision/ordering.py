@@ -213,7 +213,7 @@ _AVERAGES = (
     ),
     _but(
         "average.any_ranks",
-        "It does not matter when an average is divided, bit for bit, whatever the number of ranks",
+        "For any number of ranks it does not matter when an average is divided, bit for bit",
         t.MOMENT_BITS,
         (NEAREST, t.WHOLE_SHARES, t.SUM_HAS_ROOM),
         "three ranks: quotients by three are rounded",
@@ -252,7 +252,7 @@ _AVERAGES = (
     ),
     Claim(
         name="precision.average.underflow_after",
-        title="Divided behind, they lose half a smallest number at most",
+        title="Divided after summing, small entries lose at most half a smallest number of their average",
         relation=Le(t.AVERAGE_LOSS, least / 2),
         assumes=(ONE_FORMAT, NEAREST, t.DIVIDED_AFTER, t.SUMS_BELOW_NORMAL),
         source=derived("Sums are exact, and one quotient is rounded."),

@@ -118,7 +118,7 @@ _ONE_FORMAT = (
     ),
     Claim(
         name="precision.running.sharp_beyond",
-        title="Running sums in one format: that worst case for every number of ranks",
+        title="Running sums in one format: the worst case of at most 1 + 1/(2u) ranks for every number of ranks",
         relation=Le(RELATIVE_SUM_ERROR, RUNNING_WORST),
         source=LANGE_RUMP.recalled(
             "sharp error of sums to nearest, under a condition on their number",
@@ -165,7 +165,7 @@ _ONE_FORMAT = (
     ),
     Claim(
         name="precision.tree.sharp_beyond",
-        title="Balanced trees in one format: that worst case for every number of ranks",
+        title="Balanced trees in one format: the worst case of at most 1/u ranks for every number of ranks",
         relation=Le(RELATIVE_SUM_ERROR, TREE_WORST),
         source=derived(
             "Refuted with u = 1/8 and sixteen ranks, where 1703/4441 is more than 1 - (8/9)^4: terms are rounded up "
@@ -270,7 +270,7 @@ _TWO_FORMATS = (
     ),
     Claim(
         name="precision.per_hop.like_one_format_whatever",
-        title="The same of every wider accumulator",
+        title="Rounded to the wire at every hop, any wider accumulator changes no bit",
         relation=Eq(ROUNDED_OTHERWISE, 0),
         source=derived(
             "Refuted with bfloat16 for float8_e4m3fn: 9/16 + 15/512 is rounded to 19/32 first, a midpoint, and then to "

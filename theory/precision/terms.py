@@ -177,22 +177,23 @@ EIGHT_BITS = Hypothesis(
 
 
 LANGE_RUMP = Work(
-    "M. Lange, S. M. Rump, 2017, Error estimates for the summation of real numbers with application to floating-point "
-    "summation"
+    "M. Lange, S. M. Rump, 2017, Error estimates for the summation of real numbers with application to "
+    "floating-point summation, doi:10.1007/s10543-017-0658-9"
 )
 JEANNEROD_RUMP = Work(
     "C.-P. Jeannerod, S. M. Rump, 2018, On relative errors of floating-point operations: optimal bounds and "
-    "applications"
+    "applications, doi:10.1090/mcom/3234"
 )
-FIGUEROA = Work("S. A. Figueroa, 1995, When is double rounding innocuous?")
+FIGUEROA = Work("S. A. Figueroa, 1995, When is double rounding innocuous?, doi:10.1145/221332.221334")
 CONNOLLY = Work(
-    "M. P. Connolly, N. J. Higham, T. Mary, 2021, Stochastic rounding and its probabilistic backward error analysis"
+    "M. P. Connolly, N. J. Higham, T. Mary, 2021, Stochastic rounding and its probabilistic backward error "
+    "analysis, doi:10.1137/20M1334796"
 )
 EL_ARAR_2023 = Work(
     "E.-M. El Arar, D. Sohier, P. de Oliveira Castro, E. Petit, 2023, Bounds on non-linear errors for variance "
     "computation with stochastic rounding, arXiv:2304.05177"
 )
 EL_ARAR = Work(
-    "E.-M. El Arar, D. Sohier, P. de Oliveira Castro, E. Petit, 2022, Stochastic rounding variance and probabilistic "
-    "bounds: a new approach"
+    "E.-M. El Arar, D. Sohier, P. de Oliveira Castro, E. Petit, 2022, Stochastic rounding variance and "
+    "probabilistic bounds: a new approach, arXiv:2207.10321"
 )

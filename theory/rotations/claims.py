@@ -82,7 +82,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.two_sparse_bias",
-        title="Of two nonzero entries, the larger one is estimated for both: the bias is their ratio",
+        title="DRIVE estimates the larger of two nonzero entries for both: the bias is their ratio",
         relation=Eq(BIAS, minor),
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, TWO_SPARSE, ROTATION_FITS),
@@ -92,7 +92,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.two_sparse_error",
-        title="Of two nonzero entries, every draw errs by the squared ratio, and by no less on average",
+        title="Of two nonzero entries, every draw of DRIVE errs by the squared ratio, and by no less on average",
         relation=Eq(RELATIVE_ERROR, minor**2),
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, TWO_SPARSE, ROTATION_FITS),
@@ -102,7 +102,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.two_sparse_error_biased",
-        title="With the biased scale, of two nonzero entries the smaller is lost",
+        title="DRIVE with the biased scale loses the smaller of two nonzero entries",
         relation=Eq(RELATIVE_ERROR, minor**2 / (1 + minor**2)),
         kind=Kind.EXPECTED,
         assumes=(BIASED_SCALE, TWO_SPARSE, ROTATION_FITS),
@@ -111,7 +111,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.projection",
-        title="With the unbiased scale, the estimate's inner product with x is ||x||^2, surely",
+        title="With DRIVE's unbiased scale, the estimate's inner product with x is ||x||^2, surely",
         relation=Eq(PROJECTION_DEFECT, 0),
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
         source=DRIVE_CODE.official_code(
@@ -177,14 +177,14 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.one_sparse",
-        title="One nonzero entry is reproduced",
+        title="DRIVE reproduces one nonzero entry",
         relation=Eq(RELATIVE_ERROR, 0),
         assumes=(ONE_SPARSE, ROTATION_FITS),
         source=derived("All rotated entries have one magnitude, so that they are their signs times the scale."),
     ),
     Claim(
         name="rotations.drive.worst_draw",
-        title="With the unbiased scale, no draw errs by more than d - 1",
+        title="With the unbiased scale, no draw of DRIVE errs by more than d - 1",
         relation=Le(LARGEST_ERROR, d - 1),
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
         source=derived(
@@ -197,7 +197,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.worst_draw_biased",
-        title="With the biased scale, every draw contracts, by 1 - 1/d at least",
+        title="With the biased scale, every draw of DRIVE contracts, by 1 - 1/d at least",
         relation=Le(LARGEST_ERROR, 1 - 1 / d),
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
         source=derived(f"1 - ||y||_1^2/(d^2 ||x||^2) with ||y||_1^2 >= ||y||_2^2 = d ||x||^2. {_PARTIAL}"),
@@ -223,7 +223,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.wire_padded",
-        title="Padding takes less than another bit an entry",
+        title="DRIVE's padding takes less than another bit an entry",
         relation=Le(BITS, 2 * n - 2 + itembits),
         assumes=(SEVERAL_ENTRIES, ROTATION_FITS),
         source=derived("The least power of two that is n or more is 2 (n - 1) at most, for n >= 2."),
@@ -262,7 +262,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.projection",
-        title="With the unbiased scale, the estimate's inner product with x is ||x||^2, surely",
+        title="With EDEN's unbiased scale, the estimate's inner product with x is ||x||^2, surely",
         relation=Eq(PROJECTION_DEFECT, 0),
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
         source=EDEN_CODE.official_code(
@@ -300,7 +300,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.more_bits",
-        title="Two bits and more err by no more than one, on every vector",
+        title="EDEN with two bits and more errs by no more than with one, on every vector",
         relation=Le(RELATIVE_ERROR, one_bit_error),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, FITTED_SCALE, ROTATION_FITS),
@@ -317,7 +317,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.one_sparse",
-        title="One nonzero entry is reproduced, whatever the centroids are",
+        title="EDEN reproduces one nonzero entry, whatever the centroids are",
         relation=Eq(RELATIVE_ERROR, 0),
         assumes=(ONE_SPARSE, FITTED_SCALE, ROTATION_FITS),
         source=derived("All rotated entries have one magnitude, and so have their centroids, which cancel."),
@@ -341,7 +341,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.norm_uniform",
-        title="With the scale ||x||/d and b bits, the error is sqrt(3) pi/2 4^-b at most in expectation",
+        title="With the scale ||x||/d and b bits, EDEN errs by at most sqrt(3) pi/2 4^-b in expectation",
         relation=Le(RELATIVE_ERROR, _PANTER),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, NORM_SCALE, ROTATION_FITS),
@@ -374,7 +374,7 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
     _dithering.unbiased("Every level has its entry as its mean, given D, and the rest is linear.", (ROTATION_FITS,)),
     Claim(
         name="rotations.rotateddithering.variance",
-        title="The error is (d/2 - 1)/s^2 at most, surely given the rotation",
+        title="Stochastic rotated quantisation errs by at most (d/2 - 1)/s^2, surely given the rotation",
         relation=Le(RELATIVE_ERROR, _OMEGA),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, ROTATION_FITS),
@@ -397,7 +397,7 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotateddithering.one_sparse",
-        title="One nonzero entry is reproduced",
+        title="Stochastic rotated quantisation reproduces one nonzero entry",
         relation=Eq(RELATIVE_ERROR, 0),
         kind=Kind.EXPECTED,
         assumes=(ONE_SPARSE, ROTATION_FITS),
@@ -437,7 +437,7 @@ SKETCH: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.hadamardsketch.variance",
-        title="The exact error of the sketch, on the entries that are not padding",
+        title="The exact error of the Hadamard sketch, on the entries that are not padding",
         relation=Eq(RELATIVE_ERROR, (d / k - 1) * (n - 1) / (d - 1)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),
@@ -447,7 +447,7 @@ SKETCH: tuple[Claim, ...] = (
     _sketch.shrunk_contraction((d / k - 1) * (n - 1) / (d - 1), (SEVERAL_ENTRIES, ROTATION_FITS), axis="k"),
     Claim(
         name="rotations.hadamardsketch.variance_unpadded",
-        title="The sketch has the variance of random sparsification, d/k - 1",
+        title="The Hadamard sketch has the variance of random sparsification, d/k - 1",
         relation=Eq(RELATIVE_ERROR, d / k - 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),
@@ -466,7 +466,9 @@ SKETCH: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.hadamardsketch.entry_variance",
-        title="What the rotation changes: no entry has a larger share of the error than any other, but its own",
+        title=(
+            "The Hadamard sketch spreads its error: every entry has the same share of it, less that of its own square"
+        ),
         relation=Eq(ENTRY_VARIANCE, (d / k - 1) * (1 - (smallest_entry / norm2) ** 2) / (d - 1)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),

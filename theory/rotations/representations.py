@@ -82,7 +82,7 @@ _KASHIN_FILE = "tensorflow_model_optimization/python/core/internal/tensor_encodi
 KASHIN: tuple[Claim, ...] = (
     Claim(
         name="rotations.kashin.reproduces",
-        title="Where the last round does not clip, the coefficients represent x",
+        title="Kashin's coefficients represent x where the last round does not clip",
         relation=Eq(KASHIN_DEFECT, 0),
         assumes=(NONZERO, LAST_EXACT),
         source=TENSOR_ENCODING.official_code(
@@ -94,7 +94,7 @@ KASHIN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.kashin.range",
-        title="The representation has no larger range than the Hadamard transform",
+        title="Kashin's representation has no larger range than the Hadamard transform",
         relation=Le(KASHIN_RANGE, 1),
         assumes=(NONZERO, LAST_EXACT),
         source=TENSOR_ENCODING.official_code(
@@ -113,7 +113,7 @@ KASHIN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.kashin.level",
-        title="No coefficient exceeds the sum of the levels",
+        title="No coefficient of Kashin's representation exceeds the sum of the levels",
         relation=Le(KASHIN_TOP, _SUM / sp.sqrt(clip_share)),
         assumes=(NONZERO, ALL_CLIPPED),
         source=KASHIN_2010.read(
@@ -128,7 +128,10 @@ KASHIN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.kashin.residual",
-        title="Where U obeys the uncertainty principle, every round leaves at most eta of what was there",
+        title=(
+            "Where U obeys the uncertainty principle, every round of Kashin's representation leaves at most eta of "
+            "the norm"
+        ),
         relation=Le(KASHIN_LEFT, clip_rate**clip_rounds),
         assumes=(NONZERO, ALL_CLIPPED, FRAME_CONSTANT),
         source=KASHIN_2010.recalled("the theorem on Kashin's representations by uncertainty principles", _ONE_ROUND),
@@ -142,7 +145,10 @@ KASHIN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.kashin.finite",
-        title="Where U obeys the uncertainty principle, a round leaves eta^2 of what was there, and at last nothing",
+        title=(
+            "Where U obeys the uncertainty principle, a round of Kashin's representation leaves eta^2 of the square, "
+            "and at last nothing"
+        ),
         relation=Le(
             KASHIN_LEFT,
             clip_rate**clip_rounds * sp.Max(0, clip_rate**clip_rounds - _SUM / sp.sqrt(clip_share * frame_length)),
@@ -166,7 +172,7 @@ KASHIN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.kashin.residual_default",
-        title="Every round leaves at most eta of what was there, whatever the frame",
+        title="Every round of Kashin's representation leaves at most eta of the norm, whatever the frame",
         relation=Le(KASHIN_LEFT, clip_rate**clip_rounds),
         assumes=(NONZERO, ALL_CLIPPED),
         source=TENSOR_ENCODING.official_code(
@@ -204,7 +210,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_signs.plane",
-        title="Two entries, uniformly rotated, err by 4/pi - 1",
+        title="Signs of two uniformly rotated entries err by 4/pi - 1",
         relation=Eq(RELATIVE_ERROR, 4 / sp.pi - 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNBIASED_SCALE_GIVEN, PLANE),
@@ -215,7 +221,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_signs.space",
-        title="Three entries, uniformly rotated, err by 6 sqrt 2 ln(1 + sqrt 2)/pi - 2",
+        title="Signs of three uniformly rotated entries err by 6 sqrt 2 ln(1 + sqrt 2)/pi - 2",
         relation=Eq(RELATIVE_ERROR, 6 * sp.sqrt(2) * sp.log(1 + sp.sqrt(2)) / sp.pi - 2),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNBIASED_SCALE_GIVEN, SPACE),
@@ -228,7 +234,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_signs.biased",
-        title="With the biased scale, uniformly rotated entries err by (1 - 2/pi)(1 - 1/n)",
+        title="Signs of uniformly rotated entries with the biased scale err by (1 - 2/pi)(1 - 1/n)",
         relation=Eq(RELATIVE_ERROR, (1 - 2 / sp.pi) * (1 - 1 / n)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, BIASED_SCALE_GIVEN),

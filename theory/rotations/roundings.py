@@ -16,7 +16,9 @@ DITHERED_2026 = Work(
     "Y. Feng, P. Indyk, M. Kapralov, D. Krachun, B. Prokhorov, 2026, Provable quantization with randomized Hadamard "
     "transform, arXiv:2605.13810v1"
 )
-DITHER_1964 = Work("L. Schuchman, 1964, Dither signals and their effect on quantization noise")
+DITHER_1964 = Work(
+    "L. Schuchman, 1964, Dither signals and their effect on quantization noise, doi:10.1109/TCOM.1964.1088973"
+)
 QUIP_CODE = Work("J. Chee et al., code of QuIP, github.com/Cornell-RelaxML/QuIP")
 QUIP_2023 = Work(
     "J. Chee, Y. Cai, V. Kuleshov, C. De Sa, 2023, QuIP: 2-bit quantization of large language models with guarantees, "

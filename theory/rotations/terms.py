@@ -38,7 +38,7 @@ TURBOQUANT_2025 = Work(
     "A. Zandieh, M. Daliri, M. Hadian, V. Mirrokni, 2025, TurboQuant: online vector quantization with near-optimal "
     "distortion rate, arXiv:2504.19874"
 )
-SZAREK_1976 = Work("S. J. Szarek, 1976, On the best constants in the Khinchin inequality")
+SZAREK_1976 = Work("S. J. Szarek, 1976, On the best constants in the Khinchin inequality, doi:10.4064/sm-58-2-197-208")
 QUICFL_CODE = Work(
     "R. Ben-Basat et al., code of QUIC-FL, "
     "github.com/amitport/QUIC-FL-Quick-Unbiased-Compression-for-Federated-Learning"

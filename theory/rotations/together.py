@@ -28,7 +28,7 @@ from commbounds.theory.sources import derived
 MEANS: tuple[Claim, ...] = (
     Claim(
         name="rotations.rotated_mean.bytes",
-        title="A rank passes on P - 1 messages, of b bits for every rotated entry and a scale",
+        title="A mean of rotated codes: a rank passes on P - 1 messages, of b bits for every rotated entry and a scale",
         relation=Eq(MEAN_BYTES, (P - 1) * (sp.ceiling(width * d / 8) + itembits / 8)),
         source=derived("Counted: a ring of P - 1 steps; seeds are not sent."),
         axis="P",
@@ -82,7 +82,7 @@ MEANS: tuple[Claim, ...] = (
 SUMS: tuple[Claim, ...] = (
     Claim(
         name="rotations.rotated_sum.exact",
-        title="The sum is the sum of what would be read of every rank alone",
+        title="A sum of rotated codes is the sum of what would be read of every rank alone",
         relation=Eq(EXACT_SUM_DEFECT, 0),
         source=derived("D H is linear, codes are whole numbers, and the step is the same for all ranks."),
         axis="P",
@@ -90,7 +90,10 @@ SUMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_sum.error",
-        title="The sum errs by P t^2/(4 s^2) at most in expectation, t the largest rotated entry of all ranks",
+        title=(
+            "A sum of rotated codes errs by at most P t^2/(4 s^2) in expectation, t the largest rotated entry of all "
+            "ranks"
+        ),
         relation=Le(SUM_ERROR, P * rotated_top**2 / (4 * s**2)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -102,7 +105,10 @@ SUMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_sum.bytes",
-        title="A rank sends a number, its codes of all blocks but its own, and the sums of its own to all",
+        title=(
+            "A sum of rotated codes: a rank sends a number, its codes of all blocks but its own, and the sums of its "
+            "own to all"
+        ),
         relation=Eq(
             SUM_BYTES,
             (P - 1)

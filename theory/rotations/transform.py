@@ -35,7 +35,7 @@ _SIGNS = "The signs are independent, so that E D_k D_l = [k = l]"
 HADAMARD: tuple[Claim, ...] = (
     Claim(
         name="rotations.randomised_hadamard.norm",
-        title="The transform multiplies the squared norm by the padded length, exactly",
+        title="The randomised Hadamard transform multiplies the squared norm by the padded length, exactly",
         relation=Eq(NORM_GROWTH, d),
         assumes=(NONZERO,),
         source=EDEN_CODE.official_code(
@@ -46,7 +46,7 @@ HADAMARD: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.randomised_hadamard.inverse",
-        title="The transform is its own inverse, up to the factor d",
+        title="The randomised Hadamard transform is its own inverse, up to the factor d",
         relation=Eq(RETURN_DEFECT, 0),
         assumes=(NONZERO,),
         source=EDEN_CODE.official_code(
@@ -57,7 +57,7 @@ HADAMARD: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.randomised_hadamard.additions",
-        title="One transform takes d log2 d additions and subtractions, and nothing else",
+        title="One fast Hadamard transform takes d log2 d additions and subtractions, and nothing else",
         relation=Eq(ROTATION_ADDITIONS, d * index_bits(n)),
         source=derived("log2 d steps; each makes d/2 sums and d/2 differences."),
         note="Counted on numbers that count. The authors' code has three operations where two do: a sum, a double and "

@@ -89,7 +89,7 @@ DYNAMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dynamic_tree.stays",
-        title="What the dynamic map sent once it sends again as it is",
+        title="The dynamic map sends what it sent once again as it is",
         relation=Eq(SHARE_LEFT, 1),
         assumes=(FAR_BELOW, NOT_ALL_ZERO, ONE_SCALE),
         source=derived("True of a codebook that holds its own ends. Refuted by x = (-1), which is less every time."),
@@ -117,7 +117,7 @@ DYNAMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dynamic_tree.smallest",
-        title="What the dynamic map does not make zero is at least 5.5e-7 of the largest",
+        title="The dynamic map makes every entry zero or at least 5.5e-7 of the largest",
         relation=Ge(SMALLEST_SENT, sp.Rational(11, 20_000_000)),
         assumes=(NOT_ALL_ZERO, ONE_BLOCK),
         source=BITSANDBYTES.official_code(_MAP, "The lowest decade has one middle, 0.55e-6.", FOLLOWS, _MADE),

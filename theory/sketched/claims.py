@@ -57,7 +57,7 @@ HASHES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.hashes.sign_pair",
-        title="Two such signs have the mean product 1/p^2, not zero",
+        title="Two signs that are residues modulo an odd prime modulo two have the mean product 1/p^2, not zero",
         relation=Eq(t.SIGN_PAIR, 1 / t.prime**2),
         kind=Kind.LAW,
         assumes=(t.ODD_PRIME,),

@@ -11,7 +11,9 @@ from commbounds.theory.quantities import P, Quantity, k
 from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
-CHARIKAR_2002 = Work("M. Charikar, K. Chen, M. Farach-Colton, 2002, Finding frequent items in data streams")
+CHARIKAR_2002 = Work(
+    "M. Charikar, K. Chen, M. Farach-Colton, 2002, Finding frequent items in data streams, doi:10.1007/3-540-45465-9_59"
+)
 IVKIN_2019 = Work(
     "N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora, 2019, Communication-efficient distributed "
     "SGD with sketching, arXiv:1903.04488v3"
@@ -26,7 +28,8 @@ LARSEN_2021 = Work(
     "K. G. Larsen, R. Pagh, J. Tětek, 2021, CountSketches, feature hashing and the median of three, arXiv:2102.02193"
 )
 JIANG_2018 = Work(
-    "J. Jiang, F. Fu, T. Yang, B. Cui, 2018, SketchML: accelerating distributed machine learning with data sketches"
+    "J. Jiang, F. Fu, T. Yang, B. Cui, 2018, SketchML: accelerating distributed machine learning with data "
+    "sketches, doi:10.1145/3183713.3196894"
 )
 
 rows = Symbol("sketch_rows", r"r", 3, integer=True, positive=True)

@@ -21,9 +21,7 @@ kept = Symbol("kept", "h", 2, integer=True, positive=True)
 """Entries that SparDL's B-SAG keeps of a block."""
 _swaps = sp.Symbol("swaps", integer=True, nonnegative=True)
 
-_OKTOPK = Work(
-    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
-)
+_OKTOPK = Work("S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning, arXiv:2201.07598")
 _SPARDL = Work("SparDL: Distributed deep learning training with efficient sparse communication")
 _LOG = ((doublings, log2(P)),)
 _SHARES = Eq(sp.Mod(k, P), 0)

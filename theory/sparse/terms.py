@@ -13,11 +13,11 @@ from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 LI_HOEFLER_2022 = Work(
-    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning (arXiv 2201.07598)"
+    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning, arXiv:2201.07598"
 )
 RENGGLI_2019 = Work(
     "C. Renggli, S. Ashkboos, M. Aghagolzadeh, D. Alistarh, T. Hoefler, 2019, SparCML: high-performance sparse "
-    "communication for machine learning"
+    "communication for machine learning, arXiv:1802.08021"
 )
 GTOPK_AT = Repository("hclhkbu/gtopkssgd", "6f57343f3749939b0345d36fcb2c24470942aefd")
 OKTOPK_AT = Repository("Shigangli/Ok-Topk", "9763dccb0bf704779435cb8f66592be5a9b294bf")
@@ -25,15 +25,16 @@ GAUSSIANK_AT = Repository("hclhkbu/GaussianK-SGD", "3da1fb3b62e4067828a965687d5c
 SPARDL_AT = Repository("MachineLearningSystem/SparDL", "3335551a3c42791af1eef8014ca53a68689bd59e")
 COPIED = "read in a copy, which has its author's one commit"
 SHI_GTOPK_2019 = Work(
-    "S. Shi, Q. Wang, K. Zhao, Z. Tang, Y. Wang, X. Huang, X. Chu, 2019, A distributed synchronous SGD algorithm with "
-    "global top-k sparsification for low bandwidth networks"
+    "S. Shi, Q. Wang, K. Zhao, Z. Tang, Y. Wang, X. Huang, X. Chu, 2019, A distributed synchronous SGD algorithm "
+    "with global top-k sparsification for low bandwidth networks, arXiv:1901.04359"
 )
 SHI_GAUSSIANK_2019 = Work(
-    "S. Shi, X. Chu, K. C. Cheung, S. See, 2019, Understanding top-k sparsification in distributed deep learning"
+    "S. Shi, X. Chu, K. C. Cheung, S. See, 2019, Understanding top-k sparsification in distributed deep learning, "
+    "arXiv:1911.08772"
 )
 ZHAO_2023 = Work(
-    "M. Zhao, Y. Yin, Y. Mao, Q. Liu, L. Chen, Y. Gao, 2023, SparDL: distributed deep learning training with efficient "
-    "sparse communication"
+    "M. Zhao, Y. Yin, Y. Mao, Q. Liu, L. Chen, Y. Gao, 2023, SparDL: distributed deep learning training with "
+    "efficient sparse communication, arXiv:2304.00737"
 )
 
 teams = Symbol("teams", "d", 1, integer=True, positive=True)

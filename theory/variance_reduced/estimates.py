@@ -98,7 +98,7 @@ ESTIMATE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.marina.descent_sharp",
-        title="It falls so at every step size with L gamma + (L~ gamma)^2 (1 - p) omega/(p P) <= 1",
+        title="MARINA's potential descends at every step size with L gamma + (L~ gamma)^2 (1 - p) omega/(p P) <= 1",
         relation=Le(t.TRACKED_POTENTIAL, _tracked),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.SHARED_COIN, t.SMOOTH_PARTS, t.MARINA_LARGEST_STEP),
@@ -195,7 +195,10 @@ ESTIMATE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.dasha.mean_step",
-        title="It does at the code's step size 1/(L_mean + L~ sqrt(omega (4 omega + 1)/P)), however workers differ",
+        title=(
+            "DASHA's potential descends at the code's step size 1/(L_mean + L~ sqrt(omega (4 omega + 1)/P)), however "
+            "workers differ"
+        ),
         relation=Le(t.DASHA_POTENTIAL, _dasha),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.AVERAGED_PARTS, t.SMOOTH_PARTS, t.DASHA_OWN_WEIGHT, t.DASHA_MEAN_STEP),
@@ -219,7 +222,10 @@ ESTIMATE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.dasha.code_step",
-        title="It does at the step size 1/(L + L~ sqrt(omega (4 omega + 1)/P)), with the smoothness L of f",
+        title=(
+            "DASHA's potential descends at the step size 1/(L + L~ sqrt(omega (4 omega + 1)/P)), with the smoothness "
+            "L of f"
+        ),
         relation=Le(t.DASHA_POTENTIAL, _dasha),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.AVERAGED_PARTS, t.SMOOTH_PARTS, t.DASHA_OWN_WEIGHT, t.DASHA_CODE_STEP),
@@ -236,7 +242,9 @@ ESTIMATE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.dasha.code_step_alike",
-        title="It does at that step size if omega L~^2 <= P (4 omega + 1) L^2",
+        title=(
+            "DASHA's potential descends at 1/(L + L~ sqrt(omega (4 omega + 1)/P)) if omega L~^2 <= P (4 omega + 1) L^2"
+        ),
         relation=Le(t.DASHA_POTENTIAL, _dasha),
         kind=Kind.EXPECTED,
         assumes=(

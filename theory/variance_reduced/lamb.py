@@ -49,7 +49,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "frozen_average",
-        title="It is a moving average: of coefficients that are all the same, that one, from 1/(1 - b) steps on",
+        title="1-bit LAMB's frozen coefficient of equal coefficients is that one from 1/(1 - b) warm-up steps on",
         relation=Eq(t.FROZEN_SHARE, 1),
         assumes=(t.LAMB_ONE_COEFFICIENT, t.LAMB_NEVER_ONE, t.LAMB_LONG_WARMUP),
         source=t.LAMB_DOCS.read(
@@ -101,7 +101,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "reduces",
-        title="Bringing layers to one scale leaves out no more of them all than fusing them as they are",
+        title="Layers at one scale lose no more to fused signs than layers as they are",
         relation=Le(t.SCALED_ERROR, t.plain_error),
         assumes=(NORM_SCALE, t.LAMB_AT_FREEZE, t.LAMB_UNPADDED),
         source=ONEBIT_LAMB_2021.official_code(
@@ -118,7 +118,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "equally_flat",
-        title="It leaves out no more of them all, where all layers are as flat",
+        title="Layers at one scale lose no more to fused signs than layers as they are, if all are equally flat",
         relation=Le(t.SCALED_ERROR, t.plain_error),
         assumes=(NORM_SCALE, t.LAMB_AT_FREEZE, t.LAMB_UNPADDED, t.LAMB_EQUALLY_FLAT),
         source=derived(
@@ -131,7 +131,10 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "at_most_double",
-        title="It leaves out at most 2/(1 + phi) times what fusing them as they are does, phi that of the least flat",
+        title=(
+            "Layers at one scale lose at most 2/(1 + phi) times as much to fused signs as layers as they are, phi the "
+            "flatness of the least flat"
+        ),
         relation=Le(t.SCALED_ERROR, 2 * t.plain_error / (1 + flatness)),
         assumes=(NORM_SCALE, t.LAMB_AT_FREEZE, t.LAMB_UNPADDED),
         source=derived(
@@ -144,8 +147,10 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "nothing_lost",
-        title="With a factor that stands still the weights are those of uncompressed momentum, but for the last errors "
-        "over 1 - beta",
+        title=(
+            "With a factor that stands still, 1-bit LAMB's weights are those of uncompressed momentum, but for the "
+            "last errors over 1 - beta"
+        ),
         relation=Eq(t.LAMB_DEFECT, 0),
         assumes=(t.LAMB_UNDECAYED, t.LAMB_UNMASKED, t.LAMB_SCALES_STAY, t.LAMB_STILL),
         source=ONEBIT_LAMB_2021.official_code(
@@ -158,7 +163,10 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "moving_factor",
-        title="It is so with a factor that follows the fresh variance, too",
+        title=(
+            "With a factor that follows the fresh variance, 1-bit LAMB's weights are those of uncompressed momentum, "
+            "but for the last errors over 1 - beta"
+        ),
         relation=Eq(t.LAMB_DEFECT, 0),
         assumes=(t.LAMB_UNDECAYED, t.LAMB_UNMASKED, t.LAMB_SCALES_STAY),
         source=FOLKLORE.recalled(
@@ -173,7 +181,10 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "leak",
-        title="With a factor that moves, at most theta sum f_t |A_t| is lost, A_t what errors added to momenta up to t",
+        title=(
+            "With a factor that moves, 1-bit LAMB loses at most theta sum f_t |A_t|, A_t what errors added to momenta "
+            "up to t"
+        ),
         relation=Le(t.LAMB_DEFECT, _theta * t.carried_errors),
         assumes=(t.LAMB_UNDECAYED, t.LAMB_UNMASKED, t.LAMB_SCALES_STAY),
         source=derived(
@@ -186,7 +197,10 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "scale_moves",
-        title="Where the layers' coefficients change kappa times, |1/kappa - 1| of what was left out is lost or made",
+        title=(
+            "Where its layers' coefficients change kappa times, 1-bit LAMB loses or makes |1/kappa - 1| of what was "
+            "left out"
+        ),
         relation=Eq(t.SCALE_LEAK, sp.Abs(1 / t.rescaled - 1) * t.left_behind),
         source=derived(
             "Errors are kept in the message's unit: what was left out at c is divided by kappa c when it is sent."
@@ -197,7 +211,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "reconstructed",
-        title="An entry of the reconstructed gradient is at most (|u+| + beta |u|)/(1 - beta)",
+        title="An entry of the gradient that 1-bit LAMB reconstructs is at most (|u+| + beta |u|)/(1 - beta)",
         relation=Le(t.RECONSTRUCTED, (t.size_after + _beta * t.size_before) / (1 - _beta)),
         source=ONEBIT_LAMB_2021.official_code(
             _STEP + "grad_reconstruct is the new momentum less beta times the old, over 1 - beta",
@@ -213,7 +227,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "rise",
-        title="After T steps the factor is at most its bound, (1 + theta)^T, and beta_2^(-T/2)",
+        title="After T steps 1-bit LAMB's factor is at most its bound, (1 + theta)^T, and beta_2^(-T/2)",
         relation=Le(t.LAMB_FACTOR, sp.Min(t.factor_most, (1 + _theta) ** _T, t.second_factor ** (-_T / 2))),
         assumes=(t.LAMB_FROM_ONE, t.LAMB_INSIDE),
         source=ONEBIT_LAMB_2021.official_code(
@@ -232,7 +246,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "fall",
-        title="After T steps the factor is at least its bound, or (1 - theta)^T",
+        title="After T steps 1-bit LAMB's factor is at least its bound, or (1 - theta)^T",
         relation=Ge(t.LAMB_FACTOR, sp.Max(t.factor_least, (1 - _theta) ** _T)),
         assumes=(t.LAMB_FROM_ONE, t.LAMB_INSIDE),
         source=ONEBIT_LAMB_2021.official_code(
@@ -248,7 +262,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "masked",
-        title="The factor of a layer of which an entry is masked is never below one",
+        title="1-bit LAMB's factor of a layer with a masked entry is never below one",
         relation=Ge(t.LAMB_FACTOR, 1),
         assumes=(t.LAMB_MASKED, t.LAMB_FROM_ONE, t.LAMB_INSIDE),
         source=ONEBIT_LAMB_2021.official_code(
@@ -285,7 +299,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "step_length",
-        title="A layer moves by at most gamma c f |u+| sqrt(n_l)/min D",
+        title="1-bit LAMB moves a layer by at most gamma c f |u+| sqrt(n_l)/min D",
         relation=Le(
             t.LAMB_MOVE,
             stepsize * t.frozen_trust * t.lamb_factor * t.size_after * sp.sqrt(t.layer_size) / t.least_root,
@@ -304,7 +318,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "bounded_step",
-        title="A layer moves by at most the step size times its norm, as in LAMB",
+        title="1-bit LAMB moves a layer by at most the step size times its norm, as LAMB does",
         relation=Le(t.LAMB_MOVE, stepsize * t.layer_norm),
         assumes=(t.LAMB_UNDECAYED, t.LAMB_TRUSTED),
         source=t.LAMB_2020.recalled(
@@ -323,7 +337,10 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "bytes",
-        title="Every rank sends 2 (P - 1)(m/(8 P) + w) bytes for m padded entries, however many layers there are",
+        title=(
+            "In 1-bit LAMB every rank sends 2 (P - 1)(m/(8 P) + w) bytes for m padded entries, however many layers "
+            "there are"
+        ),
         relation=Eq(BUSIEST_BYTES, 2 * (P - 1) * (t.fused_length / (8 * P) + scalebytes)),
         source=ONEBIT_LAMB_2021.official_code(
             _STEP + "one compressed all-reduce of the fused momentum; coefficients and factors are computed by all",

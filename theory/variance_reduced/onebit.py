@@ -31,7 +31,7 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.contracts",
-        title="What signs times the root mean square leave out is at most what was there",
+        title="Signs times the root mean square leave out at most what was there",
         relation=Le(t.SIGN_ERROR, 1),
         assumes=(t.NORM_SCALE, t.OFFERED),
         source=FOLKLORE.recalled(
@@ -48,7 +48,7 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.worst",
-        title="They leave out 2 (1 - 1/sqrt(n)) of the square at most",
+        title="Signs times the root mean square leave out at most 2 (1 - 1/sqrt(n)) of the square",
         relation=Le(t.SIGN_ERROR, 2 * (1 - 1 / sp.sqrt(n))),
         assumes=(t.NORM_SCALE, t.OFFERED),
         source=derived("variance_reduced.onebit.error with ||p||_1 >= ||p||."),
@@ -58,7 +58,7 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.silent_entry",
-        title="Where gradients are always zero the residual stays below the largest scale, without momentum",
+        title="Where gradients are always zero, 1-bit Adam's residual stays below the largest scale, without momentum",
         relation=Le(t.ZERO_ENTRY_ERROR, t.largest_scale),
         assumes=(t.SILENT_ENTRIES, t.NO_MOMENTUM),
         source=derived("|e+| = ||e| - s| <= max(|e|, s), whatever the others do."),
@@ -71,7 +71,10 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.silent_momentum",
-        title="It stays below the worker's largest scale with momentum, too",
+        title=(
+            "Where gradients are always zero, 1-bit Adam's residual stays below the worker's largest scale, with "
+            "momentum as well"
+        ),
         relation=Le(t.ZERO_ENTRY_ERROR, t.largest_scale),
         assumes=(t.SILENT_ENTRIES,),
         source=derived(
@@ -89,7 +92,7 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.accumulates",
-        title="Where gradients are always zero the compression error keeps accumulating",
+        title="Where gradients are always zero, 1-bit Adam's compression error keeps accumulating",
         relation=Ge(t.ZERO_ENTRY_ERROR, t.onebit_steps * t.smallest_scale_sent),
         assumes=(t.SILENT_ENTRIES,),
         source=t.DEEPSPEED_DOCS.read(
@@ -107,8 +110,10 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.nothing_lost",
-        title="With a frozen variance the weights are those of uncompressed momentum, but for the last errors over 1 - "
-        "beta",
+        title=(
+            "With a frozen variance, 1-bit Adam's weights are those of uncompressed momentum, but for the last errors "
+            "over 1 - beta"
+        ),
         relation=Eq(t.ONEBIT_DEFECT, 0),
         assumes=(t.FROZEN,),
         source=t.ONEBIT_ADAM_2021.official_code(
@@ -122,7 +127,10 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.moving_variance",
-        title="It is so with a variance that changes, too",
+        title=(
+            "With a variance that changes, 1-bit Adam's weights are those of uncompressed momentum, but for the last "
+            "errors over 1 - beta"
+        ),
         relation=Eq(t.ONEBIT_DEFECT, 0),
         assumes=(t.MOVING,),
         source=FOLKLORE.recalled(
@@ -137,7 +145,10 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.bytes",
-        title="Every rank sends 2 (P - 1)(n/(8 P) + w) bytes: a bit an entry each way, and 2 (P - 1) scales of w bytes",
+        title=(
+            "In 1-bit Adam every rank sends 2 (P - 1)(n/(8 P) + w) bytes: a bit an entry each way, and 2 (P - 1) "
+            "scales of w bytes"
+        ),
         relation=Eq(BUSIEST_BYTES, 2 * (P - 1) * (n / (8 * P) + t.scalebytes)),
         assumes=(t.BYTE_BLOCKS,),
         source=t.ONEBIT_ADAM_2021.official_code(
@@ -150,7 +161,7 @@ ONEBIT_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.onebit.thirty_two",
-        title="It sends a thirty-second of what a ring all-reduce of float32 does",
+        title="1-bit Adam's all-reduce sends 1/32 of the bytes of a float32 ring all-reduce",
         relation=Le(BUSIEST_BYTES, 2 * (P - 1) * 4 * n / P / 32),
         assumes=(t.BYTE_BLOCKS, t.SINGLE_PRECISION),
         source=FOLKLORE.recalled("a bit for 32", "Refuted by P = 2, n = 16: scales are sent as well."),

@@ -63,7 +63,7 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.shift",
-        title="A shift's distance from the gradient is multiplied by (1 - a)^2 + a^2 omega, exactly",
+        title="DIANA multiplies a shift's squared distance from the gradient by exactly (1 - a)^2 + a^2 omega",
         relation=Eq(t.SHIFT_GAP_AFTER, ((1 - t.weight) ** 2 + t.weight**2 * t.omega) * t.shift_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM,),
@@ -72,7 +72,7 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.shift_contracts",
-        title="At a weight of at most 1/(1 + omega) it is multiplied by 1 - a at most",
+        title="At a weight a of at most 1/(1 + omega), DIANA's mean shift gap is multiplied by at most 1 - a",
         relation=Le(t.SHIFT_GAP_AFTER, (1 - t.weight) * t.shift_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.SMALL_WEIGHT),
@@ -87,7 +87,7 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.shift_any_weight",
-        title="It is multiplied by 1 - a at most for every weight up to 1",
+        title="DIANA's mean shift gap shrinks by 1 - a at least for every weight a up to 1",
         relation=Le(t.SHIFT_GAP_AFTER, (1 - t.weight) * t.shift_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.WEIGHT_AT_MOST_ONE),
@@ -103,7 +103,7 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.shift_least",
-        title="No weight brings a shift nearer than by omega/(1 + omega) in the mean",
+        title="No weight brings DIANA's shift nearer than by the factor omega/(1 + omega) in the mean",
         relation=Ge(t.SHIFT_GAP_AFTER, t.omega / (1 + t.omega) * t.shift_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM,),
@@ -133,7 +133,7 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.weight_one",
-        title="At weight 1 the estimate is the average of the new shifts: EF21, if the compressor is contractive",
+        title="At weight 1 DIANA's estimate is the average of the new shifts: EF21, if the compressor is contractive",
         relation=Eq(t.SHIFT_DEFECT, 0),
         assumes=(t.WEIGHT_ONE,),
         source=derived("mean h + mean C(g - h) = mean (h + C(g - h))."),
@@ -171,7 +171,7 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.code_step",
-        title="DIANA's potential falls so at step sizes to 1/(L (1 + 4 omega/P)), too",
+        title="DIANA's potential falls by max(1 - gamma mu, 1 - a/2) at step sizes up to 1/(L (1 + 4 omega/P))",
         relation=Le(
             t.DIANA_POTENTIAL,
             sp.Max(1 - stepsize * t.leastconvexity, 1 - t.weight / 2)
@@ -195,7 +195,10 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.rate_sharp",
-        title="At a weight a below 1/(1 + omega) it falls by the larger of 1 - gamma mu and 1 - a, with longer steps",
+        title=(
+            "At a weight a below 1/(1 + omega) DIANA's potential falls by the larger of 1 - gamma mu and 1 - a, with "
+            "longer steps"
+        ),
         relation=Le(
             t.DIANA_POTENTIAL,
             sp.Max(1 - stepsize * t.leastconvexity, 1 - t.weight) * (t.to_minimiser + _SHARP_FACTOR * t.shift_error),

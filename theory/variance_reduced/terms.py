@@ -26,7 +26,8 @@ HORVATH_VR_2019 = Work(
     "gradient quantization and variance reduction, arXiv:1904.05115"
 )
 FLPYTORCH_2022 = Work(
-    "K. Burlachenko, S. Horváth, P. Richtárik, FL_PyTorch: optimization research simulator for federated learning"
+    "K. Burlachenko, S. Horváth, P. Richtárik, FL_PyTorch: optimization research simulator for federated learning, "
+    "arXiv:2202.03099"
 )
 MARINA_2021 = Work(
     "E. Gorbunov, K. Burlachenko, Z. Li, P. Richtárik, 2021, MARINA: faster non-convex distributed learning with "

@@ -24,7 +24,9 @@ def _zoadam(lines: str) -> Code:
 ZEROONE_CLAIMS = (
     Claim(
         name="variance_reduced.zeroone.kept",
-        title="After H local steps and an average the momentum keeps beta (1 - beta^H)/(H (1 - beta)) of the old",
+        title=(
+            "After H local steps and an average, 0/1 Adam's momentum keeps beta (1 - beta^H)/(H (1 - beta)) of the old"
+        ),
         relation=Eq(z.MOMENTUM_KEPT, _beta * (1 - _beta**_H) / (_H * (1 - _beta))),
         assumes=(z.NO_GRADIENTS, z.NO_DECAY, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
         source=z.ZEROONE_2022.official_code(
@@ -37,7 +39,7 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.kept_power",
-        title="It keeps beta^H of it, as after H steps of Adam",
+        title="After H local steps 0/1 Adam keeps beta^H of the momentum, as H steps of Adam do",
         relation=Eq(z.MOMENTUM_KEPT, _beta**_H),
         assumes=(z.NO_GRADIENTS, z.NO_DECAY, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
         source=FOLKLORE.recalled(
@@ -97,8 +99,10 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.decay_tenfold",
-        title="It takes up to 1/(1 - beta) times as much: (S - beta (1 - beta^S)/(1 - beta))/(1 - beta) after S "
-        "averages",
+        title=(
+            "Weight decay in DeepSpeed's 0/1 Adam takes up to 1/(1 - beta) times one average's: (S - beta (1 - "
+            "beta^S)/(1 - beta))/(1 - beta) after S averages"
+        ),
         relation=Le(z.DECAY_LOST, (_S - _beta * (1 - _beta**_S) / (1 - _beta)) / (1 - _beta)),
         assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.EVERY_STEP, z.SHORT_DECAY),
         source=derived(
@@ -112,7 +116,9 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.nothing_lost",
-        title="After an average weights are the average of the local ones, but for the errors' change over D",
+        title=(
+            "After an average, 0/1 Adam's weights are the average of the local ones, but for the errors' change over D"
+        ),
         relation=Eq(z.AVERAGE_DEFECT, 0),
         source=z.ZEROONE_2022.official_code(
             _STEP + "weights go back to where they were, and take the average of what was moved",
@@ -124,7 +130,10 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.silent_move",
-        title="Where gradient and frozen variance are zero, an average moves a weight by the scale over epsilon",
+        title=(
+            "Where gradient and frozen variance are zero, an average of 0/1 Adam moves a weight by the scale over "
+            "epsilon"
+        ),
         relation=Eq(z.SILENT_MOVE, stepsize * (1 - _beta) * z.gradient_norm / (sp.sqrt(n) * z.adam_epsilon)),
         assumes=(z.RANKS_ALIKE, NORM_SCALE, z.EVERY_STEP),
         source=z.ZEROONE_2022.official_code(
@@ -141,7 +150,10 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.bounded_move",
-        title="Its steps are at most about the step size, as Adam's are",
+        title=(
+            "Where gradient and variance are zero, a step of 0/1 Adam moves a weight by at most the step size, as "
+            "Adam's does"
+        ),
         relation=Le(z.SILENT_MOVE, stepsize),
         assumes=(z.RANKS_ALIKE, NORM_SCALE, z.EVERY_STEP),
         source=z.ADAM_2015.recalled(
@@ -158,7 +170,10 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.step_bytes",
-        title="With H local steps a step costs 2 (P - 1)(n/(8 P) + w)/H bytes: two bits an entry at most, over H",
+        title=(
+            "With H local steps a step of 0/1 Adam costs 2 (P - 1)(n/(8 P) + w)/H bytes: two bits an entry at most, "
+            "over H"
+        ),
         relation=Eq(z.STEP_BYTES, 2 * (P - 1) * _SIGNS / _H),
         assumes=(BYTE_BLOCKS,),
         source=z.ZEROONE_2022.official_code(
@@ -202,7 +217,7 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.refreshes",
-        title="In T steps the variance is refreshed at most kappa log2(1 + T/kappa) times",
+        title="In T steps 0/1 Adam's variance is refreshed at most kappa log2(1 + T/kappa) times",
         relation=Le(z.REFRESHES, z.kappa * sp.log(1 + z.zeroone_steps / z.kappa, 2)),
         assumes=(z.INTERVALS_DIVIDED,),
         source=derived(
@@ -215,7 +230,10 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.zeroone.run_bytes",
-        title="While the variance changes, a refresh costs 2 (P - 1) n w/P bytes, and all other steps those of signs",
+        title=(
+            "While 0/1 Adam's variance changes, a refresh costs 2 (P - 1) n w/P bytes, and all other steps those of "
+            "signs"
+        ),
         relation=Eq(
             z.RUN_BYTES,
             2 * (P - 1) * (z.refreshed * n * scalebytes / P + (z.zeroone_steps - z.refreshed) * _SIGNS),
@@ -248,7 +266,9 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.lamb.fused_share",
-        title="It leaves at most twice what there was of any layer, as of a message alone",
+        title=(
+            "A fused sign message leaves at most twice the square of any layer, as a message of that layer alone does"
+        ),
         relation=Le(z.LAYER_ERROR, 2),
         assumes=(NORM_SCALE,),
         source=FOLKLORE.recalled(

@@ -75,7 +75,7 @@ def _of_json(raw: bytes, path: str, expected: str) -> list[str]:
     """Differences of a file that has not the expected bytes; none where it holds the same in another form."""
     try:
         held = json.loads(raw.decode("utf-8"), parse_constant=_refused)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return [f"{path}: no JSON: {error}"]
     version = held.get("schema") if isinstance(held, dict) else None
     if path != FORM and version != VERSION:

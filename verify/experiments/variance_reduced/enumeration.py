@@ -70,6 +70,16 @@ def steps(case: Case) -> list[dict[str, Any]]:
     return [{"kept": kept} for kept in choices(s["P"], s["n"], s["k"])]
 
 
+def ways_of(P: int, n: int, k: int, keep: str) -> list[dict[str, Any]]:
+    """What makes a step go each way: entries for every rank; none where they are the largest."""
+    return [{"keep": "largest"}] if keep == "largest" else [{"kept": kept} for kept in choices(P, n, k)]
+
+
+def total(values: list[Any]) -> Any:
+    """Of numbers or arrays, one after another."""
+    return sum(values[1:], values[0])
+
+
 def mean_square(rows: Array) -> Any:
     """Of the rows' norms."""
     return square(rows) / len(rows)

@@ -2,503 +2,331 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
+from math import comb
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import square
-from commbounds.verify.experiments.variance_reduced.enumeration import (
-    OTHERS,
-    SHAPES,
-    averaged,
-    beside,
-    drawn,
-    factor,
-    lift,
-    mean_square,
-    number,
-    own_rank,
-    ranks_mean,
-    room,
-    steps,
-)
-from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.experiments.feedback.runs import lifted, square
+from commbounds.verify.experiments.variance_reduced.enumeration import mean_square, ranks_mean, total, ways_of
+from commbounds.verify.family import Family, Rounded, rounded_square
+from commbounds.verify.space import RANKS, Of, Space, nothing, sizes
+from commbounds.verify.study import Outcome
 
 Array = NDArray[Any]
-_COLUMN = "variance_reduced"
+Values = dict[str, Any]
+Choice = tuple[Any, Array, Any]
+"""Probability of a choice of all ranks, the estimate, and shifts or parts."""
 
 
-def _named(statement: str) -> str:
-    return f"{_COLUMN}.{statement}"
+def _data(P: int, n: int, exact: bool, size: float, seed: int) -> Array:
+    """Four stacks, gradients first: small integers times 64, not all zero; or normal numbers."""
+    rng = np.random.default_rng([seed, P, n])
+    x = 64.0 * rng.integers(-4, 5, (4, P, n)) if exact else size * rng.standard_normal((4, P, n))
+    x[0, 0, 0] += 64.0 * float(not x[0].any())
+    return x
 
+
+def _halved(number: Fraction) -> bool:
+    """Whether binary fractions hold the number."""
+    return number.denominator & (number.denominator - 1) == 0
+
+
+_EIGHTHS = tuple(Fraction(j, 8) for j in (4, 8, 1, 2, 6))
+_OTHER = Of("1/3, but 3/8 in exact arithmetic", lambda exact: Fraction(3, 8) if exact else Fraction(1, 3))
+_EXACT = Of(
+    "binary fractions hold 1/P, k/n and n/k", lambda P, n, k: all(map(_halved, map(Fraction, (1, k, n), (P, n, k))))
+)
+_ALL = "Steps that can go more than 520 ways, as all are gone through."
+
+
+def _space(*keep: str, **weights: tuple[Any, ...]) -> Space:
+    axes: Values = {
+        "P": RANKS,
+        "n": (2, 1, 3, 4, 5),
+        "k": (1, Of("n", lambda n: n), Of("half of n", lambda n: max(n // 2, 1))),
+        "keep": keep,
+        "size": (1.0, 1e-3, 1e3),
+        "exact": (_EXACT, False),
+    }
+    return Space(_data, {**axes, **weights}).without(
+        _ALL, lambda P, n, k, keep: keep == "random" and comb(n, k) ** P > 520
+    )
+
+
+def _step(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Values:
+    """What is known of a step: omega, its ways, roundings and the size of what is rounded."""
+    omega, ways = Fraction(n, k) - 1, ways_of(P, n, k, keep)
+    # differences, scaling, weights, averages over ranks, before and after, and over all ways, and sums of squares
+    operations = 0 if exact else 4 * P + n + len(ways) + 16
+    return {"omega": omega, "ways": ways, "operations": operations, "scale": 4 * float(1 + omega) * square(x) ** 0.5}
+
+
+def _own(rows: Array, seed: int, exact: bool) -> Array:
+    """The row of one rank, which differs from case to case: all are to hold the same."""
+    return lifted(rows[seed % len(rows)], exact)
+
+
+def _all(states: Iterable[Any], parts: str, seed: int, exact: bool) -> list[Choice]:
+    """Choices that are equally likely."""
+    listed = list(states)
+    p = Fraction(1, len(listed)) if exact else 1 / len(listed)
+    return [(p, _own(state.estimate, seed, exact), lifted(getattr(state, parts), exact)) for state in listed]
+
+
+def _mean_gap(found: list[Choice], g: Array, operations: int, scale: float) -> Rounded:
+    """Mean squared distance of the estimate from the average gradient."""
+    mean = ranks_mean(g)
+    return rounded_square(total([p * square(estimate - mean) for p, estimate, _ in found]), operations, scale, scale**2)
+
+
+def _bias(found: list[Choice], g: Array, operations: int, scale: float, facts: Values) -> Rounded:
+    """Squared distance of the mean estimate from it."""
+    mean = ranks_mean(g)
+    expected = total([p * (estimate - mean) for p, estimate, _ in found])
+    return rounded_square(square(expected), operations, scale, float(facts.get("estimate_gap", 0)))
+
+
+def _part_gap(about: str, found: list[Choice], facts: Values, operations: int, scale: float) -> Rounded:
+    """Mean squared distance of shifts, or parts, from other vectors."""
+    measured = total([p * mean_square(parts - facts[about]) for p, _, parts in found])
+    return rounded_square(measured, operations, scale, scale**2)
+
+
+_NEAR = partial(_part_gap, "g")
 
 # --- DIANA -----------------------------------------------------------------------------------------------------------
 
 
-def _after_diana(diana: Any, case: Case) -> list[tuple[Array, Array]]:
-    """Estimate and shifts of every choice."""
-    shifts, weight = beside(case, 1), float(number(case, "weight"))
-    mean, found = ranks_mean(shifts), []
-    for how in steps(case):
-        state, _ = diana(case.array, shifts, mean, case.settings["k"], weight, **how)
-        found.append((lift(case, own_rank(case, state.estimate)), lift(case, state.shifts)))
-    return found
-
-
-def _of_diana(_implementation: Any, case: Case) -> dict[str, Any]:
-    """The symbols of the claims about one step."""
-    g, h, target = (lift(case, rows) for rows in (case.array, beside(case, 1), beside(case, 2)))
+def _of_diana(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Values:
+    g, h, target = lifted(x[:3], exact)
     return {
-        "P": case.settings["P"], "n": case.settings["n"], "k": case.settings["k"], "omega": factor(case),
-        "weight": number(case, "weight"), "shift_gap": mean_square(g - h), "shift_error": mean_square(h - target),
-        "target_gap": mean_square(g - target),
+        **_step(x, P, n, k, keep, exact), "g": g, "target": target, "shift_gap": mean_square(g - h),
+        "shift_error": mean_square(h - target), "target_gap": mean_square(g - target),
     }  # fmt: skip
 
 
-def _diana(what: str, diana: Any, case: Case) -> Outcome:
-    values = case.once(_of_diana, None)
-    results = case.once(_after_diana, diana)
-    g, target = lift(case, case.array), lift(case, beside(case, 2))
-    mean, scale = ranks_mean(g), (values["shift_gap"], mean_square(g), values["target_gap"])
-    if what == "bias":
-        measured = square(averaged([estimate for estimate, _ in results]) - mean)
-        # a difference of numbers of this size, squared: their roundings are squared as well
-        return Outcome(measured, values, room(case, *scale) ** 2 * 1e6, active=bool(case.array.any()))
-    if what == "defect":
-        measured = max(np.abs(estimate - ranks_mean(shifts)).max() for estimate, shifts in results)
-        return Outcome(measured, values, room(case, 1 + float(np.abs(case.array).max()) + 4 * len(g)))
-    if what == "variance":
-        measured = averaged([square(estimate - mean) for estimate, _ in results])
-    else:
-        about = target if what == "target" else g
-        measured = averaged([mean_square(shifts - about) for _, shifts in results])
-    omega = float(values["omega"])
-    return Outcome(measured, values, room(case, *scale) * (1 + omega) ** 2)
+def _after_diana(
+    implementation: Any, x: Array, k: int, weight: Fraction, ways: list[Values], seed: int, exact: bool
+) -> list[Choice]:
+    mean = ranks_mean(x[1])
+    return _all((implementation(x[0], x[1], mean, k, float(weight), **how)[0] for how in ways), "shifts", seed, exact)
 
 
-_WEIGHTS = ("0", "1/8", "1/4", "1/2", "3/4", "1")
+def _defect(found: list[Choice], operations: int, scale: float) -> Outcome:
+    measured = max(np.abs(estimate - ranks_mean(shifts)).max() for _, estimate, shifts in found)
+    return Outcome(measured, {}, operations * np.finfo(np.float64).eps * scale)
 
 
-def _diana_grid(level: int) -> Iterator[Case]:
-    for shape, weight, seed in itertools.product(SHAPES, _WEIGHTS, range(1 + level)):
-        yield drawn(*shape, seed, weight=weight)
-    for (P, n, k), weight in itertools.product(((1, 2, 1), (2, 4, 2), (4, 3, 1)), ("1/2", "1")):
-        yield drawn(P, n, k, 3, weight=weight, keep="largest")
+_BEST = {"P": (1, 2), "n": (2, 4), "weight": (Of("k/n", lambda k, n: Fraction(k, n)),)}
+_WEIGHTED = _space("random", "largest", weight=(*_EIGHTHS, Fraction(0), _OTHER))
+_SHIFTED = _WEIGHTED.including(*_WEIGHTED.every(**_BEST))
+_DIANA = Family("variance_reduced.diana", "diana_step", _SHIFTED, _of_diana, _after_diana)
 
 
-def _diana_corpus(_budget: Budget) -> Iterator[Case]:
-    for shape, weight in itertools.product(OTHERS, ("1/3", "0.1", "1")):
-        yield drawn(*shape, 1, weight=weight, exact=False)
+def _line(family: Family, axis: str = "weight", parts: range = range(17)) -> list[Any]:
+    return [family.over(axis, [Fraction(j, 16) for j in parts], P=2, n=4, k=1)]
 
 
-@st.composite
-def _drawn_diana(draw: st.DrawFn) -> Case:
-    P, n = draw(among(((1, 1), (1, 3), (2, 3), (3, 2), (2, 4))))
-    k, seed = draw(whole(1, n)), draw(whole(0, 2**31))
-    weight, keep = draw(among(("0.01", "1/3", "0.9", "1"))), draw(among(("random", "random", "largest")))
-    return drawn(P, n, k, seed, weight=weight, exact=False, size=draw(among((1.0, 1e-3, 1e3))), keep=keep)
-
-
-def _best_weights(_budget: Budget) -> Iterator[Case]:
-    for shape, seed in itertools.product(((1, 2, 1), (2, 2, 1), (1, 4, 1), (2, 4, 2)), (0, 1)):
-        yield drawn(*shape, seed, weight=str(Fraction(shape[2], shape[1])))
-
-
-def _whole_weights(_budget: Budget) -> Iterator[Case]:
-    yield drawn(1, 2, 1, 0, weight="1")
-
-
-def _line(axis: str, label: str, cases: list[Case]) -> list[Any]:
-    return [over(axis, label, cases)]
-
-
-_BY_WEIGHT = [drawn(2, 4, 1, 5, weight=str(Fraction(j, 16))) for j in range(17)]
-_BY_OMEGA = [drawn(1, n, 1, 5, weight="1/4", exact=False) for n in (1, 2, 3, 4, 6, 8)]
-_BY_RANKS = [drawn(P, 2, 1, 5, weight="1/2", exact=False) for P in (1, 2, 3, 4, 6)]
-
-
-def _about_diana(statement: str, what: str, **options: Any) -> Study:
-    return Study(
-        _named(f"diana.{statement}"),
-        "diana_step",
-        partial(_diana, what),
-        grid=_diana_grid,
-        corpus=_diana_corpus,
-        cases=_drawn_diana,
-        known=_of_diana,
-        enumerated="1, 2 and 4 ranks of up to 4 entries, integers, weights of eighths, all choices of all ranks",
-        **options,
-    )
-
+_BY_OMEGA = _DIANA.over("omega", (1, 2, 3, 4, 6, 8), by="n", k=1, weight=Fraction(1, 4))
+_EVERY_BEST = _DIANA.every(**_BEST)
 
 DIANA = (
-    _about_diana("unbiased", "bias"),
-    _about_diana("biased", "bias"),
-    _about_diana("variance", "variance", curves=_line("P", "n = 2, k = 1", _BY_RANKS)),
-    _about_diana("shift", "gap", curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT)),
-    _about_diana(
-        "shift_contracts", "gap", extremal=_best_weights, curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT[:5])
-    ),
-    _about_diana(
-        "shift_any_weight", "gap", extremal=_whole_weights, curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT)
-    ),
-    _about_diana("shift_least", "gap", extremal=_best_weights, curves=_line("omega", "weight 1/4, k = 1", _BY_OMEGA)),
-    _about_diana("shift_target", "target", curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT)),
-    _about_diana("weight_one", "defect"),
+    *_DIANA.studies(_bias, "unbiased", "biased"),
+    *_DIANA.studies(_mean_gap, "variance", curves=[_DIANA.over("P", (1, 2, 3, 4, 6), n=2, k=1)]),
+    *_DIANA.studies(_NEAR, "shift", curves=_line(_DIANA)),
+    *_DIANA.studies(_NEAR, "shift_contracts", extremal=_EVERY_BEST, curves=_line(_DIANA, parts=range(5))),
+    *_DIANA.studies(_NEAR, "shift_any_weight", extremal=_DIANA.every(weight=[Fraction(1)]), curves=_line(_DIANA)),
+    *_DIANA.studies(_NEAR, "shift_least", extremal=_EVERY_BEST, curves=[_BY_OMEGA]),
+    *_DIANA.studies(partial(_part_gap, "target"), "shift_target", curves=_line(_DIANA)),
+    *_DIANA.studies(_defect, "weight_one"),
 )
 
 # --- MARINA ----------------------------------------------------------------------------------------------------------
 
 
-def _after_marina(marina: Any, case: Case) -> list[tuple[Fraction, Array]]:
-    """Probability and estimate of every choice, and of a full step."""
-    previous, estimate, p = beside(case, 1), beside(case, 3)[0], number(case, "probability")
-    result, _ = marina(case.array, previous, estimate, case.settings["k"], True)
-    found, ways = [(p, lift(case, own_rank(case, result)))], steps(case)
-    for how in ways:
-        result, _ = marina(case.array, previous, estimate, case.settings["k"], False, **how)
-        found.append(((1 - p) / len(ways), lift(case, own_rank(case, result))))
-    return found
+def _of_marina(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Values:
+    g, before = lifted(x[:2], exact)
+    estimate = lifted(x[3, 0], exact)
+    known = {"g": g, "estimate_gap": square(estimate - ranks_mean(before)), "mean_turn": mean_square(g - before)}
+    return {**_step(x, P, n, k, keep, exact), **known}
 
 
-def _of_marina(_implementation: Any, case: Case) -> dict[str, Any]:
-    g, before, estimate = (lift(case, rows) for rows in (case.array, beside(case, 1), beside(case, 3)[0]))
-    return {
-        "P": case.settings["P"], "n": case.settings["n"], "k": case.settings["k"], "omega": factor(case),
-        "full_probability": number(case, "probability"), "estimate_gap": square(estimate - ranks_mean(before)),
-        "mean_turn": mean_square(g - before),
-    }  # fmt: skip
+def _after_marina(
+    implementation: Any, x: Array, k: int, full_probability: Fraction, ways: list[Values], seed: int, exact: bool
+) -> list[Choice]:
+    """A full step, and every choice of a compressed one."""
+    p = full_probability if exact else float(full_probability)
+    sides = [(p, True, {}), *(((1 - p) / len(ways), False, how) for how in ways)]
+    results = ((p, implementation(x[0], x[1], x[3, 0], k, full, **how)[0]) for p, full, how in sides)
+    return [(p, _own(result, seed, exact), None) for p, result in results]
 
 
-def _marina(what: str, marina: Any, case: Case) -> Outcome:
-    values, results = case.once(_of_marina, None), case.once(_after_marina, marina)
-    mean = ranks_mean(lift(case, case.array))
-    exact = case.settings["exact"]
-    weighed = [(p if exact else float(p), estimate - mean) for p, estimate in results]
-    if what == "bias":
-        expected = sum((p * off for p, off in weighed[1:]), weighed[0][0] * weighed[0][1])
-        measured = square(expected)
-    else:
-        measured = sum((p * square(off) for p, off in weighed), start=0 * weighed[0][0])
-    size = (values["estimate_gap"], values["mean_turn"], square(mean))
-    return Outcome(measured, values, room(case, *size) * (1 + float(values["omega"])) ** 2)
-
-
-_COINS = ("1/4", "1/2", "1")
-
-
-def _marina_grid(level: int) -> Iterator[Case]:
-    for shape, probability, seed in itertools.product(SHAPES, _COINS, range(1 + level)):
-        yield drawn(*shape, seed, probability=probability)
-
-
-def _marina_corpus(_budget: Budget) -> Iterator[Case]:
-    for shape, probability in itertools.product(OTHERS, ("1/3", "0.1", "1")):
-        yield drawn(*shape, 1, probability=probability, exact=False)
-
-
-@st.composite
-def _drawn_marina(draw: st.DrawFn) -> Case:
-    P, n = draw(among(((1, 1), (1, 3), (2, 3), (3, 2), (2, 4))))
-    probability = draw(among(("0.01", "1/3", "0.9", "1")))
-    return drawn(P, n, draw(whole(1, n)), draw(whole(0, 2**31)), probability=probability, exact=False)
-
-
-def _about_marina(statement: str, what: str, **options: Any) -> Study:
-    return Study(
-        _named(f"marina.{statement}"),
-        "marina_step",
-        partial(_marina, what),
-        grid=_marina_grid,
-        corpus=_marina_corpus,
-        cases=_drawn_marina,
-        known=_of_marina,
-        enumerated="1, 2 and 4 ranks of up to 4 entries, integers, both sides of the coin, all choices of all ranks",
-        **options,
-    )
-
-
-_BY_COIN = [drawn(2, 4, 1, 5, probability=str(Fraction(j, 16))) for j in range(1, 17)]
-
-
-def _marina_words(marina: Any, case: Case) -> Outcome:
+def _coin_words(implementation: Any, P: int, n: int, k: int, full_probability: Fraction) -> Fraction:
     """Of a full step and a compressed one, weighed by the coin."""
-    s, p = case.settings, number(case, "probability")
-    x = np.ones((s["P"], s["n"]))
-    sent = []
-    for full in (True, False):
-        how = {} if full else {"kept": np.tile(np.arange(s["k"]), (s["P"], 1))}
-        sent.append(int(marina(x, x, x[0], s["k"], full, **how)[1].sent.max()))
-    values = {"P": s["P"], "n": s["n"], "k": s["k"], "full_probability": p}
-    return Outcome(p * sent[0] + (1 - p) * sent[1], values)
+    x = np.ones((P, n))
+    sent = [
+        int(implementation(x, x, x[0], k, full, **how)[1].sent.max())
+        for full, how in ((True, {}), (False, {"kept": np.tile(np.arange(k), (P, 1))}))
+    ]
+    return full_probability * sent[0] + (1 - full_probability) * sent[1]
 
 
-def _coin_values(_implementation: Any, case: Case) -> dict[str, Any]:
-    names = ("P", "n", "k")
-    return {**{name: case.settings[name] for name in names}, "full_probability": number(case, "probability")}
-
-
-def _word_cases(_level: int) -> Iterator[Case]:
-    for P, n, k in itertools.product((1, 2, 3, 4, 5), (1, 2, 6, 8, 12, 60), (1, 2, 5)):
-        if k <= n:
-            for probability in ("1/3", "1", str(Fraction(k, n))):
-                yield Case({"P": P, "n": n, "k": k, "probability": probability})
-
-
-def _marina_sends(statement: str) -> Study:
-    cases = [Case({"P": P, "n": 960, "k": 96, "probability": "1/10"}) for P in (2, 3, 4, 6, 8, 12, 16)]
-    return Study(
-        _named(f"marina.{statement}"),
-        "marina_step",
-        _marina_words,
-        grid=_word_cases,
-        known=_coin_values,
-        enumerated="up to 5 ranks and 60 entries",
-        curves=_line("P", "n = 960, k = 96, p = 1/10", cases),
-    )
-
+_COIN = _space("random", full_probability=(*_EIGHTHS, _OTHER))
+_MARINA = Family("variance_reduced.marina", "marina_step", _COIN, _of_marina, _after_marina)
+_SENT: Values = {"P": RANKS, "n": sizes(60), "k": (1, Of("n", lambda n: n), Of("half of n", lambda n: max(n // 2, 1)))}
+_SHARE = Of("k/n", lambda k, n: Fraction(k, n))
+_PAID = Family(
+    "variance_reduced.marina",
+    "marina_step",
+    Space(nothing, {**_SENT, "full_probability": (Fraction(1, 3), Fraction(1), _SHARE)}),
+    arrays=4,
+    searched=False,
+)
+_MANY = (2, 3, 4, 6, 8, 12, 16)
 
 MARINA = (
-    _about_marina("error", "variance", curves=_line("full_probability", "P = 2, n = 4, k = 1", _BY_COIN)),
-    _about_marina("bias", "bias", curves=_line("full_probability", "P = 2, n = 4, k = 1", _BY_COIN)),
-    _about_marina("unbiased", "bias"),
-    _marina_sends("words"),
-    _marina_sends("words_at_ratio"),
+    *_MARINA.studies(_mean_gap, "error", curves=_line(_MARINA, "full_probability", range(1, 17))),
+    *_MARINA.studies(_bias, "bias", "unbiased", curves=_line(_MARINA, "full_probability", range(1, 17))),
+    *_PAID.studies(
+        _coin_words,
+        "words",
+        "words_at_ratio",
+        curves=[_PAID.over("P", _MANY, n=960, k=96, full_probability=Fraction(1, 10))],
+    ),
 )
 
 # --- DASHA -----------------------------------------------------------------------------------------------------------
 
 
-def _parts(case: Case) -> Array:
-    """The workers' parts of the estimate; in aligned cases their turns are -a times what they are off by."""
-    if case.settings.get("aligned"):
-        previous = beside(case, 1)
-        return np.asarray(previous - (case.array - previous) / float(number(case, "weight")))
-    return beside(case, 2)
-
-
-def _after_dasha(dasha: Any, case: Case) -> list[tuple[Array, Array]]:
-    """Estimate and parts of every choice."""
-    previous, own, weight = beside(case, 1), _parts(case), float(number(case, "weight"))
-    found = []
-    for how in steps(case):
-        state, _ = dasha(case.array, previous, own, ranks_mean(own), case.settings["k"], weight, **how)
-        found.append((lift(case, own_rank(case, state.estimate)), lift(case, state.own)))
-    return found
-
-
-def _of_dasha(_implementation: Any, case: Case) -> dict[str, Any]:
-    g, before, own = (lift(case, rows) for rows in (case.array, beside(case, 1), _parts(case)))
-    weight = number(case, "weight")
-    a = weight if case.settings["exact"] else float(weight)
+def _of_dasha(x: Array, P: int, n: int, k: int, keep: str, parts: str, weight: Fraction, exact: bool) -> Values:
+    """In aligned cases the turns are -a times what the workers' parts of the estimate are off by."""
+    own = x[1] - (x[0] - x[1]) / float(weight) if parts == "aligned" else x[2]
+    a = weight if exact else float(weight)
+    g, before, held = lifted(x[0], exact), lifted(x[1], exact), lifted(own, exact)
     return {
-        "P": case.settings["P"], "n": case.settings["n"], "k": case.settings["k"], "omega": factor(case),
-        "weight": weight, "estimate_gap": square(ranks_mean(own) - ranks_mean(before)),
-        "part_gap": mean_square(own - before), "mean_turn": mean_square(g - before),
-        "part_offer": mean_square(g - before - a * (own - before)),
+        **_step(np.stack([x[0], x[1], own]), P, n, k, keep, exact), "g": g, "own": own,
+        "estimate_gap": square(ranks_mean(held) - ranks_mean(before)), "part_gap": mean_square(held - before),
+        "mean_turn": mean_square(g - before), "part_offer": mean_square(g - before - a * (held - before)),
     }  # fmt: skip
 
 
-def _dasha(what: str, dasha: Any, case: Case) -> Outcome:
-    values, results = case.once(_of_dasha, None), case.once(_after_dasha, dasha)
-    g = lift(case, case.array)
-    mean = ranks_mean(g)
-    if what == "bias":
-        measured = square(averaged([estimate for estimate, _ in results]) - mean)
-    elif what == "variance":
-        measured = averaged([square(estimate - mean) for estimate, _ in results])
-    else:
-        measured = averaged([mean_square(own - g) for _, own in results])
-    size = (values["part_gap"], values["part_offer"], mean_square(g))
-    return Outcome(measured, values, room(case, *size) * (1 + float(values["omega"])) ** 2)
+def _after_dasha(
+    implementation: Any, x: Array, own: Array, k: int, weight: Fraction, ways: list[Values], seed: int, exact: bool
+) -> list[Choice]:
+    mean = ranks_mean(own)
+    return _all((implementation(x[0], x[1], own, mean, k, float(weight), **how)[0] for how in ways), "own", seed, exact)
 
 
-def _dasha_grid(level: int) -> Iterator[Case]:
-    for shape, weight, seed in itertools.product(SHAPES, _WEIGHTS, range(1 + level)):
-        yield drawn(*shape, seed, weight=weight)
-
-
-def _aligned(_budget: Budget) -> Iterator[Case]:
-    for (P, n, k), seed in itertools.product(((1, 2, 1), (2, 4, 1), (1, 3, 1)), (0, 1)):
-        weight = 1 / (2 * (Fraction(n, k) - 1) + 1)
-        yield drawn(P, n, k, seed, weight=str(weight), aligned=True, exact=False)
-
-
-def _about_dasha(statement: str, what: str, **options: Any) -> Study:
-    return Study(
-        _named(f"dasha.{statement}"),
-        "dasha_step",
-        partial(_dasha, what),
-        grid=_dasha_grid,
-        corpus=_diana_corpus,
-        cases=_drawn_diana,
-        known=_of_dasha,
-        enumerated="1, 2 and 4 ranks of up to 4 entries, integers, weights of eighths, all choices of all ranks",
-        **options,
-    )
-
+_TRACKED = _WEIGHTED.replaced(keep=("random",), parts=("drawn",))
+_ALIGNED = _TRACKED.every(
+    P=(1, 2),
+    n=(2, 3, 4),
+    parts=["aligned"],
+    exact=[False],
+    weight=[Of("k/(2 n - k)", lambda k, n: Fraction(k, 2 * n - k))],
+)
+_DASHA = Family("variance_reduced.dasha", "dasha_step", _TRACKED.including(*_ALIGNED), _of_dasha, _after_dasha)
 
 DASHA = (
-    _about_dasha("error", "variance", curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT)),
-    _about_dasha("part_error", "parts", curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT)),
-    _about_dasha("bias", "bias", curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT)),
-    _about_dasha(
-        "part_contracts", "parts", extremal=_aligned, curves=_line("weight", "P = 2, n = 4, k = 1", _BY_WEIGHT[:3])
-    ),
+    *_DASHA.studies(_mean_gap, "error", curves=_line(_DASHA)),
+    *_DASHA.studies(_NEAR, "part_error", curves=_line(_DASHA)),
+    *_DASHA.studies(_bias, "bias", curves=_line(_DASHA)),
+    *_DASHA.studies(_NEAR, "part_contracts", extremal=_DASHA.of(_ALIGNED), curves=_line(_DASHA, parts=range(3))),
 )
 
 # --- lazy aggregation ------------------------------------------------------------------------------------------------
 
 
-def _lazy_state(case: Case) -> tuple[Array, Array]:
-    """The gradients before, and the parts."""
-    s, g = case.settings, case.array
-    if s.get("shape") == "silent":  # off by just the root of the trigger times the turn, or by `times` of it
-        previous = beside(case, 1)
-        return previous, g - s.get("times", 1.0) * float(number(case, "trigger")) ** 0.5 * (g - previous)
-    if s.get("shape") == "flat":  # off by v, and turned by -v (1/q - 1)
-        q = (1 - s["k"] / s["n"]) ** 0.5
-        v = np.ones_like(g) * 64.0
-        previous = g + (1 / q - 1) * v
-        return previous, previous + v
-    previous = beside(case, 1)
-    return previous, (previous.copy() if s.get("shape") == "fresh" else beside(case, 2))
+def _whole_root(value: Fraction) -> bool:
+    """Whether the value is a binary fraction squared."""
+    return _halved(Fraction(float(value) ** 0.5)) and Fraction(float(value) ** 0.5) ** 2 == value
 
 
-def _of_lazy(_implementation: Any, case: Case) -> dict[str, Any]:
-    previous, own = case.once(_lazy_state)
-    g, before, held = (lift(case, rows) for rows in (case.array, previous, own))
-    s = case.settings
-    fresh = np.array_equal(previous, own) and bool((case.array != previous).any(axis=1).all())
+def _of_lazy(x: Array, P: int, n: int, k: int, trigger: Fraction, start: str, exact: bool) -> Values:
+    """Gradients before, and the parts.
+
+    In silent cases they are off by just the root of the trigger times the turn, or by 5/4 of it; in flat ones by v, and
+    turned by -v (1/q - 1).
+    """
+    g, previous, own = x[0], x[1], x[1] if start == "fresh" else x[2]
+    if start in ("silent", "not silent"):
+        own = g - (1.0 if start == "silent" else 1.25) * float(trigger) ** 0.5 * (g - previous)
+    if start == "flat":
+        previous = g + (1 / (1 - k / n) ** 0.5 - 1) * 64.0
+        own = previous + 64.0
+    new, before, held = lifted(g, exact), lifted(previous, exact), lifted(own, exact)
+    fresh = np.array_equal(previous, own) and bool((g != previous).any(axis=1).all())
+    scale = 4 * square(np.stack([g, previous, own])) ** 0.5
     return {
-        "P": s["P"], "n": s["n"], "k": s["k"], "trigger": number(case, "trigger"),
-        "kept_share": Fraction(s["k"], s["n"]), "part_gap": mean_square(held - before),
-        "mean_turn": mean_square(g - before), "fresh": fresh,
+        "previous": previous, "own": own, "g": new, "fresh": fresh, "part_gap": mean_square(held - before),
+        "mean_turn": mean_square(new - before), "kept_share": Fraction(k, n), "operations": 0 if exact else P + n + 8,
+        "scale": scale,
     }  # fmt: skip
 
 
-def _after_lazy(lazy: Any, case: Case) -> Any:
-    s = case.settings
-    previous, own = case.once(_lazy_state)
-    return lazy(case.array, previous, own, ranks_mean(own), s["k"], float(number(case, "trigger")), keep="largest")
+def _after_lazy(implementation: Any, x: Array, previous: Array, own: Array, k: int, trigger: Fraction) -> Any:
+    return implementation(x[0], previous, own, ranks_mean(own), k, float(trigger), keep="largest")
 
 
-def _lazy(what: str, lazy: Any, case: Case) -> Outcome:
-    values = dict(case.once(_of_lazy, None))
-    state, traffic = case.once(_after_lazy, lazy)
-    if what == "sending":
-        return Outcome(int(np.sum(state.sent)), values)
-    if what == "words":
-        values["senders"] = int(np.sum(state.sent))
-        return Outcome(int(traffic.sent.sum()), values)
-    g = lift(case, case.array)
-    size = (values["part_gap"], values["mean_turn"], mean_square(g))
-    return Outcome(mean_square(lift(case, state.own) - g), values, room(case, *size))
+def _lazy_gap(found: Any, g: Array, exact: bool, operations: int, scale: float) -> Rounded:
+    return rounded_square(mean_square(lifted(found[0].own, exact) - g), operations, scale, scale**2)
 
 
-_LAZY_SHAPES = ((1, 1, 1), (1, 4, 4), (2, 3, 3), (3, 4, 3), (5, 2, 1), (4, 6, 6))
+def _lazy_words(found: Any) -> Outcome:
+    return Outcome(int(found[1].sent.sum()), {"senders": int(np.sum(found[0].sent))})
 
 
-def _lazy_grid(level: int) -> Iterator[Case]:
-    settings: dict[str, Any] = {"keep": "largest"}
-    triggers = ("0", "1/4", "1/2", "15/16", "1", "4")
-    for shape, trigger, seed in itertools.product(_LAZY_SHAPES, triggers, range(2 + 2 * level)):
-        yield drawn(*shape, seed, trigger=trigger, **settings)
-        yield drawn(*shape, seed, trigger=trigger, shape="fresh", **settings)
-    for P, n in ((1, 2), (3, 4)):
-        for trigger in ("1/4", "1", "4", "9"):
-            yield drawn(P, n, n, 2, trigger=trigger, shape="silent", **settings)
-            yield drawn(P, n, n, 2, trigger=trigger, shape="silent", times=1.25, **settings)
-    for P, trigger in itertools.product((1, 2), ("0", "1/4")):
-        yield drawn(P, 4, 3, 1, trigger=trigger, shape="flat", **settings)
+def _held(n: int, k: int, trigger: Fraction, start: str) -> bool:
+    if start == "flat":
+        return k < n and _whole_root(1 - Fraction(k, n)) and _halved(1 / Fraction((1 - k / n) ** 0.5))
+    return start in ("any", "fresh") or _whole_root(trigger)
 
 
-def _lazy_corpus(_budget: Budget) -> Iterator[Case]:
-    for shape, trigger in itertools.product(((3, 5, 2), (2, 10, 10), (4, 3, 1)), ("0.1", "0.9", "2", "30")):
-        yield drawn(*shape, 4, trigger=trigger, keep="largest", exact=False)
+_LAZY_SPACE = Space(
+    _data,
+    {
+        "P": RANKS,
+        "n": (4, 1, 2, 3, 6, 9),
+        "k": (Of("n", lambda n: n), 1, Of("n - n // 4", lambda n: n - n // 4)),
+        "trigger": tuple(
+            Fraction(*pair) for pair in ((1, 4), (0, 1), (1, 2), (15, 16), (1, 1), (4, 1), (9, 1), (1, 10))
+        ),
+        "keep": ("largest",),
+        "start": ("any", "fresh", "silent", "not silent", "flat"),
+        "size": (1.0, 1e3),
+        "exact": (Of("binary fractions hold every number", _held), False),
+    },
+).without("Flat starts at k = n, where nothing is left out.", lambda k, n, start: start == "flat" and k == n)
+_SILENT = _LAZY_SPACE.every(P=(1, 2, 3), n=(2, 3, 4), trigger=[Fraction(4), Fraction(1), Fraction(9)], start=["silent"])
+_FLAT = _LAZY_SPACE.every(P=(1, 2, 3), n=(4, 9), k=[Of("n - n // 4", lambda n: n - n // 4)], start=["flat"])
+_LAZY = Family("variance_reduced", "lazy_step", _LAZY_SPACE.including(*_SILENT, *_FLAT), _of_lazy, _after_lazy)
 
 
-@st.composite
-def _drawn_lazy(draw: st.DrawFn) -> Case:
-    P, n = draw(whole(1, 4)), draw(whole(1, 6))
-    k = draw(among((n, n, draw(whole(1, n)))))
-    trigger = draw(among(("0", "0.3", "0.99", "1", "3", "100")))
-    more: dict[str, Any] = draw(among(({}, {"shape": "fresh"})))
-    return drawn(P, n, k, draw(whole(0, 2**31)), trigger=trigger, keep="largest", exact=False, **more)
-
-
-def _silent(_budget: Budget) -> Iterator[Case]:
-    for P, n, trigger in ((1, 2, "4"), (3, 4, "1"), (2, 3, "9")):
-        yield drawn(P, n, n, 2, trigger=trigger, shape="silent", keep="largest")
-
-
-def _flat(_budget: Budget) -> Iterator[Case]:
-    for P, n, k in ((1, 4, 3), (2, 4, 3), (3, 9, 5)):
-        exact = (n, k) == (4, 3)
-        yield drawn(P, n, k, 1, trigger="1/4", shape="flat", keep="largest", exact=exact)
-
-
-def _about_lazy(statement: str, what: str, **options: Any) -> Study:
-    return Study(
-        _named(statement),
-        "lazy_step",
-        partial(_lazy, what),
-        grid=_lazy_grid,
-        corpus=_lazy_corpus,
-        cases=_drawn_lazy,
-        known=_of_lazy,
-        enumerated="up to 5 ranks and 6 entries, integers, triggers of sixteenths",
-        **options,
-    )
-
-
-def _by_trigger(n: int, k: int) -> list[Case]:
-    triggers = [str(Fraction(j, 2)) for j in range(1, 13)]
-    return [drawn(4, n, k, 3, trigger=trigger, keep="largest") for trigger in triggers]
+def _by_trigger(k: int) -> list[Any]:
+    return [_LAZY.over("trigger", [Fraction(j, 2) for j in range(1, 13)], P=4, n=6, k=k)]
 
 
 LAZY = (
-    _about_lazy("lag.error", "error", extremal=_silent, curves=_line("trigger", "P = 4, n = 6", _by_trigger(6, 6))),
-    _about_lazy(
-        "clag.error", "error", extremal=_flat, curves=_line("trigger", "P = 4, n = 6, k = 3", _by_trigger(6, 3))
-    ),
-    _about_lazy("lag.never_silent", "sending"),
-    _about_lazy("lag.words", "words"),
+    *_LAZY.studies(_lazy_gap, "lag.error", extremal=_LAZY.of(_SILENT), curves=_by_trigger(6)),
+    *_LAZY.studies(_lazy_gap, "clag.error", extremal=_LAZY.of(_FLAT), curves=_by_trigger(3)),
+    *_LAZY.studies(lambda found: int(np.sum(found[0].sent)), "lag.never_silent"),
+    *_LAZY.studies(_lazy_words, "lag.words"),
 )
 
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _diana_words(diana: Any, case: Case) -> Outcome:
-    s = case.settings
-    x = np.ones((s["P"], s["n"]))
-    _, traffic = diana(x, x, x[0], s["k"], 0.5, kept=np.tile(np.arange(s["k"]), (s["P"], 1)))
-    return Outcome(int(traffic.sent.max()), {name: s[name] for name in ("P", "n", "k")})
+def _diana_words(implementation: Any, P: int, n: int, k: int) -> int:
+    x = np.ones((P, n))
+    return int(implementation(x, x, x[0], k, 0.5, kept=np.tile(np.arange(k), (P, 1)))[1].sent.max())
 
 
-def _diana_sizes(_level: int) -> Iterator[Case]:
-    for P, n, k in itertools.product((1, 2, 3, 4, 5, 8), (1, 2, 5, 8), (1, 2, 5)):
-        if k <= n:
-            yield Case({"P": P, "n": n, "k": k})
-
-
-WORDS = (
-    Study(
-        _named("diana.words"),
-        "diana_step",
-        _diana_words,
-        grid=_diana_sizes,
-        enumerated="up to 8 ranks and 8 entries",
-        curves=_line("P", "n = 100, k = 10", [Case({"P": P, "n": 100, "k": 10}) for P in (2, 3, 4, 6, 8, 12, 16)]),
-    ),
-)
+_SIZED = Family("variance_reduced.diana", "diana_step", Space(nothing, _SENT), arrays=4, searched=False)
+WORDS = _SIZED.studies(_diana_words, "words", curves=[_SIZED.over("P", _MANY, n=100, k=10)])
 
 ONE_STEP = (*DIANA, *MARINA, *DASHA, *LAZY, *WORDS)

@@ -1,0 +1,239 @@
+"""`Family`: claims about one subject, all of whose cases come from one `Space`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+
+from commbounds.verify.experiment import Budget
+from commbounds.verify.space import SEED, Settings, Space
+from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured, over
+
+EXACT = "exact"
+"""The setting that says whether a case is computed in exact arithmetic; it belongs to the grid then."""
+
+
+@lru_cache(maxsize=1 << 12)
+def _names(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def asked(function: Callable[..., Any], known: Mapping[str, Any]) -> Any:
+    """What the function gives; its parameters are named after the entries of `known` that it asks for.
+
+    Examples
+    --------
+    >>> asked(lambda n, k: n - k, {"P": 4, "n": 3, "k": 1})
+    2
+    """
+    return function(*(known[name] for name in _names(function)))
+
+
+@dataclass(frozen=True)
+class Rounded:
+    """A measured value that carries rounding.
+
+    Parameters
+    ----------
+    value : float
+        What was measured.
+    slack : float
+        See `Outcome`.
+    """
+
+    value: Any
+    slack: float
+
+
+def rounded_square(value: Any, operations: int, scale: float, bound: float = 0.0) -> Rounded:
+    """A sum of squares, or the mean of several, with what rounding in float64 may have done to it.
+
+    Parameters
+    ----------
+    value : Fraction or float
+        Of vectors v that were computed, ||v||^2, or its mean.
+    operations : int
+        Roundings on the way to an entry, and to the sum of the squares; 0 in exact arithmetic.
+    scale : float
+        At least the norm of every vector on the way.
+    bound : float
+        At least the size of every term of the bound, which is rounded as often.
+
+    Notes
+    -----
+    v is off by e = operations eps scale at most, and ||v + d||^2 by 2 ||v|| e + e^2, where ||v|| is what was computed
+    and e more. Of a mean of squares so is each, and the mean of the norms is at most the root of the mean.
+    """
+    if not operations:
+        return Rounded(value, 0.0)
+    eps = operations * float(np.finfo(np.float64).eps)
+    measured, error = float(value), eps * float(scale)
+    return Rounded(measured, 2 * measured**0.5 * error + 3 * error**2 + eps * (measured + float(bound)))
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Claims about one subject and the space that all their cases come from.
+
+    All functions have parameters that are named after what they ask for: the settings of the case, `settings` (all of
+    them), `case`, `x` (its array), and what the functions before them gave.
+
+    Parameters
+    ----------
+    prefix : str
+        What the names of the claims begin with: ``variance_reduced.diana``.
+    subject : str
+        Name in a registry, as of `Study`.
+    space : Space
+        The cases; `Space.make` gives the array of a case, or is `nothing`. Rows whose setting `exact` is true are the
+        grid, the others the corpus; what is drawn, what attacks move to and the points of curves follow.
+    facts : callable -> mapping, or None
+        Values of symbols, and what hypotheses ask for, besides the settings.
+    run : callable -> anything, or None
+        Runs the `implementation`, once a case for all claims; it may ask for facts. What it gives is `found`.
+    exact : bool
+        Whether cases without a setting of this name are computed in exact arithmetic.
+    arrays : int
+        Covering arrays that the quick budget runs; each further one has other companions.
+    searched : bool
+        Whether cases are drawn besides.
+    """
+
+    prefix: str
+    subject: str
+    space: Space
+    facts: Callable[..., Mapping[str, Any]] | None = None
+    run: Callable[..., Any] | None = None
+    exact: bool = True
+    arrays: int = 1
+    searched: bool = True
+
+    def studies(self, measure: Callable[..., Any], *claims: str, **options: Any) -> tuple[FamilyStudy, ...]:
+        """The studies of claims of which all measure the same.
+
+        Parameters
+        ----------
+        measure : callable -> number, Rounded, Outcome or Unmeasured
+            It may ask for the `implementation`, for facts, and for what was `found`. The settings and the facts are
+            the values of symbols; an Outcome has more of them.
+        claims : str
+            Names without the prefix.
+        options : Any
+            Further fields of `Study`: `extremal`, `curves`, `mutate`, `streams`.
+        """
+        rows = self.space.covering()
+        sources: dict[str, Any] = {
+            "grid": self.grid if any(map(self._is_exact, rows)) else None,
+            "corpus": None if all(map(self._is_exact, rows)) else self.corpus,
+            "cases": self.drawn if self.searched else None,
+            "known": self.known if self.facts is not None else None,
+            "enumerated": "every pair of values of the space, all randomness enumerated, exact arithmetic",
+            "parameters": {"space": self.space.words()},
+        }
+        given = {**sources, **options}
+        trial = partial(self._measured, measure)
+        return tuple(
+            FamilyStudy(f"{self.prefix}.{claim}", self.subject, trial, **given, family=self) for claim in claims
+        )
+
+    # --- cases --------------------------------------------------------------------------------------------------------
+
+    def case(self, settings: Mapping[str, Any]) -> Case:
+        """The case of these settings."""
+        return Case(dict(settings), asked(self.space.make, {**settings, "settings": settings}))
+
+    def _is_exact(self, settings: Mapping[str, Any]) -> bool:
+        return bool(settings.get(EXACT, self.exact))
+
+    def _rows(self, level: int) -> Iterator[Settings]:
+        for salt in range(self.arrays + 2 * level):
+            yield from self.space.covering(salt)
+
+    def grid(self, level: int) -> Iterator[Case]:
+        """The rows of the space that are computed exactly."""
+        return (self.case(settings) for settings in self._rows(level) if self._is_exact(settings))
+
+    def corpus(self, budget: Budget) -> Iterator[Case]:
+        """The other rows of the space."""
+        return (self.case(settings) for settings in self._rows(budget.level) if not self._is_exact(settings))
+
+    def drawn(self) -> st.SearchStrategy[Case]:
+        """Cases of any combination of values."""
+        return self.space.drawn().map(self.case)
+
+    def neighbour(self, rng: np.random.Generator, case: Case) -> Case:
+        """The case with another value of one axis: `mutate` of a study."""
+        return self.case(self.space.neighbour(rng, case.settings))
+
+    def every(self, **axes: Iterable[Any]) -> Callable[[Any], Iterator[Case]]:
+        """A source of cases, such as `extremal`: see `Space.every`."""
+        return self.of(self.space.every(**axes))
+
+    def of(self, rows: Iterable[Mapping[str, Any]]) -> Callable[[Any], Iterator[Case]]:
+        """A source of cases with these settings."""
+        held = list(rows)
+        return lambda _budget: map(self.case, held)
+
+    def over(self, axis: str, values: Iterable[Any], label: str = "", by: str = "", **fixed: Any) -> Curve:
+        """The curve over a symbol, which is an axis of the space, or follows from the axis `by`.
+
+        Other axes have the values given, or their first ones; by default the label says the values given.
+        """
+        cases = [self.case(self.space.at(**{**fixed, by or axis: value})) for value in values]
+        words = ", ".join(f"{name} = {value}" for name, value in fixed.items() if name not in (SEED, EXACT))
+        return over(axis, label or words, cases)
+
+    # --- what is measured ---------------------------------------------------------------------------------------------
+
+    def known(self, _implementation: Any, case: Case) -> Mapping[str, Any]:
+        """What hypotheses may ask for besides the settings."""
+        facts: Mapping[str, Any] = case.once(self._facts)
+        return facts
+
+    def _facts(self, case: Case) -> Mapping[str, Any]:
+        return {} if self.facts is None else asked(self.facts, self._given(case))
+
+    @staticmethod
+    def _given(case: Case) -> dict[str, Any]:
+        return {**case.settings, "settings": case.settings, "case": case, "x": case.x}
+
+    def _found(self, implementation: Any, case: Case) -> Any:
+        known = {**self._given(case), **self.known(None, case), "implementation": implementation}
+        return None if self.run is None else asked(self.run, known)
+
+    def _measured(self, measure: Callable[..., Any], implementation: Any, case: Case) -> Outcome | Unmeasured:
+        facts = self.known(implementation, case)
+        known = {**self._given(case), **facts, "facts": facts, "implementation": implementation}
+        if "found" in _names(measure):
+            known["found"] = case.once(self._found, implementation)
+        measured = asked(measure, known)
+        values = {**case.settings, **facts}
+        if isinstance(measured, Unmeasured):
+            return measured
+        if isinstance(measured, Outcome):
+            return replace(measured, values={**values, **measured.values})
+        if isinstance(measured, Rounded):
+            return Outcome(measured.value, values, measured.slack)
+        return Outcome(measured, values)
+
+
+@dataclass(frozen=True)
+class FamilyStudy(Study):
+    """The study of a claim of a family.
+
+    Parameters
+    ----------
+    family : Family
+        Whose space the cases are from; the rest is as of `Study`.
+    """
+
+    family: Family = field(kw_only=True)
+
+    def simpler(self, case: Case) -> Iterator[Case]:
+        return map(self.family.case, self.family.space.simpler(case.settings))
