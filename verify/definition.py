@@ -11,12 +11,16 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.lockstep import LockstepWorld
+from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
@@ -60,7 +64,7 @@ class Near:
     Parameters
     ----------
     values : array or sequence of Fraction or float
-        What the definition gives.
+        What the definition gives; of an array of numbers, shape and dtype count as well.
     allowance : array or float
         By how much each may be missed: derived from the number of operations and the dtype, never by hand.
 
@@ -145,6 +149,9 @@ def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: s
         if unlike:
             yield f"{path}: {unlike}"
         return
+    if isinstance(found, Traffic) and list(ours.get("phases", ())) != list(theirs.get("phases", ())):
+        yield f"{path}.phases: {', '.join(ours.get('phases', ()))}, by definition {', '.join(theirs.get('phases', ()))}"
+        return
     for name in {**ours, **theirs}:
         inner = f"{path}.{name}" if path else name
         if any(fnmatchcase(inner, pattern) for pattern, _ in unsaid):
@@ -190,10 +197,14 @@ def _unlike(found: Any, said: Any) -> str:
 
 
 def _apart(found: Any, said: Near) -> str:
+    if isinstance(said.values, np.ndarray) and said.values.dtype.kind != "O":
+        unlike = _other_form(np.asarray(found), said.values)
+        if unlike:
+            return unlike
+    elif np.shape(found) != np.shape(said.values):
+        return f"values of shape {np.shape(found)}, by definition {np.shape(said.values)}"
     values = [Fraction(v) if isinstance(v, Fraction) else Fraction(float(v)) for v in np.ravel(said.values).tolist()]
     given = np.ravel(found)
-    if given.size != len(values):
-        return f"{given.size} values, by definition {len(values)}"
     room = np.broadcast_to(np.ravel(np.asarray(said.allowance, dtype=object)), given.shape)
     for place, (value, expected, allowance) in enumerate(zip(given.tolist(), values, room.tolist(), strict=True)):
         if not np.isfinite(float(value)) or abs(Fraction(value) - expected) > Fraction(allowance):
@@ -201,10 +212,17 @@ def _apart(found: Any, said: Near) -> str:
     return ""
 
 
+def _other_form(ours: NDArray[Any], said: NDArray[Any]) -> str:
+    if (ours.dtype, ours.shape) == (said.dtype, said.shape):
+        return ""
+    return f"{ours.dtype} of shape {ours.shape}, by definition {said.dtype} of shape {said.shape}"
+
+
 def _other_bits(found: Any, said: NDArray[Any]) -> str:
     ours = np.asarray(found)
-    if (ours.dtype, ours.shape) != (said.dtype, said.shape):
-        return f"{ours.dtype} of shape {ours.shape}, by definition {said.dtype} of shape {said.shape}"
+    unlike_form = _other_form(ours, said)
+    if unlike_form:
+        return unlike_form
     if said.dtype.kind == "O":
         return "" if ours.tolist() == said.tolist() else f"{ours.tolist()}, by definition {said.tolist()}"
     word = f"V{said.dtype.itemsize}"
@@ -270,6 +288,12 @@ class Definition:
         What of `run` the twin says nothing of.
     examples : callable () -> iterable of Given, or None
         Cases by hand besides: those of the test vectors.
+    ranges : mapping of str to (least, largest)
+        Of parameters: both are taken, the next number on either side is refused by a ValueError. None for an end that
+        is not tried.
+    own : mapping of str to str
+        What need not be the same on all ranks, besides their parts and matrices with a row for each, and why: whatever
+        else one rank alone has another value of must be refused.
     arrays : int
         Covering arrays that the quick budget runs, each with other companions: a pair of values may meet one that
         hides what it does, such as a vector of zeros.
@@ -280,6 +304,8 @@ class Definition:
     twin: Callable[[Mapping[str, Any]], Said]
     unsaid: tuple[tuple[str, str], ...] = ()
     examples: Callable[[], Sequence[Given]] | None = None
+    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
     arrays: int = 1
 
     def said(self, given: Given) -> Said:
@@ -330,8 +356,18 @@ class DefinitionStudy(Study):
         held: Given = case.once(_given, self.definition)
         return held
 
+    def prepare(self, case: Case) -> None:
+        """Work out what is asked of a case besides the implementation."""
+        if APART not in case.settings:
+            case.once(_said, self.definition)
+
+    def differences(self, implementation: Any, case: Case) -> list[str]:
+        """How the implementation differs from its definition in a case: see `differences`."""
+        return _lines(self.definition, implementation, case)
+
     def simpler(self, case: Case) -> Iterator[Case]:
-        return map(Case, self.definition.space.simpler(case.settings)) if EXAMPLE not in case.settings else iter(())
+        by_hand = {EXAMPLE, BEYOND, APART} & set(case.settings)
+        return iter(()) if by_hand else map(Case, self.definition.space.simpler(case.settings))
 
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
         """The record of a difference: the first value that differs, and the first array of the inputs."""
@@ -345,6 +381,10 @@ class DefinitionStudy(Study):
 
 EXAMPLE = "vector"
 """The setting of a case by hand: its number among the test vectors."""
+BEYOND = "beyond its range"
+"""The setting of a row of the space one of whose parameters is an end of its range, or beyond: its name, and which."""
+APART = "not the same on all ranks"
+"""The setting of a row of the space in which one rank is given something else: its name."""
 
 
 def _is_numeric(value: Any) -> bool:
@@ -356,16 +396,189 @@ def _given(definition: Definition, case: Case) -> Given:
         assert definition.examples is not None
         held: Given = definition.examples()[case.settings[EXAMPLE]]
         return held
-    made: Given = definition.space.make(**case.settings)
+    row = {name: value for name, value in case.settings.items() if name not in (BEYOND, APART)}
+    made: Given = definition.space.make(**row)
+    if BEYOND in case.settings:
+        name, number = case.settings[BEYOND]
+        return replace(made, parameters={**made.parameters, name: number})
     return made
 
 
+def _said(definition: Definition, case: Case) -> Said:
+    name, number = case.settings.get(BEYOND, ("", None))
+    if name and not _within(number, *definition.ranges[name]):
+        return {REFUSED: "ValueError"}
+    return definition.said(case.once(_given, definition))
+
+
 def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]:
-    return definition.differences(implementation, case.once(_given, definition))
+    given = case.once(_given, definition)
+    if APART in case.settings:
+        return _alike_lines(definition, implementation, case.settings[APART])
+    return definition.differences(implementation, given, case.once(_said, definition))
+
+
+def _within(number: Any, least: Any, largest: Any) -> bool:
+    return (least is None or number >= least) and (largest is None or number <= largest)
+
+
+def _ends(least: Any, largest: Any) -> Iterator[Any]:
+    """The ends of a range, and the numbers beside them that are not in it."""
+    for end, way in ((least, -1), (largest, 1)):
+        if end is not None:
+            yield end
+            yield end + way if isinstance(end, int) else float(np.nextafter(end, way * np.inf))
+
+
+def _beyond(definition: Definition) -> Iterator[Case]:
+    """Rows of the space with one parameter at, or beyond, an end of its range."""
+    rows = definition.space.covering()
+    for place, (name, ends) in enumerate(definition.ranges.items()):
+        for number in _ends(*ends):
+            yield Case({**rows[(7 * place + 1) % len(rows)], BEYOND: (name, number)})
+
+
+# --- what ranks must agree on ------------------------------------------------------------------------------------
+
+
+class _Call(Exception):
+    """What an implementation is called with."""
+
+
+def _call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
+    def record(*stack: Any, **settings: Any) -> Any:
+        raise _Call(settings)
+
+    try:
+        definition.run(record, given)
+    except _Call as call:
+        settings: Mapping[str, Any] = call.args[0]
+        return settings
+    return {}
+
+
+class _NotRefused(Exception):
+    """All ranks have carried it out."""
+
+
+class _OneRankApart:
+    """A collective whose ranks have callers of their own, one of which gives something else."""
+
+    def __init__(self, collective: Any, others: Mapping[str, Any]) -> None:
+        self._collective, self._others = collective, others
+
+    def __call__(self, *stack: Any, **settings: Any) -> Any:
+        name = self._collective.stack
+        parts = self._collective.parts(*(stack or (settings[name],)))
+
+        def program(comm: Communicator) -> Any:
+            own = {**(self._others if comm.rank == comm.size // 2 else settings)}
+            own.pop(name, None)
+            return self._collective.on_rank(comm, parts[comm.rank], **own)
+
+        LockstepWorld().run(program, len(parts))
+        raise _NotRefused
+
+
+def _alike_lines(definition: Definition, implementation: Any, name: str) -> list[str]:
+    """Whether what is not the same on all ranks is refused, saying so: at three numbers of ranks."""
+    if not isinstance(implementation, Collective):
+        return []
+    pairs = _unlike_pairs(definition, implementation, name)
+    found = [_refused_line(definition, implementation, name, *pair) for pair in islice(pairs, 3)]
+    return [line for line in found if line]
+
+
+def _refused_line(definition: Definition, implementation: Any, name: str, given: Given, changed: Given) -> str:
+    refusal = _refusal(definition, implementation, given, changed)
+    if not refusal:
+        return f"takes a {name} that is not the same on all ranks"
+    return "" if "on all ranks" in refusal else f"{name} is not the same on all ranks, but it says: {refusal}"
+
+
+def _refusal(definition: Definition, implementation: Any, given: Given, others: Given) -> str:
+    """How it is refused that one rank is given something else; empty where it is not."""
+    apart = _OneRankApart(implementation, _call_of(definition, others))
+    try:
+        with np.errstate(all="ignore"):
+            definition.run(apart, given)
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    except _NotRefused:
+        return ""
+    raise TypeError("the definition does not call the implementation")
+
+
+def _unlike_pairs(definition: Definition, implementation: Any, name: str) -> Iterator[tuple[Given, Given]]:
+    """Rows, and what they are with another value of that name, which makes a difference; each for another P."""
+    rows = [(row["P"], definition.space.make(**row)) for row in _several_ranks(definition)]
+    met: set[int] = set()
+    for P, given in rows:
+        if P in met or name not in _settings(given, P) or any(map(is_dataclass, given.inputs.values())):
+            continue
+        value, found = _settings(given, P)[name], _found(definition, implementation, given)
+        if found is None or _refusal(definition, implementation, given, given):
+            continue
+        for other in _others(value, [row.parameters.get(name, value) for _, row in rows]):
+            changed = _with(given, name, other)
+            otherwise = _found(definition, implementation, changed)
+            if otherwise is None or _refusal(definition, implementation, changed, changed):
+                continue
+            if differences(found, otherwise):
+                met.add(P)
+                yield given, changed
+                break
+
+
+def _settings(given: Given, P: int) -> Mapping[str, Any]:
+    """What all ranks are given besides their own: that comes first, and matrices with a row for every rank are it."""
+    others = list(given.inputs)[1:]
+    arrays = {name: given.inputs[name] for name in others if _is_numeric(given.inputs[name])}
+    common = {name: array for name, array in arrays.items() if array.ndim < 2 or len(array) != P}
+    return {**given.parameters, **common}
+
+
+def _with(given: Given, name: str, value: Any) -> Given:
+    if name in given.inputs:
+        return replace(given, inputs={**given.inputs, name: value})
+    return replace(given, parameters={**given.parameters, name: value})
+
+
+def _others(value: Any, values: Sequence[Any]) -> Iterator[Any]:
+    """Other values: of an array the same entries, backwards; of a parameter those that other rows have."""
+    if isinstance(value, np.ndarray):
+        backwards = np.ascontiguousarray(value[..., ::-1])
+        yield from [] if np.array_equal(backwards, value) else [backwards]
+        return
+    yield from {repr(other): other for other in values if repr(other) != repr(value)}.values()
+
+
+def _found(definition: Definition, implementation: Any, given: Given) -> Said | None:
+    """What the implementation says; None where it does not take what is given."""
+    try:
+        with np.errstate(all="ignore"):
+            return definition.run(implementation, given)
+    except Exception:  # whatever is wrong with it: others are tried
+        return None
+
+
+def _several_ranks(definition: Definition) -> list[Mapping[str, Any]]:
+    rows = definition.space.covering() if "P" in definition.space.axes else []
+    return [row for row in rows if 1 < row["P"] < 6]
+
+
+def _disagreeing(definition: Definition) -> Iterator[Case]:
+    """A row of the space for everything that must be the same on all ranks."""
+    rows: dict[str, Mapping[str, Any]] = {}
+    for row in _several_ranks(definition):
+        for name in _settings(definition.space.make(**row), row["P"]):
+            rows.setdefault(name, row)
+    yield from (Case({**row, APART: name}) for name, row in rows.items() if name not in definition.own)
 
 
 def _counted(definition: Definition, implementation: Any, case: Case) -> Outcome:
-    return Outcome(len(case.once(_lines, definition, implementation)), {})
+    active = APART not in case.settings or isinstance(implementation, Collective)
+    return Outcome(len(case.once(_lines, definition, implementation)), {}, active=active)
 
 
 def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
@@ -373,6 +586,8 @@ def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
     if definition.examples is not None:
         for number in range(len(definition.examples())):
             yield Case({EXAMPLE: number})
+    yield from _beyond(definition)
+    yield from _disagreeing(definition)
     for salt in range(definition.arrays + 2 * budget.level):
         for settings in definition.space.covering(salt):
             yield Case(settings)

@@ -141,7 +141,10 @@ class PairingStudy(Study):
 
     pairing: Pairing = field(kw_only=True)
 
-    def differences(self, case: Case) -> list[str]:
+    def prepare(self, case: Case) -> None:
+        """Work out what is asked of a case besides the implementation: nothing."""
+
+    def differences(self, _implementation: Any, case: Case) -> list[str]:
         """How the two differ in a case: the first difference, or nothing."""
         found = case.once(_agreement, self.pairing).difference
         return [found] if found else []

@@ -23,6 +23,7 @@ from itertools import groupby
 from pathlib import Path
 
 from .operators import mutated
+from .preloaded import Functions, by_case, cases
 
 Killers = dict[str, str]
 Found = tuple[Killers, str]
@@ -93,8 +94,12 @@ class Verdict:
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """What must be as the book says without any mutant: each killing claim, or all that took too long together."""
-        return (" ".join(self.killers),) if self.how == "time-out" else tuple(self.killers)
+        """What must be as the book says without any mutant: each killing claim, or all that took too long together.
+
+        Of definitions and pairings only cases that hold without one have killed.
+        """
+        whole = [claim for claim in self.killers if not by_case((claim,))]
+        return (" ".join(whole),) if whole and self.how == "time-out" else tuple(whole)
 
 
 _HOST: list[tuple[object, object]] = []
@@ -142,7 +147,7 @@ def _serve(pipe) -> None:
         pipe.send(host.judged(trial))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Unit:
     """What a mutant meets in one go: one case of a claim, or claims whole.
 
@@ -162,10 +167,8 @@ class Host:
     """Everything imported once, and what no mutant changes: the cases of definitions, and what they say of them."""
 
     def __init__(self) -> None:
-        from .preloaded import Functions
-
         self._functions = Functions()
-        self._cases: dict[str, list[Unit]] = {}
+        self._cases: dict[str, tuple[list[Unit], set[int]]] = {}
         self._kills: Counter[Unit] = Counter()
 
     def judged(self, trial: Trial) -> Verdict | str | None:
@@ -197,20 +200,31 @@ class Host:
         """Groups that one fork judges: cases of the nearest column, those of others, and claims whole."""
 
         def kind(group: tuple[str, ...]) -> tuple[bool, bool]:
-            by_case = quick and self._functions.by_case(group)
+            by_case = quick and by_case(group)
             return by_case, by_case and group[0].split(".")[0] == groups[0][0].split(".")[0]
 
         return (tuple(batch) for _, batch in groupby(groups, kind))
 
     def _units(self, group: tuple[str, ...], quick: bool) -> list[Unit]:
-        if not (quick and self._functions.by_case(group)):
+        if not by_case(group):
             return [Unit(group, partial(_findings, group))]
         (claim,) = group
         if claim not in self._cases:
-            units = [Unit(group, partial(_told, claim, case)) for case in self._functions.cases(claim)]
-            _, _, how = self._forked(units, _nothing, Trial("", "", "", (group,)))
-            self._cases[claim] = [] if how else units  # what fails without a mutant kills none
-        return self._cases[claim]
+            self._cases[claim] = self._holding([Unit(group, partial(_told, claim, case)) for case in cases(claim)])
+        if quick:
+            return self._cases[claim][0]
+        return [Unit(group, partial(_made_anew, claim, self._cases[claim][1]))]
+
+    def _holding(self, units: list[Unit]) -> tuple[list[Unit], set[int]]:
+        """The cases that hold without a mutant, and the numbers of the others: they kill none."""
+        failing, begin = set(), 0
+        while begin < len(units):
+            unit, _, how = self._forked(units[begin:], _nothing, Trial("", "", "", ()))
+            if not how:
+                break
+            begin = units.index(unit, begin) + 1
+            failing.add(begin - 1)
+        return [unit for number, unit in enumerate(units) if number not in failing], failing
 
     def _forked(self, units: list[Unit], put: Callable[[], None], trial: Trial) -> tuple[Unit | None, Killers, str]:
         """The unit that kills the mutant, and `Verdict`'s killers and how; all empty where it survives."""
@@ -264,6 +278,14 @@ def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender) -> 
         sender.send(found)
         if found[1]:
             return
+
+
+def _made_anew(claim: str, left_out: set[int]) -> Found:
+    """The same of all cases of a claim but for some, which are made where everything was imported anew."""
+    for number, differences in enumerate(cases(claim)):
+        if number not in left_out and (found := _told(claim, differences))[1]:
+            return found
+    return {}, ""
 
 
 def _told(claim: str, differences: Callable[[], list[str]]) -> Found:

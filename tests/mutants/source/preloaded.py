@@ -2,6 +2,7 @@
 
 import ast
 import gc
+import importlib
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
@@ -19,12 +20,8 @@ class Functions:
     def __init__(self) -> None:
         self._early: set[CodeType] = set()
         sys.setprofile(self._notice)
-        from commbounds.collectives import COLLECTIVES
-        from commbounds.compressors import COMPRESSORS, MECHANISMS
-        from commbounds.verify.experiments import EXPERIMENTS
-
+        importlib.import_module("commbounds.verify.experiments")
         sys.setprofile(None)
-        self._registered, self._studies = {**COMPRESSORS, **MECHANISMS, **COLLECTIVES}, EXPERIMENTS
         self._at: dict[str, dict[Where, list[FunctionType]]] = defaultdict(lambda: defaultdict(list))
         self._caches = []
         for found in gc.get_objects():
@@ -58,29 +55,27 @@ class Functions:
         for cached in self._caches:
             cached.cache_clear()
 
-    def by_case(self, group: tuple[str, ...]) -> bool:
-        """Whether the group is one claim that is judged case by case: a definition, or a pairing."""
-        return len(group) == 1 and group[0].endswith((".definition", ".ranks"))
-
-    def cases(self, claim: str) -> Iterator[Callable[[], str]]:
-        """What says, of each of the claim's cases, those apart that are drawn, how the implementation differs."""
-        from commbounds.verify.definition import DefinitionStudy
-        from commbounds.verify.experiment import budgets
-        from commbounds.verify.pairing import PairingStudy
-
-        study = self._studies[claim]
-        implementation = self._registered[study.subject]
-        for case in study.corpus(budgets["quick"]):
-            if isinstance(study, DefinitionStudy):
-                given = study.given(case)
-                yield partial(study.definition.differences, implementation, given, study.definition.said(given))
-            elif isinstance(study, PairingStudy):
-                yield partial(study.differences, case)
-            else:
-                raise TypeError(f"{claim} is called like a definition, and is none")
-
 
 ROOMS = ("commbounds.compressors", "commbounds.collectives")
+
+
+def by_case(group: tuple[str, ...]) -> bool:
+    """Whether the group is one claim that is judged case by case: a definition, or a pairing."""
+    return len(group) == 1 and group[0].endswith((".definition", ".ranks"))
+
+
+def cases(claim: str) -> Iterator[Callable[[], list[str]]]:
+    """What says, of each of the claim's cases, those apart that are drawn, how the implementation differs."""
+    from commbounds.collectives import COLLECTIVES
+    from commbounds.compressors import COMPRESSORS, MECHANISMS
+    from commbounds.verify.experiment import budgets
+    from commbounds.verify.experiments import EXPERIMENTS
+
+    study = EXPERIMENTS[claim]
+    implementation = {**COMPRESSORS, **MECHANISMS, **COLLECTIVES}[study.subject]
+    for case in study.corpus(budgets["quick"]):
+        study.prepare(case)
+        yield partial(study.differences, implementation, case)
 
 
 def _where(code: CodeType) -> Where:
