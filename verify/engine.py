@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
+from commbounds.folders import appended
 from commbounds.theory import Standing, claims
 from commbounds.verify.confront import confront_together, verdict_of, versions
 from commbounds.verify.experiment import budgets
@@ -320,8 +321,5 @@ def _lost(name: str, budget: str, seed: int, error: BaseException) -> Finding:
 
 
 def _append(path: Path, finding: Finding) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(finding.to_json() + "\n")
-        file.flush()
-        os.fsync(file.fileno())
+    with path.open("ab", buffering=0) as file:
+        appended(file, f"{finding.to_json()}\n".encode())

@@ -62,7 +62,7 @@ class Processes(Executor):
         self._threads = ThreadPoolExecutor(count, thread_name_prefix="commbounds-process")
         # what was used last is used first: few tasks start few processes
         self._idle: LifoQueue[ProcessPoolExecutor] = LifoQueue()
-        self._closed = False
+        self._closed = self._killed = False
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         return self._threads.submit(self._tried, fn, args, kwargs)
@@ -75,9 +75,14 @@ class Processes(Executor):
             except Empty:
                 process = self._started()
             try:
-                result = process.submit(fn, *args, **kwargs).result()
+                future = process.submit(fn, *args, **kwargs)
+                if self._killed:  # before there was a process to kill
+                    _kill(process)
+                result = future.result()
             except BrokenProcessPool:
                 self._end(process)
+                if self._killed:
+                    raise
                 continue
             except BaseException:
                 self._rest(process)
@@ -113,6 +118,12 @@ class Processes(Executor):
                 self._end(self._idle.get_nowait())
             except Empty:
                 return
+
+    def kill(self) -> None:
+        """End the processes at once, in the middle of their tasks, which fail."""
+        self._killed = True
+        for process in list(self._compiling):
+            _kill(process)
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         self._closed = True
@@ -155,7 +166,16 @@ def executor(where: str = "process", workers: int | None = None) -> Iterator[Exe
         else:
             processes = Processes(workers)
             stack.callback(processes.shutdown, cancel_futures=True)
-            yield processes
+            try:
+                yield processes
+            except BaseException:
+                processes.kill()  # nobody waits for what they do
+                raise
+
+
+def _kill(pool: ProcessPoolExecutor) -> None:
+    for process in list((pool._processes or {}).values()):
+        process.kill()
 
 
 def _begin(compiling: Any) -> None:

@@ -21,6 +21,8 @@ from typing import IO, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.folders import appended
+
 Array = NDArray[np.float64]
 Simulation = Callable[[int, int], Any]
 """(first, count) -> (count, k) float64 array; picklable where the executor's workers are processes."""
@@ -91,7 +93,7 @@ def run_trials(
                 part = np.ascontiguousarray(values, dtype=np.float64)
                 if part.ndim != 2 or len(part) != count:
                     raise ValueError(f"simulate must return a ({count}, k) array, got shape {part.shape}")
-                _append(file, _line(first, part))
+                appended(file, _line(first, part))
                 done[first] = part
                 finished += count
                 if progress is not None:
@@ -142,15 +144,9 @@ def _computed(
 
 @contextmanager
 def _locked(path: Path) -> Iterator[IO[bytes]]:
-    with path.open("a+b") as file:
+    with path.open("a+b", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield file
-
-
-def _append(file: IO[bytes], line: bytes) -> None:
-    file.write(line)
-    file.flush()
-    os.fsync(file.fileno())
 
 
 def _checked(text: str) -> bytes:
@@ -192,7 +188,7 @@ def _resumed(file: IO[bytes], header: dict[str, Any]) -> dict[int, Array]:
     found, done, sound = _parsed(file.read())
     file.truncate(sound)
     if found is None:
-        _append(file, _checked(json.dumps(header, sort_keys=True)))
+        appended(file, _checked(json.dumps(header, sort_keys=True)))
     elif found != header:
         raise ValueError(f"the file is of another run: it says {found}, asked is {header}")
     return done

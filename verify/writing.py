@@ -32,12 +32,18 @@ def alone(path: Path) -> Iterator[None]:
     ready(path.parent)
     lock = path.with_name(f".{path.name}.lock")
     while True:
+        ours = not lock.exists()
         handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 raise ValueError(f"another run is writing to {path}: choose another file, or wait for it") from None
+            except OSError as error:
+                if ours:
+                    lock.unlink(missing_ok=True)
+                error.filename = str(lock)
+                raise
             if not _is(lock, handle):
                 continue  # whoever held it has removed it since
             try:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commbounds._count import COUNT
+from commbounds._ending import Stopped
 from commbounds._index import check_patterns, indexed_claims
 from commbounds._progress import Progress, compiling_here, progress
 from commbounds._terminal import FindingRows
@@ -62,13 +63,7 @@ def workers(where: str, jobs: int | None) -> Iterator[Executor | None]:
         try:
             yield chosen
         except (TaskLost, CancelledError) as error:
-            raise _Stopped(str(error) or "the cluster has given up its tasks") from error
-
-
-class _Stopped(click.ClickException):
-    """Neither the findings nor the usage are wrong: the workers failed."""
-
-    exit_code = 3
+            raise Stopped(str(error) or "the cluster has given up its tasks") from error
 
 
 def compiling(executor: Executor | None) -> Callable[[], bool]:
@@ -296,14 +291,27 @@ class _Costs:
 
 
 @contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Be the only command that writes a site to `folder`, or refuse to run."""
+    from commbounds.verify.writing import alone
+
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(alone(folder / "index.html"))
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        yield
+
+
+@contextmanager
 def _interruptible(out: Path | None) -> Iterator[None]:
-    """Ctrl-C ends the program with a word on how to go on."""
+    """An interrupt tells how to go on."""
     try:
         yield
     except KeyboardInterrupt:
-        where = f"; the same command goes on from {out}" if out else ""
-        click.echo(f"interrupted{where}", err=True)
-        sys.exit(130)
+        if out is not None:
+            click.echo(f"the same command goes on from {out}", err=True)
+        raise
 
 
 # --- findings in a file ------------------------------------------------------------------------------------------

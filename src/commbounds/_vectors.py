@@ -43,7 +43,10 @@ def vectors(patterns: tuple[str, ...], out: Path | None, check: Path | None) -> 
             raise click.UsageError(str(error)) from error
         shown.watch(compiling_here())
         shown.expect(len(names))
-        files = made.written(out, patterns, shown.advance) if out is not None else []
+        try:
+            files = made.written(out, patterns, shown.advance) if out is not None else []
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
         found = made.differences(check, patterns, shown.advance) if check is not None else []
     if out is not None:
         click.echo(f"{len(files)} files about {len(names)} subjects in {out}")

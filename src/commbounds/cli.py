@@ -17,11 +17,12 @@ from commbounds._check import check
 from commbounds._cost import cost
 from commbounds._count import Count
 from commbounds._demo import demo
+from commbounds._ending import Commands
 from commbounds._index import check_patterns, indexed_claims, known_claim
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
-from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, check_run, of_few, workers
+from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, alone_in, check_run, of_few, workers
 from commbounds._scoreboard import scoreboard
 from commbounds._terminal import console, print_claim, print_claims, print_findings, print_summary, print_unpinned
 from commbounds._tolerance import tolerance
@@ -63,7 +64,7 @@ def _one_thread_of_blas() -> None:
         os.environ.setdefault(variable, "1")
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 @click.pass_context
 def main(context: click.Context) -> None:
@@ -235,7 +236,7 @@ def report(
     check_run(patterns, executor, jobs, out)
     stream, whole = out / "findings.jsonl", True
     dates: Mapping[str, str] = {}
-    with workers(executor, jobs) as pool:
+    with workers(executor, jobs) as pool, alone_in(out):
         if findings is not None:
             given = GivenFindings(findings, patterns)
             chosen, shown, whole = given.findings, given.exhibits, given.whole()

@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from typing import IO
 
 OTHERS = stat.S_IWGRP | stat.S_IWOTH
 """Bits of a mode that let others write."""
+
+_FAILURES = frozenset(
+    getattr(errno, name)
+    for name in ("EAGAIN", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOLCK", "ENOMEM", "ENOSPC", "ESTALE")
+    if hasattr(errno, name)
+)
+"""Errors of the machine: no other folder that is asked for would help."""
 
 
 def cache_folder() -> Path:
@@ -29,6 +39,8 @@ def ready(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
+        if error.errno in _FAILURES:
+            raise
         raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
 
 
@@ -44,6 +56,8 @@ def require_writable(folder: Path) -> None:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
+        if error.errno in _FAILURES:
+            raise
         raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
 
 
@@ -89,6 +103,31 @@ def written(path: Path, content: bytes, lasting: bool = True) -> None:
                 os.fsync(file.fileno())
         os.chmod(name, 0o644)
         os.replace(name, path)
-    except BaseException:
+    except BaseException as error:
         os.unlink(name)
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename = str(path)  # not that of the moment
+        raise
+
+
+def appended(file: IO[bytes], line: bytes) -> None:
+    """Put a line at the end of a file, on the disk: whole, or not at all.
+
+    Parameters
+    ----------
+    file : file
+        Open for appending, without a buffer.
+    line : bytes
+        With its newline.
+    """
+    before, left = file.seek(0, os.SEEK_END), memoryview(line)
+    try:
+        while left:
+            left = left[file.write(left) :]
+        os.fsync(file.fileno())
+    except BaseException as error:
+        with suppress(OSError):
+            os.ftruncate(file.fileno(), before)
+        if isinstance(error, OSError) and error.errno is not None:
+            error.filename = str(file.name)
         raise

@@ -15,6 +15,7 @@ from commbounds.verify.vectors.case import vector_json
 from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
 from commbounds.verify.vectors.subjects import LEFT_OUT, subjects
+from commbounds.verify.writing import alone
 from commbounds.verify.writing import written as put
 
 INDEX, ABOUT, FORM = "index.json", "README.md", "schema.json"
@@ -101,16 +102,19 @@ def written(folder: Path, patterns: Sequence[str] = (), progress: Callable[[str]
     ------
     ValueError
         `folder` holds other things and is no directory of test vectors, or a symbolic link in place of one of its
-        folders; nothing can be written there; a pattern that matches nothing.
+        folders; nothing can be written there, or another run is writing there; a pattern that matches nothing.
     """
     checked_folder(folder)
-    files, before = contents(patterns, progress), _listed(folder)
-    for path, text in files.items():
-        put(folder / path, text.encode())
-    for path in sorted(set(before) - set(files)):
-        held = folder / path
-        if held.is_file() and digest(held.read_bytes()) == before[path]:
-            held.unlink()
+    with alone(folder / INDEX):
+        files, before = contents(patterns, progress), _listed(folder)
+        if not (folder / INDEX).exists():  # one that is cut short can be written again
+            put(folder / INDEX, text_of({"title": _TITLE, "files": []}).encode())
+        for path, text in files.items():
+            put(folder / path, text.encode())
+        for path in sorted(set(before) - set(files)):
+            held = folder / path
+            if held.is_file() and digest(held.read_bytes()) == before[path]:
+                held.unlink()
     return list(files)
 
 
@@ -122,7 +126,8 @@ def checked_folder(folder: Path) -> Path:
     ValueError
         It holds other things, or a symbolic link where a folder of vectors should be; nothing can be written there.
     """
-    if folder.is_dir() and any(folder.iterdir()) and parsed(folder / INDEX).get("title") != _TITLE:
+    others = folder.is_dir() and any(path.name != f".{INDEX}.lock" for path in folder.iterdir())
+    if others and parsed(folder / INDEX).get("title") != _TITLE:
         raise ValueError(f"{folder} must be empty or a directory of test vectors: it holds other things")
     for name in sorted(set(FOLDERS.values())):
         if (folder / name).is_symlink():
