@@ -124,7 +124,10 @@ def judged(trial: Trial) -> Verdict | None:
         _HOST.append((process, ours))
     _, pipe = _HOST[0]
     pipe.send(trial)
-    found = pipe.recv()
+    try:
+        found = pipe.recv()
+    except EOFError:
+        raise RuntimeError("the process that mutants are forked from has ended: see above") from None
     if isinstance(found, str):
         raise RuntimeError(found)
     return found
@@ -134,9 +137,6 @@ def judged(trial: Trial) -> Verdict | None:
 
 
 def _serve(pipe) -> None:
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
     warnings.simplefilter("ignore")
     host = Host()
     while True:
@@ -200,8 +200,8 @@ class Host:
         """Groups that one fork judges: cases of the nearest column, those of others, and claims whole."""
 
         def kind(group: tuple[str, ...]) -> tuple[bool, bool]:
-            by_case = quick and by_case(group)
-            return by_case, by_case and group[0].split(".")[0] == groups[0][0].split(".")[0]
+            apart = by_case(group)
+            return apart, apart and group[0].split(".")[0] == groups[0][0].split(".")[0]
 
         return (tuple(batch) for _, batch in groupby(groups, kind))
 
@@ -260,6 +260,9 @@ def _processor_time() -> float:
 
 def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender) -> None:
     """Put the mutant in place, and send for every unit what it says, until one kills."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
     try:
         put()
