@@ -23,6 +23,7 @@ from commbounds.folders import cache_folder, written
 from ..equivalent import FULLY_KILLED, explained
 from .judging import Trial, Verdict, judged
 from .operators import SourceMutant, mutants_of, sources
+from .preloaded import by_case
 from .reach import Reach
 from .table import page
 
@@ -103,7 +104,7 @@ class Book:
         """
         near = self.subjects(mutant)
         groups = [(at, group) for at, subject in enumerate(near) for group in self._groups[subject]]
-        first = [tuple(filter(_defines, group)) for _, group in groups]
+        first = [(name,) for _, group in groups for name in sorted(group) if _defines(name)]
         whole = [group for at, group in groups if at < subjects]
         rest = [tuple(name for name in group if not _defines(name)) for group in whole]
         return tuple(group for group in (*first, *rest) if group)
@@ -124,7 +125,7 @@ class Book:
 
 
 def _defines(claim: str) -> bool:
-    return claim.endswith((".definition", ".ranks"))
+    return by_case((claim,))
 
 
 def _place(entry: object) -> tuple[str, str]:
