@@ -210,9 +210,22 @@ def test_a_mutant_is_judged_in_a_process_of_its_own(apart):
 
 @pytest.mark.wide
 def test_a_mutant_that_takes_too_long_is_killed_and_said_to(apart):
-    slow = trial("collectives/majority.py:_packed", "ballot < 0", "ballot <= 0", limit=1)
-    found = apart.submit(judged, slow).result()
-    assert (found.how, found.killers) == ("time-out", {"majority.server.worker": "more than 1 s"})
+    endless = trial("collectives/dense/message_by_message.py:_move", "stop += 1", "nothing", limit=1)
+    found = apart.submit(judged, replace(endless, groups=(("dense.rabenseifner_allreduce.definition",),))).result()
+    assert (found.how, found.killers) == ("time-out", {"dense.rabenseifner_allreduce.definition": "more than 1 s"})
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(
+    ("place", "before", "after"),
+    [
+        ("collectives/majority.py:majority_vote", "'plus'", "'coin'"),  # a default: the module is imported anew
+        ("collectives/majority.py:_by_server", "comm.size", "comm.size - 1"),
+    ],
+)
+def test_what_importing_calls_and_defaults_are_imported_anew(apart, place, before, after):
+    found = apart.submit(judged, trial(place, before, after)).result()
+    assert set(found.killers) == {"majority.majority_vote.definition"}
 
 
 @pytest.mark.wide

@@ -246,7 +246,11 @@ def _executor(where: str, jobs: int):
 @click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
 @click.option("--limit", type=float, default=120.0, show_default=True, help="Processor seconds a subject.")
 @click.option(
-    "--subjects", type=int, default=6, show_default=True, help="Most subjects whose claims besides definitions judge one."
+    "--subjects",
+    type=int,
+    default=6,
+    show_default=True,
+    help="Most subjects whose claims besides definitions judge one.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")

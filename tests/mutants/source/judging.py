@@ -255,7 +255,9 @@ class Host:
 
 
 def _processor_time() -> float:
-    return sum(r.ru_utime + r.ru_stime for r in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)))
+    return sum(
+        r.ru_utime + r.ru_stime for r in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
 
 
 def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender) -> None:

@@ -253,7 +253,10 @@ SPACES = {
 OWN = {"server_errors": "a rank has its own block of it", "weights": "the server alone has them"}
 DEFINITIONS = {
     name: Definition(
-        space, partial(_run, name), twins.in_rounds(name), own=OWN if name != "zeroone_local" else {"server_errors": OWN["server_errors"]}
+        space,
+        partial(_run, name),
+        twins.in_rounds(name),
+        own=OWN if name != "zeroone_local" else {"server_errors": OWN["server_errors"]},
     )
     for name, space in SPACES.items()
 }
