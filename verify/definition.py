@@ -24,7 +24,7 @@ from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
-from commbounds.verify.space import Space
+from commbounds.verify.space import Of, Space
 from commbounds.verify.study import Case, Outcome, Study
 from commbounds.verify.vectors.case import VectorCase
 from commbounds.verify.vectors.compressors import received
@@ -288,9 +288,9 @@ class Definition:
         What of `run` the twin says nothing of.
     examples : callable () -> iterable of Given, or None
         Cases by hand besides: those of the test vectors.
-    ranges : mapping of str to (least, largest)
-        Of parameters: both are taken, the next number on either side is refused by a ValueError. None for an end that
-        is not tried.
+    refused : mapping of str to sequence
+        Values of parameters, or `Of` the row's settings, that are refused by a ValueError in whatever row: those just
+        beyond the ends of their ranges. The ends themselves are values of the space.
     own : mapping of str to str
         What need not be the same on all ranks, besides their parts and matrices with a row for each, and why: whatever
         else one rank alone has another value of must be refused.
@@ -304,7 +304,7 @@ class Definition:
     twin: Callable[[Mapping[str, Any]], Said]
     unsaid: tuple[tuple[str, str], ...] = ()
     examples: Callable[[], Sequence[Given]] | None = None
-    ranges: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    refused: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     arrays: int = 1
 
@@ -382,7 +382,7 @@ class DefinitionStudy(Study):
 EXAMPLE = "vector"
 """The setting of a case by hand: its number among the test vectors."""
 BEYOND = "beyond its range"
-"""The setting of a row of the space one of whose parameters is an end of its range, or beyond: its name, and which."""
+"""The setting of a row of the space one of whose parameters is beyond its range: its name and value."""
 APART = "not the same on all ranks"
 """The setting of a row of the space in which one rank is given something else: its name."""
 
@@ -405,10 +405,7 @@ def _given(definition: Definition, case: Case) -> Given:
 
 
 def _said(definition: Definition, case: Case) -> Said:
-    name, number = case.settings.get(BEYOND, ("", None))
-    if name and not _within(number, *definition.ranges[name]):
-        return {REFUSED: "ValueError"}
-    return definition.said(case.once(_given, definition))
+    return {REFUSED: "ValueError"} if BEYOND in case.settings else definition.said(case.once(_given, definition))
 
 
 def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]:
@@ -418,24 +415,13 @@ def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]
     return definition.differences(implementation, given, case.once(_said, definition))
 
 
-def _within(number: Any, least: Any, largest: Any) -> bool:
-    return (least is None or number >= least) and (largest is None or number <= largest)
-
-
-def _ends(least: Any, largest: Any) -> Iterator[Any]:
-    """The ends of a range, and the numbers beside them that are not in it."""
-    for end, way in ((least, -1), (largest, 1)):
-        if end is not None:
-            yield end
-            yield end + way if isinstance(end, int) else float(np.nextafter(end, way * np.inf))
-
-
 def _beyond(definition: Definition) -> Iterator[Case]:
-    """Rows of the space with one parameter at, or beyond, an end of its range."""
+    """Rows of the space, one parameter of which is beyond its range."""
     rows = definition.space.covering()
-    for place, (name, ends) in enumerate(definition.ranges.items()):
-        for number in _ends(*ends):
-            yield Case({**rows[(7 * place + 1) % len(rows)], BEYOND: (name, number)})
+    for name, values in definition.refused.items():
+        for place, value in enumerate(values):
+            row = rows[(7 * place + 3) % len(rows)]
+            yield Case({**row, BEYOND: (name, value.at(row) if isinstance(value, Of) else value)})
 
 
 # --- what ranks must agree on ------------------------------------------------------------------------------------

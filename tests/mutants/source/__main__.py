@@ -100,13 +100,15 @@ class Book:
         mutant : SourceMutant
             The mutant.
         subjects : int
-            Most subjects whose other claims judge it; the definitions of all that reach it do.
+            Most subjects all of whose claims judge it; of the others that reach it the definitions do, if they are of
+            its own column.
         """
-        near = self.subjects(mutant)
+        near, own = self.subjects(mutant), column_of(mutant)
         groups = [(at, group) for at, subject in enumerate(near) for group in self._groups[subject]]
-        first = [(name,) for _, group in groups for name in sorted(group) if _defines(name)]
+        judging = [(at, group) for at, group in groups if at < max(subjects, 1) or group[0].startswith(f"{own}.")]
+        first = [(name,) for _, group in judging for name in sorted(group) if by_case((name,))]
         whole = [group for at, group in groups if at < subjects]
-        rest = [tuple(name for name in group if not _defines(name)) for group in whole]
+        rest = [tuple(name for name in group if not by_case((name,))) for group in whole]
         return tuple(group for group in (*first, *rest) if group)
 
     def subjects(self, mutant: SourceMutant) -> list[str]:
@@ -122,10 +124,6 @@ class Book:
             return not any(group[0].startswith(f"{own}.") for group in self._groups[subject]), steps[subject]
 
         return sorted(steps, key=order)
-
-
-def _defines(claim: str) -> bool:
-    return by_case((claim,))
 
 
 def _place(entry: object) -> tuple[str, str]:
@@ -250,7 +248,7 @@ def _executor(where: str, jobs: int):
     type=int,
     default=6,
     show_default=True,
-    help="Most subjects whose claims besides definitions judge one.",
+    help="Most subjects all of whose claims judge one.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")
