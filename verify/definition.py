@@ -384,7 +384,7 @@ EXAMPLE = "vector"
 BEYOND = "beyond its range"
 """The setting of a row of the space one of whose parameters is beyond its range: its name and value."""
 APART = "not the same on all ranks"
-"""The setting of a row of the space in which one rank is given something else: its name."""
+"""The setting of a case in which one rank is given something else, in rows of the space: its name."""
 
 
 def _is_numeric(value: Any) -> bool:
@@ -396,7 +396,9 @@ def _given(definition: Definition, case: Case) -> Given:
         assert definition.examples is not None
         held: Given = definition.examples()[case.settings[EXAMPLE]]
         return held
-    row = {name: value for name, value in case.settings.items() if name not in (BEYOND, APART)}
+    if APART in case.settings:
+        return Given({})
+    row = {name: value for name, value in case.settings.items() if name != BEYOND}
     made: Given = definition.space.make(**row)
     if BEYOND in case.settings:
         name, number = case.settings[BEYOND]
@@ -470,7 +472,12 @@ def _alike_lines(definition: Definition, implementation: Any, name: str) -> list
     """Whether what is not the same on all ranks is refused, saying so: at three numbers of ranks."""
     if not isinstance(implementation, Collective):
         return []
-    pairs = _unlike_pairs(definition, implementation, name)
+    rows = [(P, given) for P, given in _several_ranks(definition) if name in _settings(given, P)]
+    taken = [row for row in rows if _found(definition, implementation, row[1]) is not None]
+    agreeing = [(P, given) for P, given in taken if not _refusal(definition, implementation, given, given)]
+    if taken and not agreeing:
+        return [f"refuses ranks of which all are given the same {name}"]
+    pairs = _unlike_pairs(definition, implementation, name, agreeing)
     found = [_refused_line(definition, implementation, name, *pair) for pair in islice(pairs, 3)]
     return [line for line in found if line]
 
@@ -495,16 +502,15 @@ def _refusal(definition: Definition, implementation: Any, given: Given, others: 
     raise TypeError("the definition does not call the implementation")
 
 
-def _unlike_pairs(definition: Definition, implementation: Any, name: str) -> Iterator[tuple[Given, Given]]:
+def _unlike_pairs(
+    definition: Definition, implementation: Any, name: str, rows: Sequence[tuple[int, Given]]
+) -> Iterator[tuple[Given, Given]]:
     """Rows, and what they are with another value of that name, which makes a difference; each for another P."""
-    rows = [(row["P"], definition.space.make(**row)) for row in _several_ranks(definition)]
     met: set[int] = set()
     for P, given in rows:
-        if P in met or name not in _settings(given, P) or any(map(is_dataclass, given.inputs.values())):
+        if P in met:
             continue
-        value, found = _settings(given, P)[name], _found(definition, implementation, given)
-        if found is None or _refusal(definition, implementation, given, given):
-            continue
+        value, found = _settings(given, P)[name], definition.run(implementation, given)
         for other in _others(value, [row.parameters.get(name, value) for _, row in rows]):
             changed = _with(given, name, other)
             otherwise = _found(definition, implementation, changed)
@@ -548,18 +554,17 @@ def _found(definition: Definition, implementation: Any, given: Given) -> Said | 
         return None
 
 
-def _several_ranks(definition: Definition) -> list[Mapping[str, Any]]:
+def _several_ranks(definition: Definition) -> list[tuple[int, Given]]:
+    """Rows with two to five ranks, which have no state from before."""
     rows = definition.space.covering() if "P" in definition.space.axes else []
-    return [row for row in rows if 1 < row["P"] < 6]
+    made = ((row["P"], definition.space.make(**row)) for row in rows if 1 < row["P"] < 6)
+    return [(P, given) for P, given in made if not any(map(is_dataclass, given.inputs.values()))]
 
 
 def _disagreeing(definition: Definition) -> Iterator[Case]:
-    """A row of the space for everything that must be the same on all ranks."""
-    rows: dict[str, Mapping[str, Any]] = {}
-    for row in _several_ranks(definition):
-        for name in _settings(definition.space.make(**row), row["P"]):
-            rows.setdefault(name, row)
-    yield from (Case({**row, APART: name}) for name, row in rows.items() if name not in definition.own)
+    """A case for everything that must be the same on all ranks."""
+    names = dict.fromkeys(name for P, given in _several_ranks(definition) for name in _settings(given, P))
+    yield from (Case({APART: name}) for name in names if name not in definition.own)
 
 
 def _counted(definition: Definition, implementation: Any, case: Case) -> Outcome:

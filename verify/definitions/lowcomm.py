@@ -141,13 +141,15 @@ def sparse_round(workers, k, chunk, beta, bins, share):
 
 
 def cosines(size):
-    """The orthonormal DCT-II, by its formula."""
+    """The orthonormal DCT-II, by its formula; cosines that are the same up to the sign have the same bits."""
+
+    def cosine(quarters):
+        """cos(pi / 2 quarters / size)."""
+        turned = min(quarters % (4 * size), -quarters % (4 * size))
+        return math.cos(math.pi * turned / (2 * size)) if turned <= size else -cosine(2 * size - turned)
+
     return [
-        [
-            math.sqrt((1 if j == 0 else 2) / size) * math.cos(2 * math.pi * ((2 * i + 1) * j % (4 * size)) / (4 * size))
-            for i in range(size)
-        ]
-        for j in range(size)
+        [math.sqrt((1 if j == 0 else 2) / size) * cosine((2 * i + 1) * j) for i in range(size)] for j in range(size)
     ]
 
 
