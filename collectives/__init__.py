@@ -4,121 +4,123 @@ The names below are the ground's: what other columns build on. A column has all 
 ``commbounds.collectives.COLUMN``; what it registers is found here as well, by its name in `COLLECTIVES`.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
+import sys
 from typing import TYPE_CHECKING, Any
 
-from commbounds.collectives.arctopk import (
-    ArcResult,
-    arctopk_allreduce,
-    kept_of_orthogonal_rows,
-    kept_of_planar_rows,
-    row_count,
-)
-from commbounds.collectives.averaging import mean_of_compressed
-from commbounds.collectives.dense import (
-    allgather,
-    allgatherv,
-    butterfly_allreduce,
-    gather_blocks,
-    rabenseifner_allreduce,
-    recursive_doubling_allreduce,
-    reduce_scatter,
-    ring_allreduce,
-)
-from commbounds.collectives.dropcompute import (
-    DropStep,
-    Exponential,
-    Gamma,
-    Histogram,
-    LatencyLaw,
-    Lattice,
-    Lognormal,
-    Normal,
-    StepLaw,
-    Threshold,
-    Trials,
-    Uniform,
-    backup_step,
-    bernoulli,
-    best_threshold,
-    drop_gradient,
-    drop_step,
-    drop_trials,
-    gaussian_maximum,
-    local_sgd_period,
-    random_batch_sgd,
-    released_noise,
-    released_threshold,
-    trial_latencies,
-)
-from commbounds.collectives.feedback import (
-    Aggregated,
-    ArcRows,
-    FeedbackSGD,
-    FeedbackSGDState,
-    GatheredTopK,
-    OkTopK,
-)
-from commbounds.collectives.flashcomm import (
-    QuantisedSum,
-    hierarchical_quantised_allreduce,
-    oneshot_quantised_allreduce,
-    ring_quantised_allreduce,
-    twostep_quantised_allreduce,
-)
-from commbounds.collectives.gossip import (
-    allreduce_with_restarts,
-    gossip,
-    push_sum,
-)
-from commbounds.collectives.moshpit import (
-    distortion,
-    grid_average,
-    group_average,
-    group_trials,
-    initial_keys,
-    moshpit,
-    moshpit_sgd,
-    random_groups,
-    regrouping,
-)
-from commbounds.collectives.oktopk import (
-    CONTROLLERS,
-    Controller,
-    OkTopkResult,
-    OkTopkSGD,
-    OkTopkSGDState,
-    OkTopkState,
-    oktopk_allreduce,
-    oktopk_boundaries,
-)
-from commbounds.collectives.packetloss import (
-    Bernoulli,
-    Drift,
-    GilbertElliott,
-    Reduced,
-    Replicas,
-    drift_trials,
-    fresh_replicas,
-    layout,
-    lossy_broadcast,
-    lossy_reduce_scatter,
-    lossy_step,
-    lossy_training,
-    staleness_trials,
-)
-from commbounds.collectives.sparse import (
-    GaussiankResult,
-    SparseResult,
-    gaussiank_allreduce,
-    gtopk_allreduce,
-    spardl_allreduce,
-    topk_allgather,
-    topk_dsa,
-)
-from commbounds.collectives.traffic import Traffic
-from commbounds.columns import entries, extended
+from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
+from commbounds.columns import Face, Registry, extended
+
+if TYPE_CHECKING:
+    from commbounds.collectives.arctopk import (
+        ArcResult,
+        arctopk_allreduce,
+        kept_of_orthogonal_rows,
+        kept_of_planar_rows,
+        row_count,
+    )
+    from commbounds.collectives.averaging import mean_of_compressed
+    from commbounds.collectives.dense import (
+        allgather,
+        allgatherv,
+        butterfly_allreduce,
+        gather_blocks,
+        rabenseifner_allreduce,
+        recursive_doubling_allreduce,
+        reduce_scatter,
+        ring_allreduce,
+    )
+    from commbounds.collectives.dropcompute import (
+        DropStep,
+        Exponential,
+        Gamma,
+        Histogram,
+        LatencyLaw,
+        Lattice,
+        Lognormal,
+        Normal,
+        StepLaw,
+        Threshold,
+        Trials,
+        Uniform,
+        backup_step,
+        bernoulli,
+        best_threshold,
+        drop_gradient,
+        drop_step,
+        drop_trials,
+        gaussian_maximum,
+        local_sgd_period,
+        random_batch_sgd,
+        released_noise,
+        released_threshold,
+        trial_latencies,
+    )
+    from commbounds.collectives.feedback import (
+        Aggregated,
+        ArcRows,
+        FeedbackSGD,
+        FeedbackSGDState,
+        GatheredTopK,
+        OkTopK,
+    )
+    from commbounds.collectives.flashcomm import (
+        QuantisedSum,
+        hierarchical_quantised_allreduce,
+        oneshot_quantised_allreduce,
+        ring_quantised_allreduce,
+        twostep_quantised_allreduce,
+    )
+    from commbounds.collectives.gossip import (
+        allreduce_with_restarts,
+        gossip,
+        push_sum,
+    )
+    from commbounds.collectives.moshpit import (
+        distortion,
+        grid_average,
+        group_average,
+        group_trials,
+        initial_keys,
+        moshpit,
+        moshpit_sgd,
+        random_groups,
+        regrouping,
+    )
+    from commbounds.collectives.oktopk import (
+        CONTROLLERS,
+        Controller,
+        OkTopkResult,
+        OkTopkSGD,
+        OkTopkSGDState,
+        OkTopkState,
+        oktopk_allreduce,
+        oktopk_boundaries,
+    )
+    from commbounds.collectives.packetloss import (
+        Bernoulli,
+        Drift,
+        GilbertElliott,
+        Reduced,
+        Replicas,
+        drift_trials,
+        fresh_replicas,
+        layout,
+        lossy_broadcast,
+        lossy_reduce_scatter,
+        lossy_step,
+        lossy_training,
+        staleness_trials,
+    )
+    from commbounds.collectives.sparse import (
+        GaussiankResult,
+        SparseResult,
+        gaussiank_allreduce,
+        gtopk_allreduce,
+        spardl_allreduce,
+        topk_allgather,
+        topk_dsa,
+    )
+    from commbounds.collectives.traffic import Traffic
 
 __path__ = extended(__path__, "collectives")
 
@@ -216,13 +218,7 @@ __all__ = [
     "twostep_quantised_allreduce",
 ]
 
-COLLECTIVES: Mapping[str, Any] = MappingProxyType(entries("COLLECTIVES", "collectives"))
+COLLECTIVES: Registry[Any] = Registry("COLLECTIVES", "collectives")
 """Every collective under its name, column by column."""
 
-if not TYPE_CHECKING:  # else every name, misspelt ones too, would pass for one of ours
-
-    def __getattr__(name: str) -> Any:
-        """The collective of that name, whichever column has it."""
-        if name in COLLECTIVES:
-            return COLLECTIVES[name]
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+sys.modules[__name__].__class__ = Face

@@ -4,61 +4,64 @@ The names below are the ground's: what other columns build on. A column has all 
 ``commbounds.compressors.COLUMN``; what it registers is found here too, by its name in `COMPRESSORS` or `MECHANISMS`.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from __future__ import annotations
+
+import sys
 from typing import TYPE_CHECKING, Any
 
 from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
-from commbounds.columns import entries, extended
-from commbounds.compressors.base import Compressor, Law, Message
-from commbounds.compressors.feedback import (
-    EF14,
-    EF21,
-    EF21M,
-    EControl,
-    Feedback,
-    FeedbackState,
-    Plain,
-)
-from commbounds.compressors.flashcomm import (
-    GroupCodes,
-    GroupQuantizer,
-    StochasticGroupQuantizer,
-    message_from_bytes,
-    packed,
-    packed_bytes,
-    unpacked,
-    wire_bytes,
-)
-from commbounds.compressors.lowrank import (
-    Factors,
-    LowRank,
-    PowerSGD,
-)
-from commbounds.compressors.quantizers import (
-    QSGD,
-    Coded,
-    MaxDithering,
-    NaturalCompression,
-    NaturalDithering,
-    NearestPower,
-    ScaledSign,
-    Sign,
-    Signs,
-    StochasticPower,
-    TernGrad,
-)
-from commbounds.compressors.sparsifiers import (
-    AdaptiveSparsification,
-    BlockTopK,
-    ChunkTopK,
-    Dense,
-    HardThreshold,
-    Identity,
-    RandK,
-    Sparse,
-    TopK,
-)
+from commbounds.columns import Face, Registry, extended
+
+if TYPE_CHECKING:
+    from commbounds.compressors.base import Compressor, Law, Message
+    from commbounds.compressors.feedback import (
+        EF14,
+        EF21,
+        EF21M,
+        EControl,
+        Feedback,
+        FeedbackState,
+        Plain,
+    )
+    from commbounds.compressors.flashcomm import (
+        GroupCodes,
+        GroupQuantizer,
+        StochasticGroupQuantizer,
+        message_from_bytes,
+        packed,
+        packed_bytes,
+        unpacked,
+        wire_bytes,
+    )
+    from commbounds.compressors.lowrank import (
+        Factors,
+        LowRank,
+        PowerSGD,
+    )
+    from commbounds.compressors.quantizers import (
+        QSGD,
+        Coded,
+        MaxDithering,
+        NaturalCompression,
+        NaturalDithering,
+        NearestPower,
+        ScaledSign,
+        Sign,
+        Signs,
+        StochasticPower,
+        TernGrad,
+    )
+    from commbounds.compressors.sparsifiers import (
+        AdaptiveSparsification,
+        BlockTopK,
+        ChunkTopK,
+        Dense,
+        HardThreshold,
+        Identity,
+        RandK,
+        Sparse,
+        TopK,
+    )
 
 __path__ = extended(__path__, "compressors")
 
@@ -108,17 +111,10 @@ __all__ = [
     "wire_bytes",
 ]
 
-COMPRESSORS: dict[str, type[Compressor]] = entries("COMPRESSORS", "compressors")
+COMPRESSORS: Registry[type[Compressor]] = Registry("COMPRESSORS", "compressors")
 """Every compressor under its class name, family by family: what tests, command line and figures iterate."""
 
-MECHANISMS: Mapping[str, Any] = MappingProxyType(entries("MECHANISMS", "compressors"))
+MECHANISMS: Registry[Any] = Registry("MECHANISMS", "compressors")
 """What else one worker does, under its name: error feedback, quantisers of groups."""
 
-if not TYPE_CHECKING:  # else every name, misspelt ones too, would pass for one of ours
-
-    def __getattr__(name: str) -> Any:
-        """The compressor or mechanism of that name, whichever column has it."""
-        for registry in (COMPRESSORS, MECHANISMS):
-            if name in registry:
-                return registry[name]
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+sys.modules[__name__].__class__ = Face

@@ -256,9 +256,10 @@ def _mentions(book: Mapping[str, Claim]) -> dict[str, tuple[str, ...]]:
     return _reversed((name, other) for name, text in texts for other in NAME.findall(text) if other in book)
 
 
-def facts(entries: Sequence[Entry], book: Mapping[str, Claim]) -> dict[str, Any]:
+def facts(entries: Sequence[Entry], book: Mapping[str, Claim], given: str = "") -> dict[str, Any]:
     """What every page may say about all entries together, by the name under which templates ask for it."""
     return {
+        "given": given,
         "chapters": list(_chapters(entries)),
         "entries": entries,
         "failing": [e for e in entries if e.failing and e.printed],

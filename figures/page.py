@@ -32,6 +32,7 @@ def single(
     exhibits: Sequence[Exhibit] = (),
     executor: Executor | None = None,
     dates: Mapping[str, str] | None = None,
+    given: str = "",
 ) -> Path:
     """``index.html`` about `findings`: a summary, and a section with its figure for every claim.
 
@@ -49,6 +50,8 @@ def single(
         Draws the figures, where `book` is None; by default this process does.
     dates : mapping of str to str or None
         When findings were made that were kept from earlier runs; their sections say so.
+    given : str
+        The file that findings were read from, where no run has made them; the page says so. Empty where one has.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def single(
             style=Markup(text_of(package, "palette.css") + text_of(package, "report.css")),
             exhibits=_by_column(exhibits, drawn_exhibits),
             drawings={e.id: Markup(drawing) for e, drawing in zip(shown, drawn, strict=True)},
-            **facts(entries, book),
+            **facts(entries, book, given),
         )
     )
     published(out, {"index.html": page.encode()})

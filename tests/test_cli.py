@@ -257,7 +257,12 @@ def test_report_writes_a_site_or_one_page_from_given_findings(findings, tmp_path
     assert {path.stem for path in (out / "c").iterdir()} == set(DRAWN)
     for name in DRAWN:
         assert f"https://example.org/x/c/{name}.html" in (out / "c" / f"{name}.html").read_text(encoding="utf-8")
+    pages = list(out.rglob("*.html"))
+    assert len(pages) > 5
+    for page_of_it in pages:
+        assert f"given in <code>{findings.name}</code>" in page_of_it.read_text(encoding="utf-8")
     assert call("report", *arguments, "--single").stdout == output
+    assert f"given in <code>{findings.name}</code>" in page.read_text(encoding="utf-8")
     assert [path.name for path in out.iterdir()] == ["index.html"]
     text = page.read_text(encoding="utf-8")
     assert all(f'id="{name}"' in text for name in DRAWN)

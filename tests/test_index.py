@@ -3,15 +3,20 @@
 import json
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import astuple
 
 import click
 import pytest
 
-from commbounds import _index
-from commbounds._index import check_patterns, indexed_claims, indexed_replays, known_claim, meant, of_names
+from commbounds import columns
+from commbounds._index import check_patterns, known_claim, meant, of_names
 from commbounds.theory import claims
-from commbounds.verify.replays import REPLAYS
+from commbounds.verify import contents
+from commbounds.verify.compressor_study import CompressorStudy
+from commbounds.verify.contents import claim_entries, study_entries
+from commbounds.verify.exhibits import EXHIBITS, exhibit_names
+from commbounds.verify.experiments import EXPERIMENTS
+from commbounds.verify.replays import REPLAYS, replay_words
 
 
 @pytest.fixture
@@ -20,50 +25,80 @@ def cache(tmp_path, monkeypatch):
     return tmp_path / "cache"
 
 
+def again():
+    """As in a new process: what was read and told is forgotten, but for what is kept in files."""
+    for told in (contents._index, contents._recalled, contents._claim_entries, contents._study_entries):
+        told.cache_clear()
+
+
 def test_the_index_says_what_the_book_says(cache):
     expected = [(c.name, str(c.kind), str(c.stands), str(c.source.tag), c.title) for c in claims().values()]
     for _ in range(2):  # made, and read
-        assert [tuple(asdict(entry).values()) for entry in indexed_claims()] == expected
+        again()
+        assert [astuple(entry) for entry in claim_entries()] == expected
+        assert list(study_entries()) == list(EXPERIMENTS)
+        assert exhibit_names() == list(EXHIBITS)
+        for name, entry in study_entries().items():
+            study = EXPERIMENTS[name]
+            assert (entry.subject, entry.sampled) == (study.subject, study.sampled)
+            assert bool(entry.set_ups) == isinstance(study, CompressorStudy)
+
+
+def test_studies_of_equal_set_ups_are_told_of_by_the_same_words():
+    studies = [study for study in EXPERIMENTS.values() if isinstance(study, CompressorStudy)]
+    words = {}
+    for study in studies:
+        assert words.setdefault(study.set_ups, study.set_ups.words) == study.set_ups.words
+    assert len(set(words.values())) > 20
 
 
 def test_what_was_kept_is_read_and_what_is_stale_or_broken_is_made_anew(cache, monkeypatch):
     made = []
-    build = _index._claims_of_the_book
-    monkeypatch.setattr(_index, "_claims_of_the_book", lambda: made.append(1) or build())
-    whole = indexed_claims()
-    (path,) = (cache / "index").iterdir()
-    assert indexed_claims() == whole
-    assert len(made) == 1
+    make = contents._claims
+    monkeypatch.setattr(contents, "_claims", lambda column: made.append(column) or make(column))
+    again()
+    whole = claim_entries()
+    assert made == list(columns.columns())
+    (path,) = (cache / "index").glob("claims-*.json")
+    again()
+    assert claim_entries() == whole
+    assert len(made) == len(columns.columns())
     held = path.read_text()
-    for broken in (held[:100], "[]", json.dumps({**json.loads(held), "digest": "of other sources"})):
+    stale = json.loads(held)
+    stale["oktopk"]["digest"] = "of other sources"
+    for broken, anew in (
+        (held[:100], list(columns.columns())),
+        ("[]", list(columns.columns())),
+        (json.dumps(stale), ["oktopk"]),
+    ):
+        made.clear()
         path.write_text(broken)
-        assert indexed_claims() == whole
-    assert len(made) == 4
-    assert path.read_text() == held
+        again()
+        assert claim_entries() == whole
+        assert made == anew
+        assert path.read_text() == held
 
 
-def test_a_further_column_has_an_index_of_its_own(cache, monkeypatch, tmp_path):
-    ours = _index._folders("theory")
-    column = tmp_path / "further" / "theory" / "other"
-    column.mkdir(parents=True)
-    (column / "__init__.py").write_text("one = 1\n")
-    monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(tmp_path / "further"))
-    folders = _index._folders("theory")
-    assert folders == [*ours, column.parent]
-    before = _index._digest(_index._sources(folders))
-    (column / "__init__.py").write_text("one = 2\n")
-    assert _index._digest(_index._sources(folders)) != before
+def test_what_others_may_write_to_is_neither_read_nor_written(cache, capsys):
+    (cache / "index").mkdir(parents=True)
+    (cache / "index").chmod(0o777)
+    again()
+    assert len(claim_entries()) == len(claims())
+    assert "the index is not kept" in capsys.readouterr().err
+    assert not list((cache / "index").iterdir())
 
 
 def test_a_cache_that_cannot_be_written_is_said_and_does_not_matter(tmp_path, monkeypatch, capsys):
     (tmp_path / "file").touch()
     monkeypatch.setenv("COMMBOUNDS_CACHE", str(tmp_path / "file"))
-    assert len(indexed_claims()) == len(claims())
+    again()
+    assert len(claim_entries()) == len(claims())
     assert "the index is not kept" in capsys.readouterr().err
 
 
 def test_every_replay_says_what_it_is(cache):
-    described = indexed_replays()
+    again()
+    described = replay_words()
     assert list(described) == list(REPLAYS)
     assert all(len(about) > 30 and about.endswith(".") for about in described.values())
 
@@ -122,7 +157,7 @@ REFUSED = (
 
 
 def test_lists_and_refusals_load_nothing_heavy():
-    indexed_claims(), indexed_replays()  # so that they are there
+    claim_entries(), study_entries(), replay_words()  # so that they are there
     program = "\n".join(
         [
             "import sys",

@@ -14,7 +14,14 @@ from commbounds import columns
 
 TOY = Path(__file__).parent / "toy_column"
 ROOT = Path(__file__).resolve().parents[1]
-HOLD = ("stars.star.hub", "stars.parity.contraction", "stars.parity.no_expansion", "stars.parity.wire")
+HOLD = (
+    "stars.parity.definition",
+    "stars.star_allreduce.definition",
+    "stars.star.hub",
+    "stars.parity.contraction",
+    "stars.parity.no_expansion",
+    "stars.parity.wire",
+)
 FAIL = ("stars.star.equal", "stars.parity.unbiased", "stars.parity.idempotence")
 
 
@@ -24,12 +31,12 @@ def folder(tmp_path_factory):
     return shutil.copytree(TOY, tmp_path_factory.mktemp("further") / "columns", ignore=shutil.ignore_patterns("__pyc*"))
 
 
-def run(folder, *arguments):
+def run(folder, *arguments, code=0):
     """What the command prints, with the folder named in the environment."""
     given = {**os.environ, "COMMBOUNDS_COLUMNS": str(folder)}
     command = [sys.executable, "-m", "commbounds", *map(str, arguments)]
     done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 
 
@@ -82,11 +89,13 @@ FAMILIES = (
     "theory/test_symbols.py",
     "verify/certify/test_refutations.py",
     "verify/conformance/test_controls.py",
+    "verify/test_definition.py",
     "verify/test_encoding.py",
     "verify/test_experiments.py",
     "verify/test_kernel_law.py",
     "verify/test_measures.py",
     "verify/test_mutants.py",
+    "verify/test_space.py",
     "verify/test_vector_twins.py",
     "verify/test_vectors.py",
 )
@@ -94,7 +103,8 @@ FAMILIES = (
 
 
 OF_ALL_AT_ONCE = {
-    *("theory/test_formulas.py", "theory/test_hypotheses.py", "theory/test_symbols.py", "verify/test_kernel_law.py"),
+    *("theory/test_formulas.py", "theory/test_hypotheses.py", "theory/test_symbols.py"),
+    *("verify/test_definition.py", "verify/test_kernel_law.py"),
 }
 """Those that have no test of one column alone."""
 ABOUT = ("stars", "Parity", "star_allreduce", "hub_")
@@ -106,6 +116,7 @@ TOGETHER = (
     *("every_hypothesis_runs", "every_symbol_of_the_book", "every_refutation_is", "every_claim_has_an_experiment"),
     *("the_subject_of_a", "names_are_unique", "every_method_kills", "mutants_are_expected", "shrunk_contraction"),
     *("everything_registered", "every_collective_of_ranks", "every_public_callable"),
+    *("every_implementation_has_a_definition", "every_definition_is_a_claim", "definitions_import_nothing"),
 )
 """Tests of all columns at once, whatever they hold."""
 
@@ -159,6 +170,29 @@ def test_a_module_in_place_of_the_folder_will_do(tmp_path):
     assert "1 claims: 1 enumerated; all as the book says" in run(tmp_path, "verify", "moons.*")
 
 
+@pytest.mark.wide
+def test_a_column_that_cannot_be_imported_is_an_error_in_its_own_rows(tmp_path):
+    """One whose book is torn, one whose studies are; the claims of others have their findings."""
+    for room, text in MOONS.items():
+        (tmp_path / room).mkdir(parents=True)
+        (tmp_path / room / "moons.py").write_text(text, encoding="utf-8")
+    (tmp_path / "theory" / "torn.py").write_text("def torn(:\n", encoding="utf-8")
+    halves = MOONS["theory"].replace("moons", "halves")
+    (tmp_path / "theory" / "halves.py").write_text(halves, encoding="utf-8")
+    (tmp_path / "verify" / "experiments" / "halves.py").write_text("import nowhere_at_all\n", encoding="utf-8")
+    listed = run(tmp_path, "claims", "torn.*", code=1)
+    assert "torn.import" in listed
+    assert "SyntaxError: invalid syntax" in listed
+    asked = ("torn.*", "halves.*", "moons.*", "sparsifiers.topk.wire")
+    rows = run(tmp_path, "verify", *asked, "--jobs", "1", code=1).splitlines()
+    of = {row.split()[0]: row for row in rows if "." in row.partition(" ")[0]}
+    assert of["torn.import"].split()[1] == of["halves.ring.alone"].split()[1] == "error"
+    assert "SyntaxError" in of["torn.import"]
+    assert "ModuleNotFoundError: No module named 'nowhere_at_all'" in of["halves.ring.alone"]
+    assert of["moons.ring.alone"].split()[1] == of["sparsifiers.topk.wire"].split()[1] == "enumerated"
+    assert rows[-1] == "4 claims: 2 enumerated, 2 error; 2 not as the book says"
+
+
 def test_our_columns_stand_before_further_ones(folder, monkeypatch):
     monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(folder))
     assert columns.columns() == (*columns.COLUMNS, "stars")
@@ -184,11 +218,20 @@ def test_parts_that_are_not_there_are_none():
 
 
 def test_two_columns_with_one_name_in_a_table_are_refused(monkeypatch):
-    pair = [("first", pytest), ("second", pytest)]
-    monkeypatch.setattr(columns, "parts", lambda *_: iter(pair))
+    monkeypatch.setattr(columns, "part", lambda *_: pytest)
+    monkeypatch.setattr(columns, "written_out", lambda *_: {"a"})
     monkeypatch.setattr(pytest, "TABLE", {"a": 1}, raising=False)
-    with pytest.raises(ValueError, match="TABLE of second has an entry 'a'"):
-        columns.entries("TABLE", "theory")
+    with pytest.raises(ValueError, match="TABLE of quantizers has an entry 'a', as that of another column has"):
+        columns.Registry("TABLE", "theory").joined()
+
+
+def test_a_name_that_is_not_written_out_is_refused(monkeypatch):
+    """It could not be found without every column."""
+    monkeypatch.setattr(columns, "part", lambda *_: pytest)
+    monkeypatch.setattr(columns, "written_out", lambda *_: frozenset())
+    monkeypatch.setattr(pytest, "TABLE", {"a": 1}, raising=False)
+    with pytest.raises(ValueError, match="TABLE of sparsifiers has an entry 'a', which is not written out beside it"):
+        columns.Registry("TABLE", "theory").joined()
 
 
 def test_a_file_of_cases_that_is_no_columns_is_refused(folder, tmp_path, monkeypatch):

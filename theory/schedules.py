@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
+from functools import partial
+from types import ModuleType
 from typing import Any
 
-from commbounds.columns import parts
+from commbounds.columns import Registry
 from commbounds.theory.cost import Schedule
 from commbounds.theory.quantities import P, k, n
 
 
-def _named(table: str) -> Mapping[str, Schedule]:
+def _by_name(table: str, _column: str, found: ModuleType) -> dict[str, Schedule]:
+    return {schedule.name: schedule for schedule in getattr(found, table, ())}
+
+
+def _named(table: str) -> Registry[Schedule]:
     """The schedules that columns list under this name in ``theory/NAME/schedules.py``, by their own names."""
-    return MappingProxyType({s.name: s for _, found in parts("theory", "schedules") for s in getattr(found, table, ())})
+    return Registry(table, "theory", "schedules", partial(_by_name, table), written=False)
 
 
-SCHEDULES: Mapping[str, Schedule] = _named("PRINTED")
+SCHEDULES = _named("PRINTED")
 """As the literature prints them, where P is a power of two, P divides n, and so on."""
-EXACT: Mapping[str, Schedule] = _named("EXACT")
+EXACT = _named("EXACT")
 """What is moved whatever P and n are, where that does not depend on the data."""
-IN_NODES: Mapping[str, Schedule] = _named("IN_NODES")
+IN_NODES = _named("IN_NODES")
 """Where ranks sit in nodes, with two kinds of links."""
 
 DENSE_LOWER_BOUND: Any = 2 * n * (P - 1) / P

@@ -146,6 +146,12 @@ class SetUps:
     setups: Setups
     domain: Domain
 
+    @property
+    def words(self) -> str:
+        """The same of equal ones, whatever process they are in; maybe of others as well."""
+        makers = [f"{made.__module__}.{getattr(made, '__qualname__', '')}" for made in (self.setups, self.domain.grid)]
+        return " ".join([self.compressor, *makers])
+
     def at(self, implementation: Any, shape: tuple[int, ...]) -> tuple[Any, ...]:
         """The instances to try on inputs of this shape."""
         return _instances(self.setups, implementation, self.domain.size(shape))

@@ -8,6 +8,7 @@ from importlib.metadata import version
 
 from commbounds.theory import Claim, Standing
 from commbounds.theory.claim import reason
+from commbounds.verify.contents import study_entries, unread
 from commbounds.verify.experiment import Implementations, budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
@@ -24,7 +25,7 @@ _ORDER = (Verdict.PROVED, Verdict.ENUMERATED, Verdict.SURVIVED, Verdict.CONSISTE
 @cache
 def claim_alpha() -> float:
     """The false-alarm rate of one statistical claim: the run's, divided by their number."""
-    return FALSE_ALARM / max(1, sum(bool(e.sampled) for e in EXPERIMENTS.values()))
+    return FALSE_ALARM / max(1, sum(entry.sampled for entry in study_entries().values()))
 
 
 @cache
@@ -78,8 +79,17 @@ def confront_together(
     list of Finding
         In the order of `names`.
     """
-    studies, stand_ins = [EXPERIMENTS[name] for name in names], implementations or {}
-    judgements = judge(studies, budgets[budget], seed, claim_alpha(), stand_ins)
+    try:
+        studies = [EXPERIMENTS[name] for name in names]
+    except Exception as error:  # of a column that cannot be imported
+        if any(name not in study_entries() for name in names):
+            raise
+        message = unread(names[0]) or f"{type(error).__name__}: {error}"
+        return [
+            Finding(name, Verdict.ERROR, False, (), seed=seed, budget=budget, versions=versions(), message=message)
+            for name in names
+        ]
+    judgements = judge(studies, budgets[budget], seed, claim_alpha(), implementations or {})
     series = series_of([j for j in judgements if not j.study.statement.asked_of_all], seed) if drawn else {}
     findings = []
     for j in judgements:

@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.columns import entries
+from commbounds.columns import Registry
 from commbounds.compressors import Coded, Dense, Factors, Signs, Sparse
 
 Array = NDArray[Any]
@@ -65,16 +64,16 @@ def encoded(c: Any, message: Any) -> Bits:
     return _of_column(message)[0](message)
 
 
-@cache
-def _encodings() -> dict[str, tuple[Callable[[Any], Bits], Callable[[Any, Reader], Any]]]:
-    """How messages of the columns' own kinds are encoded and read, by the name of their class."""
-    return entries("ENCODINGS", "verify.experiments", "encodings")
+_ENCODINGS: Registry[tuple[Callable[[Any], Bits], Callable[[Any, Any], Any]]] = Registry(
+    "ENCODINGS", "verify.experiments", "encodings"
+)
+"""How messages of the columns' own kinds are encoded and read, by the name of their class."""
 
 
 def _of_column(message: Any) -> tuple[Callable[[Any], Bits], Callable[[Any, Reader], Any]]:
     for kind in type(message).__mro__:
-        if kind.__name__ in _encodings():
-            return _encodings()[kind.__name__]
+        if kind.__name__ in _ENCODINGS:
+            return _ENCODINGS[kind.__name__]
     raise TypeError(f"no encoding is known for {type(message).__name__}")
 
 

@@ -10,8 +10,9 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from commbounds.folders import appended
-from commbounds.theory import Standing, claims
-from commbounds.verify.confront import confront_together, verdict_of, versions
+from commbounds.verify.believed import believed, each_once
+from commbounds.verify.confront import confront_together, versions
+from commbounds.verify.contents import study_entries
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
@@ -42,11 +43,11 @@ def select(patterns: Iterable[str] = ("*",)) -> list[str]:
     """
     wanted: set[str] = set()
     for pattern in [patterns] if isinstance(patterns, str) else patterns:
-        matched = fnmatch.filter(EXPERIMENTS, pattern)
+        matched = fnmatch.filter(study_entries(), pattern)
         if not matched:
             raise ValueError(f"no claim matches {pattern!r}")
         wanted.update(matched)
-    return [name for name in EXPERIMENTS if name in wanted]
+    return [name for name in study_entries() if name in wanted]
 
 
 def load(path: str | os.PathLike[str]) -> list[Finding]:
@@ -71,35 +72,14 @@ def load_whole(path: str | os.PathLike[str]) -> tuple[list[Finding], bool]:
         if not line:
             continue
         try:
-            findings.append(_believed(finding_from_json(line)))
+            findings.append(believed(finding_from_json(line)))
+            each_once(findings, lambda finding: finding.claim)
         except ValueError as error:
             # no newline behind it: the write was interrupted
             if number == len(lines) and line[: len(_START)] == _START[: len(line)]:
                 return findings, True
             raise ValueError(f"{path}, line {number}: {error}") from error
     return findings, False
-
-
-def _believed(finding: Finding) -> Finding:
-    """`finding`, if it is about a claim of the book and says of it what follows from what it says itself.
-
-    Raises
-    ------
-    ValueError
-        It does not.
-    """
-    name, verdict = finding.claim, finding.verdict
-    known = claims().get(name)
-    if known is None or name not in EXPERIMENTS:
-        raise ValueError(f"the book has no claim {name!r}")
-    if finding.evidence and verdict not in (verdict_of(finding.evidence), Verdict.ERROR):
-        raise ValueError(f"{name} is said to be {verdict}, but its evidence says {verdict_of(finding.evidence)}")
-    holds = known.stands is Standing.HOLDS
-    if finding.as_stated and (verdict is Verdict.ERROR or (verdict is Verdict.REFUTED) == holds):
-        raise ValueError(f"{name}, {verdict}, is said to be as stated, but the book says {known.stands}")
-    if finding.as_stated == bool(finding.message):
-        raise ValueError(f"{name} must say why it is not as the book says, and only then: {finding.message!r}")
-    return finding
 
 
 def run(
@@ -168,13 +148,14 @@ class OpenedRun:
         self._names, self._budget, self._seed, self._out, self._progress = names, budget, seed, out, progress
         self._store = store
         self._known = {} if out is None else _resumed(out, budget, seed)
+        self._dropped = False
+        """Whether the file still has findings that are made again."""
         if anew or store is not None:
-            for name in names:
-                self._known.pop(name, None)
+            again = [name for name in names if self._known.pop(name, None) is not None]
+            self._dropped = bool(again)
         if store is not None:
             self._known |= {name: kept for name in names if (kept := store.finding(name)) is not None}
-            if out is not None:
-                replaced(out, [finding.to_json() for finding in self._known.values()])
+            self._drop()
         self._found: dict[str, Finding] = {}
         for name in names:
             if name in self._known:
@@ -188,7 +169,7 @@ class OpenedRun:
         """All findings in the book's order, when all tasks are done; the file is put in it."""
         if self._out is not None:
             rest = [finding for name, finding in self._known.items() if name not in self._found]
-            order = {name: i for i, name in enumerate(EXPERIMENTS)}
+            order = {name: i for i, name in enumerate(study_entries())}
             ordered = sorted([*self._found.values(), *rest], key=lambda f: order[f.claim])
             replaced(self._out, [finding.to_json() for finding in ordered])
         return [self._found[name] for name in self._names]
@@ -209,11 +190,18 @@ class OpenedRun:
         arguments = (list(group), self._budget, self._seed)
         return Task(tuple(group), confront_together, arguments, keep, lost, cost, _EARLY in group and len(group) < 3)
 
+    def _drop(self) -> None:
+        if self._out is not None:
+            replaced(self._out, [finding.to_json() for finding in self._known.values()])
+        self._dropped = False
+
     def _keep(self, finding: Finding, fresh: bool = True) -> None:
         if finding.versions != versions():
             raise ValueError(f"a worker has other versions than this process: {finding.versions}, here {versions()}")
         self._found[finding.claim] = finding
         if self._out is not None and fresh:
+            if self._dropped:
+                self._drop()
             _append(self._out, finding)
         if self._store is not None and fresh:
             self._store.keep(finding)
@@ -259,7 +247,7 @@ def tasks(names: Iterable[str]) -> list[list[str]]:
     """The claims in groups that share a column and a subject, hence its runs; in the book's order."""
     groups: dict[tuple[str, str], list[str]] = {}
     for name in names:
-        groups.setdefault((name.partition(".")[0], EXPERIMENTS[name].subject), []).append(name)
+        groups.setdefault((name.partition(".")[0], study_entries()[name].subject), []).append(name)
     return list(groups.values())
 
 

@@ -10,10 +10,12 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
+from commbounds.verify.believed import each_once
 from commbounds.verify.confront import versions
 from commbounds.verify.executors import TaskLost
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
-from commbounds.verify.exhibits import EXHIBITS
+from commbounds.verify.exhibits import EXHIBITS, exhibit_names
+from commbounds.verify.experiment import budgets
 from commbounds.verify.store import Store
 from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
 from commbounds.verify.writing import alone, replaced
@@ -24,7 +26,7 @@ EXHIBIT_SECONDS = 2.5
 
 def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:
     """Names of the exhibits that match any of the shell-style patterns, in the order of the columns; maybe none."""
-    return [name for name in EXHIBITS if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
+    return [name for name in exhibit_names() if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
 
 
 def made(name: str, budget: str = "quick", seed: int = 0) -> Exhibit:
@@ -48,10 +50,31 @@ def load_exhibits(path: str | os.PathLike[str]) -> list[Exhibit]:
         raise ValueError(f"{path} is no text in UTF-8: {error}") from error
     for number, line in enumerate(lines, start=1):
         try:
-            exhibits.append(exhibit_from_json(line))
+            exhibits.append(_believed(exhibit_from_json(line)))
+            each_once(exhibits, lambda exhibit: exhibit.name)
         except ValueError as error:
             raise ValueError(f"{path}, line {number}: {error}") from error
     return exhibits
+
+
+def _believed(exhibit: Exhibit) -> Exhibit:
+    """`exhibit`, if there is one of this name, and what it says can have been drawn.
+
+    Raises
+    ------
+    ValueError
+        It cannot.
+    """
+    if exhibit.name not in EXHIBITS:
+        raise ValueError(f"there is no exhibit {exhibit.name!r}")
+    if exhibit.budget not in budgets or exhibit.seed < 0 or set(exhibit.versions) != set(versions()):
+        raise ValueError(f"{exhibit.name}: budget, seed and versions must be those of a run")
+    if not exhibit.panels:
+        raise ValueError(f"{exhibit.name} must have a panel")
+    for panel in exhibit.panels:
+        if {panel.xscale, panel.yscale} - {"linear", "log"}:
+            raise ValueError(f"{exhibit.name}: scales must be linear or log, got {panel.xscale} and {panel.yscale}")
+    return exhibit
 
 
 def exhibit_all(
@@ -157,7 +180,7 @@ class OpenedExhibition:
             self._progress(exhibit.name)
 
     def _write(self, out: Path) -> None:
-        replaced(out, [self._known[name].to_json() for name in EXHIBITS if name in self._known])
+        replaced(out, [self._known[name].to_json() for name in exhibit_names() if name in self._known])
 
 
 @contextmanager

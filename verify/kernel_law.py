@@ -5,15 +5,16 @@ from __future__ import annotations
 import inspect
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.columns import entries
+from commbounds.columns import Registry
 from commbounds.compressors import Compressor
 from commbounds.verify.marginals import Marginals, kernel_marginals
 
@@ -81,18 +82,13 @@ def kernel_law(compressor: Compressor, x: Array) -> Marginals | Outcomes | None:
     """
     if not compressor.randomised:
         return Outcomes(np.ones(1), compressor(x).astype(np.float64).reshape(1, -1))
-    reader = _readers().get(injection(compressor))
+    taken = injection(compressor)
+    reader = _SHARED.get(taken) or _OWN.get(taken)
     return None if reader is None else reader(compressor, x)
 
 
-@cache
-def _readers() -> dict[str, LawReader]:
-    """How the law is read by what `compress_with` takes: kinds that several columns have, and the columns' own."""
-    shared = {"uniforms": kernel_marginals, "draws": _all_draws, "u": _one_uniform, "sketch": _all_angles}
-    own = entries("INJECTIONS", "verify.experiments", "injections")
-    if taken := sorted(set(shared) & set(own)):
-        raise ValueError(f"INJECTIONS of a column has an entry that all have: {', '.join(taken)}")
-    return {**shared, **own}
+_OWN: Registry[LawReader] = Registry("INJECTIONS", "verify.experiments", "injections")
+"""How the law is read by what `compress_with` takes, where only one column's compressors take it."""
 
 
 def restored(compressor: Any, message: Any) -> NDArray[np.float64]:
@@ -175,3 +171,9 @@ def _all_angles(compressor: Any, x: Array) -> Outcomes | None:
             return None
         between = theta + 0.5 * np.pi / len(theta)
         theta, y, previous = np.concatenate([theta, between]), np.concatenate([y, outputs(between)]), error
+
+
+_SHARED: Mapping[str, LawReader] = MappingProxyType(
+    {"uniforms": kernel_marginals, "draws": _all_draws, "u": _one_uniform, "sketch": _all_angles}
+)
+"""How the law is read by what `compress_with` takes, where several columns' compressors take it."""

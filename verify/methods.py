@@ -483,24 +483,28 @@ def certified(judgements: Judgements, _budget: Budget, _seed: int = 0, _alpha: f
         name = j.study.claim
         if j.error is None and name in certify.files() and j.implementation is j.study.implementation({}):
             try:
-                certificate = certify.load(name)
-                certify.check(certificate)
+                j.take(Method.CERTIFICATE, certificate_evidence(name))
             except certify.CertificateError as error:
                 j.error = error
-                continue
-            if certificate.kind == "counterexample":
-                detail = (
-                    f"smallest counterexample; the implementation is run there by {certify.refutations()[name].tie}"
-                )
-                evidence = Evidence(
-                    Method.CERTIFICATE, Verdict.REFUTED, 1, detail, scope={"smallest": certificate.scope}
-                )
-                j.take(Method.CERTIFICATE, evidence)
-                continue
-            tie = ", ".join(certify.models()[name].tie)
-            detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
-            goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
-            j.take(Method.CERTIFICATE, Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope))
+
+
+def certificate_evidence(name: str) -> Evidence:
+    """What the certificate of a claim shows, now that it was checked.
+
+    Raises
+    ------
+    CertificateError
+        It does not check.
+    """
+    certificate = certify.load(name)
+    certify.check(certificate)
+    if certificate.kind == "counterexample":
+        detail = f"smallest counterexample; the implementation is run there by {certify.refutations()[name].tie}"
+        return Evidence(Method.CERTIFICATE, Verdict.REFUTED, 1, detail, scope={"smallest": certificate.scope})
+    tie = ", ".join(certify.models()[name].tie)
+    detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
+    goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
+    return Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope)
 
 
 # --- all together -----------------------------------------------------------------------------------------------------

@@ -1,5 +1,4 @@
-"""What every worker needs, imported and read once, so that those that are forked from it have it at once."""
+"""What every task needs, imported once, so that workers that are forked from it have it at once; columns come later."""
 
-from commbounds.verify.experiments import EXPERIMENTS
-
-len(EXPERIMENTS)
+from commbounds.verify import confront as confront
+from commbounds.verify import exhibition as exhibition

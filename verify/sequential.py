@@ -14,6 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
+
 BETS = 16
 """Bets on a side: lambda = boldest limit 2^-j, j = 0 .. BETS - 1; one lies between 2/3 and 4/3 of the best."""
 

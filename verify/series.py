@@ -16,6 +16,7 @@ from commbounds.theory import Claim, Standing
 from commbounds.verify import gradients, inputs
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import CompressorStudy, SetUps, Sweep
+from commbounds.verify.contents import claims_with
 from commbounds.verify.experiment import bound_at, decimal
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Series
@@ -412,8 +413,9 @@ def _label(study: CompressorStudy, axis: str, points: Sequence[Point], drawn: bo
 def _extremal_inputs(set_ups: SetUps, point: Point) -> list[Array]:
     """What any claim about the set-ups calls extremal."""
     arrays = []
-    for other in EXPERIMENTS.values():
-        if isinstance(other, CompressorStudy) and other.worst is not None and other.set_ups == set_ups:
+    for name in claims_with(set_ups.words):
+        other = EXPERIMENTS[name]
+        if other.worst is not None and other.set_ups == set_ups:
             x = other.worst(point.subject, point.shape[-1])
             if x is not None:
                 arrays.append(x)

@@ -10,11 +10,13 @@ from __future__ import annotations
 import ast
 import hashlib
 import os
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from commbounds.columns import columns, extended
 
@@ -30,6 +32,8 @@ BY_CODE = ("encodings", "injections")
 LOOKED_UP = (*BY_CODE, "setups")
 """Modules of a column's experiments whose tables are read for other columns, too."""
 _ROOMS = ("theory", "compressors", "collectives", "verify", "figures")
+_NAME = re.compile(r"[\w.]+(?: [\w.]+)*")
+"""How a string looks that may be a name: sentences are none."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +65,30 @@ class _Read:
     keys: dict[str, set[str]] = field(default_factory=dict)
     """Of dictionaries that are written out: names that stand for the value of a key."""
 
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "imports": [[made.module, made.name, made.bound] for made in self.imports],
+            "handed_on": [[made.module, made.name, made.bound] for made in self.handed_on.values()],
+            "attributes": {name: sorted(taken) for name, taken in self.attributes.items()},
+            "keys": {name: sorted(named) for name, named in self.keys.items()},
+            **{name: sorted(getattr(self, name)) for name in ("bare", "own", "texts", "spoken")},
+        }
+
+
+def _read_from(held: Mapping[str, Any]) -> _Read:
+    """What `_Read.as_dict` gave."""
+    return _Read(
+        imports=[_Import(*made) for made in held["imports"]],
+        handed_on={made[2]: _Import(*made) for made in held["handed_on"]},
+        attributes={name: set(taken) for name, taken in held["attributes"].items()},
+        keys={name: set(named) for name, named in held["keys"].items()},
+        bare=set(held["bare"]),
+        own=set(held["own"]),
+        texts=set(held["texts"]),
+        spoken=set(held["spoken"]),
+    )
+
 
 class Sources:
     """The modules of the package, as files; what is read in one is remembered.
@@ -74,6 +102,10 @@ class Sources:
     """
 
     def __init__(self, packages: Mapping[str, Iterable[Path]], names: Iterable[str]) -> None:
+        self.remembered: Mapping[str, Mapping[str, Any]] = {}
+        """What was read before, as of `memory`."""
+        self.has_read = False
+        """Whether something was read that was not remembered."""
         self._columns = tuple(names)
         self.folders = tuple(f"{folder}{os.sep}" for folders in packages.values() for folder in folders)
         """Where the package lies, rooms and further columns."""
@@ -108,7 +140,13 @@ class Sources:
 
     # --- what a run is made from --------------------------------------------------------------------------------------
 
-    def modules(self, column: str, parts: Iterable[str] = (), engine: Iterable[str] = ENGINE) -> frozenset[str]:
+    def modules(
+        self,
+        column: str,
+        parts: Iterable[str] = (),
+        engine: Iterable[str] = ENGINE,
+        rooms: Iterable[str] = SEVERAL,
+    ) -> frozenset[str]:
         """Names of the modules that a run of a column's claims depends on.
 
         Parameters
@@ -119,13 +157,15 @@ class Sources:
             Of `NOT_RUN`, those that are run all the same.
         engine : iterable of str
             What runs them, by names within the package.
+        rooms : iterable of str
+            Where the column's own part counts.
         """
-        key = (column, (*sorted(parts), "", *engine))
+        key = (column, (*sorted(parts), "", *engine, "", *rooms))
         if key not in self._closures:
             followed = _Followed(self, column)
             for name in engine:
                 followed.follow(f"{ROOT}.{name}")
-            followed.take_column(column, set(NOT_RUN) - set(parts))
+            followed.take_column(column, set(NOT_RUN) - set(parts), rooms)
             self._closures[key] = frozenset(followed.finished())
         return self._closures[key]
 
@@ -178,9 +218,18 @@ class Sources:
     def read(self, name: str) -> _Read:
         """What is read in a module."""
         if name not in self._reads:
+            held = self.remembered.get(f"{name} {self._of_file(self._files[name])}")
+            if held is not None:
+                self._reads[name] = _read_from(held)
+                return self._reads[name]
             package = name if name in self._packages else name.rpartition(".")[0]
             self._reads[name] = _Reader(package).read(self._files[name].read_bytes())
+            self.has_read = True
         return self._reads[name]
+
+    def memory(self) -> dict[str, dict[str, Any]]:
+        """What is read in every module, by its name and digest."""
+        return {f"{name} {self._of_file(path)}": self.read(name).as_dict() for name, path in self._files.items()}
 
     def column_of(self, name: str) -> str:
         """The column that a module is a part of; empty for what is everybody's."""
@@ -202,14 +251,17 @@ class Sources:
         return found
 
 
-@cache
 def installed() -> Sources:
     """The package as it is imported here, with further columns."""
+    return _installed(columns(), *(tuple(extended([], room.replace(".", "/"))) for room in SEVERAL))
+
+
+@cache
+def _installed(names: tuple[str, ...], *further: tuple[str, ...]) -> Sources:
     packages = {name: _places(name) for name in (ROOT, *(f"{ROOT}.{room}" for room in _ROOMS))}
-    for room in SEVERAL:
-        further = [Path(place) for place in extended([], room.replace(".", "/"))]
-        packages.setdefault(f"{ROOT}.{room}", []).extend(further)
-    return Sources(packages, columns())
+    for room, places in zip(SEVERAL, further, strict=True):
+        packages.setdefault(f"{ROOT}.{room}", []).extend(map(Path, places))
+    return Sources(packages, names)
 
 
 def _room(name: str) -> str:
@@ -248,9 +300,9 @@ class _Followed:
                     for word in read.spoken:
                         self._look_up(word, BY_CODE)
 
-    def take_column(self, column: str, without: Iterable[str] = ()) -> None:
-        """The column's part in every room."""
-        for room in SEVERAL:
+    def take_column(self, column: str, without: Iterable[str], rooms: Iterable[str]) -> None:
+        """The column's part in these rooms."""
+        for room in rooms:
             for name in list(self._sources.inside(f"{ROOT}.{room}.{column}")):
                 if not (room == "verify.experiments" and name.rpartition(".")[2] in without):
                     self.follow(name)
@@ -368,8 +420,15 @@ class _Reader(ast.NodeVisitor):
         self._depth = 0
 
     def read(self, text: bytes) -> _Read:
-        """What is in the text of the module."""
-        self.visit(ast.parse(text))
+        """What is in the text of the module; one that is no Python imports nothing, as it cannot be run."""
+        try:
+            tree = ast.parse(text)
+        except SyntaxError:
+            return self._found
+        self.visit(tree)
+        imported = {made.bound for made in self._found.imports}
+        self._found.bare &= imported
+        self._found.attributes = {n: taken for n, taken in self._found.attributes.items() if n in imported}
         return self._found
 
     def visit_If(self, node: ast.If) -> None:
@@ -418,7 +477,7 @@ class _Reader(ast.NodeVisitor):
             self._found.own.add(node.id)
 
     def visit_Constant(self, node: ast.Constant) -> None:
-        if isinstance(node.value, str):
+        if isinstance(node.value, str) and _NAME.fullmatch(node.value):
             self._found.texts.add(node.value)
 
     def visit_Assign(self, node: ast.Assign) -> None:

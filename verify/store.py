@@ -15,7 +15,7 @@ import platform
 import sys
 import sysconfig
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
 from importlib.metadata import version
@@ -27,10 +27,9 @@ import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
 
 from commbounds.folders import OTHERS, require_private, written
-from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.confront import claim_alpha, versions
+from commbounds.verify.contents import claims_with, study_entries
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
-from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
 from commbounds.verify.sources import ENGINE, ROOT, installed
 
@@ -248,15 +247,7 @@ def _digest(modules: frozenset[str]) -> str:
 def _columns(claim: str) -> Iterator[str]:
     """The claim's column; and those with claims about the same set-ups, whose extremal inputs its curves show."""
     yield claim.partition(".")[0]
-    study = EXPERIMENTS[claim]
-    if isinstance(study, CompressorStudy):
-        for other in _about(study.set_ups.compressor):
-            if EXPERIMENTS[other].set_ups == study.set_ups:
-                yield other.partition(".")[0]
-
-
-@cache
-def _about(compressor: str) -> tuple[str, ...]:
-    """Claims about the set-ups of a compressor, whichever column they are in."""
-    studies: Iterable[tuple[str, object]] = EXPERIMENTS.items()
-    return tuple(n for n, s in studies if isinstance(s, CompressorStudy) and s.set_ups.compressor == compressor)
+    entry = study_entries().get(claim)
+    if entry is not None and entry.set_ups:
+        for other in claims_with(entry.set_ups):
+            yield other.partition(".")[0]

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_step_size
-from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.dense.messages import ALGORITHMS
@@ -19,7 +18,15 @@ from commbounds.collectives.feedback.aggregators import Aggregated
 from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors import Feedback, FeedbackState
-from commbounds.compressors.base import as_array, checked_choice, checked_flag, checked_kind, checked_rng, shown
+from commbounds.compressors.base import (
+    as_array,
+    checked_array,
+    checked_choice,
+    checked_flag,
+    checked_kind,
+    checked_rng,
+    shown,
+)
 
 Array = NDArray[Any]
 
@@ -85,7 +92,7 @@ class FeedbackSGD:
     -----
     The dense first step of EF21, EF21M and EControl is a ring all-reduce. Messages are gathered by all; a message's
     words are its bits over the width of a weight, rounded up. Averages are summed over the workers in their order, in
-    float64.
+    float64. With ``shared``, one integer of 63 bits is drawn a step: it seeds a stream for every worker.
 
     Examples
     --------
@@ -131,8 +138,8 @@ class FeedbackSGD:
         given = as_array(weights, "weights")
         if given.ndim not in (1, 2) or given.size == 0:
             raise ValueError(f"weights must be a vector or a matrix with entries, got shape {given.shape}")
-        row = checked_stack(given.reshape(1, -1), "weights").reshape(given.shape)
-        return FeedbackSGDState(row.copy(), checked_count(P, "P"), np.zeros_like(row))
+        own = checked_array(given, given.ndim, name="weights").copy()
+        return FeedbackSGDState(own, checked_count(P, "P"), np.zeros_like(own))
 
     def step(
         self, gradients: ArrayLike, state: FeedbackSGDState, rng: np.random.Generator | None = None
@@ -214,4 +221,4 @@ class FeedbackSGD:
             )
         if array.dtype != state.weights.dtype:
             raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {array.dtype}")
-        return checked_stack(array.reshape(state.P, -1), "gradients").reshape(array.shape)
+        return checked_array(array, array.ndim, name="gradients")

@@ -21,21 +21,6 @@ def _add_at(total, indices, values):  # type: ignore[no-untyped-def]
         total[indices[j]] += values[j]
 
 
-@njit(cache=True, nogil=True)
-def _divided(total, count, mean):  # type: ignore[no-untyped-def]
-    # total / count, rounded once
-    for i in range(total.size):
-        mean[i] = total[i] / count
-
-
-@njit(cache=True, nogil=True)
-def _moved(weights, before, mean, adds_up, size, estimate, after):  # type: ignore[no-untyped-def]
-    # estimate = before + mean, or mean alone; after = weights - size estimate
-    for i in range(weights.size):
-        estimate[i] = before[i] + mean[i] if adds_up else mean[i]
-        after[i] = weights[i] - size * estimate[i]
-
-
 def message_words(message: Message, dtype: np.dtype[Any]) -> int:
     """The bits of a message over the width of a weight, rounded up."""
     return -(-message.bits // (8 * dtype.itemsize))
@@ -51,16 +36,14 @@ def average_of_messages(
             _add_at(total, message.indices, message.values)
         else:
             total += compressor.decompress(message)
-    mean = np.empty(shape, dtype)
-    _divided(total.reshape(-1), len(messages), mean.reshape(-1))
+    with np.errstate(over="ignore"):
+        mean: Array = (total / len(messages)).astype(dtype)
     return mean
 
 
 def moved(mechanism: Feedback, step_size: float, weights: Array, before: Array, mean: Array) -> tuple[Array, Array]:
     """The server's estimate after a step, and the weights."""
-    estimate, after = np.empty_like(mean), np.empty_like(mean)
-    _moved(
-        weights.reshape(-1), before.reshape(-1), mean.reshape(-1), mechanism.adds_up,
-        weights.dtype.type(1 if mechanism.scaled else step_size), estimate.reshape(-1), after.reshape(-1),
-    )  # fmt: skip
-    return estimate, after
+    size = weights.dtype.type(1 if mechanism.scaled else step_size)
+    with np.errstate(over="ignore", invalid="ignore"):
+        estimate = before + mean if mechanism.adds_up else mean
+        return estimate, weights - size * estimate

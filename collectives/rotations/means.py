@@ -61,7 +61,7 @@ def rotated_mean(
     Raises
     ------
     TypeError, ValueError
-        As `checked_stack` and `EDEN` say; other seeds; no generator; signs of another shape.
+        As `checked_stack` and `EDEN` say; other seeds; no generator; signs of another shape; a sum beyond float64.
 
     Notes
     -----
@@ -93,10 +93,13 @@ def rotated_mean(
 
     def decoded() -> Array:
         total = np.zeros(x.size)
-        for row, (codes, numbers) in zip(chosen, blocks, strict=True):
-            total += compressor.decompress(
-                Rotated(message.shape, message.dtype, codes, message.count, numbers, row, message.kept)
-            )
+        with np.errstate(over="ignore", invalid="ignore"):
+            for row, (codes, numbers) in zip(chosen, blocks, strict=True):
+                total += compressor.decompress(
+                    Rotated(message.shape, message.dtype, codes, message.count, numbers, row, message.kept)
+                )
+        if not np.isfinite(total).all():
+            raise ValueError("stack must be small enough for the sum of its estimates to be finite: scale it down")
         return (total / comm.size).astype(x.dtype)
 
     return comm.shared(decoded).copy()

@@ -94,7 +94,7 @@ def dgc_steps(
         return {"steps": count, "k": sent, "factor": float(factor), "masking": checked_flag("masking", masking)}
 
     (row,) = agreed_row(comm, vector, settings)
-    gradients = row.reshape(steps, -1)
+    gradients = row.reshape(steps, row.size // steps)
     momentum, accumulated = np.zeros_like(gradients[0]), np.zeros_like(gradients[0])
     updates = []
     for gradient in gradients:

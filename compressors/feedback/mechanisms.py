@@ -77,7 +77,7 @@ class EF14(Feedback):
 
     def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The residual e = p - C(p)."""
-        return FeedbackState(plus(offered, -1, sent, self.compressor))
+        return FeedbackState(plus(offered, -1, sent))
 
 
 @dataclass(frozen=True)
@@ -129,7 +129,7 @@ class EF21(Feedback):
 
     def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The estimate g + C(grad - g)."""
-        return FeedbackState(plus(state.memory, 1, sent, self.compressor))
+        return FeedbackState(plus(state.memory, 1, sent))
 
 
 @njit(cache=True, nogil=True)
@@ -189,14 +189,14 @@ class EF21M(Feedback):
         blended, vector = np.empty_like(gradient), np.empty_like(gradient)
         keep, eta = gradient.dtype.type(1 - self.eta), gradient.dtype.type(self.eta)
         _blend(
-            np.ascontiguousarray(state.momentum).reshape(-1), gradient.reshape(-1),
-            np.ascontiguousarray(state.memory).reshape(-1), keep, eta, blended.reshape(-1), vector.reshape(-1),
+            state.momentum.ravel(), gradient.ravel(),
+            state.memory.ravel(), keep, eta, blended.ravel(), vector.ravel(),
         )  # fmt: skip
         return vector, blended
 
     def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
         """The estimate g + C(h - g), and h."""
-        return FeedbackState(plus(state.memory, 1, sent, self.compressor), beside)
+        return FeedbackState(plus(state.memory, 1, sent), beside)
 
 
 @njit(cache=True, nogil=True)
@@ -212,7 +212,7 @@ def _controlled(error, gradient, memory, eta, offered, missing):  # type: ignore
 class EControl(Feedback):
     """EF21 whose corrections also send a share eta of the error that has added up (Gao, Islamov, Stich 2023).
 
-    w = eta e + grad - g;  message C(w);  g <- g + C(w);  e <- e + grad - g with the new g.
+    w = eta e + (grad - g);  message C(w);  e <- (e + (grad - g)) - C(w) with the old g;  g <- g + C(w).
 
     Parameters
     ----------
@@ -267,9 +267,9 @@ class EControl(Feedback):
             raise ValueError("state must be one of EControl, with an error, got one without")
         vector, missing = np.empty_like(gradient), np.empty_like(gradient)
         _controlled(
-            np.ascontiguousarray(state.error).reshape(-1), gradient.reshape(-1),
-            np.ascontiguousarray(state.memory).reshape(-1), gradient.dtype.type(self.eta), vector.reshape(-1),
-            missing.reshape(-1),
+            state.error.ravel(), gradient.ravel(),
+            state.memory.ravel(), gradient.dtype.type(self.eta), vector.ravel(),
+            missing.ravel(),
         )  # fmt: skip
         return vector, missing
 
@@ -277,6 +277,4 @@ class EControl(Feedback):
         """The estimate g + C(w), and the error e + grad - g - C(w)."""
         if beside is None:
             raise ValueError("beside must be the error before the message, got None")
-        return FeedbackState(
-            plus(state.memory, 1, sent, self.compressor), error=plus(beside, -1, sent, self.compressor)
-        )
+        return FeedbackState(plus(state.memory, 1, sent), error=plus(beside, -1, sent))

@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors.base import Compressor, Message, as_array, checked_array, checked_kind, shown
+from commbounds.compressors.base import Compressor, as_array, checked_array, checked_kind, shown
 from commbounds.compressors.sparsifiers.message import Sparse
 
 Array = NDArray[Any]
@@ -44,15 +44,14 @@ def _scattered(base, sign, indices, values, out):  # type: ignore[no-untyped-def
         out[indices[j]] += sign * values[j]
 
 
-def plus(base: Array, sign: int, sent: Any, compressor: Compressor | None) -> Array:
-    """`base` plus or minus what was sent: a message of `compressor`, or an array."""
-    if isinstance(sent, Sparse):  # as many additions as entries; the others would add zero
-        sparse = np.empty_like(base)
-        _scattered(np.ascontiguousarray(base), base.dtype.type(sign), sent.indices, sent.values, sparse)
-        return sparse
-    dense = compressor.decompress(sent) if isinstance(sent, Message) and compressor is not None else sent
-    out = base + dense if sign > 0 else base - dense
-    return np.asarray(out, dtype=base.dtype)
+def plus(base: Array, sign: int, sent: Any) -> Array:
+    """`base` plus or minus what was sent: a sparse message, or an array."""
+    own_sign = base.dtype.type(sign)
+    if not isinstance(sent, Sparse):
+        return np.asarray(base + own_sign * sent)
+    sparse = np.empty_like(base)  # as many additions as entries; the others would add zero
+    _scattered(np.ascontiguousarray(base), own_sign, sent.indices, sent.values, sparse)
+    return sparse
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,12 @@ class Feedback(ABC):
         Whether the server adds what is sent to what it already has (EF21, EF21M, EControl), or forgets that.
     scaled : bool
         Whether `step` is meant to be given the gradient times the step size (EF14).
+
+    Notes
+    -----
+    Formulas are computed entry by entry, in the order in which they are written. Every operation is rounded to the
+    dtype of the gradients, and so are the weights eta and 1 - eta. Of a sparse message only the entries that are sent
+    are added to a state: the others keep their bits, and zeros their signs.
     """
 
     compressor: Compressor | None = None
@@ -90,7 +95,7 @@ class Feedback(ABC):
 
     @abstractmethod
     def after(self, state: FeedbackState, offered: Array, beside: Array | None, sent: Any) -> FeedbackState:
-        """The state after the worker `sent` (a message of its compressor, or an array) of what it `offered`."""
+        """The state after the worker `sent` (a sparse message, or an array) of what it `offered`."""
 
     def checked_for(self, state: FeedbackState, gradient: ArrayLike) -> Array:
         """`gradient` as an array, if `state` is one of its shape and dtype; whether it is finite shows later."""
@@ -137,7 +142,8 @@ class Feedback(ABC):
         except ValueError:
             checked_gradient(given)  # the compressor looks at what is offered, and would not name the gradient
             raise
-        return message, self.after(state, vector, beside, message)
+        sent = message if isinstance(message, Sparse) else self.compressor.decompress(message)
+        return message, self.after(state, vector, beside, sent)
 
 
 def checked_gradient(gradient: ArrayLike) -> Array:

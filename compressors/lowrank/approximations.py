@@ -200,9 +200,10 @@ class PowerSGD(_LowRank):
     E||C(M) - M||^2 <= (1 - r/min(m, n)) ||M||^2 in the Frobenius norm, over a sketch that is drawn afresh, attained by
     equal singular values. With a warm-started sketch (`compress_with` the right factor of the last message) no such
     bound holds for one step. Matrices of rank at most r are reproduced almost surely, up to rounding.
-    Computed in float64; P, rounded to the dtype, and M^T P of the rounded P are sent: (m + n) r 8 itemsize bits. A
-    column of M S that is dependent on the earlier ones, up to rounding, gives a zero column of P. Bits may depend on
-    the linear algebra library.
+    Computed in float64; P, rounded to the dtype, and M^T P of the rounded P are sent: (m + n) r 8 itemsize bits. The
+    columns of M S are orthogonalised by modified Gram-Schmidt, each twice. One that is dependent on the earlier ones,
+    what is left of it no longer than (n + 2 r (m + 2)) 2^-53 ||M|| ||S_j||, gives a zero column of P. Bits may depend
+    on the linear algebra library, which multiplies matrices.
 
     Examples
     --------

@@ -79,7 +79,7 @@ class EDEN(Compressor):
     Notes
     -----
     d width + 8 itemsize bits: the signs D follow from a shared seed. With one bit and a scale that is not "norm" it is
-    `DRIVE`. The authors' code makes NaN of the zero vector; here it stays zero.
+    `DRIVE`, which says how x is rotated. The authors' code makes NaN of the zero vector; here it stays zero.
 
     Examples
     --------

@@ -28,7 +28,7 @@ def dithered_hadamard(
     """Codes of ``y = H D x/sqrt(d)``, rounded with offsets to multiples of a step; and what is read of them.
 
     ``k_j = floor(y_j/step + u_j + 1/2)``, read as ``step (k_j - u_j)`` and rotated back (Schuchman 1964; with one
-    offset for all entries after a randomised Hadamard transform, Feng et al. 2026).
+    offset for all entries after a randomised Hadamard transform, Feng et al. 2026). All in float64, from left to right.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def dithered_hadamard(
         Another dtype or type.
     ValueError
         Another shape; NaN or an infinity; offsets outside [-1/2, 1/2); a step that is not positive; codes of 2^52 or
-        more.
+        more; an estimate beyond float64.
 
     Notes
     -----
@@ -91,4 +91,8 @@ def dithered_hadamard(
     codes = np.floor(at + u + 0.5)
     if limit is not None:
         codes = np.clip(codes, -limit, limit)
-    return codes, backward(width * (codes - u), given) / math.sqrt(d)
+    with np.errstate(over="ignore"):
+        estimate = backward(width * (codes - u), given) / math.sqrt(d)
+    if not np.isfinite(estimate).all():
+        raise ValueError("x must be small enough for its estimate to fit in float64: scale x down")
+    return codes, estimate

@@ -107,7 +107,9 @@ def randomised_hadamard(x: ArrayLike, signs: ArrayLike, *, inverse: bool = False
     Returns
     -------
     (d,) float64 or int64
-        Of integers exactly, while |x_1| + ... + |x_n| < 2^63; else in float64, exactly where all sums of entries fit.
+        Of integers exactly, while |x_1| + ... + |x_n| < 2^63; else in float64, exactly where all sums of entries fit:
+        sums and differences of entries at distance 1, then of those at distance 2, 4, and so on. What is then beyond
+        float64 is infinite or NaN.
 
     Raises
     ------

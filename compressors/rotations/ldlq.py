@@ -37,7 +37,8 @@ def ldlq(weights: ArrayLike, hessian: ArrayLike, levels: int | None = None) -> A
     """Whole numbers q near the weights w, for a small ``(q - w)^T H (q - w)`` (QuIP: Chee et al. 2023).
 
     With ``H = L diag(d) L^T``, from the last weight to the first ``q_i = floor(w_i + sum_{j > i} L_ji (w_j - q_j) +
-    1/2)``. The loss is the sum of d_i times the squared i-th rounding error.
+    1/2)``. The loss is the sum of d_i times the squared i-th rounding error. In float64: H is eliminated column by
+    column, and to w_i the errors are added as they are found.
 
     Parameters
     ----------
@@ -80,9 +81,10 @@ def ldlq(weights: ArrayLike, hessian: ArrayLike, levels: int | None = None) -> A
         raise ValueError("hessian must be finite and symmetric")
     top = None if levels is None else checked_count("levels", levels, 1) - 1
     L, _ = ldl(H)
-    q = w.copy()
+    q, wanted = np.empty(n), w.copy()
     for i in range(n - 1, -1, -1):
-        q[i] = np.floor(w[i] + (w[i + 1 :] - q[i + 1 :]) @ L[i + 1 :, i] + 0.5)
+        q[i] = np.floor(wanted[i] + 0.5)
         if top is not None:
             q[i] = min(max(q[i], 0.0), float(top))
+        wanted[:i] += (w[i] - q[i]) * L[i, :i]
     return q

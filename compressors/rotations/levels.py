@@ -51,8 +51,9 @@ MOST_LEVELS = 2**14
 class RotatedDithering(Compressor):
     """Stochastic rounding of H D x to equidistant levels between its least and its largest entry (Suresh et al. 2017).
 
-    With y = H D x, low = min y, high = max y and a_j = s (y_j - low)/(high - low), the level of y_j is floor(a_j) or
-    one more, with the probability a_j - floor(a_j) of the latter; x' = D H of the levels' values, over d.
+    With y = H D x/d, low = min y, high = max y and a_j = (y_j - low)/(high - low) s, the level c of y_j is floor(a_j)
+    or one more, with the probability a_j - floor(a_j) of the latter; x' = D H of the levels' values, which are
+    low (1 - c/s) + high c/s.
 
     Parameters
     ----------
@@ -63,7 +64,9 @@ class RotatedDithering(Compressor):
     -----
     Unbiased for every D, and E ||x' - x||^2 <= (high - low)^2/(4 s^2) for every D: at most (2 ln d + 2)/s^2 ||x||^2 in
     expectation over D. d ceil(log2(s + 1)) + 16 itemsize bits. H is the Walsh-Hadamard matrix, D a diagonal of random
-    signs that follow from a shared seed, and x is padded with zeros to a power of two, d.
+    signs that follow from a shared seed, and x is padded with zeros to a power of two, d. All formulas are evaluated in
+    float64, from left to right, of x over the power of two above its largest entry; low and high, of which zeros are
+    +0.0, are then rounded to the dtype, and read as they were sent.
 
     Examples
     --------
@@ -109,7 +112,7 @@ class RotatedDithering(Compressor):
     def _encoded(self, array: Array, signs: Signs, uniforms: NDArray[np.float64]) -> Rotated:
         near, exponent = brought_near_one(array)
         y = forward(near, signs) / padded_size(array.size)
-        low, high = float(y.min()), float(y.max())
+        low, high = float(y.min()) + 0.0, float(y.max()) + 0.0  # of zeros of both signs numpy may find either
         numbers = number_array(array.dtype, math.ldexp(low, exponent), math.ldexp(high, exponent))
         if high > low:
             a = (y - low) / (high - low) * self.levels

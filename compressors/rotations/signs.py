@@ -74,7 +74,9 @@ class DRIVE(Compressor):
     -----
     d + 8 itemsize bits: the signs D follow from a shared seed. With "biased" the error is at most ||x||^2/2 in
     expectation, attained by two equal entries. With "unbiased" it would be unbiased were the rotation uniform; with H D
-    it is not: (3, 1) is always estimated as (10/3, 0). The zero vector stays zero. The scale is rounded to the dtype.
+    it is not: (3, 1) is always estimated as (10/3, 0). The zero vector stays zero. The rotation is that of
+    `randomised_hadamard` in float64, of x over the power of two above its largest entry; the scale is rounded to the
+    dtype.
 
     Examples
     --------

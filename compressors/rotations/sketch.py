@@ -63,7 +63,8 @@ class HadamardSketch(Compressor):
     Notes
     -----
     Unbiased; E (x' - x)_i^2 = (d/k - 1) (||x||^2 - x_i^2)/(d - 1) exactly. k 8 itemsize bits: which entries are sent,
-    and the signs D, follow from a shared seed.
+    and the signs D, follow from a shared seed. What is sent are the rotated entries over k; `DRIVE` says how x is
+    rotated.
 
     Examples
     --------

@@ -30,22 +30,15 @@ from commbounds.compressors.sparsifiers.message import Sparsifier
 
 @njit(cache=True, nogil=True)
 def _least_variance(sizes, budget):  # type: ignore[no-untyped-def]
-    # sizes descending: the least m for which the entries behind the m first share what is left of the budget, no
-    # probability above one; their sum over that, infinite where all entries are certain
-    rest = 0.0
-    for i in range(sizes.size - 1, -1, -1):
-        rest += sizes[i]
+    # sizes descending, at least budget of them: the least m for which the entries behind the m first share what is left
+    # of the budget, no probability above one; and their level, over the largest of them, so that no sum overflows
     for m in range(sizes.size):
-        if sizes[m] == 0.0:
-            return np.inf
-        left = budget - m
-        if left * sizes[m] <= rest:
-            return rest / left
-        # not rest - sizes[m], which would cancel
-        rest = 0.0
-        for i in range(sizes.size - 1, m, -1):
-            rest += sizes[i]
-    return np.inf
+        left, rest = budget - m, 0.0
+        for i in range(sizes.size - 1, m - 1, -1):
+            rest += sizes[i] / sizes[m]
+        if left <= rest:
+            break
+    return m, rest / left
 
 
 @njit(cache=True, nogil=True)
@@ -157,15 +150,12 @@ class Atomic(Sparsifier):
 
     def _level(self, x: NDArray[Any]) -> float:
         """The magnitude of entries that are not certain: a probability is the entry over it."""
-        top = float(finite_largest(x))
-        if top == 0.0:
-            return 1.0
-        sizes = np.sort(np.abs(x.astype(np.float64)) / top)[::-1].copy()
-        with np.errstate(over="ignore"):
-            relative = float(_least_variance(sizes, float(self.budget)))
-        if relative == math.inf:
-            return min(float(np.abs(x[x != 0]).min()), top)
-        level = relative * top
+        finite_largest(x)
+        sizes = np.sort(np.abs(x[x != 0].astype(np.float64)))[::-1].copy()
+        if self.budget > sizes.size:  # exact, as Python compares floats with Fractions
+            return float(sizes[-1]) if sizes.size else 1.0
+        m, share = _least_variance(sizes, float(self.budget))
+        level = float(share) * float(sizes[m])
         if not level <= LARGEST[x.itemsize]:
             raise ValueError(f"x must not exceed the largest {x.dtype} when added up and divided by {self.budget}")
         return level

@@ -27,6 +27,8 @@ from commbounds.compressors.shipped.message import Tabled, looked_up
 Array = NDArray[Any]
 MOST_BUCKETS = 2**15 - 1
 """Codes are int16."""
+SPARE = 64
+"""Powers of two that a sum of 2^31 entries stays below, and more."""
 
 
 @njit(cache=True, nogil=True)
@@ -59,20 +61,22 @@ def bucket_means(x: Array, codes: NDArray[np.int16], count: int) -> Array:
     -------
     (count,) dtype of x
         Compensated sums in float64 over counts, rounded to the dtype: off by two units of 2^-53, n^2 2^-106 of the mean
-        of the magnitudes, and one rounding to the dtype.
+        of the bucket's magnitudes, and one rounding to the dtype.
     """
+    means = _means(x, codes, count)
+    if not np.isfinite(means).all():  # sums that overflow are taken of smaller entries; theirs are large
+        smaller = np.ldexp(_means(np.ldexp(x, -SPARE), codes, count), SPARE)
+        means = np.where(np.isfinite(means), means, smaller)
+    top = float(np.finfo(x.dtype).max)
+    return np.clip(means, -top, top).astype(x.dtype)
+
+
+def _means(x: Array, codes: NDArray[np.int16], count: int) -> NDArray[np.float64]:
     sums, lost, counts = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
-    # a power of two, so that no sum overflows, and none of what is large underflows
-    exponent = math.frexp(float(finite_largest(x)))[1]
-    steps = (-exponent // 2, -exponent - (-exponent // 2))
-    scaled = x if x.itemsize == 4 else np.ldexp(np.ldexp(x, steps[0]), steps[1])
-    _add_up(scaled, codes, sums, lost, counts)
-    means = (sums + lost) / np.maximum(counts, 1)
-    if x.itemsize == 8:
-        means = np.ldexp(np.ldexp(means, -steps[0]), -steps[1])
-    top = np.finfo(x.dtype).max
-    with np.errstate(over="ignore"):
-        return np.clip(means, -float(top), float(top)).astype(x.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        _add_up(x, codes, sums, lost, counts)
+        means: NDArray[np.float64] = (sums + lost) / np.maximum(counts, 1)
+    return means
 
 
 def exact_means(x: Sequence[Fraction], codes: Sequence[int]) -> tuple[Fraction, ...]:
@@ -141,7 +145,7 @@ class UniformBuckets(_Buckets):
     -----
     ||C(x) - x||^2 = ||x||^2 - ||C(x)||^2, and the sum of the entries is kept. An entry within the range is off by less
     than a width, one beyond it by any multiple. Equal entries, and one entry alone, are reproduced; there hivemind
-    divides by zero. Halves are rounded to even, in float64.
+    divides by zero. All this in float64, of the entries over the largest; sums are rounded once, halves to even.
 
     Examples
     --------

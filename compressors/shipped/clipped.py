@@ -61,9 +61,9 @@ class ClippedTernGrad(RandomisedQuantiser):
         if top > 0.0:
             wide = x.astype(np.float64) / top
             mean = math.fsum(wide) / x.size
-            deviation = 0.0 if x.min() == x.max() else math.sqrt(math.fsum((wide - mean) ** 2) / x.size)
+            deviation = math.sqrt(math.fsum((wide - mean) ** 2) / x.size)  # zero of equal entries, which become one
             with np.errstate(over="ignore"):
-                bound = x.dtype.type(min(float(self.clip) * deviation, 1.0) * top)
+                bound = x.dtype.type(float(self.clip) * deviation * top)
             x = np.clip(x, -bound, bound)
         return TernGrad()._encoded(x, draw)
 

@@ -28,7 +28,15 @@ def _codebook() -> tuple[Fraction, ...]:
 DYNAMIC_TREE = _codebook()
 """The 256 values of the codes 0 to 255, ascending: 0, 1, and 127 magnitudes with both signs; -1 is none of them."""
 _VALUES = np.array([float(v) for v in DYNAMIC_TREE])
-_BORDERS = np.array([float((a + b) / 2) for a, b in pairwise(DYNAMIC_TREE)])
+
+
+def _not_above(value: Fraction) -> float:
+    """The largest float64 that is not above: numbers are on the same side of it as of the value."""
+    nearest = float(value)
+    return nearest if nearest <= value else float(np.nextafter(nearest, -1.0))
+
+
+_BORDERS = np.array([_not_above((a + b) / 2) for a, b in pairwise(DYNAMIC_TREE)])
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +89,8 @@ def dynamic_tree(x: ArrayLike, block: int = 4096) -> Mapped:
     Notes
     -----
     No entry is off by more than 9/1280 of its block's largest, attained by a largest entry that is negative: -1 is not
-    among the values. A largest entry that is positive is exact, as zeros are. Quotients are rounded in float64.
+    among the values. A largest entry that is positive is exact, as zeros are. Quotients are rounded to float64, and so
+    are values and their products with the scale, before these are rounded to the dtype.
 
     Examples
     --------

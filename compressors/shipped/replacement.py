@@ -90,8 +90,9 @@ class ReplacementRandK(Sparsifier):
     Notes
     -----
     Written over: E C(x) = (n/k) (1 - (1 - 1/n)^k) x, which is x for k = 1 alone. Added: unbiased, and
-    E||C(x) - x||^2 = (n - 1)/k ||x||^2, where Rand-K has (n - k)/k. The factor is rounded to float64, and its product
-    with an entry to the dtype of x. A message holds the places that were drawn, once each, and their number.
+    E||C(x) - x||^2 = (n - 1)/k ||x||^2, where Rand-K has (n - k)/k. n/k and its product with N_i are rounded to
+    float64, and the product with an entry to the dtype of x. A message holds the places that were drawn, once each, and
+    their number.
 
     Examples
     --------

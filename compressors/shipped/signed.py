@@ -29,7 +29,7 @@ def signum_signs(gradients: ArrayLike, momentum: float = 0.9) -> NDArray[np.int8
     """What a worker of Signum sends in every step: the signs of u = momentum u + (1 - momentum) g.
 
     As GRACE has it for PyTorch: the first u is the first gradient itself, and the sign of zero is +1 (Bernstein et al.
-    2018).
+    2018). momentum and 1 - momentum are rounded to the dtype.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ def signum_signs(gradients: ArrayLike, momentum: float = 0.9) -> NDArray[np.int8
     array = checked_array(gradients, 2, name="gradients")
     if not 0 <= checked_real("momentum", momentum) < 1:
         raise ValueError(f"momentum must be in [0, 1), got {momentum}")
-    kept, u = array.dtype.type(momentum), array[0]
+    kept, fresh, u = array.dtype.type(momentum), array.dtype.type(1 - momentum), array[0]
     signs = np.empty(array.shape, np.int8)
     for t, gradient in enumerate(array):
         if t:
-            u = (1 - kept) * gradient + kept * u
+            u = fresh * gradient + kept * u
         signs[t] = np.where(u >= 0, 1, -1)
     return signs
 

@@ -53,7 +53,8 @@ def spectral_atoms(
     budget : float
         Atoms to be kept in expectation; finite, and at least 2^-10, so that a draw keeps one soon.
     rng : numpy.random.Generator or None
-        Required where `kept` is not given, and the largest singular value is at least 1e-6.
+        A draw takes a uniform for every singular value, which is kept where that is below its probability. Required
+        where `kept` is not given, and the largest singular value is at least 1e-6.
     kept : (r,) bool or None
         In place of `rng`: which atoms are kept, r = min(m, n).
 

@@ -123,6 +123,7 @@ def report(
     executor: Executor | None = None,
     address: str = "",
     dates: Mapping[str, str] | None = None,
+    given: str = "",
 ) -> Path:
     """A static site about `findings`: ``index.html``, and a page for every column, claim and hypothesis.
 
@@ -142,6 +143,8 @@ def report(
         Where the site will be found, for citations: ``https://example.org/commbounds``. Empty for nowhere.
     dates : mapping of str to str or None
         When findings were made that were kept from earlier runs; their pages say so.
+    given : str
+        The file that findings were read from, where no run has made them; every page says so. Empty where one has.
 
     Returns
     -------
@@ -157,7 +160,7 @@ def report(
     workers, own = executor if book is None else None, book
     book = claims() if book is None else book
     entries = entries_of(findings, book, dates)
-    told = facts(entries, book)
+    told = facts(entries, book, given)
     chapters: list[Chapter] = told["chapters"]
     names = {chapter.name for chapter in chapters}
     exhibits = [exhibit for exhibit in exhibits if exhibit.column in names]

@@ -36,7 +36,12 @@ def _said(certificate: Any) -> str:
     type=Count(),
     help="Besides, run the kernels that they name on every such pattern; odd. 17 is about a sixteenth of all.",
 )
-def certificates(patterns: tuple[str, ...], every: int | None) -> None:
+@click.option(
+    "--coq",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Instead, write the proofs into this folder as lemmas of Coq, a file a column: `coqc FILE` checks one.",
+)
+def certificates(patterns: tuple[str, ...], every: int | None, coq: Path | None) -> None:
     """Check the certificates of the claims that match PATTERNS (all without), a line each.
 
     Exits with 1 if one does not prove its claim, or refute it by a counterexample, and, with --every, if a kernel is
@@ -50,6 +55,9 @@ def certificates(patterns: tuple[str, ...], every: int | None) -> None:
     if every is not None and every % 2 == 0:
         raise click.UsageError(f"--every must be odd, got {every}: the last bit of all patterns would be zero")
     names = _matching(patterns, certify.files(), "certificate")
+    if coq is not None:
+        _write_coq(names, coq)
+        return
     refused = 0
     again: dict[str, None] = {}
     for name in names:
@@ -75,6 +83,18 @@ def certificates(patterns: tuple[str, ...], every: int | None) -> None:
                 line = f"{click.style('refused', fg='red')}  {error}"
             click.echo(f"{1e3 * (perf_counter() - start):8.1f} ms  {'run':14}  {name}: {line}")
     sys.exit(1 if refused else 0)
+
+
+def _write_coq(names: list[str], folder: Path) -> None:
+    from collections import Counter
+
+    from commbounds.verify.certify.coq import write
+
+    paths, lemmas, left_out = write(names, folder)
+    for why, count in sorted(Counter(why for _, _, why in left_out).items()):
+        click.echo(f"left out: {count} goals, each {why}")
+    about = len({lemma.claim for lemma in lemmas})
+    click.echo(f"{len(lemmas)} lemmas about {about} claims in {len(paths)} files: coqc {folder}/NAME.v checks one")
 
 
 class _AllRuns:

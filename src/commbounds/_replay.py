@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from commbounds._index import indexed_replays, of_names
+from commbounds._index import of_names
 from commbounds._progress import progress
 from commbounds._running import WORKER_OPTIONS, compiling, workers
 from commbounds._terminal import console, row, width_of_output
+from commbounds.verify.replays import replay_words
 
 if TYPE_CHECKING:
     from commbounds.verify.replay import Table
@@ -27,7 +28,7 @@ def replay(name: str | None, budget: str, seed: int, jobs: int | None, executor:
 
     Exits with 1 if something that the publication determines comes out differently.
     """
-    known = indexed_replays()
+    known = replay_words()
     if name is None:
         widest = max(map(len, known), default=0)
         for each, about in known.items():

@@ -16,11 +16,12 @@ import click
 
 from commbounds._count import COUNT
 from commbounds._ending import Stopped
-from commbounds._index import check_patterns, indexed_claims
+from commbounds._index import check_patterns
 from commbounds._progress import Progress, compiling_here, progress
 from commbounds._terminal import FindingRows
 from commbounds._workers import check_executor, processors, worker_context
 from commbounds.folders import cache_folder, ready, written
+from commbounds.verify.contents import claim_entries
 
 if TYPE_CHECKING:
     from commbounds.verify import Finding
@@ -91,7 +92,7 @@ def check_run(patterns: Sequence[str], where: str, jobs: int | None, folder: Pat
 
 def of_few(patterns: Sequence[str], where: str, jobs: int | None) -> int | None:
     """The number of processes to ask for: one, where there is one claim to verify, which is made here sooner."""
-    matching = sum(any(fnmatch.fnmatch(c.name, p) for p in patterns or ("*",)) for c in indexed_claims())
+    matching = sum(any(fnmatch.fnmatch(c.name, p) for p in patterns or ("*",)) for c in claim_entries())
     return 1 if where == "process" and matching == 1 else jobs
 
 
@@ -345,7 +346,7 @@ class GivenFindings:
             raise click.UsageError(str(error)) from error
         self.findings = [f for f in loaded if self._matches(f.claim)]
         self.exhibits = [exhibit for exhibit in shown if self._matches(exhibit.name)]
-        self._missing = sum(self._matches(entry.name) for entry in indexed_claims()) - len(self.findings)
+        self._missing = sum(self._matches(entry.name) for entry in claim_entries()) - len(self.findings)
         self._path = path
         if not self.findings:
             raise click.UsageError(f"{path} holds no finding that matches{self._tear()}")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from commbounds.verify.contents import ClaimEntry, claim_entries, of_claim, unread
+
 if TYPE_CHECKING:
-    from commbounds._index import IndexEntry
     from commbounds.theory import Claim, Hypothesis
     from commbounds.verify import Finding
 
@@ -94,7 +95,7 @@ def row(cells: Sequence[str], widths: Sequence[int], text: str, width: int, *col
     return "\n".join([head.rstrip(), *(start + line for line in lines)])
 
 
-def print_claims(claims: Sequence[IndexEntry]) -> None:
+def print_claims(claims: Sequence[ClaimEntry]) -> None:
     """Print a line a claim, or two where the terminal is narrow, and how many there are."""
     headings = ("claim", "kind", "stands", "source")
     cells = [(c.name, c.kind, c.stands, c.tag) for c in claims]
@@ -107,13 +108,29 @@ def print_claims(claims: Sequence[IndexEntry]) -> None:
     click.echo(f"{len(claims)} claims")
 
 
-def print_claim(claim: Claim) -> None:
-    """Print everything that the book says of a claim."""
+def print_claim(name: str) -> None:
+    """Print everything that the book says of a claim.
+
+    Raises
+    ------
+    click.ClickException
+        Its column cannot be imported.
+    """
+    if unread(name):
+        raise click.ClickException(plain(unread(name)))
+    for label, text in of_claim(name, _lines_of, ("columns", "_terminal", "verify.certify")):
+        click.echo(f"{click.style(label, bold=True)}: {text}")
+
+
+def _lines_of(name: str) -> list[tuple[str, str]]:
+    """What the book says of a claim, line by line, under labels."""
     from sympy import Symbol, pretty
 
+    from commbounds.theory import claims
     from commbounds.theory.definitions import definitions
     from commbounds.theory.mutation import regimes
 
+    claim = claims()[name]
     # a word with an underscore would be printed as one with a subscript
     measured = Symbol(claim.quantity.name.replace("_", " "))
     relation = claim.relation.xreplace({claim.quantity: measured})
@@ -138,9 +155,7 @@ def print_claim(claim: Claim) -> None:
         ("proof", claim.source.proof),
         ("note", claim.note),
     ]
-    for label, text in lines:
-        if text:
-            click.echo(f"{click.style(label, bold=True)}: {text}")
+    return [(label, text) for label, text in lines if text]
 
 
 def _hypothesis(hypothesis: Hypothesis) -> str:
@@ -198,10 +213,9 @@ class FindingRows:
     _HEADINGS = ("claim", "verdict", "the book", "tightness", "pinned")
 
     def __init__(self, names: Sequence[str], dates: Mapping[str, str]) -> None:
-        from commbounds.theory import claims
-
         self._dates = dates
-        self._stands = {name: str(claims()[name].stands) for name in names}
+        wanted = set(names)
+        self._stands = {entry.name: entry.stands for entry in claim_entries() if entry.name in wanted}
         longest = [max((len(name) for name in names), default=0), max(map(len, _COLOURS))]
         longest += [max((len(stands) for stands in self._stands.values()), default=0), 0, 0]
         self._widths = [max(size, len(heading)) for size, heading in zip(longest, self._HEADINGS, strict=True)]

@@ -18,7 +18,7 @@ from commbounds._cost import cost
 from commbounds._count import Count
 from commbounds._demo import demo
 from commbounds._ending import Commands
-from commbounds._index import check_patterns, indexed_claims, known_claim
+from commbounds._index import check_patterns, known_claim
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
@@ -28,6 +28,7 @@ from commbounds._terminal import console, print_claim, print_claims, print_findi
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
 from commbounds.folders import cache_folder, require_private
+from commbounds.verify.contents import claim_entries
 
 _BUDGETS = ("quick", "standard", "thorough")
 _FORMATS = ("svg", "png", "pdf")
@@ -85,17 +86,17 @@ def main(context: click.Context) -> None:
 @click.argument("pattern", default="*")
 @click.option("--show", metavar="NAME", help="Show one claim whole.")
 def claims(pattern: str, show: str | None) -> None:
-    """List the claims in the book that match PATTERN (shell style)."""
+    """List the claims in the book that match PATTERN (shell style); exits with 1 if a column cannot be imported."""
     import fnmatch
 
     if show is not None:
         known_claim(show)
-        from commbounds import theory
-
-        print_claim(theory.claims()[show])
+        print_claim(show)
         return
     check_patterns([pattern])
-    print_claims([claim for claim in indexed_claims() if fnmatch.fnmatch(claim.name, pattern)])
+    matching = [claim for claim in claim_entries() if fnmatch.fnmatch(claim.name, pattern)]
+    print_claims(matching)
+    sys.exit(1 if any(claim.stands == "error" for claim in matching) else 0)
 
 
 # --- verify ------------------------------------------------------------------------------------------------------
@@ -167,6 +168,19 @@ def _formats(_context: Any, _parameter: Any, value: str) -> tuple[str, ...]:
     return chosen
 
 
+def _require_a_book() -> None:
+    """See that every column's book can be imported, all of which what is drawn refers to.
+
+    Raises
+    ------
+    click.ClickException
+        One's cannot.
+    """
+    torn = [f"{entry.name}: {entry.title}" for entry in claim_entries() if entry.stands == "error"]
+    if torn:
+        raise click.ClickException(f"nothing is drawn without the book: {'; '.join(torn)}")
+
+
 _FINDINGS = click.option(
     "--findings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Draw these instead of verifying."
 )
@@ -198,6 +212,7 @@ def figures(
     else:
         with workers(executor, jobs) as pool:
             chosen, shown = ShownRun(patterns, budget, seed, pool, fresh, executor).findings_and_exhibits(None, None)
+    _require_a_book()
     with progress("figures") as drawn:
         from commbounds import figures as drawing
 
@@ -236,6 +251,7 @@ def report(
     check_run(patterns, executor, jobs, out)
     stream, whole = out / "findings.jsonl", True
     dates: Mapping[str, str] = {}
+    told = "" if findings is None else findings.name
     with workers(executor, jobs) as pool, alone_in(out):
         if findings is not None:
             given = GivenFindings(findings, patterns)
@@ -251,15 +267,18 @@ def report(
             running = ShownRun(patterns, budget, seed, pool, fresh, executor)
             chosen, shown = running.findings_and_exhibits(stream, out / "exhibits.jsonl")
             dates = running.dates
+        _require_a_book()
         with progress("pages") as drawn:
             drawn.doing("drawing what was found")
             from commbounds import figures as drawing
 
             several = pool if len(chosen) > 1 else None
             if single:
-                page = drawing.single(chosen, out, exhibits=shown, executor=several, dates=dates)
+                page = drawing.single(chosen, out, exhibits=shown, executor=several, dates=dates, given=told)
             else:
-                page = drawing.report(chosen, out, exhibits=shown, executor=several, address=address, dates=dates)
+                page = drawing.report(
+                    chosen, out, exhibits=shown, executor=several, address=address, dates=dates, given=told
+                )
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{page}: {len(chosen)} claims, "

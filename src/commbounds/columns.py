@@ -11,13 +11,18 @@ come after ours, by name.
 
 from __future__ import annotations
 
+import ast
 import os
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
+
+V = TypeVar("V")
 
 COLUMNS = (
     "sparsifiers",
@@ -47,6 +52,8 @@ COLUMNS = (
 
 FURTHER = "COMMBOUNDS_COLUMNS"
 """The environment variable that names folders with further columns."""
+
+_QUOTED = re.compile(r'"([^"\\\n]+)"')
 
 
 def _further() -> list[Path]:
@@ -115,18 +122,146 @@ def parts(room: str, module: str = "") -> Iterator[tuple[str, ModuleType]]:
             yield column, found
 
 
-def entries(table: str, room: str, module: str = "") -> dict[str, Any]:
-    """The dictionaries called `table` in all columns' parts, as one.
+class Registry(Mapping[str, V]):
+    """The dictionaries of one name in all columns' parts, as one; a column is imported when a name of its is asked for.
 
-    Raises
-    ------
-    ValueError
-        Two columns have an entry of the same name.
+    What is named after a column, ``COLUMN.name``, is that column's. Any other name is looked for in the texts of the
+    files where the dictionaries are written out. To go through all of it imports every column.
+
+    Parameters
+    ----------
+    table : str
+        What the dictionaries are called.
+    room, module : str
+        Where they are, as of `part`.
+    read : callable (column, module) -> mapping, or None
+        What a column's part has, where that is not the dictionary itself.
+    written : bool
+        Whether the names are written out in the files of the dictionaries. Where they are put together, or come from
+        other files, columns are imported until a name is found.
     """
-    joined: dict[str, Any] = {}
-    for column, found in parts(room, module):
-        for name, entry in getattr(found, table, {}).items():
-            if name in joined:
-                raise ValueError(f"{table} of {column} has an entry {name!r}, as that of another column has")
-            joined[name] = entry
-    return joined
+
+    def __init__(
+        self,
+        table: str,
+        room: str,
+        module: str = "",
+        read: Callable[[str, ModuleType], Mapping[str, V]] | None = None,
+        written: bool = True,
+    ) -> None:
+        self.table, self._room, self._module = table, room, module
+        self._read = read or self._listed
+        self._written = written
+        self._of: dict[str, Mapping[str, V]] = {}
+
+    def _listed(self, _column: str, found: ModuleType) -> Mapping[str, V]:
+        listed: Mapping[str, V] = getattr(found, self.table, {})
+        return listed
+
+    def of_column(self, column: str) -> Mapping[str, V]:
+        """The entries of one column, in its order; its part is imported for them."""
+        if column not in self._of:
+            found = part(self._room, column, self._module)
+            self._of[column] = {} if found is None else self._read(column, found)
+        return self._of[column]
+
+    def __getitem__(self, name: str) -> V:
+        for column in self._columns_of(name):
+            if name in self.of_column(column):
+                return self.of_column(column)[name]
+        raise KeyError(name)
+
+    def _columns_of(self, name: str) -> Iterator[str]:
+        """The columns that may have an entry of this name."""
+        known = columns()
+        owner, dot, _ = name.partition(".")
+        if dot and owner in known:
+            yield owner
+            return
+        for column in known:
+            if not self._written or name in written_out(self._room, column, self._module):
+                yield column
+
+    @cached_property
+    def _whole(self) -> dict[str, V]:
+        return self.joined()
+
+    def joined(self) -> dict[str, V]:
+        """The entries of all columns.
+
+        Raises
+        ------
+        ValueError
+            Two columns have an entry of the same name, or it could not be told whose an entry is.
+        """
+        joined: dict[str, V] = {}
+        for column in columns():
+            for name, entry in self.of_column(column).items():
+                if name in joined:
+                    raise ValueError(f"{self.table} of {column} has an entry {name!r}, as that of another column has")
+                if column not in self._columns_of(name):
+                    raise ValueError(
+                        f"{self.table} of {column} has an entry {name!r}, which is not written out beside it"
+                    )
+                joined[name] = entry
+        return joined
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._whole)
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+
+@cache
+def written_out(room: str, column: str, module: str = "") -> frozenset[str]:
+    """The strings in quotes in the file of a column's part, which is not imported for it; none where it has no such."""
+    found = find_spec(f"commbounds.{room}.{column}")
+    if found is None or found.origin is None:
+        return frozenset()
+    file = Path(found.origin)
+    if module and found.submodule_search_locations is not None:
+        file = file.with_name(f"{module}.py")
+    return frozenset(_QUOTED.findall(file.read_text("utf-8"))) if file.exists() else frozenset()
+
+
+class Face(ModuleType):
+    """A room's package, whose names are imported when they are asked for.
+
+    Those are the names that it shows type checkers, and all that columns list in the registries that it has. A package
+    becomes one by ``sys.modules[__name__].__class__ = Face``.
+    """
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("__"):
+            module = _shown(str(self.__file__)).get(name)
+            if module is not None:
+                within = module == self.__name__
+                value = import_module(f"{module}.{name}") if within else getattr(import_module(module), name)
+                super().__setattr__(name, value)
+                return value
+            for registry in [held for held in vars(self).values() if isinstance(held, Registry)]:
+                if name in registry:
+                    return registry[name]
+        raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # what a face shows under a name goes before the module of that name, which an import would put in its place
+        if not (isinstance(value, ModuleType) and _shown(str(self.__file__)).get(name, self.__name__) != self.__name__):
+            super().__setattr__(name, value)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*vars(self), *_shown(str(self.__file__))})
+
+
+@cache
+def _shown(file: str) -> dict[str, str]:
+    """The names that a package imports for type checkers, each with the module that it is from."""
+    blocks = [node for node in ast.parse(Path(file).read_bytes()).body if isinstance(node, ast.If)]
+    shown = [node for block in blocks if ast.unparse(block.test) == "TYPE_CHECKING" for node in block.body]
+    return {
+        alias.asname or alias.name: str(node.module)
+        for node in shown
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }

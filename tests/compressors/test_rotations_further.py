@@ -14,7 +14,6 @@ from commbounds.compressors.rotations import (
     kashin,
     ldl,
     ldlq,
-    padded_size,
     rotated_signs,
 )
 from commbounds.verify.definitions import rotations as naive
@@ -29,16 +28,6 @@ def signs_for(x, seed):
     return np.random.default_rng([seed, len(x)]).choice((-1, 1), len(x))
 
 
-@pytest.mark.parametrize("exact", [True, False])
-@pytest.mark.parametrize("x", [(3,), (2, 1, 1), (1, -1, 1, 5), (1, 1, 1, 1, 1), (0, 0, 7)])
-def test_kashin_does_what_its_twin_does(x, exact):
-    signs = signs_for(x, 3).tolist()
-    for rounds, eta, delta, size in ((1, 0.5, 1.0, padded_size(len(x))), (3, 0.75, 0.5, 8)):
-        found = kashin(np.array(x, np.float64), signs, rounds, eta, delta, length=size, exact=exact)
-        expected = naive.kashin(x, signs, rounds, eta, delta, size, exact)
-        assert np.allclose(found, expected, rtol=0, atol=64 * size * rounds * EPS * max(map(abs, x)))
-
-
 @given(ENTRIES, st.integers(0, 9), st.integers(1, 4))
 def test_exact_coefficients_give_the_vector_back(x, seed, rounds):
     signs, array = signs_for(x, seed), np.array(x, np.float64)
@@ -49,9 +38,7 @@ def test_exact_coefficients_give_the_vector_back(x, seed, rounds):
 def test_eleven_entries_get_a_larger_range_than_by_the_hadamard_transform():
     x = [-1, 1, -1, 1, 0, 1, -1, -1, -1, 0, 1]
     plain = max(abs(v) for v in naive.rotated(x, [1] * 11)) / 4
-    by_twin = max(map(abs, naive.kashin(x, [1] * 11, 3, 0.9, 11 / 16, 16, True)))
     found = np.abs(kashin(np.array(x, float), [1] * 11, 3, 0.9, 11 / 16)).max()
-    assert math.isclose(by_twin, found, rel_tol=1e-12)
     assert 1.0345 < found / float(plain) < 1.0346
 
 
@@ -62,30 +49,10 @@ def test_the_default_level_leaves_more_than_nine_tenths():
     assert math.isclose(np.linalg.norm(left) / 16, 1 - math.sqrt(2 / 300), rel_tol=1e-12)
 
 
-@given(st.sampled_from([(3,), (1, 0, 2), (1, 2, -3, 4), (2, 2, 2, 2, 1, 0, 0, 0, 5)]), st.integers(0, 9), st.booleans())
-def test_dithering_does_what_its_twin_does(x, seed, limited):
-    signs, d = signs_for(x, seed), padded_size(len(x))
-    offsets = np.random.default_rng(seed).integers(-64, 64, d) / 128 + 1 / 1024
-    reach = 2 if limited else None
-    codes, estimate = dithered_hadamard(np.array(x, float), signs, offsets, 0.75, reach)
-    expected, read = naive.dithered(x, signs.tolist(), offsets.tolist(), 0.75, reach)
-    assert codes.tolist() == expected
-    assert np.allclose(estimate, [float(v) for v in read], rtol=0, atol=64 * d * EPS * (1 + max(map(abs, x))))
-
-
 def test_one_offset_gathers_its_errors_at_the_first_entry_exactly():
     """By hand: four rotated entries of 1/2, whose errors are 1/4 each for the offset 1/4: the first has twice that."""
     _, estimate = dithered_hadamard(np.array([1.0, 0, 0, 0]), [1, 1, 1, 1], 0.25, 1.0)
     assert estimate.tolist() == [1.5, 0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize("scale", ["unbiased", "biased"])
-def test_signs_after_a_rotation_are_those_of_the_twin(scale):
-    rng = np.random.default_rng(5)
-    for n in (1, 2, 3, 6):
-        R, x = np.linalg.qr(rng.standard_normal((n, n)))[0], rng.standard_normal(n)
-        expected = naive.signs_of_rotated(x.tolist(), R.tolist(), scale)
-        assert np.allclose(rotated_signs(x, R, scale), expected, rtol=0, atol=64 * n * EPS * np.abs(x).sum())
 
 
 def test_the_errors_of_two_and_three_entries_are_those_of_the_integral():
@@ -99,25 +66,21 @@ def test_the_errors_of_two_and_three_entries_are_those_of_the_integral():
     assert math.isclose(two, 4 / math.pi - 1, rel_tol=1e-12)
 
 
-@given(st.lists(st.integers(-16, 16), min_size=3, max_size=3), st.lists(st.integers(-4, 4), min_size=3, max_size=3))
-def test_feedback_does_what_its_twin_does(ticks, below):
-    w, L = [Fraction(t, 8) for t in ticks], [[1, 0, 0], [below[0], 1, 0], [below[1], below[2], 1]]
+@given(st.lists(st.integers(-4, 4), min_size=3, max_size=3))
+def test_elimination_finds_the_factors(below):
+    L = [[1, 0, 0], [below[0], 1, 0], [below[1], below[2], 1]]
     H = np.array(L, float) @ np.diag([4.0, 2.0, 1.0]) @ np.array(L, float).T
     found, pivots = ldl(H)
     assert found.tolist() == L
     assert pivots.tolist() == [4.0, 2.0, 1.0]
-    for levels in (None, 3):
-        assert ldlq(np.array([float(v) for v in w]), H, levels).tolist() == naive.feedback(w, L, levels)
 
 
 def test_three_quarters_fare_worse_with_feedback():
     half = Fraction(1, 2)
-    q = naive.feedback([Fraction(1, 4)] * 3, [[1, 0, 0], [-half, 1, 0], [-half, 1, 1]])
-    assert q == [1, 1, 0]
     # r = (1/2, 1/2, -1/4) at the pivots 64, 1, 1; to nearest, r = (0, -1/2, -1/4)
     assert 64 * half**2 + half**2 + Fraction(1, 16) == Fraction(261, 16)
     L = np.array([[1, 0, 0], [-0.5, 1, 0], [-0.5, 1, 1]])
-    assert ldlq(np.full(3, 0.25), L @ np.diag([64.0, 1, 1]) @ L.T).tolist() == q
+    assert ldlq(np.full(3, 0.25), L @ np.diag([64.0, 1, 1]) @ L.T).tolist() == [1, 1, 0]
 
 
 EYE, QUARTER = np.eye(2), np.array([0.25, 0.25])
@@ -141,6 +104,7 @@ WRONG = [
     (lambda: dithered_hadamard(np.ones(2), [1, 1], 0.0, math.inf), ValueError, "step must be positive"),
     (lambda: dithered_hadamard(np.ones(2), [1, 1], 0.0, 1e-300), ValueError, "step must be above"),
     (lambda: dithered_hadamard(np.ones(2), [1, 1], 0.0, 1.0, -1), ValueError, "reach must be in"),
+    (lambda: dithered_hadamard(np.array([1.7e308, 0, 0, 0]), [1] * 4, 0.0, 1e300), ValueError, "scale x down"),
     (lambda: rotated_signs(np.ones(2), np.ones((2, 2))), ValueError, "rotation must have orthonormal"),
     (lambda: rotated_signs(np.ones(2), np.eye(3)), ValueError, "rotation must have shape"),
     (lambda: rotated_signs(np.ones(2), np.full((2, 2), np.nan)), ValueError, "rotation must have orthonormal"),

@@ -26,23 +26,9 @@ pytestmark = pytest.mark.kernels
 class TestDynamicTree:
     def test_the_values_are_those_of_the_loop(self):
         assert len(DYNAMIC_TREE) == 256 == len(set(DYNAMIC_TREE))
-        # a sum, a half and a power of ten are rounded
-        assert np.allclose(naive.dynamic_values(), [float(v) for v in DYNAMIC_TREE], rtol=8 * 2.0**-53, atol=0)
+        assert naive.dynamic_values() == list(DYNAMIC_TREE)
         assert DYNAMIC_TREE[0] == -Fraction(1271, 1280)
         assert DYNAMIC_TREE[-1] == 1
-
-    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-    def test_every_entry_gets_the_nearest_value(self, dtype):
-        x = (np.random.default_rng(4).standard_normal(200) ** 3).astype(dtype)
-        sent = dynamic_tree(x, 64)
-        for start in range(0, 200, 64):
-            part, codes = x[start : start + 64], sent.codes[start : start + 64]
-            top = Fraction(float(np.abs(part).max()))
-            for v, code in zip(part, codes, strict=True):
-                share = Fraction(float(v)) / top
-                best = min(abs(share - w) for w in DYNAMIC_TREE)
-                # the quotient is rounded, and so are borders
-                assert abs(share - DYNAMIC_TREE[code]) <= best + Fraction(4, 2**53)
 
     def test_a_negative_largest_entry_is_less_each_time(self):
         x = np.array([-1.0])
@@ -67,16 +53,6 @@ class TestDynamicTree:
 
 
 class TestInceptionn:
-    @pytest.mark.parametrize("binades", [0, 1, 3, 7, 10, 14, 20, 28])
-    def test_it_is_what_the_shifts_make(self, binades):
-        rng = np.random.default_rng(binades)
-        x = np.ldexp(rng.uniform(-2, 2, 400), -rng.integers(0, 32, 400)).astype(np.float32)
-        x = np.concatenate([x, [0.0, 1.0, -1.0, 0.5, 2.0**-binades, -(2.0**-7)]]).astype(np.float32)
-        sent = inceptionn(x, binades)
-        twins = [naive.inceptionn_bits(v, binades) for v in x]
-        assert sent.classes.tolist() == [size for size, _ in twins]
-        assert sent.values.tolist() == [value for _, value in twins]
-
     def test_bounds_as_binades(self):
         assert [truncation_binades(b) for b in (2e-10, 2e-9, 2e-3, 0.1, 1.0)] == [10, 8, 2, 1, 0]
         for bad in (0.0, 2.0, -1.0, np.nan):
@@ -90,16 +66,7 @@ class TestInceptionn:
 
 
 class TestSpectralAtoms:
-    @pytest.mark.parametrize(
-        ("spectrum", "budget", "factor", "atoms"),
-        [((1, 1), 1, Fraction(4, 3), Fraction(4, 3)), ((3, 1), 2, 1, Fraction(3, 2)), ((2,), Fraction(1, 4), 4, 1)],
-    )
-    def test_means_by_hand(self, spectrum, budget, factor, atoms):
-        factors, kept = naive.spectral_mean(spectrum, budget)
-        assert set(factors) == {factor}
-        assert kept == atoms
-
-    def test_the_mean_of_draws_is_what_the_twin_says(self):
+    def test_the_mean_of_draws_is_four_thirds_of_two_equal_atoms(self):
         x, rng, draws = np.diag([1.0, 1.0]), np.random.default_rng(6), 4000
         mean = sum(spectral_atoms(x, 1, rng).values for _ in range(draws)) / draws
         # an entry is 0 or 2: eight standard deviations of the mean are 8 (8/9)^(1/2)/draws^(1/2), below 1e-14 each
@@ -128,19 +95,6 @@ class TestSpectralAtoms:
 
 
 class TestSwitched:
-    @pytest.mark.parametrize(
-        ("probabilities", "dice", "chosen"),
-        [
-            ([0.25, 0.25], 0.0, 0),
-            ([0.25, 0.25], 0.25, 0),
-            ([0.25, 0.25], 0.5, 1),
-            ([0.25, 0.25], 0.51, -1),
-            ([2], 0.9, 0),
-        ],
-    )
-    def test_cells_by_hand(self, probabilities, dice, chosen):
-        assert switched(probabilities, dice) == chosen
-
     @pytest.mark.parametrize(("probabilities", "dice"), [([], 0.5), ([-1.0], 0.5), ([1.0], 1.0), ([np.inf], 0.5)])
     def test_what_is_no_probability_is_refused(self, probabilities, dice):
         with pytest.raises(ValueError, match="must"):
@@ -172,12 +126,7 @@ class TestSigns:
         with pytest.raises(ValueError, match="must"):
             ef_signs(np.ones((1, 2)), rate)
 
-    def test_the_ridge_by_hand(self):
-        x, y = Fraction(1), Fraction(1)
-        for t, point in enumerate(ridge_descent(0.25, 0.125, 6)):
-            assert point.tolist() == [x, y], t
-            turn = 1 if x - y >= 0 else -1  # the slope along the ridge is less than one across it
-            x, y = x - Fraction(turn, 8), y + Fraction(turn, 8)
+    def test_the_ridge_with_feedback(self):
         assert ridge_descent(0.25, 0.125, 400, feedback=True)[-1].sum() < 1
 
     def test_the_ridge_where_the_sign_of_zero_is_zero(self):

@@ -9,7 +9,9 @@ from commbounds.theory import Claim, Code, Hypothesis, Kind, Source, Standing, T
 from commbounds.theory import quantities as q
 from commbounds.verify.finding import Counterexample, Evidence, Finding, Method, Series, Verdict
 
-RECALLED = Source("A. Nobody, Q. Nobody et al., 1900, A made-up paper & more, arXiv:0001.00001v2", "the bound on page 0", Tag.RECALLED)
+RECALLED = Source(
+    "A. Nobody, Q. Nobody et al., 1900, A made-up paper & more, arXiv:0001.00001v2", "the bound on page 0", Tag.RECALLED
+)
 READ_CODE = Source(
     "Nobody 1901, A made-up program",
     "what its loop does",

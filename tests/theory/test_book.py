@@ -198,8 +198,11 @@ def test_only_randomised_compressors_have_laws():
 
 
 def _book_of(monkeypatch, *chapter):
-    monkeypatch.setattr(book, "columns", lambda: {"chapter": SimpleNamespace(claims=chapter)})
-    return book.claims.__wrapped__()
+    part = SimpleNamespace(COLUMN=SimpleNamespace(claims=chapter))
+    monkeypatch.setattr(
+        "commbounds.columns.part", lambda room, column, module: part if column == "sparsifiers" else None
+    )
+    return book._Book("CLAIMS", "theory", read=book._chapter).joined()
 
 
 def test_two_claims_of_one_name_are_refused(monkeypatch):

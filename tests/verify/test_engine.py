@@ -12,6 +12,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
+from given_evidence import evidence_for
 
 from commbounds.theory import Standing, claims
 from commbounds.verify import Evidence, Finding, Method, Verdict, engine, load, run, select
@@ -32,7 +33,9 @@ def verdict(name):
 
 
 def finding(name, budget="quick", seed=0):
-    return Finding(name, verdict(name), True, (), budget=budget, seed=seed, versions=versions())
+    return Finding(
+        name, verdict(name), True, evidence_for(verdict(name)), budget=budget, seed=seed, versions=versions()
+    )
 
 
 @pytest.fixture
@@ -194,11 +197,13 @@ sys.path.insert(0, {tests!r})
 from commbounds.verify import engine
 from commbounds.verify.finding import Finding, Verdict
 from commbounds.theory import Standing, claims
+from given_evidence import evidence_for
 def confront_together(names, budget, seed):
     time.sleep(0.02)
     made = dict(budget=budget, seed=seed, versions=engine.versions())
     holds = dict((name, claims()[name].stands is Standing.HOLDS) for name in names)
-    return [Finding(name, Verdict.ENUMERATED if holds[name] else Verdict.REFUTED, True, (), **made) for name in names]
+    said = dict((name, Verdict.ENUMERATED if holds[name] else Verdict.REFUTED) for name in names)
+    return [Finding(name, said[name], True, evidence_for(said[name]), **made) for name in names]
 engine.confront_together = confront_together
 engine.run("*", out={out!r})
 """

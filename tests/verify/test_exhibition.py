@@ -22,7 +22,9 @@ def made(monkeypatch):
 
         return make
 
-    monkeypatch.setattr(exhibition, "EXHIBITS", {name: maker(name) for name in ("dense.words", "oktopk.words")})
+    table = {name: maker(name) for name in ("dense.words", "oktopk.words")}
+    monkeypatch.setattr(exhibition, "EXHIBITS", table)
+    monkeypatch.setattr(exhibition, "exhibit_names", lambda: list(table))
     return calls
 
 

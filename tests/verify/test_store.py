@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
+from given_evidence import evidence_for
 
 from commbounds.cli import main
 from commbounds.verify import Finding, Verdict, engine, load, store
@@ -20,7 +21,8 @@ EXHIBIT = "feedback.shares"
 
 
 def finding(name=CLAIM, **different):
-    made = Finding(name, Verdict.ENUMERATED, True, (), tightness=0.1 + 0.2, seed=3, versions=versions())
+    evidence = evidence_for(Verdict.ENUMERATED, 0.1 + 0.2)
+    made = Finding(name, Verdict.ENUMERATED, True, evidence, tightness=0.1 + 0.2, seed=3, versions=versions())
     return replace(made, **different)
 
 
@@ -212,7 +214,7 @@ def test_what_was_used_least_recently_goes_first(folder):
 
 def test_a_run_takes_from_the_store_and_not_from_a_file_that_it_does_not_confirm(folder, tmp_path):
     out = tmp_path / "f.jsonl"
-    stale = finding(OTHER, tightness=0.25)
+    stale = finding(OTHER, tightness=0.25, evidence=evidence_for(Verdict.ENUMERATED, 0.25))
     out.write_text(stale.to_json() + "\n")
     held = opened(folder)
     held.keep(finding())

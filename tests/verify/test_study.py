@@ -75,6 +75,7 @@ def confronted(monkeypatch):
         monkeypatch.setattr(studying, "claims", lambda: book)
         monkeypatch.setattr(studying, "COLLECTIVES", {"made_up": implementation})
         monkeypatch.setattr(confronting, "EXPERIMENTS", {"made.up.claim": bound})
+        monkeypatch.setattr(confronting, "study_entries", lambda: {"made.up.claim": bound})
         confronting.claim_alpha.cache_clear()
         return confront("made.up.claim")
 

@@ -5,6 +5,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from given_evidence import evidence_for
 
 from commbounds._running import ShownRun
 from commbounds.verify import Finding, Verdict, engine, exhibition, load
@@ -68,8 +69,9 @@ def test_the_first_claim_of_the_book_to_be_seen_is_a_cheap_one_and_large_subject
 
 
 def found(group, budget, seed):
+    evidence = evidence_for(Verdict.ENUMERATED)
     return [
-        Finding(name, Verdict.ENUMERATED, True, (), budget=budget, seed=seed, versions=engine.versions())
+        Finding(name, Verdict.ENUMERATED, True, evidence, budget=budget, seed=seed, versions=engine.versions())
         for name in group
     ]
 

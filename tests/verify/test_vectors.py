@@ -17,7 +17,7 @@ from vector_reading import entries_of, read
 
 from commbounds.cli import main
 from commbounds.collectives import COLLECTIVES
-from commbounds.columns import entries
+from commbounds.columns import Registry
 from commbounds.compressors import COMPRESSORS, MECHANISMS, TopK
 from commbounds.verify import vectors, writing
 from commbounds.verify.vectors import checking, files
@@ -128,7 +128,7 @@ def test_every_collective_of_ranks_meets_one_rank_an_odd_number_and_few_entries(
         flags = {flag for vector in held["vectors"] for flag in vector["flags"]}
         if held["kind"] == "collective" and "P=1" in flags and whole - flags:
             lacking[name] = whole - flags
-    assert set(lacking) <= set(entries("OTHER_SIZES", "verify.experiments", "vectors"))
+    assert set(lacking) <= set(Registry("OTHER_SIZES", "verify.experiments", "vectors"))
 
 
 @pytest.mark.parametrize("share", ["one file of every kind", pytest.param("every file", marks=pytest.mark.wide)])

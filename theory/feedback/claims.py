@@ -9,7 +9,7 @@ from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.econtrol import ECONTROL_CLAIMS
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
 from commbounds.theory.feedback.shares import share_claims
-from commbounds.theory.implementations import rank_by_rank
+from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.quantities import P, alpha
 from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
 
@@ -451,6 +451,26 @@ _PLAIN = (
 
 _PRINTED = (*_EF14, *_EF14_CONVEX, *_EF21, *MOMENTUM_CLAIMS)
 
+_DEFINITIONS = defined(
+    "feedback",
+    {
+        "Plain": "Written from its formula: the message is the compressed gradient, and nothing is remembered. "
+        "Messages, their sizes and the state of several steps.",
+        "EF14": "Written from the formula of error feedback, p = e + gamma grad and e <- p - C(p), entry by entry, "
+        "every operation rounded to the dtype. Messages, their sizes and the residual of several steps.",
+        "EF21": "Written from the formula of EF21, C(grad - g) and g <- g + C(grad - g), entry by entry, every "
+        "operation rounded to the dtype. Messages, their sizes and the estimate of several steps.",
+        "EF21M": "Written from the formula of EF21-SGDM, entry by entry, weights and operations rounded to the dtype. "
+        "Messages, their sizes, the estimate and the momentum of several steps.",
+        "EControl": "Written from the formula of EControl, entry by entry, the weight and operations rounded to the "
+        "dtype. Messages, their sizes, the estimate and the error of several steps.",
+        "FeedbackSGD": "Written from the formulas of the mechanisms for several workers, and from the documented "
+        "options: every worker's step, the average of the messages in the order of the workers, the server's estimate "
+        "and the weights. Compressors and collectives within are as they are defined. The whole state and the traffic "
+        "of several steps.",
+    },
+)
+
 _RANKS = rank_by_rank("feedback", "FeedbackSGD")
 
 CLAIMS: tuple[Claim, ...] = (
@@ -458,5 +478,6 @@ CLAIMS: tuple[Claim, ...] = (
     *share_claims({claim.name: claim.relation.rhs for claim in _PRINTED}),
     *ECONTROL_CLAIMS,
     *_PLAIN,
+    *_DEFINITIONS,
     *_RANKS,
 )

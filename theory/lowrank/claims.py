@@ -16,6 +16,7 @@ from commbounds.theory.hypotheses import (
     SPECTRAL_GAP,
     TWO_SINGULAR_VALUES,
 )
+from commbounds.theory.implementations import defined
 from commbounds.theory.lowrank.feedback import FEEDBACK, WARM
 from commbounds.theory.quantities import ABSOLUTE_ERROR, RELATIVE_ERROR, absdet, itembits, m, n, r
 from commbounds.theory.sources import ECKART_1936, FOLKLORE, VOGELS_2019, derived
@@ -123,4 +124,18 @@ LOWRANK: tuple[Claim, ...] = (
     _lowrank.idempotence("The output has rank at most r and is its own best approximation.", (EXACT_ARITHMETIC,)),
 )
 
-CLAIMS: tuple[Claim, ...] = (*POWERSGD, *FEEDBACK, *WARM, *LOWRANK)
+_DEFINITIONS = defined(
+    "lowrank",
+    {
+        "PowerSGD": "Written from the algorithm of Vogels et al. 2019, P = orthogonalise(M S) and M^T P, with exact "
+        "products and the documented orthogonalisation, modified Gram-Schmidt twice a column. P in its bits where no "
+        "sum of M S is rounded; else, and for what P is multiplied with, within what additions in any order may lose. "
+        "Which columns count as dependent, sizes and refusals are as documented.",
+        "LowRank": "Written from Eckart and Young's theorem, with singular values of many digits, and from the "
+        "documented signs. Where singular values are equal the factors are not unique: what they all have in common is "
+        "compared, orthonormality, lengths, the product and what is left out, within what a decomposition may lose; "
+        "and the exact law, where singular values have a closed form.",
+    },
+)
+
+CLAIMS: tuple[Claim, ...] = (*POWERSGD, *FEEDBACK, *WARM, *LOWRANK, *_DEFINITIONS)

@@ -8,6 +8,7 @@ from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.hypotheses import ANY_FACTOR, MIDDLE_RANGE, NONZERO, ONE_SPARSE
+from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import BIAS, BITS, RELATIVE_ERROR, index_bits, itembits, k, n, norm2, s
 from commbounds.theory.rotations.representations import KASHIN, TWO_SIDED, UNIFORM
 from commbounds.theory.rotations.roundings import DITHERED, FEEDBACK
@@ -485,7 +486,59 @@ SKETCH: tuple[Claim, ...] = (
     _sketch.scale_equivariance("The estimate is linear in x, given the seed.", _SCALABLE),
 )
 
+DEFINITIONS = defined(
+    "rotations",
+    {
+        "DRIVE": (
+            "Written from the docstring (Vargaftik et al. 2021) and its rules for zeros and for the scale: signs and "
+            "codes in the same bits; the scale, where sums in float64 are not exact, within what any order of "
+            "additions may round it to."
+        ),
+        "EDEN": (
+            "Written from the docstring (Vargaftik et al. 2022): the lower centroid on a boundary. The centroids are "
+            "found anew in 40 digits; numbers agree within the roundings of these and of the sums."
+        ),
+        "RotatedDithering": (
+            "Written from the docstring (Suresh et al. 2017), whose formulas are evaluated in float64 from left to "
+            "right: in the same bits."
+        ),
+        "HadamardSketch": "Written from the docstring, in the same bits: what is sent are the rotated entries over k.",
+        "randomised_hadamard": (
+            "Written from the docstring: integers by the formula of Sylvester's matrix, floats by sums and "
+            "differences of the halves, in the same bits."
+        ),
+        "lloyd_max": (
+            "Written from Lloyd's and Max's condition, which is solved in 40 digits; centroids and distortion agree "
+            "within a bound on the roundings of the equation in float64, which the inverse of its matrix magnifies."
+        ),
+        "kashin": (
+            "Written from the docstring (Lyubarskii and Vershynin 2010), in float64; two programs differ by at most "
+            "their roundings, which clipping and the frame do not magnify."
+        ),
+        "dithered_hadamard": (
+            "Written from the docstring (Schuchman 1964), in float64 from left to right: in the same bits."
+        ),
+        "rotated_signs": (
+            "Written from the docstring (Vargaftik et al. 2021), in rational numbers; in the same bits where the sums "
+            "of the rotation are exact, else within their roundings."
+        ),
+        "ldlq": (
+            "Written from the docstring (QuIP: Chee et al. 2023), in float64: elimination column by column, and "
+            "errors added as they are found, in the same bits."
+        ),
+        "rotated_mean": (
+            "Written from the docstring: estimates as of `EDEN`, added in the order of the ranks; and the bytes of "
+            "every message round the ring."
+        ),
+        "rotated_sum": (
+            "Written from the docstring, in float64: one step for all ranks, whole sums, rotated back once, in the "
+            "same bits; and the bytes of every message, phase by phase."
+        ),
+    },
+)
+
 CLAIMS: tuple[Claim, ...] = (
+    *DEFINITIONS,
     *HADAMARD,
     *TWO_SIDED,
     *LLOYD_MAX,

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
-from commbounds.columns import columns, entries, part
+from commbounds.columns import Registry, part
 from commbounds.verify.writing import written
 
 FORMAT = 1
@@ -185,22 +186,25 @@ def folder(column: str) -> Path | None:
     return Path(next(iter(path))) / "certificates" if path else None
 
 
-@cache
-def files() -> dict[str, Path]:
-    """The certificates' files, by the claim that each is named after, in the book's order."""
+def _beside(column: str, found: ModuleType) -> dict[str, Path]:
+    """The files of a column by claim, in the order of its claims."""
     from commbounds import theory
 
-    found = {
-        path.name.removesuffix(".json"): path
-        for column in columns()
-        if (where := folder(column)) is not None
-        for path in sorted(where.glob("*.json"))
-    }
-    order = {name: i for i, name in enumerate(theory.claims())}
-    unknown = [name for name in found if name not in order]
-    if unknown:
+    path = getattr(found, "__path__", None)
+    where = [] if path is None else sorted((Path(next(iter(path))) / "certificates").glob("*.json"))
+    named = {file.name.removesuffix(".json"): file for file in where}
+    if not named:
+        return {}
+    order = list(theory.claims().of_column(column))
+    if unknown := [name for name in named if name not in order]:
         raise CertificateError(f"certificates must be named after claims, got {', '.join(unknown)}")
-    return dict(sorted(found.items(), key=lambda item: order[item[0]]))
+    return {name: named[name] for name in order if name in named}
+
+
+@cache
+def files() -> Registry[Path]:
+    """The certificates' files, by the claim that each is named after, in the book's order."""
+    return Registry("certificates", "theory", read=_beside)
 
 
 def load(claim: str) -> Certificate:
@@ -220,10 +224,12 @@ def load(claim: str) -> Certificate:
     return certificate
 
 
-@cache
-def models() -> dict[str, Any]:
+_MODELS: Registry[Any] = Registry("MODELS", "theory", "models")
+
+
+def models() -> Registry[Any]:
     """The models of all columns, by claim: ``MODELS`` in ``theory/NAME/models.py``."""
-    return entries("MODELS", "theory", "models")
+    return _MODELS
 
 
 def proved_for(certificate: Certificate) -> str:

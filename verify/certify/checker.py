@@ -60,11 +60,11 @@ def check(
             raise CertificateError(f"{certificate.claim} has no model that a counterexample could be of")
         check_point(certificate, claim, bound if bound is not None else claim.relation.rhs, refutation)
         return
-    model = model if model is not None else letters.book().models.get(certificate.claim)
+    model = model if model is not None else letters.book().model(certificate.claim)
     if model is None or model.claim != certificate.claim or (claim is None and bound is None):
         raise CertificateError(f"{certificate.claim} has no model that a certificate could prove")
-    own = bound is None or bound == letters.book().bounds.get(certificate.claim)
-    bound = letters.book().bounds[certificate.claim] if bound is None else letters.book().written(bound)
+    own = bound is None or bound == letters.book().bound(certificate.claim)
+    bound = letters.book().bound(certificate.claim) if bound is None else letters.book().written(bound)
     try:
         scope = model.scope_of(certificate.instances)
     except ValueError as error:
@@ -139,7 +139,7 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
     if goal.equal and terms:
         raise CertificateError("what is to be zero must be so by an identity: no terms")
     conditions = {**goal.given, **goal.positive}
-    space = _space(goal)
+    space, _ = space_of(goal)
     total = [space.product(space.of(goal.show), _chosen(space, clear, goal.positive))]
     for term in terms:
         coefficient, chosen = _coefficient(term[0]), _chosen(space, term[1], conditions)
@@ -160,8 +160,15 @@ def prove(goal: Goal, proof: Mapping[str, Any]) -> None:
         raise CertificateError("the two sides are not the same polynomial")
 
 
-def _space(goal: Goal) -> Polynomials:
-    """The polynomials of a goal, where no symbol has assumptions and no denominator a zero, by its conditions."""
+def space_of(goal: Goal) -> tuple[Polynomials, list[Polynomial]]:
+    """The polynomials of a goal, where no denominator has a zero, and those that are positive.
+
+    Raises
+    ------
+    CertificateError
+        A symbol has assumptions, a denominator may be zero by the goal's conditions, or what is said of vectors is no
+        form of degree 0 or 2.
+    """
     conditions = {**goal.given, **goal.positive}
     expressions = [goal.show, *conditions.values(), *goal.zero.values()]
     for symbol in set().union(*(sp.sympify(e).free_symbols for e in expressions)):
@@ -180,7 +187,7 @@ def _space(goal: Goal) -> Polynomials:
         for factor in space.of(expression)[1]:
             if not space.sign(factor, positive) and all(divided(other, factor) is None for other in positive):
                 raise CertificateError(f"no condition says that the denominator {space.write(factor)} is positive")
-    return space
+    return space, positive
 
 
 def _require_form(expression: Any, vectors: Sequence[Any]) -> None:

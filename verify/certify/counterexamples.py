@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
-from functools import cache
 from math import comb, floor
 from operator import eq, ge, gt
 from typing import Any
 
 import sympy as sp
 
-from commbounds.columns import entries
+from commbounds.columns import Registry
 from commbounds.theory import Claim
 from commbounds.theory.evaluation import evaluator
 from commbounds.theory.model import Refutation
@@ -24,10 +23,12 @@ MOST_BITS = 4096
 """Of a rational number that is written as it is."""
 
 
-@cache
-def refutations() -> dict[str, Refutation]:
+_REFUTATIONS: Registry[Refutation] = Registry("REFUTATIONS", "theory", "refutations")
+
+
+def refutations() -> Registry[Refutation]:
     """The refutations of all columns, by claim: ``REFUTATIONS`` in ``theory/NAME/refutations.py``."""
-    return entries("REFUTATIONS", "theory", "refutations")
+    return _REFUTATIONS
 
 
 def check_point(certificate: Certificate, claim: Claim, bound: Any, refutation: Refutation) -> None:

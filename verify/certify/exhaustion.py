@@ -11,16 +11,17 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from commbounds.columns import entries
+from commbounds.columns import Registry
 from commbounds.theory import claims
 from commbounds.verify.certify.certificate import Certificate, CertificateError, models
 from commbounds.verify.certify.run import Run
 
+_RUNS: Registry[Run] = Registry("RUNS", "verify.experiments", "exhaustive", written=False)
 
-@cache
-def runs() -> dict[str, Run]:
+
+def runs() -> Registry[Run]:
     """The runs of all columns, by name: ``RUNS`` in ``verify/experiments/NAME/exhaustive.py``."""
-    return entries("RUNS", "verify.experiments", "exhaustive")
+    return _RUNS
 
 
 def runs_of(certificate: Certificate) -> tuple[str, ...]:

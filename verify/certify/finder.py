@@ -67,7 +67,7 @@ def find(
         None was found, with the goal that is left.
     """
     book = letters.book()
-    bound, model = book.bounds[model.claim], book.models[model.claim]
+    bound, model = book.bound(model.claim), book.model(model.claim)
     deadline = perf_counter() + seconds
     proofs, ways = [], set()
     for i, at in enumerate(model.instances):

@@ -8,12 +8,11 @@ shows it at first.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Any
 
 import sympy as sp
 
-from commbounds.columns import entries
+from commbounds.columns import Registry
 from commbounds.theory.model import CASE, PART, STAND_IN, Goal, Model
 from commbounds.verify.certify.certificate import CertificateError
 from commbounds.verify.certify.letters import goals
@@ -21,10 +20,12 @@ from commbounds.verify.certify.letters import goals
 _MORE = sp.Rational(1, 1000)
 
 
-@cache
-def shown_by() -> dict[str, Mapping[str, str | tuple[str, ...]]]:
+_SHOWN_BY: Registry[Mapping[str, str | tuple[str, ...]]] = Registry("SHOWN_BY", "theory", "models")
+
+
+def shown_by() -> Registry[Mapping[str, str | tuple[str, ...]]]:
     """``SHOWN_BY`` of all columns' models, by claim."""
-    return entries("SHOWN_BY", "theory", "models")
+    return _SHOWN_BY
 
 
 def changing(model: Model, bound: Any, at: Mapping[str, Any], named: Mapping[str, Goal]) -> dict[str, set[str]]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from threading import RLock
@@ -20,6 +19,7 @@ from typing import Any
 
 import sympy as sp
 
+import commbounds
 from commbounds import columns
 from commbounds.theory.model import Goal, Model
 
@@ -82,23 +82,27 @@ def hypotheses(goal: Goal) -> dict[str, Any]:
     return listed
 
 
-@dataclass(frozen=True)
 class Book:
-    """The claims' bounds and the models by claim, in letters.
+    """The claims' bounds and the models by claim, in letters: a column's are read when they are first asked for."""
 
-    Parameters
-    ----------
-    bounds : mapping from str to sympy expression
-        Right-hand sides.
-    models : mapping from str to Model
-        Those that `commbounds.verify.certify.certificate.models` has.
-    modules : mapping from str to module
-        The second theory's, by name.
-    """
+    def __init__(self) -> None:
+        self.modules: dict[str, ModuleType] = {}
+        """Those of the second theory that are imported, by name."""
+        self._functions: dict[tuple[str, str], Any] = {}
+        for name in _SHARED:
+            import_module(name)
+        self._models = columns.Registry[Any]("MODELS", "theory", "models")
 
-    bounds: Mapping[str, Any]
-    models: Mapping[str, Any]
-    modules: Mapping[str, ModuleType]
+    def bound(self, claim: str) -> Any:
+        """The right-hand side of a claim; None where the book has no such claim."""
+        with self._opened():
+            found = import_module(_THEORY).claims().get(claim)
+            return None if found is None else found.relation.rhs
+
+    def model(self, claim: str) -> Any:
+        """The model of a claim, as `commbounds.verify.certify.certificate.models` has it; None where there is none."""
+        with self._opened():
+            return self._models.get(claim)
 
     def written(self, expression: Any) -> Any:
         """An expression of the first theory in letters, and in the second theory's functions."""
@@ -107,23 +111,51 @@ class Book:
             return Letter(e.name, **e._assumptions_orig) if e._assumptions_orig and type(e) is not Letter else e
         if not e.args:
             return e
-        module = self.modules.get(type(e).__module__)
-        function = getattr(module, type(e).__name__) if module is not None else e.func
-        return function(*map(self.written, e.args))
+        return self._function(e)(*map(self.written, e.args))
+
+    def _function(self, e: Any) -> Any:
+        place = module, name = type(e).__module__, type(e).__name__
+        if module in _SHARED or not module.startswith(f"{_THEORY}."):
+            return e.func
+        if place not in self._functions:
+            with self._opened():
+                self._functions[place] = getattr(import_module(module), name)
+        return self._functions[place]
+
+    @contextmanager
+    def _opened(self) -> Iterator[None]:
+        """While it lasts the second theory is the one that is imported, and every new symbol is a letter."""
+        with _LOCK:
+            first = _put_away()
+            _put_in_place(self.modules)
+            try:
+                with _in_letters():
+                    yield
+            finally:
+                self.modules = _put_away()
+                _put_in_place(first)
 
 
 @cache
 def book() -> Book:
-    """The second theory: it takes a second or two, once."""
-    with _imported_again():
-        theory = import_module(_THEORY)
-        bounds = {name: claim.relation.rhs for name, claim in theory.claims().items()}
-        models = columns.entries("MODELS", "theory", "models")
-        return Book(bounds, models, {name: sys.modules[name] for name in _ours() if name not in _SHARED})
+    """The second theory."""
+    return Book()
 
 
 def _ours() -> list[str]:
     return [name for name in sys.modules if name == _THEORY or name.startswith(f"{_THEORY}.")]
+
+
+def _put_away() -> dict[str, ModuleType]:
+    """Forget that a theory is imported; its modules."""
+    return {name: sys.modules.pop(name) for name in _ours() if name not in _SHARED}
+
+
+def _put_in_place(modules: dict[str, ModuleType]) -> None:
+    """Have these be the imported theory."""
+    sys.modules.update(modules)
+    if _THEORY in modules:
+        setattr(commbounds, "theory", modules[_THEORY])  # noqa: B010
 
 
 @contextmanager
@@ -142,23 +174,3 @@ def goals(model: Model, bound: Any, at: Mapping[str, Any]) -> dict[str, Goal]:
     """A model's goals, with letters for the symbols that the model makes meanwhile."""
     with _in_letters():
         return model.goals_at(bound, at)
-
-
-@contextmanager
-def _imported_again() -> Iterator[None]:
-    """While it lasts the theory is not imported yet, and every new symbol is a letter."""
-    import commbounds
-
-    with _LOCK:
-        first = {name: sys.modules[name] for name in _ours()}
-        for name in first:
-            if name not in _SHARED:
-                del sys.modules[name]
-        try:
-            with _in_letters():
-                yield
-        finally:
-            for name in _ours():
-                del sys.modules[name]
-            sys.modules.update(first)
-            setattr(commbounds, "theory", first[_THEORY])  # noqa: B010

@@ -235,12 +235,13 @@ class Polynomials:
             return 0
         atoms = list(self.generators)
         terms = [[(atoms[i], e) for i, e in enumerate(self.exponents(m)) if e] for m in polynomial.terms]
-        sure = {atom for term in terms for atom, _ in term if self._is_positive(atom, positive)}
+        sure = {atom for term in terms for atom, _ in term if self.is_positive(atom, positive)}
         if not all(atom in sure or e % 2 == 0 or self._not_negative(atom) for term in terms for atom, e in term):
             return 0
         return signs.pop() if any(all(atom in sure for atom, _ in term) for term in terms) else 0
 
-    def _is_positive(self, atom: Any, positive: Sequence[Polynomial]) -> bool:
+    def is_positive(self, atom: Any, positive: Sequence[Polynomial]) -> bool:
+        """Whether a generator is declared positive, or is a power of what `sign` sees to be."""
         if atom.is_Pow:
             numerator, denominator = self.of(atom.base)
             return self.sign(numerator, positive) == 1 and all(self.sign(f, positive) == 1 for f in denominator)

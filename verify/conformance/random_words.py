@@ -22,6 +22,8 @@ from numba.extending import intrinsic
 from numpy.random import mtrand
 from numpy.typing import NDArray
 
+from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
+
 Words = NDArray[np.uint64]
 
 DOUBLE, SINGLE, WHOLE = 1, 2, 4

@@ -26,11 +26,10 @@ def uniforms(key, n, dtype):
     return np.array([half * 2.0**-24 for half in halves[:n]], np.float32)
 
 
-def bounded(key, low, count):
-    """Integers, the j-th uniform below low + j: Lemire 2019, with another word 2^32 counters on after a rejection."""
+def bounded(key, sizes):
+    """Integers, each uniform below its size: Lemire 2019, with another word 2^32 counters on after a rejection."""
     found = []
-    for j in range(count):
-        size, counter = low + j, j
+    for counter, size in enumerate(sizes):
         product = (word(key, counter) >> 32) * size
         while product % 2**32 < 2**32 % size:
             counter += 2**32

@@ -156,14 +156,15 @@ def rounded_to_levels(x, table, uniforms):
 def added(terms):
     """The sum of nonnegative Fractions, and the most by which a sum in floats misses it, relatively.
 
-    Where all are multiples of one unit, and the sum is below 2^53 units, every partial sum is exact. Else n - 1
+    Where all are multiples of a power of two, and the sum is below 2^53 of it, every partial sum is exact. Else n - 1
     additions and the rounding of each term are off by half a unit in the last place each, n u / (1 - n u) together;
     terms that underflow after a scaling that brings the largest near one add less than n 2^-960.
     """
     total, n = sum(terms), len(terms)
     denominator = max(t.denominator for t in terms)
     units = [t.numerator * (denominator // t.denominator) for t in terms]
-    if total == 0 or sum(units) // math.gcd(*units) < 2**53:
+    common = math.gcd(*units)
+    if total == 0 or sum(units) // (common & -common) < 2**53:
         return total, Fraction(0)
     return total, Fraction(n, 2**53 - n) + Fraction(n, 2**960)
 
@@ -193,7 +194,7 @@ def mean(x):
 
 def near(low, high):
     """The array, where both ends are the same in all bits, else what is within them; of every entry."""
-    if np.array_equal(low, high):
+    if np.array_equal(low, high) and np.array_equal(np.signbit(low), np.signbit(high)):
         return np.array(low)
     lows, highs = ([Fraction(float(v)) for v in np.ravel(end)] for end in (low, high))
     middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]

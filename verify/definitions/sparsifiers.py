@@ -162,7 +162,7 @@ def _randk(x, given, drawn):
         return {"refused": "ValueError"}
     if "seed" in drawn:
         count = min(k, n - k)
-        chosen = floyd(counter.bounded(counter.key_of(drawn["seed"]), n - count + 1, count), n)
+        chosen = floyd(counter.bounded(counter.key_of(drawn["seed"]), range(n - count + 1, n + 1)), n)
         indices = [i for i in range(n) if i not in chosen] if count < k else chosen
     else:
         draws = [int(v) for v in drawn["draws"]]

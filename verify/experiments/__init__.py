@@ -6,11 +6,10 @@ Those of ``COLUMN.NAME.ranks`` follow from the pairings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from types import ModuleType
 from typing import Any
 
-from commbounds.columns import entries, extended, parts
+from commbounds.columns import Registry, extended, part
 from commbounds.theory import claims
 
 __path__ = extended(__path__, "verify/experiments")
@@ -18,33 +17,20 @@ __path__ = extended(__path__, "verify/experiments")
 __all__ = ["EXPERIMENTS"]
 
 
-class _Experiments(Mapping[str, Any]):
-    """The experiments by the names of their claims; the columns, and the book, are read when one is first asked for."""
+def _of_column(column: str, _: ModuleType) -> dict[str, Any]:
+    """The experiments of a column, in the order of its claims."""
+    from commbounds.verify import definition, pairing
 
-    @cached_property
-    def _by_claim(self) -> dict[str, Any]:
-        from commbounds.verify import definition, pairing
-
-        bound = entries("EXPERIMENTS", "verify.experiments", "studies")
-        for column, found in parts("verify.experiments", "definitions"):
-            for name, defined in getattr(found, "DEFINITIONS", {}).items():
-                study = definition.study_of(column, name, defined)
-                bound[study.claim] = study
-        for column, found in parts("verify.experiments", "pairings"):
-            for paired in getattr(found, "PAIRINGS", ()):
-                alone = pairing.study_of(column, paired)
-                bound[alone.claim] = alone
-        return {name: bound[name] for name in claims() if name in bound}
-
-    def __getitem__(self, claim: str) -> Any:
-        return self._by_claim[claim]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._by_claim)
-
-    def __len__(self) -> int:
-        return len(self._by_claim)
+    studies, defined, paired = (part("verify.experiments", column, m) for m in ("studies", "definitions", "pairings"))
+    bound = dict(getattr(studies, "EXPERIMENTS", {}))
+    for name, definition_of in getattr(defined, "DEFINITIONS", {}).items():
+        study = definition.study_of(column, name, definition_of)
+        bound[study.claim] = study
+    for beside in getattr(paired, "PAIRINGS", ()):
+        alone = pairing.study_of(column, beside)
+        bound[alone.claim] = alone
+    return {name: bound[name] for name in claims().of_column(column) if name in bound}
 
 
-EXPERIMENTS = _Experiments()
-"""Every experiment under the name of its claim, in the book's order; read-only."""
+EXPERIMENTS: Registry[Any] = Registry("EXPERIMENTS", "verify.experiments", read=_of_column)
+"""Every experiment under the name of its claim, in the book's order."""

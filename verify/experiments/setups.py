@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from commbounds.columns import entries
+from commbounds.columns import Registry
 from commbounds.verify.compressor_study import Setups, Sweep
 
-SETUPS: Mapping[str, Setups] = MappingProxyType(entries("SETUPS", "verify.experiments", "setups"))
+SETUPS: Registry[Setups] = Registry("SETUPS", "verify.experiments", "setups")
 """Instances by compressor; a second word names a variant of it."""
 
-SWEEPS: Mapping[str, Sweep] = MappingProxyType(entries("SWEEPS", "verify.experiments", "setups"))
+SWEEPS: Registry[Sweep] = Registry("SWEEPS", "verify.experiments", "setups")
 """Natural parameter by compressor (and variant); the others are drawn over the number of entries."""

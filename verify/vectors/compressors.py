@@ -28,8 +28,7 @@ def sent(compressor: Any, case: VectorCase) -> Any:
         return compressor.compress(x)
     if "seed" in randomness:
         return compressor.compress(x, np.random.default_rng(randomness["seed"]))
-    (given,) = randomness.values()
-    return compressor.compress_with(x, given)
+    return compressor.compress_with(x, **randomness)
 
 
 def received(compressor: Any, case: VectorCase) -> Mapping[str, Any]:

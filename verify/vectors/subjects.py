@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
-from commbounds.columns import entries, parts
+from commbounds.columns import Registry, parts
 from commbounds.verify.vectors.case import VectorSubject
 
-LEFT_OUT: Mapping[str, str] = MappingProxyType(entries("WITHOUT_VECTORS", "verify.experiments"))
+LEFT_OUT: Registry[str] = Registry("WITHOUT_VECTORS", "verify.experiments")
 """Names in the registries without vectors, and why: the columns' packages say so in ``WITHOUT_VECTORS``."""
 
 

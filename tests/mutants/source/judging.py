@@ -322,7 +322,6 @@ def _imported_anew(module: str, tree: ast.Module) -> None:
     for name in list(sys.modules):
         if name.startswith(("commbounds.compressors", "commbounds.collectives", "commbounds.verify")):
             del sys.modules[name]
-    importlib.import_module("commbounds.verify.experiments")
     importlib.import_module(module)
 
 

@@ -20,7 +20,7 @@ class Functions:
     def __init__(self) -> None:
         self._early: set[CodeType] = set()
         sys.setprofile(self._notice)
-        importlib.import_module("commbounds.verify.experiments")
+        dict(importlib.import_module("commbounds.verify.experiments").EXPERIMENTS)  # imports all columns
         sys.setprofile(None)
         self._at: dict[str, dict[Where, list[FunctionType]]] = defaultdict(lambda: defaultdict(list))
         self._caches = []

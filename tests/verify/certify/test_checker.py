@@ -462,7 +462,7 @@ BY_CONTRADICTION = {"moshpit.grid.no_repeats": "two meetings contradict"}
 def test_conditions_of_a_model_do_not_contradict_each_other(name):
     """From conditions that do, everything would follow: -1 >= 0 too."""
     for at in certify.load(name).instances[:2]:
-        for goal in letters.goals(letters.book().models[name], letters.book().bounds[name], at).values():
+        for goal in letters.goals(letters.book().model(name), letters.book().bound(name), at).values():
             if not goal.run:
                 assert (contradiction(goal) is not None) == (BY_CONTRADICTION.get(name) == goal.name), goal.name
 

@@ -9,18 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import (
-    ArcRows,
-    FeedbackSGD,
-    GatheredTopK,
-    OkTopK,
-)
+from commbounds import collectives
+from commbounds.collectives import COLLECTIVES, ArcRows, FeedbackSGD, GatheredTopK, OkTopK
 from commbounds.compressors import (
     EF14,
     EF21,
     EF21M,
+    MECHANISMS,
     EControl,
-    Feedback,
     FeedbackState,
     NearestPower,
     Plain,
@@ -29,6 +25,7 @@ from commbounds.compressors import (
     TopK,
 )
 from commbounds.compressors._random import key_from
+from commbounds.verify.definition import Given
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, collective, descent_case, every_round
 from commbounds.verify.vectors.compressor_cases import (
@@ -39,7 +36,8 @@ from commbounds.verify.vectors.inputs import array, flags_of, hostile, ordinary
 from commbounds.verify.vectors.numbers import Record
 
 
-def _feedback_cases() -> Iterator[VectorCase]:
+def descent_cases() -> Iterator[VectorCase]:
+    """Descents around Top-K, every mechanism among them, and with what compresses for all workers together."""
     top = TopK(2)
     for P, n, dtype, why in SIZES:
         yield descent_case(P, n, dtype, why, mechanism=EF14(top), step_size=0.5)
@@ -53,13 +51,25 @@ def _feedback_cases() -> Iterator[VectorCase]:
                        step_size=0.5, aggregator=aggregator)  # fmt: skip
 
 
-def _descended(case: VectorCase) -> Mapping[str, Any]:
-    sgd, gradients = FeedbackSGD(**case.parameters), case.inputs["gradients"]
-    state, done = sgd.start(case.inputs["weights"], len(gradients[0])), []
+def descended(implementation: Any, given: Given | VectorCase) -> Mapping[str, Any]:
+    """State and traffic of every step of a descent; where it draws, also what its stream gives after them."""
+    options, gradients = dict(given.parameters), given.inputs["gradients"]
+    if isinstance(options.get("aggregator"), Mapping):  # by name, so that what is not given has its default
+        options["aggregator"] = _aggregator(**options["aggregator"])
+    rng = np.random.default_rng(given.randomness["seed"]) if given.randomness else None
+    sgd, done = implementation(**options), []
+    state = sgd.start(given.inputs["weights"], given.inputs.get("P", len(gradients[0])))
     for stack in gradients:
-        state, traffic = sgd.step(stack, state)
+        state, traffic = sgd.step(stack, state, rng)
         done.append({"state": state, "traffic": traffic})
-    return every_round(done)
+    return {**every_round(done), **({} if rng is None else {"next draw": int(rng.integers(2**63))})}
+
+
+def _aggregator(record: str, options: Mapping[str, Any] | None = None, **given: Any) -> Any:
+    if options is None:
+        return getattr(collectives, record)(**given)
+    made = {name: COLLECTIVES[value] if name == "allreduce" else value for name, value in options.items()}
+    return getattr(collectives, record)(**given, options=made)
 
 
 Array = NDArray[Any]
@@ -86,9 +96,6 @@ _MORE: dict[str, tuple[tuple[dict[str, Any], str, int], ...]] = {
         ({"compressor": TopK(2), "eta": 1.0, "dense": False}, "float64", 3),
     ),
 }
-
-
-_KINDS: dict[str, type[Feedback]] = {"EF14": EF14, "EF21": EF21, "EF21M": EF21M, "EControl": EControl, "Plain": Plain}
 
 
 def _gradients(steps: int, dtype: str) -> list[Array]:
@@ -143,16 +150,16 @@ def _state(state: FeedbackState) -> Record:
     return Record("FeedbackState", held)
 
 
-def feedback_steps(name: str, case: VectorCase) -> Mapping[str, Any]:
+def feedback_steps(implementation: Any, given: Given | VectorCase) -> Mapping[str, Any]:
     """The state at the outset, and for every step the message, its size, what is read of it, and the state after it."""
-    mechanism = _KINDS[name](**case.parameters)
-    rng = np.random.default_rng(case.randomness["seed"]) if case.randomness else None
-    compressor, gradients = case.parameters["compressor"], case.inputs["gradients"]
-    state = mechanism.start(gradients[0])
+    mechanism, gradients = implementation(**given.parameters), given.inputs["gradients"]
+    rng = np.random.default_rng(given.randomness["seed"]) if given.randomness else None
+    state = mechanism.start(given.inputs.get("start", gradients[0]))
     start, steps = _state(state), []
     for gradient in gradients:
         message, state = mechanism.step(state, gradient, rng)
-        made = {"message": parts_of(message), "bits": message.bits, "output": compressor.decompress(message)}
+        output = mechanism.compressor.decompress(message)
+        made = {"message": parts_of(message), "bits": message.bits, "output": output}
         steps.append(Record("step", {**made, "state": _state(state)}))
     return {"start": start, "steps": steps}
 
@@ -160,6 +167,6 @@ def feedback_steps(name: str, case: VectorCase) -> Mapping[str, Any]:
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
-        *(mechanism(name, partial(feedback_cases, name), partial(feedback_steps, name)) for name in _KINDS),
-        collective("FeedbackSGD", _feedback_cases, _descended),
+        *(mechanism(name, partial(feedback_cases, name), partial(feedback_steps, MECHANISMS[name])) for name in _MORE),
+        collective("FeedbackSGD", descent_cases, partial(descended, FeedbackSGD)),
     ]

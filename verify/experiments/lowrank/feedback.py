@@ -91,8 +91,9 @@ def _steps(ef14: Any, case: Case, sketches: Sequence[Array] | None = None) -> It
         gradient = gradients(state.memory, t)
         offered, momentum = mechanism.offered(state, gradient)
         message = compressor.compress_with(offered, sketch if sketches is None else sketches[t])
-        state, sketch = mechanism.after(state, offered, momentum, message), message.right
-        yield gradient, compressor.decompress(message), state.memory
+        sent = compressor.decompress(message)
+        state, sketch = mechanism.after(state, offered, momentum, sent), message.right
+        yield gradient, sent, state.memory
 
 
 def _fresh_steps(ef14: Any, case: Case, rng: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:

@@ -4,127 +4,138 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors.rotations import EDEN
-from commbounds.verify.experiment import Budget
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.compressors.rotations import EDEN, padded_size
+from commbounds.verify.experiments.rotations.further import sylvester
+from commbounds.verify.family import Family, Rounded
+from commbounds.verify.space import RANKS, Of, Space, nothing, sizes
+from commbounds.verify.study import Outcome
 
 Array = NDArray[Any]
-_M, _S = "rotations.rotated_mean.", "rotations.rotated_sum."
+Values = dict[str, Any]
+EPS = float(np.finfo(np.float64).eps)
+DTYPES = ("float32", "float64")
 
 # --- means -----------------------------------------------------------------------------------------------------------
 
 
-def _sizes(_level: int) -> Iterator[Case]:
-    for P, n, width in itertools.product((1, 2, 3, 4, 5, 8), (1, 2, 3, 5, 8, 9, 33), (1, 2, 3)):
-        yield Case({"P": P, "n": n, "width": width}, np.ones((P, n)))
+def _itembits(dtype: str) -> Values:
+    return {"itembits": 8 * np.dtype(dtype).itemsize}
 
 
-def _mean_bytes(collective: Any, case: Case) -> Outcome:
-    x = case.array
-    traffic = collective(x, case.settings["width"], signs=np.ones(x.shape, np.int64))[1]
-    values = {"P": len(x), "n": x.shape[1], "width": case.settings["width"], "itembits": 8 * x.itemsize}
-    return Outcome(int(traffic.sent.max()), values)
+def _mean_bytes(implementation: Any, P: int, n: int, width: int, dtype: str) -> int:
+    traffic = implementation(np.ones((P, n), dtype), width, signs=np.ones((P, n), np.int64))[1]
+    return int(traffic.sent.max())
 
 
-def _patterns(n: int) -> Array:
-    return np.array(list(itertools.product((1, -1), repeat=n)), np.int64)
-
-
-def _single(case: Case) -> tuple[float, float]:
+def _single(x: Array, width: int) -> Values:
     """Expected relative error of one estimate, and its squared bias, from the exact law."""
-    x = [Fraction(v) for v in case.array[0].tolist()]
-    square = sum(v * v for v in x)
-    law = EDEN(case.settings["width"]).law(x)
-    error = sum(p * sum((a - b) ** 2 for a, b in zip(y, x, strict=True)) for p, y in law) / square
-    bias = sum((sum(p * y[i] for p, y in law) - v) ** 2 for i, v in enumerate(x)) / square
-    return float(error), float(bias)
+    row = [Fraction(v) for v in x[0].tolist()]
+    square = sum(v * v for v in row)
+    law = EDEN(width).law(row)
+    error = sum(p * sum((a - b) ** 2 for a, b in zip(y, row, strict=True)) for p, y in law) / square
+    bias = sum((sum(p * y[i] for p, y in law) - v) ** 2 for i, v in enumerate(row)) / square
+    return {"single_error": float(error), "bias_share": float(bias)}
 
 
-def _mean_error(collective: Any, case: Case) -> Outcome:
+def _mean_error(
+    implementation: Any, x: Array, P: int, n: int, width: int, seeds: str, single_error: float
+) -> Rounded:  # fmt: skip
     """Expected relative error of the mean, over all patterns of signs of all ranks."""
-    x, s = case.array, case.settings
-    P, n = x.shape
-    rows = _patterns(n)
-    choices = itertools.product(rows, repeat=P if s["seeds"] == "private" else 1)
+    patterns = np.array(list(itertools.product((1, -1), repeat=n)), np.int64)
     errors = []
-    for chosen in choices:
-        signs = np.array(chosen) if len(chosen) == P else np.repeat(np.array(chosen), P, axis=0)
-        mean = collective(x, s["width"], s["seeds"], signs=signs)[0]
+    for chosen in itertools.product(patterns, repeat=P if seeds == "private" else 1):
+        signs = np.broadcast_to(np.array(chosen), x.shape)
+        mean = implementation(x, width, seeds, signs=signs)[0]
         errors.append(float(np.square(mean - x[0]).sum(axis=1).max()) / float(x[0] @ x[0]))
-    error, bias = case.once(_single)
     # a few roundings of every estimate and of their mean
-    slack = 64 * n * float(np.finfo(np.float64).eps) * (1.0 + error)
-    return Outcome(math.fsum(errors) / len(errors), {"P": P, "single_error": error, "bias_share": bias}, slack)
+    return Rounded(math.fsum(errors) / len(errors), 64 * n * EPS * (1.0 + single_error))
 
 
-_VECTORS = ((3.0, 1.0), (1.0, 1.0), (2.0, -1.0, 1.0), (50.0, 1.0), (1.0, 0.0, 1.0))
+_SIZED = Family(
+    "rotations.rotated_mean",
+    "rotated_mean",
+    Space(nothing, {"P": RANKS, "n": sizes(8, 33), "width": (1, 2, 3, 4, 8), "dtype": DTYPES}),
+    _itembits,
+    searched=False,
+)
+_ALIKE = Family(
+    "rotations.rotated_mean",
+    "rotated_mean",
+    Space(
+        lambda P, entries: np.tile(np.array(entries), (P, 1)),
+        {
+            "P": RANKS,
+            "entries": ((1.0, 1.0), (3.0, 1.0), (2.0,), (2.0, -1.0, 1.0), (50.0, 1.0), (1.0, 0.0, 1.0)),
+            "n": (Of("their number", lambda entries: len(entries)),),
+            "width": (1, 2, 3),
+            "seeds": ("private", "shared"),
+        },
+    ).without(
+        "More than 512 patterns of all ranks' signs, as all are gone through.",
+        lambda P, n, seeds: seeds == "private" and P * n > 9,
+    ),
+    _single,
+    exact=False,
+    searched=False,
+)
 
 
-def _equal(entries: tuple[float, ...], P: int, width: int, seeds: str) -> Case:
-    return Case({"P": P, "width": width, "seeds": seeds, "n": len(entries)}, np.tile(np.array(entries), (P, 1)))
+def _of_ones(seeds: str) -> Any:
+    return _ALIKE.every(P=(1, 2, 3), entries=[(1.0, 1.0)], width=[1], seeds=[seeds])
 
 
-def _alike(_budget: Budget) -> Iterator[Case]:
-    for entries, P, width, seeds in itertools.product(_VECTORS, (1, 2, 3), (1, 2), ("private", "shared")):
-        if P < 3 or len(entries) < 3:
-            yield _equal(entries, P, width, seeds)
-    for entries, P in (((1.0, 1.0), 4), ((2.0,), 5), ((2.0,), 8)):
-        yield _equal(entries, P, 1, "private")
+def _by_P(entries: tuple[float, ...], seeds: str = "private") -> Any:
+    words = f"({', '.join(f'{v:g}' for v in entries)})"
+    return _ALIKE.over("P", (1, 2, 3, 4), words, entries=entries, seeds=seeds)
 
 
-def _few(seeds: str) -> Any:
-    return lambda _budget: iter([_equal((1.0, 1.0), P, 1, seeds) for P in (1, 2, 3)])
-
-
-def _by_P(entries: tuple[float, ...], seeds: str = "private") -> list[Case]:
-    return [_equal(entries, P, 1, seeds) for P in (1, 2, 3, 4)]
-
+MEANS = (
+    *_SIZED.studies(
+        _mean_bytes,
+        "bytes",
+        curves=[_SIZED.over("P", (2, 3, 4, 8, 16), "nine entries, one bit", n=9, dtype="float64")],
+    ),
+    *_ALIKE.studies(_mean_error, "averages", curves=[_by_P((3.0, 1.0))]),
+    *_ALIKE.studies(
+        _mean_error, "private", extremal=_of_ones("private"), curves=[_by_P((3.0, 1.0)), _by_P((1.0, 1.0))]
+    ),
+    *_ALIKE.studies(_mean_error, "shared", extremal=_of_ones("shared"), curves=[_by_P((1.0, 1.0), "shared")]),
+)
 
 # --- sums ------------------------------------------------------------------------------------------------------------
 
 
-def _sum_bytes(collective: Any, case: Case) -> Outcome:
-    x, s = case.array, case.settings["s"]
-    d = 1 << (x.shape[1] - 1).bit_length()
-    zero = np.zeros((len(x), d))
-    traffic = collective(x, s, signs=np.ones(x.shape[1], np.int64), dither=zero)[1]
-    return Outcome(int(traffic.sent.max()), {"P": len(x), "n": x.shape[1], "s": s, "itembits": 8 * x.itemsize})
+def _signs(n: int, seed: int) -> Array:
+    return np.random.default_rng([seed, n]).choice((-1, 1), n)
 
 
-def _sum_sizes(_level: int) -> Iterator[Case]:
-    for P, n, s in itertools.product((1, 2, 4, 8, 16), (1, 2, 3, 8, 13, 33, 64), (1, 2, 7, 15, 100)):
-        yield Case({"P": P, "n": n, "s": s}, np.ones((P, n)))
+def _integers(P: int, n: int, start: str, seed: int) -> Array:
+    """Small integers, not all zero; or what is rotated to 4, 2, 2, 0 on the first rank, to 2 on others: half-way."""
+    if start == "half-way":
+        return np.array([[2.0, 1.0, 1.0, 0.0], *[[2.0, 0.0, 0.0, 0.0]] * (P - 1)]) * _signs(n, seed)
+    x = np.random.default_rng([11, seed, P, n]).integers(-4, 5, (P, n)).astype(np.float64)
+    x[0, 0] += float(not x.any())
+    return x * float(start != "zeros")
 
 
-def _shape_known(_collective: Any, case: Case) -> dict[str, Any]:
-    return {"P": case.settings["P"], "n": case.settings["n"], "s": case.settings["s"]}
-
-
-def _hadamard(d: int) -> Array:
-    index = np.arange(d)
-    return np.array([[(-1) ** (int(i) & int(j)).bit_count() for j in index] for i in index], np.int64)
-
-
-def _rotated(case: Case) -> tuple[Array, Array, Array]:
+def _rotated(x: Array, n: int, seed: int) -> Values:
     """Signs, Sylvester's matrix and the rotated entries of all ranks, of integer vectors."""
-    x = case.array
-    n = x.shape[1]
-    H = _hadamard(1 << (n - 1).bit_length())
-    signs = np.random.default_rng([case.settings["seed"], n]).choice((-1, 1), n)
-    return signs, H, (x * signs).astype(np.int64) @ H[:n]
+    signs, H = _signs(n, seed), sylvester(padded_size(n)).astype(np.int64)
+    y = (x * signs).astype(np.int64) @ H[:n]
+    return {"signs": signs, "H": H, "y": y, "rotated_top": float(np.abs(y).max())}
 
 
-def _read(case: Case, dither: Array) -> list[Fraction]:
+def _read(facts: Values, s: int, dither: Array) -> list[Fraction]:
     """The sum over the ranks of what their codes stand for, from the definition, exactly."""
-    signs, H, y = case.once(_rotated)
-    top, s = int(np.abs(y).max()), case.settings["s"]
+    signs, H, y = (facts[name] for name in ("signs", "H", "y"))
+    top = int(facts["rotated_top"])
     if top == 0:
         return [Fraction(0)] * len(signs)
     step, total = Fraction(top, s), [Fraction(0)] * len(H)
@@ -138,29 +149,23 @@ def _read(case: Case, dither: Array) -> list[Fraction]:
     ]
 
 
-def _exact_sum(collective: Any, case: Case) -> Outcome:
-    x, s = case.array, case.settings["s"]
-    signs, H, y = case.once(_rotated)
+def _exact_sum(implementation: Any, x: Array, s: int, facts: Values, seed: int) -> Outcome:
     # no threshold is a multiple of 1/top, where roundings of y/step would decide
-    cells = max(1, int(np.abs(y).max()))
-    drawn = np.random.default_rng(case.settings["seed"]).integers(0, cells, (len(x), len(H)))
-    dither = (drawn + 0.5) / cells
-    total = collective(x, s, signs=signs, dither=dither)[0]
-    expected = np.array([float(v) for v in _read(case, dither)])
-    room = 8 * len(H) * float(np.finfo(np.float64).eps) * (float(np.abs(x).sum()) + float(cells))
-    return Outcome(float(np.abs(total - expected).max()), {"P": len(x)}, room, active=bool(y.any()))
+    cells, d = max(1, int(facts["rotated_top"])), len(facts["H"])
+    dither = (np.random.default_rng(seed).integers(0, cells, (len(x), d)) + 0.5) / cells
+    total = implementation(x, s, signs=facts["signs"], dither=dither)[0]
+    expected = np.array([float(v) for v in _read(facts, s, dither)])
+    slack = 8 * d * EPS * (float(np.abs(x).sum()) + float(cells))
+    return Outcome(float(np.abs(total - expected).max()), {}, slack, active=bool(x.any()))
 
 
-def _sum_error(collective: Any, case: Case) -> Outcome:
+def _sum_error(implementation: Any, x: Array, s: int, signs: Array, y: Array, rotated_top: float) -> Rounded:
     """E of the squared error: every rank's variance, over thresholds between all multiples of 1/top; and the bias."""
-    x, s = case.array, case.settings["s"]
-    signs, H, y = case.once(_rotated)
-    top = int(np.abs(y).max())
-    at = (np.arange(top) + 0.5) / top
-    fixed = np.full((len(x), len(H)), at[0])
+    at, d = (np.arange(int(rotated_top)) + 0.5) / rotated_top, y.shape[1]
+    fixed = np.full(y.shape, at[0])
 
     def total(dither: Array) -> Array:
-        found: Array = collective(x, s, signs=signs, dither=dither)[0][0]
+        found: Array = implementation(x, s, signs=signs, dither=dither)[0][0]
         return found
 
     variance = 0.0
@@ -173,91 +178,43 @@ def _sum_error(collective: Any, case: Case) -> Outcome:
         variance += float(np.square(np.array(moved) - np.mean(moved, axis=0)).sum(axis=1).mean())
     mean = np.mean([total(np.full_like(fixed, threshold)) for threshold in at], axis=0)
     value = variance + float(np.square(mean - x.sum(axis=0)).sum())
-    slack = 64 * len(H) * float(np.finfo(np.float64).eps) * (1.0 + float(np.square(y).sum()))
-    return Outcome(value, {"P": len(x), "s": s, "rotated_top": float(top)}, slack)
+    return Rounded(value, 64 * d * EPS * (1.0 + float(np.square(y).sum())))
 
 
-def _integers(_budget: Budget) -> Iterator[Case]:
-    rng = np.random.default_rng(11)
-    for P, n, s, seed in itertools.product((1, 2, 3, 5), (1, 2, 3, 4, 7), (1, 2, 5), (0, 1)):
-        yield Case({"P": P, "n": n, "s": s, "seed": seed}, rng.integers(-4, 5, (P, n)).astype(np.float64))
+def _sum_bytes(implementation: Any, P: int, n: int, s: int, dtype: str) -> int:
+    zero = np.zeros((P, padded_size(n)))
+    return int(implementation(np.ones((P, n), dtype), s, signs=np.ones(n, np.int64), dither=zero)[1].sent.max())
 
 
-def _some(budget: Budget) -> Iterator[Case]:
-    """Integer vectors that are not all zero; and those of which nearly all rotated entries are half-way."""
-    for case in _integers(budget):
-        if case.settings["n"] < 5 and case.array.any():
-            yield case
-    for P in (1, 2, 8):
-        yield _halfway(P)
+def _sums(**axes: Any) -> Family:
+    space = Space(_integers, {"P": RANKS, **axes})
+    return Family("rotations.rotated_sum", "rotated_sum", space, _rotated, exact=False, arrays=2, searched=False)
 
 
-def _halfway(P: int) -> Case:
-    """Rotated entries of 4, 2, 2 and 0 on the first rank and 2 on the others; half-way but for two."""
-    settings = {"P": P, "n": 4, "s": 1, "seed": 0, "family": "half-way"}
-    x = np.tile(np.array([2.0, 0.0, 0.0, 0.0]), (P, 1))
-    x[0] = 2.0, 1.0, 1.0, 0.0
-    signs = _rotated(Case(settings, x))[0]
-    return Case(settings, x * signs)
-
-
-def _many_ranks(P: int) -> Case:
-    rng = np.random.default_rng([11, P])
-    return Case({"P": P, "n": 4, "s": 1, "seed": 0}, rng.integers(-4, 5, (P, 4)).astype(np.float64))
-
-
-_WIDE = [_equal((1.0,) * 9, P, 1, "private") for P in (2, 3, 4, 8, 16)]
-_MEAN, _SUM = "rotated_mean", "rotated_sum"
-
-TOGETHER = (
-    Study(
-        _M + "bytes",
-        _MEAN,
-        _mean_bytes,
-        grid=_sizes,
-        enumerated="up to 8 ranks and 33 entries, one to three bits",
-        curves=[over("P", "nine entries, one bit", _WIDE)],
+_EVERY = _sums(n=(4, 1, 2, 3, 7, 8, 9), s=(1, 2, 5, 7), start=("drawn",))
+_SUMS = replace(_EVERY, space=_EVERY.space.including(*_EVERY.space.every(P=RANKS, n=(1, 3), start=["zeros"])))
+_SHORT = _sums(n=(4, 1, 2, 3), s=(1, 2, 5), start=("drawn",))
+_ERRORS = replace(_SHORT, space=_SHORT.space.including(*_SHORT.space.every(P=RANKS, start=["half-way"])))
+_SUM_SIZED = Family(
+    "rotations.rotated_sum",
+    "rotated_sum",
+    Space(
+        nothing,
+        {"P": (*RANKS, 16), "n": (8, 1, 2, 3, 13, 33, 64), "s": (1, 2, 7, 15, 100), "dtype": DTYPES},
     ),
-    Study(_M + "averages", _MEAN, _mean_error, corpus=_alike, curves=[over("P", "(3, 1)", _by_P((3.0, 1.0)))]),
-    Study(
-        _M + "private",
-        _MEAN,
-        _mean_error,
-        corpus=_alike,
-        extremal=_few("private"),
-        curves=[over("P", "(3, 1)", _by_P((3.0, 1.0))), over("P", "(1, 1)", _by_P((1.0, 1.0)))],
-    ),
-    Study(
-        _M + "shared",
-        _MEAN,
-        _mean_error,
-        corpus=_alike,
-        extremal=_few("shared"),
-        curves=[over("P", "(1, 1)", _by_P((1.0, 1.0), "shared"))],
-    ),
-    Study(
-        _S + "exact",
-        _SUM,
-        _exact_sum,
-        corpus=_integers,
-        curves=[over("P", "one step", [_many_ranks(P) for P in (1, 2, 4)])],
-    ),
-    Study(
-        _S + "error",
-        _SUM,
-        _sum_error,
-        corpus=_some,
-        curves=[over("P", "four entries, one step", [_many_ranks(P) for P in (1, 2, 4)])],
-    ),
-    Study(
-        _S + "bytes",
-        _SUM,
+    _itembits,
+    arrays=3,
+    searched=False,
+)
+
+SUMS = (
+    *_SUMS.studies(_exact_sum, "exact", curves=[_SUMS.over("P", (1, 2, 4), "one step")]),
+    *_ERRORS.studies(_sum_error, "error", curves=[_ERRORS.over("P", (1, 2, 4), "four entries, one step")]),
+    *_SUM_SIZED.studies(
         _sum_bytes,
-        grid=_sum_sizes,
-        known=_shape_known,
-        enumerated="up to 16 ranks and 64 entries, 1 to 100 levels",
-        curves=[
-            over("P", "64 entries, 7 levels", [Case({"P": P, "n": 64, "s": 7}, np.ones((P, 64))) for P in (2, 4, 8)])
-        ],
+        "bytes",
+        curves=[_SUM_SIZED.over("P", (2, 4, 8), "64 entries, 7 levels", n=64, s=7, dtype="float64")],
     ),
 )
+
+TOGETHER = (*MEANS, *SUMS)

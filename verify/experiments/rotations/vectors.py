@@ -14,19 +14,17 @@ from commbounds.compressors.rotations import (
     COMPRESSORS,
     DRIVE,
     EDEN,
+    MECHANISMS,
     HadamardSketch,
     RotatedDithering,
-    dithered_hadamard,
-    kashin,
-    ldlq,
     lloyd_max,
     padded_size,
-    randomised_hadamard,
     rotated_signs,
 )
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.experiments.rotations.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import BAD, MOST, Setting, compressor, mechanism, vector_cases
-from commbounds.verify.vectors.compressors import parts_of
 from commbounds.verify.vectors.inputs import array, flags_of, uniforms
 
 Array = NDArray[Any]
@@ -60,13 +58,6 @@ def _drawn(c: Any, name: str, x: Array, seed: int) -> dict[str, Any]:
     if isinstance(c, RotatedDithering):
         return {"dither": uniforms(seed + 50, d, "float64"), **signs}
     return signs
-
-
-def _received(case: VectorCase, name: str) -> Mapping[str, Any]:
-    """The message, its size, and what is read of it."""
-    c: Any = COMPRESSORS[name](**case.parameters)
-    message = c.compress_with(case.inputs["x"], **case.randomness)
-    return {"message": parts_of(message), "bits": message.bits, "output": c.decompress(message)}
 
 
 def _rotations() -> Iterator[VectorCase]:
@@ -164,11 +155,6 @@ def _weights() -> Iterator[VectorCase]:
     yield VectorCase("indefinite", "No positive definite matrix.", inputs, {"levels": None}, {}, (), refused=True)
 
 
-def _dithered(case: VectorCase) -> Mapping[str, Any]:
-    codes, estimate = dithered_hadamard(**case.inputs, **case.parameters)
-    return {"codes": codes, "estimate": estimate}
-
-
 def _estimated(case: VectorCase) -> Mapping[str, Any]:
     return {"estimate": np.round(rotated_signs(**case.inputs, **case.parameters), 12) + 0.0}
 
@@ -203,25 +189,20 @@ def _sums() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    made = [
-        compressor(name, partial(vector_cases, name, SETTINGS, (), (), _drawn), partial(_received, name=name))
-        for name in COMPRESSORS
-    ]
-    rotation = mechanism(
-        "randomised_hadamard",
-        _rotations,
-        lambda case: {"rotated": randomised_hadamard(**case.inputs, **case.parameters)},
-    )
     from commbounds.verify.vectors import collectives as together  # it asks this module what it holds
 
+    def held(name: str, cases: Any) -> VectorSubject:
+        """What its definition compares."""
+        return mechanism(name, cases, vectors_of(DEFINITIONS[name], MECHANISMS[name]))
+
     return [
-        *made,
-        rotation,
+        *(compressor(name, partial(vector_cases, name, SETTINGS, (), (), _drawn)) for name in COMPRESSORS),
+        held("randomised_hadamard", _rotations),
         mechanism("lloyd_max", _quantisers, _rounded),
-        mechanism("kashin", _kashin, lambda case: {"coefficients": kashin(**case.inputs, **case.parameters)}),
-        mechanism("dithered_hadamard", _ditherings, _dithered),
+        held("kashin", _kashin),
+        held("dithered_hadamard", _ditherings),
         mechanism("rotated_signs", _any_rotations, _estimated),
-        mechanism("ldlq", _weights, lambda case: {"codes": ldlq(**case.inputs, **case.parameters)}),
+        held("ldlq", _weights),
         together.collective("rotated_mean", _means, together.called(rotated_mean, "mean", "traffic"), unit="bytes"),
         together.collective("rotated_sum", _sums, together.called(rotated_sum, "total", "traffic"), unit="bytes"),
     ]

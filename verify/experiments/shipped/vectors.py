@@ -117,9 +117,10 @@ MORE = {"ReplacementRandK": _replaced, "BernoulliLazy": _lazy, "ThreeLC": _runs}
 """Cases of one compressor alone."""
 
 
-def _cases(name: str) -> list[VectorCase]:
-    cases = vector_cases(name, SETTINGS, SWITCHES, LAWS, _randomness)
-    return cases + list(MORE[name]()) if name in MORE else cases
+def cases(name: str) -> list[VectorCase]:
+    """Those of a compressor."""
+    found = vector_cases(name, SETTINGS, SWITCHES, LAWS, _randomness)
+    return found + list(MORE[name]()) if name in MORE else found
 
 
 def subjects() -> list[VectorSubject]:
@@ -162,7 +163,7 @@ def subjects() -> list[VectorSubject]:
         }
 
     return [
-        *(compressor(name, partial(_cases, name)) for name in COMPRESSORS),
+        *(compressor(name, partial(cases, name)) for name in COMPRESSORS),
         made.collective("permk_mean", permuted, made.called(permk_mean, "mean", "traffic")),
         made.collective("shared_randk_mean", shared, made.called(shared_randk_mean, "mean", "traffic")),
         made.collective("dgc_steps", stepped, run_of_dgc),

@@ -5,6 +5,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import NONZERO
+from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import RELATIVE_ERROR, Quantity, itembits, n
 from commbounds.theory.sources import derived
 from commbounds.theory.symbols import Symbol
@@ -15,7 +16,16 @@ HUB = Quantity("hub_words", r"\mathrm{hub}", "words that rank 0 sends")
 
 _parity = CompressorClaims("stars.parity", "every other entry", randomised=True)
 
+DEFINITIONS = defined(
+    "stars",
+    {
+        "Parity": "Written from the docstring: every other entry, and a zero for the last one where there is none.",
+        "star_allreduce": "Written from the docstring: sums in the order of the ranks, a step for each, and back.",
+    },
+)
+
 CLAIMS = (
+    *DEFINITIONS,
     Claim(
         name="stars.star.hub",
         title="Rank 0 of a star sends n words to every other rank",
