@@ -187,6 +187,34 @@ EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {
         "isinstance(message, Sparse)",
         "False",
     ): "all entries are added in place of those that are sent: zeros change no sum that begins with 0.0",
+    (
+        "collectives/dense/result_memory.py",
+        "uninitialised",
+        "if not LEAST <= size <= MOST:",
+        "LEAST <= size <= MOST",
+        "LEAST < size <= MOST",
+    ): "decides whether memory of this one size is kept, not what is written there",
+    (
+        "collectives/dense/result_memory.py",
+        "uninitialised",
+        "if not LEAST <= size <= MOST:",
+        "LEAST <= size <= MOST",
+        "LEAST <= size < MOST",
+    ): "decides whether memory of this one size is kept, not what is written there",
+    (
+        "collectives/lowcomm/outer.py",
+        "diloco_round.settings",
+        'first = checked_count("start", start, 0, n - 1)',
+        "n - 1",
+        "n + 1",
+    ): "a start of n or n + 1 leaves no stop in [start + 1, n], which the next line refuses by the same kind of error",
+    (
+        "compressors/sparsifiers/grouped_topk.py",
+        "_square_norms",
+        "total += value * value",
+        "total += value * value",
+        "total -= value * value",
+    ): "the largest in magnitude are taken of the sums, which are the same but for the sign",
 }
 """(path, function, the line, what is changed, into what) -> why nothing can tell."""
 
