@@ -353,6 +353,10 @@ def check_same(name: str, value: Any, expected: Any) -> None:
         raise ValueError(f"{name} of the message must be {expected}, got {shown(value)}")
 
 
+_MOST_BITS = 1 << 12
+"""Of the terms of an exact number: floats have about half as many, and laws of longer ones would take hours."""
+
+
 def checked_exact(x: Any, name: str = "x") -> tuple[Fraction, ...]:
     """`x` as Fractions: ints and Fractions as they are, floats at their exact binary value.
 
@@ -361,7 +365,7 @@ def checked_exact(x: Any, name: str = "x") -> tuple[Fraction, ...]:
     TypeError
         It is no sequence, or holds other things than real numbers.
     ValueError
-        It is empty, or holds NaN or an infinity.
+        It is empty, or holds NaN, an infinity or a fraction of more than 4096 bits.
     """
     if isinstance(x, np.ndarray):
         as_array(x, name)
@@ -380,9 +384,12 @@ def _exact(value: Any, name: str) -> Fraction:
     if isinstance(number, bool) or not isinstance(number, _REALS):
         raise TypeError(f"{name} must hold numbers, got {shown(value)}")
     try:
-        return Fraction(number)
+        exact = Fraction(number)
     except (ValueError, OverflowError):
         raise ValueError(f"{name} must be finite, got {shown(value)}") from None
+    if max(exact.numerator.bit_length(), exact.denominator.bit_length()) > _MOST_BITS:
+        raise ValueError(f"{name} must hold fractions of at most {_MOST_BITS} bits, got {shown(value)}")
+    return exact
 
 
 def index_bits(count: int) -> int:

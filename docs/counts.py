@@ -1,15 +1,19 @@
-"""Numbers of claims in the tables of README.md: ``python docs/counts.py`` writes them anew from the book."""
+"""Numbers of claims in README.md: ``python docs/counts.py`` writes them anew from the book."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from commbounds.theory import Claim, Origin, Standing, claims
+from commbounds.theory import Claim, Origin, Standing, Tag, claims
 
 README = Path(__file__).parents[1] / "README.md"
 COUNTED = (Origin.PRINTED, Origin.USAGE, Origin.OWN)
 """The third to the fifth cell of a row; that implementations equal their definitions is counted apart."""
+SAID = re.compile(
+    r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, (\d+)\s+second-hand and (\d+) read"
+)
+"""How many printed statements there are, and how they are known."""
 _ROW = re.compile(r"\|.*\| `\w+`")
 
 
@@ -35,10 +39,20 @@ def counted(line: str) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def told(text: str) -> str:
+    """The text with the numbers of printed statements, all and by how they are known, where it says them."""
+    tags = [claim.source.tag for claim in claims().values() if claim.source.origin is Origin.PRINTED]
+    numbers = iter(
+        [len(tags), *(tags.count(tag) for tag in (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.SECOND_HAND, Tag.READ))]
+    )
+    return SAID.sub(lambda said: re.sub(r"\d+", lambda _: str(next(numbers)), said[0]), text, count=1)
+
+
 def main() -> None:
     """Write the README with the numbers of the book."""
     lines = README.read_text(encoding="utf-8").split("\n")
-    README.write_text("\n".join(counted(line) if is_row(line) else line for line in lines), encoding="utf-8")
+    text = "\n".join(counted(line) if is_row(line) else line for line in lines)
+    README.write_text(told(text), encoding="utf-8")
 
 
 if __name__ == "__main__":

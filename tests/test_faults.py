@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from commbounds.cli import main
 from commbounds.verify import engine, run
-from commbounds.verify.conformance.process import session_members
+from commbounds.verify.conformance.offspring import relatives
 from commbounds.verify.trials import run_trials
 from commbounds.verify.writing import alone
 
@@ -257,7 +257,7 @@ def test_signals_to_the_command_alone_end_its_workers_too(number, tmp_path, cach
     assert "leaked" not in said
     assert "Traceback" not in said
     assert [path.name for path in tmp_path.iterdir()] == ["f.jsonl"]
-    while session_members(process.pid):  # what forked the workers ends when it sees that no one is left
+    while relatives(process.pid):  # what forked the workers ends when it sees that no one is left
         time.sleep(0.1)
         assert time.monotonic() - begun < 30.0
 

@@ -369,7 +369,7 @@ class Claim:
         if (self.stands is Standing.HOLDS_AS_CORRECTED) != bool(self.corrected_by):
             raise ValueError(f"{self.name}: corrected_by names a claim exactly when stands is holds as corrected")
         if self.tightness is not None:
-            object.__setattr__(self, "tightness", sp.sympify(self.tightness))
+            object.__setattr__(self, "tightness", sp.sympify(self.tightness, strict=True))
             if not self.tightness.free_symbols <= self.relation.rhs.free_symbols:
                 raise ValueError(f"tightness of {self.name} must be written in the symbols of its bound")
         if not self.extremal and (self.tightness is not None or self.stands is not Standing.HOLDS):

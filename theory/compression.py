@@ -109,7 +109,9 @@ class CompressorClaims:
             assumes=assumes,
             source=derived(f"Counted: {counted}.", "counted from the message's fields"),
             axis=axis,
-            unpinned=_WHOLE if any(count.args[0].is_Add for count in sp.sympify(bits).atoms(index_bits)) else (),
+            unpinned=_WHOLE
+            if any(count.args[0].is_Add for count in sp.sympify(bits, strict=True).atoms(index_bits))
+            else (),
             note=f"{counted[0].upper()}{counted[1:]}; what both sides know beforehand is not sent.",
         )
 

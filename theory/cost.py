@@ -15,6 +15,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Hypothesis, Source
 from commbounds.theory.quantities import P
+from commbounds.theory.symbols import expression
 
 t = sp.Symbol("t", integer=True, nonnegative=True)
 """A step of a phase, counted from 0."""
@@ -112,7 +113,7 @@ class Phase:
         if self.link not in ("inter", "intra"):
             raise ValueError(f"link must be inter or intra, got {self.link!r}")
         for part in ("steps", "words", "reduced"):
-            object.__setattr__(self, part, sp.sympify(getattr(self, part)))
+            object.__setattr__(self, part, expression(part, getattr(self, part)))
         if self.steps.has(t):
             raise ValueError(f"steps of {self.name} must not depend on t, got {self.steps}")
 
@@ -190,10 +191,12 @@ class Machine:
 
     def __post_init__(self) -> None:
         for name in ("alpha", "beta", "gamma"):
-            object.__setattr__(self, name, sp.sympify(getattr(self, name)))
+            object.__setattr__(self, name, expression(name, getattr(self, name)))
         for name in ("alpha", "beta"):
             within = getattr(self, f"{name}_intra")
-            object.__setattr__(self, f"{name}_intra", getattr(self, name) if within is None else sp.sympify(within))
+            object.__setattr__(
+                self, f"{name}_intra", getattr(self, name) if within is None else expression(name, within)
+            )
 
 
 @dataclass(frozen=True)
@@ -219,7 +222,7 @@ class Cost:
 
     def __post_init__(self) -> None:
         for part in ("latency", "words", "reduced"):
-            object.__setattr__(self, part, sp.sympify(getattr(self, part)))
+            object.__setattr__(self, part, expression(part, getattr(self, part)))
 
     def time(self, machine: Machine) -> Any:
         """Latency, words and additions at the machine's prices."""
@@ -232,9 +235,9 @@ class Cost:
     def at(self, **values: Any) -> Cost:
         """The same at exact values of some symbols."""
 
-        def put(expression: Any) -> Any:
-            symbols = {s: sp.sympify(values[s.name]) for s in expression.free_symbols if s.name in values}
-            return expression.xreplace(symbols).doit()
+        def put(closed: Any) -> Any:
+            symbols = {s: expression(s.name, values[s.name]) for s in closed.free_symbols if s.name in values}
+            return closed.xreplace(symbols).doit()
 
         return Cost(put(self.latency), put(self.words), put(self.reduced), self.intra and self.intra.at(**values))
 

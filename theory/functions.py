@@ -13,6 +13,10 @@ import sympy as sp
 class ExactFunction(sp.Function):  # type: ignore[misc]
     """A function of integers and rationals with an exact value; in floats the same, entry by entry."""
 
+    def __new__(cls, *arguments: Any, **options: Any) -> Any:
+        """The function of these arguments, none of which is a text: sympy would run it."""
+        return super().__new__(cls, *(sp.sympify(a, strict=True) for a in arguments), **options)
+
     @classmethod
     def exact(cls, *arguments: Any) -> Fraction:
         """The value."""
@@ -61,6 +65,8 @@ def _in_floats(function: Any, *numbers: float) -> float:
         return float(function.exact(*(int(v) if v == int(v) else Fraction(float(v)) for v in numbers)))
     except ZeroDivisionError:
         return math.nan
+    except OverflowError:
+        return math.inf
 
 
 class harmonic_number(sp.Function):  # type: ignore[misc]

@@ -191,7 +191,7 @@ class Refutation:
             raise ValueError(f"words about the refutation of {self.claim} must not be empty")
         known, expressions = set(self.whole), [self.measured, *self.values.values(), *self.entries]
         expressions += [e for conditions in (self.given, self.positive, self.zero) for e in conditions.values()]
-        if unknown := {s.name for e in expressions for s in sp.sympify(e).free_symbols - known}:
+        if unknown := {s.name for e in expressions for s in sp.sympify(e, strict=True).free_symbols - known}:
             raise ValueError(f"the refutation of {self.claim} speaks of {', '.join(sorted(unknown))}, no whole numbers")
 
     @property
@@ -212,9 +212,9 @@ class Refutation:
         def shown(e: Any) -> str:
             if isinstance(e, tuple):
                 return f"({', '.join(map(shown, e))})"
-            return _shown(sp.sympify(e).subs(point))
+            return _shown(sp.sympify(e, strict=True).subs(point))
 
-        seen = {s for e in [*self.entries, *self.values.values()] for s in sp.sympify(e).free_symbols}
+        seen = {s for e in [*self.entries, *self.values.values()] for s in sp.sympify(e, strict=True).free_symbols}
         parts = [f"x = {shown(self.x)}"] if self.x else []
         parts += [f"{symbol.name} = {shown(value)}" for symbol, value in self.values.items()]
         parts += [f"{symbol.name} = {point[symbol]}" for symbol in self.whole if symbol not in seen]
@@ -293,7 +293,7 @@ def recurrence(
         That the closed form has the first value, and that it makes the step.
     """
     return (
-        Goal("first", closed.subs(index, start) - first, equal=True, positive=positive),
+        Goal("first", closed.subs(index, sp.sympify(start, strict=True)) - first, equal=True, positive=positive),
         Goal("step", closed.subs(index, index + 1) - step(closed, index), equal=True, positive=positive),
     )
 

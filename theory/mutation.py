@@ -74,7 +74,7 @@ def formula_mutants(bound: Any) -> tuple[FormulaMutant, ...]:
     >>> [mutant.name for mutant in formula_mutants(1 - k / n)][:4]
     ['0.9 times the bound', '10/9 times the bound', 'without the term 1', '0.9 times the term 1']
     """
-    return _mutants(sp.sympify(bound))
+    return _mutants(sp.sympify(bound, strict=True))
 
 
 @cache
@@ -197,7 +197,7 @@ def regimes(bound: Any) -> tuple[Regime, ...]:
     >>> [regime.name for regime in regimes(2 * sp.Min(k, n))]
     ['Min(k, n) = k', 'Min(k, n) = n']
     """
-    return _regimes(sp.sympify(bound))
+    return _regimes(sp.sympify(bound, strict=True))
 
 
 @cache

@@ -7,6 +7,23 @@ from typing import Any
 import sympy as sp
 
 
+def expression(name: str, value: Any) -> Any:
+    """A number, or an expression of numbers and symbols, as sympy has it.
+
+    Raises
+    ------
+    TypeError
+        `value` is something else, such as a text, which sympy would run as a program.
+    """
+    try:
+        made = sp.sympify(value, strict=True)
+    except (sp.SympifyError, TypeError):
+        made = None
+    if not isinstance(made, sp.Expr):
+        raise TypeError(f"{name} must be a number or a sympy expression, got {value!r:.80}")
+    return made
+
+
 class Symbol(sp.Symbol):  # type: ignore[misc]
     r"""A sympy symbol that carries its LaTeX and an example value.
 
@@ -47,7 +64,9 @@ class Symbol(sp.Symbol):  # type: ignore[misc]
             if value != unsaid and said not in (unsaid, value):
                 raise ValueError(f"{field} of {name} is {said!r} elsewhere, got {value!r}")
             setattr(symbol, field, said if value == unsaid else value)
-        if example is not None and any(getattr(sp.sympify(example), f"is_{a}") != v for a, v in assumptions.items()):
+        if example is not None and any(
+            getattr(sp.sympify(example, strict=True), f"is_{a}") != v for a, v in assumptions.items()
+        ):
             raise ValueError(f"example of {name} must be {', '.join(assumptions)}, got {example!r}")
         return symbol
 

@@ -55,8 +55,23 @@ budgets: dict[str, Budget] = {
 
 
 def bound_at(claim: Claim, values: Mapping[str, Any]) -> Any:
-    """`claim.bound(**values)`."""
-    return claim.bound(**values)
+    """`claim.bound(**values)`.
+
+    Raises
+    ------
+    TypeError
+        A symbol of the bound has no value.
+    """
+    try:
+        return claim.bound(**values)
+    except TypeError as error:
+        missing = ", ".join(name for name in claim.parameters if name not in values)
+        if not missing:
+            raise
+        raise TypeError(
+            f"the bound of {claim.name} has symbols without a value: {missing}. A family gives values in `facts=`, the "
+            "study of a compressor in `values=`, a function of the run, and a trial in Outcome(measured, {name: value})"
+        ) from error
 
 
 def violates(relation: Any, measured: Any, bound: Any, slack: float = 0.0) -> bool:

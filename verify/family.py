@@ -189,6 +189,10 @@ class Family:
         words = ", ".join(f"{name} = {value}" for name, value in fixed.items() if name not in (SEED, EXACT))
         return over(axis, label or words, cases)
 
+    def found(self, implementation: Any, **settings: Any) -> Any:
+        """What `run` gives of one case, for a figure; axes that are not given have their first values."""
+        return self._found(implementation, self.case(self.space.at(**settings)))
+
     # --- what is measured ---------------------------------------------------------------------------------------------
 
     def known(self, _implementation: Any, case: Case) -> Mapping[str, Any]:

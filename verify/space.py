@@ -6,6 +6,7 @@ import inspect
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from typing import Any
 
@@ -96,6 +97,17 @@ def sizes(*more: int | Of, least: int = 1) -> tuple[Any, ...]:
     )
 
 
+def rationals(*values: str | int | float) -> tuple[Fraction, ...]:
+    """The values as fractions; floats are the fractions that they are.
+
+    Examples
+    --------
+    >>> rationals("1/3", 2, 0.5)
+    (Fraction(1, 3), Fraction(2, 1), Fraction(1, 2))
+    """
+    return tuple(map(Fraction, values))
+
+
 def nothing() -> None:
     """Makes nothing: for cases that are their settings alone."""
 
@@ -151,8 +163,9 @@ class Space:
         return replace(self, wider={**self.wider, **wider})
 
     def replaced(self, **axes: Sequence[Any]) -> Space:
-        """The space with other values of some axes, or further axes."""
-        return replace(self, axes={**self.axes, **axes})
+        """The space with other values of some axes, or further axes; rows by hand have the first value of those."""
+        space = replace(self, axes={**self.axes, **axes}, included=())
+        return space.including(*(space.at(**row) for row in self.included))
 
     def including(self, *rows: Mapping[str, Any]) -> Space:
         """The space that has these rows too, such as those on which a bound is attained."""

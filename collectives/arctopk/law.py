@@ -12,6 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count, shown
 
 Floats = NDArray[np.float64]
+_EXPONENT = 400
+"""Of two: rows between this and its inverse have squares, and sums of them, that are floats."""
 _ACCURACY = 1e-9
 _TOUCHING = 1.0 - 1e-12
 """Two scores whose largest and smallest difference are this close in size are taken to touch."""
@@ -94,7 +96,8 @@ def kept_of_planar_rows(rows: ArrayLike, K: int, rank: int) -> tuple[float, floa
     Returns
     -------
     kept, error : float
-        For rank 1 exact up to rounding; else by adaptive quadrature over one variable.
+        For rank 1 exact up to rounding; else by adaptive quadrature over one variable. Infinite where what is kept is
+        beyond all floats.
 
     Notes
     -----
@@ -105,6 +108,11 @@ def kept_of_planar_rows(rows: ArrayLike, K: int, rank: int) -> tuple[float, floa
     if x.ndim != 2 or x.shape[1] != 2 or not np.isfinite(x).all():
         raise ValueError(f"rows must be a finite (m, 2) array, got shape {x.shape}")
     kept, columns = checked_count("K", K, 1, len(x)), checked_count("rank", rank, 1, MAX_ENTRIES)
+    exponent = int(np.frexp(np.abs(x).max(initial=0.0))[1])
+    if abs(exponent) > _EXPONENT:  # squares would over- or underflow: of rows of another unit
+        scaled = kept_of_planar_rows(np.ldexp(x, -exponent), kept, columns)
+        value, error = (float(np.ldexp(v, 2 * exponent)) for v in scaled)
+        return value, error
     z = (x[:, 0] + 1j * x[:, 1]) ** 2
     w, real, imaginary = np.abs(z), np.ascontiguousarray(z.real), np.ascontiguousarray(z.imag)
     ends, scores = np.empty(len(x) * (len(x) - 1) + 2), np.empty(len(x))

@@ -82,7 +82,7 @@ class Lattice(LatencyLaw):
         return plan_of(LATTICE, self.base, self.unit, weights=self.weights)
 
     def cdf(self, x: ArrayLike) -> Array:
-        at = np.floor((np.asarray(x, dtype=np.float64) - self.base) / self.unit)
+        at = np.floor((as_numbers(x, "x", np.float64) - self.base) / self.unit)
         totals = np.append(0.0, np.cumsum(self.weights))
         return np.asarray(totals[np.clip(at + 1, 0, self.weights.size).astype(np.int64)])
 
@@ -166,4 +166,4 @@ class Histogram(LatencyLaw):
 
     def cdf(self, x: ArrayLike) -> Array:
         edges = self.start + self.width * np.arange(self.counts.size + 1)
-        return np.asarray(np.interp(np.asarray(x), edges, np.append(0.0, np.cumsum(self.counts))))
+        return np.asarray(np.interp(as_numbers(x, "x", np.float64), edges, np.append(0.0, np.cumsum(self.counts))))

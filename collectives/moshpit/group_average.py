@@ -34,7 +34,12 @@ def _chunk_mean(stack, members, low, high, total):  # type: ignore[no-untyped-de
         for i in range(low, high):
             total[i] += stack[members[j], i]
     for i in range(low, high):
-        total[i] /= members.size
+        if np.isfinite(total[i]):
+            total[i] /= members.size
+        else:  # the sum is beyond all floats, and the mean is not: of shares in place of vectors
+            total[i] = 0.0
+            for j in range(members.size):
+                total[i] += stack[members[j], i] / members.size
 
 
 @njit(cache=True, nogil=True)
@@ -158,7 +163,8 @@ def group_average(
     Returns
     -------
     result : (N, n) dtype of stack
-        Members are summed in rank order in float64, divided by their number and rounded once.
+        Members are summed in rank order in float64, divided by their number and rounded once; where the sum is beyond
+        all floats, what is summed are the members' shares.
     traffic : Traffic
         Two steps: every member sends chunk c of its vector to the group's c-th member, and gets the averaged chunks
         back. A peer may send to, and receive from, all others of its group in one step. Nothing is sent to a peer
@@ -254,7 +260,7 @@ def distortion(stack: ArrayLike, about: ArrayLike | None = None) -> float:
     Returns
     -------
     float
-        In the squared unit of the stack.
+        In the squared unit of the stack; infinite where a square is beyond all floats.
 
     Examples
     --------
@@ -267,7 +273,8 @@ def distortion(stack: ArrayLike, about: ArrayLike | None = None) -> float:
     centre = as_numbers(about, "about", np.float64)
     if centre.shape != array.shape[1:]:
         raise ValueError(f"about must have shape {array.shape[1:]}, got {centre.shape}")
-    return float(np.square(array - centre).sum(axis=1).mean())
+    with np.errstate(over="ignore"):
+        return float(np.square(array - centre).sum(axis=1).mean())
 
 
 def about_the_mean(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:

@@ -184,7 +184,8 @@ class MSEden(Compressor):
         entries = checked_exact(x)
         if self.dim > 16:
             raise ValueError(f"dim must be at most 16 for the law, got {self.dim}")
-        patterns = list(product((1, -1), repeat=self.dim))
+        met = min(len(entries), self.dim)  # other signs meet zeros alone
+        patterns = [(*signs, *(1,) * (self.dim - met)) for signs in product((1, -1), repeat=met)]
         share = Fraction(1, len(patterns))
         return merged_law([(share, self.exact_output(entries, signs)) for signs in patterns])
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.compressors._blocks import quiet
 from commbounds.compressors._random import fill_uniforms
-from commbounds.compressors.base import MAX_ENTRIES, as_numbers
+from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count
 
 Array = NDArray[Any]
 Signs = NDArray[np.int8]
@@ -37,7 +37,7 @@ def _walsh_hadamard(y):  # type: ignore[no-untyped-def]
 
 def padded_size(n: int) -> int:
     """The least power of two that is at least `n` >= 1."""
-    return int(1 << (n - 1).bit_length())
+    return int(1 << (checked_count("n", n) - 1).bit_length())
 
 
 def transformed(y: Array) -> Array:

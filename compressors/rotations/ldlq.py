@@ -20,8 +20,10 @@ def ldl(hessian: Array) -> tuple[Array, Array]:
     Raises
     ------
     ValueError
-        H is not positive definite, as far as elimination in float64 can tell.
+        H is not square, or not positive definite, as far as elimination in float64 can tell.
     """
+    if hessian.ndim != 2 or len(hessian) != hessian.shape[1]:
+        raise ValueError(f"hessian must be square, got shape {hessian.shape}")
     left, n = hessian.copy(), len(hessian)
     L, d = np.eye(n), np.zeros(n)
     for i in range(n):

@@ -90,6 +90,7 @@ def check(
     from commbounds.verify.conformance.executable import isolated
     from commbounds.verify.conformance.loading import Unloadable, loaded, require_survivable
     from commbounds.verify.conformance.mpi import cut_short, needs_mpi
+    from commbounds.verify.conformance.offspring import adopt
     from commbounds.verify.conformance.report import reports_from
     from commbounds.verify.conformance.universal import UNIVERSAL
 
@@ -127,6 +128,7 @@ def check(
                 end = stack.enter_context(leading(job))
             else:
                 require_survivable(targets)
+                adopt()
                 subjects = [subject for target in targets for subject in loaded(target)]
             for subject in subjects:
                 if needs_mpi(subject) and not mpi:

@@ -14,6 +14,7 @@ import click
 from commbounds import __version__
 from commbounds._certificates import certificates, certify
 from commbounds._check import check
+from commbounds._column import check_column, new_column
 from commbounds._cost import cost
 from commbounds._count import Count
 from commbounds._demo import demo
@@ -257,13 +258,6 @@ def report(
             given = GivenFindings(findings, patterns)
             chosen, shown, whole = given.findings, given.exhibits, given.whole()
         else:
-            from commbounds.verify import engine
-
-            try:
-                if engine.dropped(stream, budget, seed):
-                    click.echo(f"{stream} is from another run: starting anew", err=True)
-            except ValueError as error:
-                raise click.UsageError(str(error)) from error
             running = ShownRun(patterns, budget, seed, pool, fresh, executor)
             chosen, shown = running.findings_and_exhibits(stream, out / "exhibits.jsonl")
             dates = running.dates
@@ -335,8 +329,10 @@ def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
 main.add_command(certificates)
 main.add_command(certify)
 main.add_command(check)
+main.add_command(check_column)
 main.add_command(cost)
 main.add_command(demo)
+main.add_command(new_column)
 main.add_command(ranks)
 main.add_command(replay)
 main.add_command(scoreboard)

@@ -22,6 +22,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
+from commbounds.folders import OTHERS, require_private
+
 V = TypeVar("V")
 
 COLUMNS = (
@@ -47,6 +49,7 @@ COLUMNS = (
     "rotations",
     "lowcomm",
     "shipped",
+    "powergossip",
 )
 """The table of contents."""
 
@@ -56,8 +59,29 @@ FURTHER = "COMMBOUNDS_COLUMNS"
 _QUOTED = re.compile(r'"([^"\\\n]+)"')
 
 
-def _further() -> list[Path]:
-    return [Path(folder).resolve() for folder in os.environ.get(FURTHER, "").split(os.pathsep) if folder]
+_ROOMS = ("theory", "compressors", "collectives", "verify", "figures", "tests")
+
+
+def _further() -> tuple[Path, ...]:
+    return _trusted(os.environ.get(FURTHER, ""))
+
+
+@cache
+def _trusted(named: str) -> tuple[Path, ...]:
+    """The folders that are named, whose code runs: no one else may write there."""
+    folders = tuple(Path(folder).resolve() for folder in named.split(os.pathsep) if folder)
+    for folder in folders:
+        try:
+            require_private(folder)
+            for room in _ROOMS:
+                for path in (folder / room, *(folder / room).rglob("*")):
+                    if path.exists() and (path.stat().st_mode & OTHERS or path.stat().st_uid not in (os.geteuid(), 0)):
+                        raise ValueError(f"others may write to {path}")
+        except FileNotFoundError:
+            continue  # said by what looks for columns there
+        except ValueError as error:
+            raise ValueError(f"{FURTHER} names {folder}, whose code is not run: {error}") from None
+    return folders
 
 
 def columns() -> tuple[str, ...]:
@@ -66,7 +90,7 @@ def columns() -> tuple[str, ...]:
     Raises
     ------
     ValueError
-        A further folder has no column, or one whose name is taken.
+        A further folder has no column, or one whose name is taken; or others may write there.
     """
     names = list(COLUMNS)
     for folder in _further():

@@ -1,6 +1,6 @@
 """The kill matrix: every mutant against every claim of what it stands in for; compressors against their contract, too.
 
-``python tests/mutants/matrix.py [PATTERN...]`` prints the matrix.
+``python tests/mutants/matrix.py [PATTERN...] [--column NAME]`` prints the matrix.
 """
 
 import sys
@@ -8,6 +8,7 @@ import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from importlib import import_module
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -74,7 +75,8 @@ def _reason(finding):
 
 @click.command()
 @click.argument("patterns", nargs=-1)
-def main(patterns):
+@click.option("--column", help="Those of one column alone.")
+def main(patterns, column):
     """Print what kills each of the mutants whose names match PATTERNS, shell style; all if none is given.
 
     Exits with 0 if every one is killed, 1 if one survives, 2 for wrong usage.
@@ -83,10 +85,16 @@ def main(patterns):
     from rich.progress import Progress
     from rich.table import Table
 
+    listed = MUTANTS
+    if column is not None:
+        try:
+            listed = import_module(f"mutants.{column}").MUTANTS
+        except (ModuleNotFoundError, AttributeError) as error:
+            raise click.UsageError(f"there is no tests/mutants/{column}.py with MUTANTS: {error}") from error
     for pattern in patterns:
-        if not any(fnmatch(m.name, pattern) for m in MUTANTS):
+        if not any(fnmatch(m.name, pattern) for m in listed):
             raise click.UsageError(f"no mutant matches {pattern!r}")
-    chosen = [m for m in MUTANTS if any(fnmatch(m.name, p) for p in patterns or ["*"])]
+    chosen = [m for m in listed if any(fnmatch(m.name, p) for p in patterns or ["*"])]
     table = Table("mutant", "what is broken", "claims that kill it", "checks that kill it", title="kill matrix")
     survivors = []
     with ProcessPoolExecutor() as pool, Progress(console=Console(stderr=True), transient=True) as bar:

@@ -161,7 +161,8 @@ def test_a_symbol_has_one_meaning():
     by_name = {}
     for symbol in SYMBOLS | {symbol for claim in BOOK.values() for symbol in claim.relation.free_symbols}:
         bare = sp.Symbol(symbol.name, **symbol.assumptions0)  # two columns' quantities may share a name
-        assert by_name.setdefault(symbol.name, bare) == bare, symbol.name
+        unlike = f"{symbol.name} has other assumptions in another column: name one of the two otherwise"
+        assert by_name.setdefault(symbol.name, bare) == bare, unlike
 
 
 def test_a_quantity_has_one_meaning():

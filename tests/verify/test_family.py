@@ -87,6 +87,8 @@ def test_rows_by_hand_are_run_once_and_can_be_asked_for():
     assert [case.settings["n"] for case in made.of(rows)(QUICK)] == [5, 10]
     assert sum(case.settings["n"] in (5, 10) for case in made.grid(1)) == 2
     assert "and 2 rows by hand" in made.space.words()
+    more = SPACE.including(*rows).replaced(rounds=(3, 1))
+    assert [(row["n"], row["rounds"]) for row in more.included] == [(5, 3), (10, 3)]
     with pytest.raises(ValueError, match="Q is no axis of the space, which has P, n"):
         made.every(Q=(1,))
 

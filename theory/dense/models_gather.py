@@ -54,7 +54,7 @@ def _bruck_words(bound: Any) -> tuple[Goal, ...]:
     closed = _in_bruck(bound)
 
     def before_the_last(f: Any, e: Any) -> Any:
-        whole = closed.xreplace({full: sp.sympify(f), early: sp.sympify(e)})
+        whole = closed.xreplace({full: sp.sympify(f, strict=True), early: sp.sympify(e, strict=True)})
         return whole - ((P - 2**f) * q + last_long)
 
     f = full

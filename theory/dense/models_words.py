@@ -91,7 +91,7 @@ def longest_neighbours(bound: Any, times: int = 1, before: Any = 0) -> tuple[Goa
     """That a bound in `doublings` and `early` adds up the longest messages of 1, 2, 4, ... neighbouring blocks."""
 
     def at(d: Any, e: Any) -> Any:
-        return bound.xreplace({doublings: sp.sympify(d), early: sp.sympify(e)})
+        return bound.xreplace({doublings: sp.sympify(d, strict=True), early: sp.sympify(e, strict=True)})
 
     d = doublings
     return (

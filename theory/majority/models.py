@@ -67,7 +67,7 @@ _three = {"w**2 = 3": _root**2 - 3}
 
 def _branch(expression: Any, number: int) -> Any:
     """An expression with a branch of each Piecewise in it, and w for the root of three."""
-    chosen = sp.sympify(expression).replace(lambda e: e.is_Piecewise, lambda e: e.args[number].expr)
+    chosen = sp.sympify(expression, strict=True).replace(lambda e: e.is_Piecewise, lambda e: e.args[number].expr)
     return chosen.xreplace({sp.sqrt(3): _root})
 
 

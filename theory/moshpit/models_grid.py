@@ -107,7 +107,7 @@ def _preserved(bound: Any) -> tuple[Goal, ...]:
 
 def with_chunk(bound: Any, largest: Any) -> Any:
     """The bound where n = M full + over, by the largest chunk."""
-    return bound.subs(sp.ceiling(n / M), largest).subs(n, M * _full + _over)
+    return bound.subs(sp.ceiling(n / M), sp.sympify(largest, strict=True)).subs(n, M * _full + _over)
 
 
 def _per_round(bound: Any) -> Any:

@@ -19,6 +19,7 @@ import sympy as sp
 from commbounds.theory.functions import ExactFunction
 from commbounds.theory.precision.formats import Format, innocuous
 from commbounds.theory.precision.roundings import Roundings
+from commbounds.theory.symbols import expression
 
 ROUNDING = ("nearest", "stochastic")
 """To nearest, ties to even; to either neighbour with a mean that is exact."""
@@ -40,16 +41,36 @@ class ErrorBound:
     absolute: Any
 
 
+_MOST_BITS = 1 << 20
+"""Of an exact power: what has more is given in floats alone."""
+
+
 class compounded(ExactFunction):
-    """(1 + rate)^times - 1; in floats without the cancellation, and of times that are not whole in floats alone."""
+    """(1 + rate)^times - 1; in floats without the cancellation.
+
+    Of times that are not whole, or make a number of too many digits, in floats alone.
+    """
 
     nargs = 2
+
+    @classmethod
+    def eval(cls, *arguments: Any) -> Any:
+        """The value of numbers, unless it has too many digits to be written down."""
+        rate, times = arguments
+        if rate.is_Rational and times.is_Integer and cls._bits(rate, times) > _MOST_BITS:
+            return None
+        return super().eval(rate, times)
+
+    @staticmethod
+    def _bits(rate: Any, times: Any) -> int:
+        """Of the exact value, about."""
+        return abs(int(times)) * int(rate.denominator).bit_length()
 
     @classmethod
     def exact(cls, *arguments: Any) -> Fraction:
         """The value."""
         rate, times = map(Fraction, arguments)
-        if times.denominator == 1:
+        if times.denominator == 1 and cls._bits(rate, times) <= _MOST_BITS:
             return (1 + rate) ** int(times) - 1
         return Fraction(math.expm1(float(times) * math.log1p(float(rate))))
 
@@ -137,7 +158,7 @@ def sure(
         relative = followed(relative, cast)
     # a term that underflows is off by up to half a smallest number, which is summed like any other term
     share = sp.Rational(wire.smallest) / (2 if rounding == "nearest" else 1)
-    casts = sp.sympify(at(counted.casts)) if P > 1 else sp.Integer(P * counted.first)
+    casts = sp.sympify(at(counted.casts), strict=True) if P > 1 else sp.Integer(P * counted.first)
     absolute = casts * share * (1 + relative)
     return ErrorBound(relative, absolute)
 
@@ -159,7 +180,7 @@ def spread(unit: Any, additions: Any, wire_unit: Any = 0, hops: Any = 0) -> Any:
 
 def deviations(probability: Any, entries: Any) -> Any:
     """sqrt(2 ln(2 entries/probability)): what a martingale of all entries stays below, in units of its spread."""
-    return sp.sqrt(2 * sp.log(2 * entries / sp.sympify(probability)))
+    return sp.sqrt(2 * sp.log(2 * entries / expression("probability", probability)))
 
 
 def probable_chain(deviation: Any) -> Any:
@@ -174,7 +195,7 @@ def probable_tree(deviation: Any, before: Any) -> Any:
 
 def probable_products(root: Any, ranks: Any, entries: Any, probability: Any) -> Any:
     """exp(sqrt(2 L) root) - 1, L the larger of ln(2 entries ranks/probability) and 4, for the factors of all terms."""
-    logarithm = sp.Max(sp.log(2 * entries * ranks / sp.sympify(probability)), 4)
+    logarithm = sp.Max(sp.log(2 * entries * ranks / expression("probability", probability)), 4)
     return sp.exp(sp.sqrt(2 * logarithm) * root) - 1
 
 
@@ -264,6 +285,8 @@ def _checked(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes
 
     def at(expression: Any) -> Any:
         numbers = {"P": P, "nodes": nodes}
-        return expression.xreplace({s: sp.Integer(numbers[s.name]) for s in sp.sympify(expression).free_symbols}).doit()
+        return expression.xreplace(
+            {s: sp.Integer(numbers[s.name]) for s in sp.sympify(expression, strict=True).free_symbols}
+        ).doit()
 
     return at

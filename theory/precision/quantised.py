@@ -15,6 +15,7 @@ from commbounds.theory.claim import Claim, Hypothesis, Le, Standing, for_one_rea
 from commbounds.theory.flashcomm.terms import EXACT_METADATA, first_width, second_width, width
 from commbounds.theory.quantities import P, Quantity
 from commbounds.theory.sources import derived
+from commbounds.theory.symbols import expression
 
 QUANTISED = ("twostep", "ring", "oneshot", "hierarchical")
 """Quantised all-reduces of the column flashcomm."""
@@ -82,10 +83,10 @@ def quantised_error(schedule: str, bits: Any, ranks: Any = P, *, second_bits: An
     if second_bits is not None and schedule != "twostep":
         raise ValueError(f"second_bits is the two-step's, got {second_bits!r} for {schedule}")
     for name, value in (("bits", bits), ("second_bits", second_bits), ("ranks", ranks)):
-        if value is not None and (sp.sympify(value) < 1) == sp.true:
+        if value is not None and (expression(name, value) < 1) == sp.true:
             raise ValueError(f"{name} must be at least 1, got {value!r}")
-    step = 1 / (sp.sympify(2) ** bits - 1)
-    last = step if second_bits is None else 1 / (sp.sympify(2) ** second_bits - 1)
+    step = 1 / (sp.Integer(2) ** bits - 1)
+    last = step if second_bits is None else 1 / (sp.Integer(2) ** second_bits - 1)
     halves = {"twostep": step + last, "ring": ranks * step, "oneshot": step, "hierarchical": 3 * step}[schedule]
     return halves / 2 if of == "ranges" else halves
 

@@ -171,7 +171,7 @@ def space_of(goal: Goal) -> tuple[Polynomials, list[Polynomial]]:
     """
     conditions = {**goal.given, **goal.positive}
     expressions = [goal.show, *conditions.values(), *goal.zero.values()]
-    for symbol in set().union(*(sp.sympify(e).free_symbols for e in expressions)):
+    for symbol in set().union(*(sp.sympify(e, strict=True).free_symbols for e in expressions)):
         if assumed := [word for word in symbol._assumptions_orig if word != "commutative"]:
             raise CertificateError(f"{symbol} is assumed to be {', '.join(assumed)}: let it be a condition")
     for expression in expressions if goal.vectors else ():
@@ -194,7 +194,7 @@ def _require_form(expression: Any, vectors: Sequence[Any]) -> None:
     """That an expression is a form of degree 0 or 2 in vectors as it is written: nothing was cancelled before."""
     if any(vector.is_commutative for vector in vectors):
         raise CertificateError("vectors must not commute: make them by `vectors`")
-    if not _degrees(sp.sympify(expression), frozenset(vectors)) <= {0, 2}:
+    if not _degrees(sp.sympify(expression, strict=True), frozenset(vectors)) <= {0, 2}:
         raise CertificateError(f"must be a form of degree 0 or 2 in the vectors, got {expression}")
 
 
@@ -264,12 +264,13 @@ def _sturm(goal: Goal, proof: Mapping[str, Any]) -> None:
         low, high = (goal.given[name] for name in proof["sturm"])
     except (KeyError, ValueError) as error:
         raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high") from error
-    symbols = low.free_symbols | high.free_symbols | sp.sympify(goal.show).free_symbols
+    symbols = low.free_symbols | high.free_symbols | sp.sympify(goal.show, strict=True).free_symbols
     if len(symbols) != 1 or goal.vectors or goal.equal:
         raise CertificateError("Sturm's theorem is about one symbol")
     (x,) = symbols
     least, most = x - low, x + high
-    if not (least.is_Rational and most.is_Rational and least < most) or sp.sympify(goal.show).has(sp.Float):
+    shown = sp.sympify(goal.show, strict=True)
+    if not (least.is_Rational and most.is_Rational and least < most) or shown.has(sp.Float):
         raise CertificateError("sturm names the two conditions low <= symbol and symbol <= high, rational numbers")
     try:
         numerator, denominator = (sp.Poly(e, x, domain="QQ") for e in sp.fraction(sp.together(goal.show)))

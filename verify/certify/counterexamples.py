@@ -140,7 +140,7 @@ def _values(refutation: Refutation, point: Mapping[str, Any]) -> dict[str, Any]:
 
 def _number(expression: Any, values: Mapping[str, Any]) -> sp.Expr:
     """An expression's exact value, rational or not."""
-    value = evaluator(sp.sympify(expression))(values, "a counterexample's model")
+    value = evaluator(sp.sympify(expression, strict=True))(values, "a counterexample's model")
     if isinstance(value, int | Fraction):
         return sp.Rational(value.numerator, value.denominator)
     if not isinstance(value, sp.Expr) or value.has(sp.Float):

@@ -151,7 +151,7 @@ def contradiction(goal: Goal, seconds: float = 5.0) -> dict[str, Any] | None:
     Squares of all symbols are tried beside products of three conditions, or of two where there are many.
     """
     conditions = {**goal.given, **goal.positive, **goal.zero}
-    symbols = set().union(*(sp.sympify(e).free_symbols for e in conditions.values()))
+    symbols = set().union(*(sp.sympify(e, strict=True).free_symbols for e in conditions.values()))
     hints = sorted(symbols, key=str)
     few = (len(conditions) + 1) ** 3 * (len(hints) + 1) <= _MOST_COLUMNS // 20
     try:

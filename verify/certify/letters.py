@@ -73,7 +73,7 @@ def declared(symbol: Any, *words: str) -> bool:
 def hypotheses(goal: Goal) -> dict[str, Any]:
     """What a goal takes for given by name: its conditions, and what is declared of its letters."""
     listed = {**goal.given, **goal.positive, **goal.zero}
-    met = set().union(*(sp.sympify(e).free_symbols for e in (goal.show, *listed.values())))
+    met = set().union(*(sp.sympify(e, strict=True).free_symbols for e in (goal.show, *listed.values())))
     words = {"positive": "{} > 0", "nonnegative": "{} >= 0"}
     for letter in sorted(met, key=str):
         for word, form in words.items():
@@ -106,7 +106,7 @@ class Book:
 
     def written(self, expression: Any) -> Any:
         """An expression of the first theory in letters, and in the second theory's functions."""
-        e = sp.sympify(expression)
+        e = sp.sympify(expression, strict=True)
         if isinstance(e, sp.Symbol):
             return Letter(e.name, **e._assumptions_orig) if e._assumptions_orig and type(e) is not Letter else e
         if not e.args:

@@ -123,13 +123,13 @@ class Polynomials:
     """
 
     def __init__(self, expressions: Iterable[Any], conditions: Iterable[Any] = ()) -> None:
-        self._conditions = {sp.sympify(condition) for condition in conditions}
+        self._conditions = {sp.sympify(condition, strict=True) for condition in conditions}
         self.generators: dict[Any, Polynomial] = {}
         self._named: dict[str, Polynomial] = {}
         self._quotients: dict[Any, Quotient] = {}
         self.work = 0
         for expression in expressions:
-            self._quotients[expression] = self._of(sp.sympify(expression))
+            self._quotients[expression] = self._of(sp.sympify(expression, strict=True))
 
     def _generator(self, atom: Any) -> Polynomial:
         if atom not in self.generators:
@@ -187,7 +187,8 @@ class Polynomials:
         CertificateError
             It is no rational function with rational coefficients.
         """
-        return self._quotients[expression] if expression in self._quotients else self._of(sp.sympify(expression))
+        known = self._quotients.get(expression)
+        return self._of(sp.sympify(expression, strict=True)) if known is None else known
 
     def _of(self, e: Any) -> Quotient:
         if e.is_Symbol:

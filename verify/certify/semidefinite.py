@@ -47,7 +47,7 @@ def sum_of_squares(goal: Goal, most_digits: int = 12) -> dict[str, Any] | None:
     quotients = [space.of(expression) for expression in (goal.show, *conditions.values())]
     if not all(denominator.is_ground for _, denominator in quotients):
         return None
-    met = set().union(*(sp.sympify(e).free_symbols for e in (goal.show, *conditions.values())))
+    met = set().union(*(sp.sympify(e, strict=True).free_symbols for e in (goal.show, *conditions.values())))
     vectors = [space.of(vector)[0] for vector in goal.vectors if vector in met]
     parts = [_parts(numerator * (1 / denominator.LC), vectors, space) for numerator, denominator in quotients]
     if any(part is None for part in parts):

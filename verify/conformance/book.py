@@ -48,6 +48,8 @@ def book_bound(name: str, sizes: Sequence[str] = ("n",), **given: Any) -> Callab
     >>> print(cf.Variance(bound))
     Variance(omega=sparsifiers.randk.variance)
     """
+    if name not in claims():
+        raise KeyError(f"the book has no claim {name!r}")
     missing = {*claims()[name].parameters} - {*sizes, *given}
     if missing:
         raise TypeError(f"bound of {name} needs values for {', '.join(sorted(missing))}")

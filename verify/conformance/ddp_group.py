@@ -27,6 +27,8 @@ from commbounds.verify.conformance.tensors import array_of, tensor_of
 Array = NDArray[Any]
 _START_LIMIT = 120.0
 """Seconds for the processes of a group to import torch and find each other."""
+STARTED: set[int] = set()
+"""Numbers of the processes of all groups."""
 _GRACE = 1.0
 """Seconds that other ranks have once one has raised or died; those that wait for it in a collective never answer."""
 
@@ -60,6 +62,7 @@ class Group:
                 self._pipes.append(ours)
                 process = context.Process(target=_rank, args=(theirs, rank, P, meeting, code), daemon=True)
                 process.start()
+                STARTED.add(process.pid or 0)
                 theirs.close()
                 self._processes.append(process)
             self._answers(_START_LIMIT)

@@ -52,10 +52,13 @@ def expected_seconds(subject: Subject, budget: str = "quick", *, only: Collectio
     bench = Bench(subject, BUDGETS[budget], 0, FALSE_ALARM)
     claims = chosen([*UNIVERSAL, *subject.claims], only)
     statistical = sum(claim.statistical for claim in claims)
-    with timer_ready():
-        costs = _costs(bench, bench.raw)
-        sampled = costs is not None and statistical > 0 and bench.randomised
-        laws = _costs(bench, partial(_read_off, bench)) if sampled and readable(bench) else None
+    try:
+        with timer_ready():
+            costs = _costs(bench, bench.raw)
+            sampled = costs is not None and statistical > 0 and bench.randomised
+            laws = _costs(bench, partial(_read_off, bench)) if sampled and readable(bench) else None
+    except Hopeless:
+        return None
     if costs is None:
         return None
     fixed, each = costs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import os
+import secrets
 import selectors
 import signal
 import subprocess
@@ -12,7 +13,6 @@ import threading
 import time
 import weakref
 from collections.abc import Sequence
-from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import resident_bytes
+from commbounds.verify.conformance.offspring import MARK, children, end_relatives, kill, limited, named, relatives
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
 from commbounds.verify.conformance.torch_words import Drawn
 
@@ -29,8 +30,18 @@ _START_LIMIT = 60.0
 """Seconds that a process may take to answer ``hello``: imports, compilation."""
 _STARTS = 2
 """Times that a program is started which does not answer ``hello``."""
-_LOOK = 0.25
-"""Seconds of silence after which it is looked whether a process has ended."""
+_LOOK = 0.05
+"""Seconds of silence after which it is looked whether a process has ended, and what it has started."""
+_GRACE = 0.1
+"""Seconds in which what a call has started may end after it."""
+_OFFENCES = 10
+"""Calls that leave something behind, after which no more are made."""
+_THREADS = 32
+"""Threads that calls may leave behind for later ones: as many as Python's pools have by default."""
+_PROCESSES = 128
+"""Processes that a call may start."""
+_SAID = 1 << 20
+"""Bytes that a call may write to stderr or stdout."""
 _KEPT = 4096
 """Last bytes of a process's stderr that are kept."""
 _started: weakref.WeakSet[Process] = weakref.WeakSet()
@@ -47,13 +58,14 @@ class _Tail:
     """Reads what a process writes, all of it, and keeps the last of it."""
 
     def __init__(self, stream: IO[bytes]) -> None:
-        self._stream, self._last = stream, b""
+        self._stream, self._last, self.count = stream, b"", 0
         self._thread = threading.Thread(target=self._read, daemon=True)
         self._thread.start()
 
     def _read(self) -> None:
         with self._stream:
             while data := os.read(self._stream.fileno(), 1 << 16):
+                self.count += len(data)
                 self._last = (self._last + data)[-_KEPT:]
 
     def last_line(self, wait: float = 1.0) -> str:
@@ -61,21 +73,6 @@ class _Tail:
         self._thread.join(wait)
         lines = self._last.decode(errors="replace").strip().splitlines()
         return lines[-1][-300:] if lines else ""
-
-
-def session_members(leader: int) -> dict[int, str]:
-    """Number and name of the processes in the session that a process began, but itself and those that have ended."""
-    found = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            text = path.read_text(errors="replace")
-        except OSError:  # it has ended meanwhile
-            continue
-        name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-        number = int(path.parent.name)
-        if int(fields[3]) == leader and number != leader and fields[0] not in "ZX":
-            found[number] = name
-    return found
 
 
 class Process:
@@ -97,7 +94,12 @@ class Process:
         self._child: subprocess.Popen[bytes] | None = None
         _started.add(self)
         self._said: _Tail | None = None
+        self._mark = secrets.token_hex(16)
         self._left: list[str] = []
+        self._kept: dict[int, Any] = {}
+        self._seen, self._calls = b"", 0
+        self.offences: list[str] = []
+        """What calls have left behind that later ones do not need, or have done to this process, call by call."""
         self._failures: list[str] = []
         self._buffer = bytearray()
 
@@ -115,9 +117,14 @@ class Process:
         Hopeless
             It has been started as often as a program is that does not answer ``hello``.
         """
+        if len(self.offences) >= _OFFENCES:
+            raise Hopeless(f"{_OFFENCES} calls left something behind: {self.offences[-1]}")
         if self._child is None:
             self._start()
+        assert self._said is not None
+        said = self._said.count
         reply, answers = self._exchanged(encoded(request, arrays), self.time_limit)
+        self._look_around(reply, self._said.count - said)
         if "returned" in reply:
             raise Unusable(f"returned {reply['returned']}")
         if "error" in reply:
@@ -143,14 +150,12 @@ class Process:
             if stream is not None:
                 stream.close()
         _exits_within(child, 0.5)
-        _end_session(child)
+        _end_session(child, self._mark)
 
     def left_behind(self) -> tuple[str, ...]:
         """What calls left behind that the process still has: other processes, threads, another working folder."""
-        running = {} if self._child is None else session_members(self._child.pid)
-        names = ", ".join(sorted(set(running.values())))
-        count = f"{len(running)} process{'es' * (len(running) > 1)}"
-        return (*self._left, *([f"{count} ({names})"] if running else []))
+        running = {} if self._child is None else relatives(self._child.pid, self._mark)
+        return (*self._left, *([named(running)] if running else []))
 
     def __del__(self) -> None:
         self.stop()
@@ -178,7 +183,9 @@ class Process:
                 stderr=subprocess.PIPE,
                 bufsize=0,
                 start_new_session=True,
+                env={**os.environ, MARK: self._mark},
             )
+            limited(self._child.pid)
         except OSError as error:
             raise ValueError(f"{self.command[0]} cannot be started: {error}") from error
         assert self._child.stderr is not None
@@ -194,6 +201,49 @@ class Process:
             self._kill()
             raise ValueError(f"{self.command[0]} speaks protocol {reply.get('protocol')!r}, not {VERSION}")
         self.hello = reply
+        self._kept, self._calls = relatives(self._child.pid, self._mark), 0
+        self._seen = children(self._child.pid)
+
+    def _look_around(self, reply: dict[str, Any], said: int) -> None:
+        """Count what a call has left behind, and end it; what the first one starts in its session may serve others."""
+        assert self._child is not None
+        self._calls += 1
+        found = []
+        if (now := children(self._child.pid)) != self._seen:
+            self._seen = now
+            own = reply.get("own")
+            known = {*self._kept, *(number for number in (own if isinstance(own, list) else ()) if type(number) is int)}
+            left = self._news(known)
+            if left and self._calls == 1:
+                stay = {number: one for number, one in left.items() if one.session == self._child.pid}
+                self._kept |= stay
+                left = {number: one for number, one in left.items() if number not in stay}
+            if left:
+                time.sleep(_GRACE)
+                left = {number: one for number, one in self._news(known | set(self._kept)).items() if number in left}
+            if left:
+                kill(left)
+                self._seen = children(self._child.pid)
+                found.append(named(left))
+        if said > _SAID:
+            found.append(f"{said} bytes on stderr")
+        news, what = reply.get("left"), set(self._left)
+        if isinstance(news, list) and (new := [str(one)[:200] for one in news[:_KEPT] if str(one)[:200] not in what]):
+            self._left = sorted({*self._left, *new})
+            threads = [one for one in self._left if one.startswith("the thread ")]
+            found += [one for one in new if one not in threads]
+            if len(threads) > _THREADS:
+                found.append(f"{len(threads)} threads")
+        if found:
+            self.offences.append("; ".join(found))
+            if len(self.offences) >= _OFFENCES:
+                self._kill()
+
+    def _news(self, known: set[int]) -> dict[int, Any]:
+        """What the process has started but these, and what they have started."""
+        assert self._child is not None
+        found = relatives(self._child.pid, self._mark)
+        return {number: one for number, one in found.items() if number not in known and one.parent not in known}
 
     def _exchanged(self, request: bytes, limit: float) -> tuple[dict[str, Any], list[Array]]:
         self._deadline = time.monotonic() + limit
@@ -205,9 +255,6 @@ class Process:
             raise Died(f"wrote to stdout what is no valid reply: {error}") from error
         if message is None:
             raise Died(self._end())
-        left = message[0].get("left")
-        if isinstance(left, list):
-            self._left = sorted({*self._left, *(str(what)[:200] for what in left[:_KEPT])})
         return message
 
     def _line(self, limit: int) -> bytes:
@@ -247,6 +294,10 @@ class Process:
             if not events:
                 if _has_ended(child):  # what it started may hold its stdout open
                     return False
+                if children(child.pid) != self._seen and len(found := relatives(child.pid, self._mark)) > _PROCESSES:
+                    self._kill()
+                    self.offences.append(named(found))
+                    raise Died(f"it had started {len(found)} processes, and was ended")
                 if left > _LOOK:
                     continue
                 self._kill()
@@ -263,7 +314,7 @@ class Process:
 
     def _kill(self) -> None:
         if self._child is not None:
-            _end_session(self._child)
+            _end_session(self._child, self._mark)
         self.stop()
 
     def _end(self) -> str:
@@ -271,7 +322,7 @@ class Process:
         assert self._child is not None
         assert self._said is not None
         _exits_within(self._child, 5.0)  # else it closed stdout and lives on
-        code = _end_session(self._child)  # whose members may hold stderr open
+        code = _end_session(self._child, self._mark)  # whose members may hold stderr open
         said = self._said.last_line()
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         self.stop()
@@ -292,16 +343,16 @@ def _exits_within(child: subprocess.Popen[bytes], seconds: float) -> None:
         time.sleep(0.002)
 
 
-def _end_session(leader: subprocess.Popen[bytes]) -> int:
-    """Kill a process, its group, and what else is left of the session that it began; its status."""
+def _end_session(leader: subprocess.Popen[bytes], mark: str) -> int:
+    """Kill a process, its group, and whatever else it has started; its status."""
     if leader.returncode is not None:  # its number may be another's by now
         return leader.returncode
+    end_relatives(leader.pid, mark)
     with contextlib.suppress(ProcessLookupError, PermissionError):  # there is none left
         os.killpg(leader.pid, signal.SIGKILL)
-    for number in session_members(leader.pid):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(number, signal.SIGKILL)
-    return leader.wait()
+    code = leader.wait()
+    end_relatives(leader.pid, mark)
+    return code
 
 
 class Remote:

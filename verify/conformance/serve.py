@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.generators import fingerprints, put, states
 from commbounds.verify.conformance.loading import loaded
+from commbounds.verify.conformance.offspring import adopt
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
 from commbounds.verify.conformance.random_words import intercepted
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
@@ -124,6 +125,15 @@ class _Surroundings:
         return found
 
 
+def _own() -> list[int]:
+    """Numbers of the processes that are not the subject's affair: those of Python, and of groups of ranks."""
+    tracker = getattr(sys.modules.get("multiprocessing.resource_tracker"), "_resource_tracker", None)
+    server = getattr(sys.modules.get("multiprocessing.forkserver"), "_forkserver", None)
+    found = [getattr(tracker, "_pid", None), getattr(server, "_forkserver_pid", None)]
+    found += getattr(sys.modules.get("commbounds.verify.conformance.ddp_group"), "STARTED", ())
+    return [number for number in found if isinstance(number, int)]
+
+
 def _folder() -> str:
     try:
         return os.getcwd()
@@ -144,6 +154,8 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
                 header, answers = server.reply(*message)
             if left := surroundings.left():
                 header["left"] = left
+            if own := _own():
+                header["own"] = own
             data = encoded(header, answers)
         except Unusable as error:
             data = encoded({"returned": str(error).removeprefix("returned ")})
@@ -159,6 +171,7 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
 
 def main(target: str) -> None:
     """Serve the subject that `target` names until stdin ends."""
+    adopt()
     replies = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     sys.stdout = sys.stderr

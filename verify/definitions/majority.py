@@ -5,6 +5,8 @@ from itertools import product
 
 import numpy as np
 
+from commbounds.verify.definitions.traffic import counted
+
 
 def sign(value, zero):
     """1 or -1; of zero what it is to be."""
@@ -43,19 +45,6 @@ def messages(P, n, way, zeros):
         sizes = [bytes_of(n // P + (p < n % P), zeros) for p in range(P)]
         return [[(p, r, sizes[r]) for p, r in pairs], [(p, r, sizes[p]) for p, r in pairs]]
     return [[(p, (p + 1) % P, whole) for p in range(P)]] * (P - 1)
-
-
-def counted(P, steps):
-    """What every rank sends and receives, the steps, and the bytes of the busiest rank of each added up."""
-    sent, received, count, path = [0] * P, [0] * P, [0] * P, 0
-    for step in steps:
-        before = list(sent), list(received)
-        for p, r, size in step:
-            sent[p] += size
-            received[r] += size
-            count[p] += 1
-        path += max(max(sent[p] - before[0][p], received[p] - before[1][p]) for p in range(P))
-    return {"sent": sent, "received": received, "messages": count, "steps": len(steps), "critical_path": path}
 
 
 def traffic(P, n, way, zeros):

@@ -1,5 +1,6 @@
 """Averaging in groups, peer by peer and word by word, as the papers describe it."""
 
+import math
 from fractions import Fraction
 from itertools import product
 
@@ -33,6 +34,8 @@ def group_average(rows, groups, receives=None):
                 for i in members:
                     total += float(rows[i][e])
                 averaged[e] = total / len(members)
+                if total in (math.inf, -math.inf) or total != total:  # the sum is no float: of shares
+                    averaged[e] = sum(float(rows[i][e]) / len(members) for i in members)
             for i in members:
                 if receives[i]:
                     if i != owner:

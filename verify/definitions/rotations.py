@@ -71,9 +71,9 @@ def ends(terms):
 
 
 def products(values, factors):
-    """The least and the largest products of two intervals."""
-    found = [v * f for v in values for f in factors]
-    return min(found), max(found)
+    """The least and the largest products of two intervals, of which -0.0 is less than +0.0."""
+    found = sorted((v * f for v in values for f in factors), key=lambda v: (v, math.copysign(1.0, v)))
+    return found[0], found[-1]
 
 
 # --- the quantiser of a normal number -----------------------------------------------------------------------------
@@ -509,7 +509,7 @@ def ldlq(held):
     )
     if w.dtype not in (np.float32, np.float64):
         return {"refused": "TypeError"}
-    if not w.size or not np.isfinite(w).all() or max(abs(w)) > 2.0**40 or H.shape != (w.size, w.size):
+    if not 1 <= w.size <= 1024 or not np.isfinite(w).all() or max(abs(w)) > 2.0**40 or H.shape != (w.size, w.size):
         return REFUSAL
     if not np.isfinite(H).all() or not np.array_equal(H, H.T) or (levels is not None and levels < 1):
         return REFUSAL

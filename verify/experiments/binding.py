@@ -47,12 +47,28 @@ def bind(name: str, compressor: str, variant: str = "", **options: Any) -> Compr
         Second word of the key in `SETUPS`.
     **options
         Fields of `CompressorStudy` that differ from the defaults.
+
+    Raises
+    ------
+    ValueError
+        There is no such claim, no set-up, or no measure of its quantity.
     """
+    if name not in claims():
+        raise ValueError(f"there is no claim {name!r} to bind: write it into CLAIMS of its column, in theory")
     key = f"{compressor} {variant}".strip()
     quantity = claims()[name].quantity.name
-    defaults: dict[str, Any] = {"setups": SETUPS[key], "sweep": SWEEPS.get(key)}
+    defaults: dict[str, Any] = {"sweep": SWEEPS.get(key)}
+    if key in SETUPS:
+        defaults["setups"] = SETUPS[key]
+    elif "setups" not in options:
+        raise ValueError(
+            f"no hyper-parameters of {key} are known to try: give SETUPS = {{{key!r}: lambda cls, n: [cls(...)]}} in "
+            "the column's setups, before it binds claims"
+        )
     if quantity in MEASURES:
         defaults["measure"] = MEASURES[quantity]
+    elif "measure" not in options:
+        raise ValueError(f"{name} is about {quantity}, of which no measure is known: give `measure=`, a `Measure`")
     return CompressorStudy(claim=name, subject=compressor, **{**defaults, **options})
 
 

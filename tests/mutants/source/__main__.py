@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import sys
 import time
+from collections import ChainMap
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from contextlib import contextmanager
@@ -82,7 +83,10 @@ class Book:
         from commbounds.verify.pairings import PAIRINGS
 
         registered = {**COMPRESSORS, **MECHANISMS, **COLLECTIVES}
-        reach = Reach(texts | sources({"verify": located("verify")}, "pairings.py"))
+        verify = {"verify": located("verify")}
+        files = ("pairings.py", *(f"experiments/{column}.py" for column in columns()))
+        paired = [sources(verify, called) for called in files]
+        reach = Reach(texts | dict(ChainMap(*paired)))
         self._groups: dict[str, list[list[str]]] = {}
         for group in tasks(EXPERIMENTS):
             self._groups.setdefault(EXPERIMENTS[group[0]].subject, []).append(group)

@@ -13,7 +13,8 @@ import pytest
 from commbounds.verify import conformance as cf
 from commbounds.verify.conformance import process as processes
 from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered
-from commbounds.verify.conformance.process import Process, Remote, session_members
+from commbounds.verify.conformance.offspring import relatives
+from commbounds.verify.conformance.process import Process, Remote
 from commbounds.verify.conformance.protocol import BadMessage, header_of, read_message
 from commbounds.verify.conformance.serve import _Surroundings
 
@@ -178,7 +179,7 @@ def test_the_whole_session_ends_with_the_process_and_is_named(program):
     process = program(HELLO + text)
     reply, _ = process.call({"op": "roundtrip"}, [X])
     assert process.left_behind() == ("1 process (sleep)",)
-    assert session_members(process._child.pid) == {reply["pid"]: "sleep"}
+    assert {number: one.name for number, one in relatives(process._child.pid).items()} == {reply["pid"]: "sleep"}
     process.stop()
     assert gone(reply["pid"])
     assert process.left_behind() == ()
@@ -256,7 +257,8 @@ def test_threads_and_the_working_folder_are_looked_at(tmp_path, monkeypatch):
 @pytest.mark.wide
 def test_what_calls_leave_behind_is_said_in_the_report(subject):
     report = cf.check(subject("litters"), only=["answers"])
-    assert report.passed
+    assert not report.passed
+    assert "calls left something behind, which was ended" in report.findings[0].message
     said = report.findings[0].evidence
     assert "left behind: " in said
     assert "the thread 'a watcher'" in said
@@ -282,7 +284,7 @@ def test_a_fork_that_never_returns_ends_with_the_process(subject):
     sleeper = subject("forks_and_sleeps")
     x = np.ones(2, np.float32)
     assert (sleeper.roundtrip(x, 0) == x / 2).all()
-    members = session_members(sleeper.outside.process._child.pid)
+    members = relatives(sleeper.outside.process._child.pid)
     assert len(members) == 1
     sleeper.outside.process.stop()
     assert all(gone(pid) for pid in members)

@@ -171,7 +171,7 @@ class Writer:
         self._rewritten: dict[str, str] = {}
         self._used: list[str] = []
         self._vectors = {vector: i for i, vector in enumerate(goal.vectors)}
-        self._conditions = {sp.sympify(e) for e in (*goal.given.values(), *goal.positive.values())}
+        self._conditions = {sp.sympify(e, strict=True) for e in (*goal.given.values(), *goal.positive.values())}
         self._space, self._positive = space_of(goal)
 
     def lemma(self, name: str, proof: Mapping[str, Any]) -> str:
@@ -239,7 +239,7 @@ class Writer:
     # --- expressions -----------------------------------------------------------------------------------------
 
     def _written(self, e: Any) -> str:
-        form = self._form(sp.sympify(e))
+        form = self._form(sp.sympify(e, strict=True))
         assert set(form) <= {None}, "a form of degree 1 is no number"
         return form.get(None, "0")
 

@@ -2,132 +2,136 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 
 from commbounds.collectives.lowcomm.sparse_rounds import demo_round
 from commbounds.collectives.lowcomm.transform import dct_matrix
-from commbounds.verify.experiments.lowcomm.outer import exact, square, study
-from commbounds.verify.experiments.moshpit.averaging import settings
+from commbounds.verify.experiments.lowcomm.outer import exact, family, square
+from commbounds.verify.family import Family, Rounded
 from commbounds.verify.gradients import KINDS, trace
-from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.space import RANKS, Of, Space, nothing, rationals
+from commbounds.verify.study import Outcome
 
 _EPS = float(np.finfo(np.float64).eps)
+_KEPT = (1, Of("chunk", lambda chunk: chunk), Of("half of it", lambda chunk: max(chunk // 2, 1)))
+_BLOCKS = (Of("2 chunk", lambda chunk: 2 * chunk), Of("chunk", lambda chunk: chunk))
 
 
-def _changes(case: Case) -> Any:
-    """Changes of all rounds and workers, (T, P, n): small integers, times P, so that averages are exact."""
-    given = case.settings
-    T, P, n = given["outerrounds"], given["P"], given["n"]
-    if given.get("seed") == "equal":
-        return np.full((T, P, n), float(P))
-    return P * np.random.default_rng([given["seed"], T, n]).integers(-4, 5, (T, P, n)).astype(np.float64)
+def _run(
+    implementation: Any, P: int, n: int, k: int, chunk: int, decay: Fraction, outerrounds: int, data: str, seed: int
+) -> tuple[Any, list[Any], list[Any]]:
+    """Changes and residuals of all workers, and the update, in every round.
 
-
-def _run(implementation: Any, case: Case) -> tuple[Any, list[Any], list[Any]]:
-    """Changes and residuals of all workers, and the update, in every round."""
-    given, changes = case.settings, case.once(_changes)
-    state, residuals, sent = np.zeros((given["P"], given["n"])), [], []
+    Changes are small integers, or all equal, times P, so that averages are exact.
+    """
+    drawn = np.random.default_rng([seed, outerrounds, n]).integers(-4, 5, (outerrounds, P, n)).astype(np.float64)
+    changes = P * (np.ones_like(drawn) if data == "equal" else drawn)
+    state, residuals, sent = np.zeros((P, n)), [], []
     for change in changes:
-        after, _ = implementation(np.stack([change, state], axis=1), given["k"], given["chunk"], given["decay"])
+        after, _ = implementation(np.stack([change, state], axis=1), k, chunk, float(decay))
         state = after[:, 1]
         sent.append(after[-1, 0])
         residuals.append(state)
     return changes, residuals, sent
 
 
-def _residual(implementation: Any, case: Case) -> Outcome:
+def _residual(found: Any) -> Outcome:
     """Of the worker whose residual reaches furthest."""
-    given = case.settings
-    changes, residuals, _ = case.once(_run, implementation)
+    changes, residuals, _ = found
     largest = [max(map(square, rows)) for rows in changes.swapaxes(0, 1)]
-    values: dict[str, Any] = {key: given[key] for key in ("n", "k", "chunk", "outerrounds")}
     reach = max(square(e) / most if most else Fraction(0) for e, most in zip(residuals[-1], largest, strict=True))
-    values["decay"] = Fraction(given["decay"])
-    return Outcome(sp.sqrt(sp.Rational(reach)), values, active=any(largest))
+    return Outcome(sp.sqrt(sp.Rational(reach)), {}, active=any(largest))
 
 
-def _missing(implementation: Any, case: Case) -> Outcome:
+def _missing(found: Any, P: int) -> Outcome:
     """Summed over workers: what all have sent is the number of workers times the update."""
-    changes, residuals, sent = case.once(_run, implementation)
-    out = case.settings["P"] * sum(exact(sent), Fraction(0))
+    changes, residuals, sent = found
+    out = P * sum(exact(sent), Fraction(0))
     total = sum(exact(changes), Fraction(0)) - out - sum(exact(residuals[-1]), Fraction(0))
     before = sum((sum(exact(e), Fraction(0)) for e in residuals[:-1]), Fraction(0))
-    return Outcome(total, {"decay": Fraction(case.settings["decay"]), "residualsum": before}, active=before != 0)
+    return Outcome(total, {"residualsum": before}, active=before != 0)
 
 
-def _runs(level: int) -> Iterator[Case]:
-    for decay, T in itertools.product((0.5, 1.0, 0.75, 0.0), range(1, 4 + level)):
-        for n, k, chunk in ((2, 1, 2), (4, 1, 2), (4, 1, 4), (6, 2, 3), (3, 3, 3)):
-            for seed in (0, 1, "equal"):
-                yield settings(decay=decay, outerrounds=T, n=n, k=k, chunk=chunk, seed=seed, P=1)
-    for P, decay in itertools.product((2, 3, 5), (0.5, 1.0)):
-        for seed in (0, "equal"):
-            yield settings(decay=decay, outerrounds=3, n=6, k=2, chunk=3, seed=seed, P=P)
+_ROUNDS = family(
+    "sparseloco_round",
+    Space(
+        nothing,
+        {
+            "P": RANKS,
+            "chunk": (4, 2, 3),
+            "k": _KEPT,
+            "n": _BLOCKS,
+            "decay": rationals("1/2", 1, "3/4", 0),
+            "outerrounds": (1, 2, 3),
+            "data": ("equal", "drawn"),
+        },
+        options=("decay", "outerrounds"),
+    ),
+    run=_run,
+    arrays=2,
+)
+_THREE_QUARTERS = {"P": (1, 3), "decay": rationals("3/4")}
+_LEVEL_CHANGES = [
+    *_ROUNDS.space.every(chunk=(4, 2), **_THREE_QUARTERS),
+    *_ROUNDS.space.every(chunk=[3], k=[2], **_THREE_QUARTERS),
+]
 
 
-def _one_round(_budget: Any) -> Iterator[Case]:
-    for n, k, chunk, P in ((4, 1, 4, 1), (6, 2, 3, 1), (4, 1, 2, 3)):
-        yield settings(decay=0.75, outerrounds=1, n=n, k=k, chunk=chunk, seed="equal", P=P)
-
-
-def _weak(implementation: Any, case: Case) -> Outcome:
+def _weak(implementation: Any, P: int, decay: Fraction, weak: Fraction, outerrounds: int) -> int:
     """How often the weaker of two entries is sent, by workers that are all alike."""
-    given = case.settings
-    state, change, count = np.zeros((given["P"], 2)), np.array([[1.0, given["weak"]]] * given["P"]), 0
-    for _ in range(given["outerrounds"]):
-        after, _ = implementation(np.stack([change, state], axis=1), 1, 2, given["decay"])
+    state, change, count = np.zeros((P, 2)), np.array([[1.0, float(weak)]] * P), 0
+    for _ in range(outerrounds):
+        after, _ = implementation(np.stack([change, state], axis=1), 1, 2, float(decay))
         count += bool(after[-1, 0, 1])
         state = after[:, 1]
-    values = {"weak": Fraction(given["weak"]), "decay": Fraction(given["decay"])}
-    return Outcome(count, {**values, "outerrounds": given["outerrounds"]})
+    return count
 
 
-def _weaknesses(level: int) -> Iterator[Case]:
-    for decay in (1.0, 0.5, 0.75, 0.875):
-        for d in (0.5, 0.25, 0.125, 0.375, 0.75, 0.9375):
-            for T in (1, 2, 3, 4, 7, 12, 29 + 10 * level):
-                yield settings(decay=decay, weak=d, outerrounds=T, P=1)
-    for P, decay, d in itertools.product((3, 8), (1.0, 0.75), (0.25, 0.75)):
-        yield settings(decay=decay, weak=d, outerrounds=12, P=P)
+_WEAKNESSES = family(
+    "sparseloco_round",
+    Space(
+        nothing,
+        {
+            "P": RANKS,
+            "decay": rationals(1, "1/2", "3/4", "7/8"),
+            "weak": rationals("1/8", "1/2", "1/4", "3/8", "3/4", "15/16"),
+            "outerrounds": (1, 2, 3, 4, 7, 12, 29),
+        },
+        options=("decay",),
+        combined=(("decay", "weak", "outerrounds"),),
+    ),
+)
 
 
-def _words(implementation: Any, case: Case) -> Outcome:
-    P, n, k, chunk = (case.settings[key] for key in ("P", "n", "k", "chunk"))
-    _, traffic = implementation(np.ones((P, 2, n)), k, chunk)
-    return Outcome(int(traffic.sent.max()), {"P": P, "n": n, "k": k, "chunk": chunk})
+def _words(implementation: Any, P: int, n: int, k: int, chunk: int) -> int:
+    return int(implementation(np.ones((P, 2, n)), k, chunk)[1].sent.max())
 
 
-def _sizes(_level: int) -> Iterator[Case]:
-    for P, (n, k, chunk) in itertools.product((1, 2, 3, 5), ((2, 1, 2), (6, 2, 3), (8, 1, 4), (4, 4, 4))):
-        yield settings(P=P, n=n, k=k, chunk=chunk)
+_SENT = family("sparseloco_round", Space(nothing, {"P": RANKS, "chunk": (4, 2, 3), "k": _KEPT, "n": _BLOCKS}))
 
 
-def _bits(positions: str, sparse_bits: Any, case: Case) -> Outcome:
-    values = {key: case.settings[key] for key in ("n", "k", "chunk", "valuebits")}
-    found = sparse_bits(values["n"], values["k"], values["chunk"], values["valuebits"], positions)
-    return Outcome(int(found), values)
+def _bits(positions: str, implementation: Any, n: int, k: int, chunk: int, valuebits: int) -> int:
+    return int(implementation(n, k, chunk, valuebits, positions))
 
 
-def _coded(level: int) -> Iterator[Case]:
-    for chunk in (1, 2, 3, 5, 8, 9, 16, *((64, 4096) if level else (64,))):
-        for k in sorted({1, 2, 3, chunk // 2, chunk} - {0}):
-            for blocks, bits in ((1, 2), (3, 1), (2, 4)):
-                if k <= chunk:
-                    yield settings(n=blocks * chunk, k=k, chunk=chunk, valuebits=bits)
-
-
-def _single(_budget: Any) -> Iterator[Case]:
-    return (settings(n=2 * chunk, k=1, chunk=chunk, valuebits=2) for chunk in (2, 5, 64))
-
+_CODED = family(
+    "sparse_bits",
+    Space(
+        nothing,
+        {
+            "chunk": (5, 1, 2, 3, 8, 9, 16, 64),
+            "k": (*_KEPT, 2, 3),
+            "n": (Of("2 chunk", lambda chunk: 2 * chunk), *_BLOCKS[1:], Of("3 chunk", lambda chunk: 3 * chunk)),
+            "valuebits": (2, 1, 4),
+        },
+    ).without("More entries than a chunk has.", lambda k, chunk: k > chunk),
+    arrays=3,
+)
 
 # --- bins --------------------------------------------------------------------------------------------------------
 
@@ -143,247 +147,231 @@ _BY_HAND = (
 )
 
 
-def _values_by_hand(_budget: Any) -> Iterator[Case]:
-    for number, values in enumerate(_BY_HAND):
-        for bins in (4, 3, 5, 2, 256):
-            yield Case({"values": number, "bins": bins}, np.array(values))
-    for kind in KINDS:
-        x = trace().vectors[kind][0, 0].astype(np.float64)
-        for bins in (4, 5):
-            yield Case({"gradient": kind, "bins": bins}, x[np.argsort(-abs(x))[:64]])
+def _values(values: Any, n: int, tail: float, seed: int) -> Any:
+    """The vector by hand of this number, the largest entries of a recorded gradient, or normal numbers of all sizes."""
+    if isinstance(values, int):
+        return np.array(_BY_HAND[values])
+    if values in KINDS:
+        x = trace().vectors[values][0, 0].astype(np.float64)
+        return x[np.argsort(-abs(x))[:64]]
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal(n) * 2.0 ** (tail * rng.integers(-4, 5, n))
 
 
-def _drawn_values() -> st.SearchStrategy[Case]:
-    def made(n: int, bins: int, seed: int, tail: float) -> Case:
-        rng = np.random.default_rng(seed)
-        x = rng.standard_normal(n) * 2.0 ** (tail * rng.integers(-4, 5, n))
-        return Case({"n": n, "bins": bins, "seed": seed}, x)
-
-    return st.builds(made, whole(1, 40), among((4, 3, 5, 16, 255)), whole(0, 2**20), among((0.0, 1.0, 3.0)))
-
-
-def _shift(binned: Any, case: Case) -> Outcome:
-    x = case.array
-    kept = binned(x, case.settings["bins"])
+def _shift(implementation: Any, x: Any, bins: int) -> Rounded:
     # a mean of n values is off by n roundings, what it is added to by one, and so are n entries: of |x| all
     slack = 4 * (x.size + 4) * _EPS * float(abs(x).sum())
-    return Outcome(float(abs(kept.sum() - x.sum())), {"n": x.size}, slack)
+    return Rounded(float(abs(implementation(x, bins).sum() - x.sum())), slack)
 
 
-def _energy(binned: Any, case: Case) -> Outcome:
-    x = case.array / abs(case.array).max()
-    kept = binned(x, case.settings["bins"])
-    whole_square = float(np.square(x).sum())
+def _energy(implementation: Any, x: Any, bins: int) -> Rounded:
+    x = x / abs(x).max()
+    kept, whole_square = implementation(x, bins), float(np.square(x).sum())
     found = (float(np.square(kept).sum()) + float(np.square(x - kept).sum())) / whole_square
     # kept is off by (n + 4) roundings of |x| <= 1 an entry, in each of two sums of n squares
-    return Outcome(found, {"n": x.size}, 8 * (x.size + 4) * x.size * _EPS / whole_square)
+    return Rounded(found, 8 * (x.size + 4) * x.size * _EPS / whole_square)
 
 
-def _signs(binned: Any, case: Case) -> Outcome:
-    x, bins = case.array, case.settings["bins"]
-    return Outcome(float(abs(binned(-x, bins) + binned(x, bins)).max()), {"n": x.size})
+def _signs(implementation: Any, x: Any, bins: int) -> float:
+    return float(abs(implementation(-x, bins) + implementation(x, bins)).max())
 
 
-def _of_bins(statement: str, trial: Any) -> Study:
-    return Study(f"lowcomm.binned.{statement}", "binned", trial, corpus=_values_by_hand, cases=_drawn_values)
-
+_BINS = Family(
+    "lowcomm.binned",
+    "binned",
+    Space(
+        _values,
+        {
+            "values": ("drawn", *range(len(_BY_HAND)), *KINDS),
+            "n": (1, 2, 7, 16, 40),
+            "tail": (0.0, 1.0, 3.0),
+            "bins": (4, 3, 5, 2, 16, 255, 256),
+        },
+    ).search(n=(1, 40)),
+    lambda x: {"n": x.size},
+    exact=False,
+)
 
 # --- DeMo --------------------------------------------------------------------------------------------------------
 
 
-def _amplitudes(implementation: Any, case: Case) -> Outcome:
+def _momenta(data: str, chunk: int, seed: int) -> Any:
+    """Of one worker: normal, one entry, with amplitudes of one size, or recorded."""
+    if data in KINDS:
+        return trace().vectors[data][0, 0][:2048].astype(np.float64)
+    signs = np.where(np.arange(2 * chunk) % 3 == 0, -1.0, 1.0).reshape(2, chunk)
+    made = {"normal": np.random.default_rng(seed).standard_normal(3 * chunk), "spike": np.eye(2 * chunk)[0]}
+    return made[data] if data in made else (signs @ dct_matrix(chunk)).ravel()
+
+
+def _amplitudes(implementation: Any, x: Any, k: int, chunk: int) -> Outcome:
     """Of the worst of three workers, whose momenta are multiples of one."""
-    given = case.settings
-    n, k, chunk, m = case.array.size, given["k"], given["chunk"], case.array
-    momenta = np.outer([1.0, -2.0, 0.5], m)
+    momenta = np.outer([1.0, -2.0, 0.5], x)
     after, _ = implementation(np.stack([momenta, 0 * momenta], axis=1), k, chunk)
     # an entry comes back from 2 chunk products, each off by two roundings of the chunk's norm
     slack = 8 * (chunk + 4) * np.sqrt(chunk) * _EPS
     left = float((np.square(after[:, 1]).sum(axis=1) / np.square(momenta).sum(axis=1)).max())
-    return Outcome(left, {"n": n, "k": k, "chunk": chunk}, float(slack), active=k < chunk)
+    return Outcome(left, {"n": x.size}, float(slack), active=k < chunk)
 
 
-def _momenta(_budget: Any) -> Iterator[Case]:
-    rng = np.random.default_rng(5)
-    for chunk, k in ((2, 1), (3, 1), (4, 2), (8, 3), (16, 4), (5, 5)):
-        yield Case({"k": k, "chunk": chunk, "family": "normal"}, rng.standard_normal(3 * chunk))
-        yield Case({"k": k, "chunk": chunk, "family": "spike"}, np.eye(2 * chunk)[0])
-    for kind in KINDS[:2]:
-        yield Case({"k": 8, "chunk": 32, "family": kind}, trace().vectors[kind][0, 0][:2048].astype(np.float64))
-    yield from _level_amplitudes(_budget)
+_LEVEL = "amplitudes of one size"
+_MOMENTA = Space(
+    _momenta, {"data": (_LEVEL, "normal", "spike"), "chunk": (8, 2, 3, 4, 5, 6, 16), "k": (*_KEPT, 2, 3)}
+).without("More amplitudes than a chunk has.", lambda k, chunk: k > chunk)
+_CONTRACTION = family("demo_round", _MOMENTA.including(*_MOMENTA.every(data=KINDS[:2], chunk=[32], k=[8])), exact=False)
 
 
-def _level_amplitudes(_budget: Any) -> Iterator[Case]:
-    for chunk, k in ((2, 1), (4, 1), (8, 3), (6, 2)):
-        signs = np.where(np.arange(2 * chunk) % 3 == 0, -1.0, 1.0).reshape(2, chunk)
-        yield Case({"k": k, "chunk": chunk, "family": "amplitudes of one size"}, (signs @ dct_matrix(chunk)).ravel())
-
-
-def _level_in_k(chunk: int) -> Iterator[Case]:
-    x = (np.ones((2, chunk)) @ dct_matrix(chunk)).ravel()
-    return (Case({"k": k, "chunk": chunk}, x) for k in range(1, chunk + 1))
-
-
-def _demo_missing(implementation: Any, case: Case) -> Outcome:
+def _demo_missing(
+    implementation: Any, P: int, n: int, k: int, chunk: int, decay: Fraction, outerrounds: int, seed: int
+) -> Outcome:
     """Sums over all entries and workers of what they put in, send and keep: P times the update is what they send."""
-    given = case.settings
-    P, T, n, beta = given["P"], given["outerrounds"], given["n"], given["decay"]
-    rng = np.random.default_rng([given["seed"], n])
+    rng = np.random.default_rng([seed, n])
     state, total, before, size = np.zeros((P, n)), 0.0, 0.0, 0.0
-    for _ in range(T):
+    for _ in range(outerrounds):
         before += float(state.sum())
         gradient = rng.integers(-4, 5, (P, n)).astype(np.float64)
-        workers = np.stack([gradient, state], axis=1)
-        after, _ = implementation(workers, given["k"], given["chunk"], beta, share="ranks")
+        after, _ = implementation(np.stack([gradient, state], axis=1), k, chunk, float(decay), share="ranks")
         size += float(abs(gradient).sum() + abs(state).sum())
         state = after[:, 1]
         total += float(gradient.sum() - P * after[-1, 0].sum())
-    values = {"decay": Fraction(beta), "residualsum": before, "n": n, "k": given["k"], "chunk": given["chunk"]}
     # a message comes back from 2 chunk products, and n entries of P workers and T rounds are added up
-    return Outcome(total - float(state.sum()), values, 8 * (P * n + T + given["chunk"]) * _EPS * size)
+    slack = 8 * (P * n + outerrounds + chunk) * _EPS * size
+    return Outcome(total - float(state.sum()), {"residualsum": before}, slack)
 
 
-def _descents(_budget: Any) -> Iterator[Case]:
-    for n, k, chunk, beta, T in itertools.product((8,), (1, 2), (2, 4), (0.5, 0.875, 1.0), (1, 2, 5)):
-        yield settings(n=n, k=k, chunk=chunk, decay=beta, outerrounds=T, seed=k, P=1)
-    for P, beta in itertools.product((2, 3, 5), (0.5, 1.0)):
-        yield settings(n=12, k=1, chunk=4, decay=beta, outerrounds=3, seed=P, P=P)
+_DESCENTS = family(
+    "demo_round",
+    Space(
+        nothing,
+        {
+            "P": RANKS,
+            "chunk": (4, 2),
+            "k": (1, 2),
+            "n": (8, 12),
+            "decay": rationals("1/2", "7/8", 1),
+            "outerrounds": (1, 2, 5),
+        },
+        options=("decay", "outerrounds"),
+    ),
+    exact=False,
+)
 
 
-def _gain(share: str, implementation: Any, case: Case) -> Outcome:
+def _gain(share: str, implementation: Any, P: int, amplitude_senders: int) -> Rounded:
     """The constant's amplitude, which some workers send, and the others another."""
-    P, s = case.settings["P"], case.settings["amplitude_senders"]
-    momenta = np.where(np.arange(P)[:, None] < s, [[3.0, 3.0]], [[1.0, -1.0]])
+    momenta = np.where(np.arange(P)[:, None] < amplitude_senders, [[3.0, 3.0]], [[1.0, -1.0]])
     after, _ = implementation(np.stack([momenta, 0 * momenta], axis=1), 1, 2, share=share)
-    update = after[-1, 0]
     # two transforms of two entries: 16 roundings
-    return Outcome(float(update.sum() / 2 / (3.0 * s / P)), {"P": P, "amplitude_senders": s}, 16 * _EPS * P / s)
+    gain = float(after[-1, 0].sum() / 2 / (3.0 * amplitude_senders / P))
+    return Rounded(gain, 16 * _EPS * P / amplitude_senders)
 
 
-def _senders(_budget: Any) -> Iterator[Case]:
-    return (settings(P=P, amplitude_senders=s) for P in (1, 2, 3, 5, 8) for s in range(1, P + 1))
+_SENDERS = family(
+    "demo_round",
+    Space(nothing, {"P": RANKS, "amplitude_senders": RANKS}).without(
+        "More senders than workers.", lambda P, amplitude_senders: amplitude_senders > P
+    ),
+    exact=False,
+)
 
 
-def _flips(implementation: Any, case: Case) -> Outcome:
+def _workers(data: str, P: int, chunk: int, n: int, senders: int, row: int, seed: int) -> Any:
+    """Momenta: normal, or recorded, or one amplitude that some send; or what was found by hand."""
+    if data == "by hand":
+        half = 0.5**0.5
+        return np.array([[half, half], [-0.9 * half, 0.9 * half], [-0.9 * half, 0.9 * half]])
+    if data in KINDS:
+        return trace().vectors[data][0][:, :2048].astype(np.float64)
+    if data == "normal":
+        return np.random.default_rng([seed, 11]).standard_normal((P, n))
+    sent = np.where(np.arange(P)[:, None] < senders, dct_matrix(chunk)[row][None], 0.0)
+    return sent * np.arange(1.0, P + 1)[:, None]
+
+
+def _flips(implementation: Any, x: Any, k: int, chunk: int) -> Outcome:
     """Entries of signed updates that the two divisors disagree on."""
-    given, m = case.settings, case.array
-    workers = np.stack([m, 0 * m], axis=1)
+    workers = np.stack([x, 0 * x], axis=1)
     first, second = (
-        implementation(workers, given["k"], given["chunk"], share=share, signed=True)[0][0, 0]
-        for share in ("ranks", "senders")
+        implementation(workers, k, chunk, share=share, signed=True)[0][0, 0] for share in ("ranks", "senders")
     )
-    values = {"n": m.shape[1], "k": given["k"], "chunk": given["chunk"]}
-    return Outcome(int((first != second).sum()), values)
+    return Outcome(int((first != second).sum()), {"n": x.shape[1]})
 
 
-def _several(_budget: Any) -> Iterator[Case]:
-    half = 0.5**0.5
-    hand = np.array([[half, half], [-0.9 * half, 0.9 * half], [-0.9 * half, 0.9 * half]])
-    yield Case({"k": 1, "chunk": 2, "family": "by hand"}, hand)
-    rng = np.random.default_rng(11)
-    for P, n, k, chunk in ((2, 8, 1, 4), (4, 12, 2, 4), (5, 16, 3, 8)):
-        yield Case({"k": k, "chunk": chunk, "family": "normal"}, rng.standard_normal((P, n)))
-    for kind in KINDS[:2]:
-        yield Case({"k": 4, "chunk": 32, "family": kind}, trace().vectors[kind][0][:, :2048].astype(np.float64))
+_SIGNED = Space(
+    _workers,
+    {
+        "data": ("one amplitude",),
+        "P": RANKS,
+        "chunk": (2, 3, 4, 8),
+        "k": (1,),
+        "n": (Of("chunk", lambda chunk: chunk),),
+        "senders": (Of("half of P", lambda P: (P + 1) // 2), Of("P", lambda P: P), 1),
+        "row": (1, Of("the last", lambda chunk: chunk - 1)),
+    },
+)
+_SEVERAL = _SIGNED.replaced(data=("normal",), k=(1, 2), n=(Of("2 chunk", lambda chunk: 2 * chunk),))
+_ONE_AMPLITUDE, _ANY_DIVISOR = (
+    family("demo_round", space, exact=False)
+    for space in (
+        _SIGNED,
+        _SEVERAL.including(_SEVERAL.at(data="by hand", P=3), *_SEVERAL.every(data=KINDS[:2], P=[8], chunk=[32], k=[4])),
+    )
+)
 
 
-def _single_amplitudes(_budget: Any) -> Iterator[Case]:
-    for P, s, chunk in ((2, 1, 2), (3, 2, 4), (5, 2, 8), (4, 4, 3)):
-        for row in range(1, chunk):
-            m = np.where(np.arange(P)[:, None] < s, dct_matrix(chunk)[row][None], 0.0) * np.arange(1.0, P + 1)[:, None]
-            yield Case({"k": 1, "chunk": chunk, "row": row, "amplitude_senders": s}, m)
-
-
-def _entries(chunk_length: Any, case: Case) -> Outcome:
+def _entries(implementation: Any, n: int, chunk: int, k: int) -> Outcome:
     """What a rank of two sends, with the chunk that is made of the one that is asked for."""
-    n, target, k = (case.settings[key] for key in ("n", "chunk", "k"))
-    made = chunk_length(n, target)
+    made = implementation(n, chunk)
     _, traffic = demo_round(np.zeros((2, 2, n)), min(k, made), made)
-    best = max(d for d in range(1, min(n, target) + 1) if n % d == 0)
-    return Outcome(int(traffic.sent[0]) // 2, {"n": n, "chunk": target, "k": k, "madechunk": best})
+    best = max(d for d in range(1, min(n, chunk) + 1) if n % d == 0)
+    return Outcome(int(traffic.sent[0]) // 2, {"madechunk": best})
 
 
-def _lengths(level: int) -> Iterator[Case]:
-    for n in (1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 15, 16, 24, *((29, 36, 48) if level else ())):
-        for target, k in ((1, 1), (2, 1), (4, 2), (4, 1), (5, 3), (8, 4)):
-            yield settings(n=n, chunk=target, k=k)
-
-
-_RUNS = "runs of up to 3 rounds, 6 entries, decays 0, 1/2, 3/4 and 1; fewer of 2, 3 and 5 workers"
-_WEAKNESSES = "up to 29 rounds, six ratios, decays 1/2, 3/4, 7/8 and 1; fewer of 3 and 8 workers"
-_CODED = "chunks of up to 64, five numbers of entries each"
-_LENGTHS = "up to 24 entries, chunks of up to 8"
-
-
-def _of_rounds(statement: str, trial: Any, **options: Any) -> Study:
-    return study(f"sparseloco.{statement}", "sparseloco_round", trial, _runs, _RUNS, **options)
-
-
-def _demo(statement: str, trial: Any, corpus: Any, **options: Any) -> Study:
-    return Study(f"lowcomm.demo.{statement}", "demo_round", trial, corpus=corpus, **options)
-
+_LENGTHS = family(
+    "chunk_length",
+    Space(
+        nothing,
+        {"n": (1, 2, 3, 4, 6, 7, 8, 9, 11, 12, 13, 15, 16, 24), "chunk": (1, 2, 4, 5, 8), "k": (1, 2, 3, 4)},
+        combined=(("n", "chunk", "k"),),
+    ),
+)
 
 SPARSE_STUDIES = (
-    study("sparseloco.words", "sparseloco_round", _words, _sizes, "up to 5 ranks and 8 entries"),
-    _of_rounds(
-        "residual",
+    *_SENT.studies(_words, "sparseloco.words"),
+    *_ROUNDS.studies(
         _residual,
-        extremal=_one_round,
+        "sparseloco.residual",
+        extremal=_ROUNDS.of(_LEVEL_CHANGES),
         curves=[
-            over(
-                "outerrounds",
-                "equal entries, k = 1 of 4, decay 3/4",
-                (settings(decay=0.75, outerrounds=T, n=4, k=1, chunk=4, seed="equal", P=1) for T in range(1, 11)),
-            )
+            _ROUNDS.over("outerrounds", range(1, 11), "equal entries, k = 1 of 4, decay 3/4", n=4, decay=Fraction(3, 4))
         ],
     ),
-    _of_rounds("missing", _missing),
-    _of_rounds("keeps", _missing),
-    study(
-        "sparseloco.turns",
-        "sparseloco_round",
-        _weak,
-        _weaknesses,
-        _WEAKNESSES,
-        curves=[
-            over(
-                "outerrounds",
-                "d = 1/8",
-                (settings(decay=1.0, weak=0.125, outerrounds=T, P=1) for T in range(9, 64, 6)),
-            )
-        ],
+    *_ROUNDS.studies(_missing, "sparseloco.missing", "sparseloco.keeps"),
+    *_WEAKNESSES.studies(
+        _weak, "sparseloco.turns", curves=[_WEAKNESSES.over("outerrounds", range(9, 64, 6), "d = 1/8")]
     ),
-    study("sparseloco.starved", "sparseloco_round", _weak, _weaknesses, _WEAKNESSES),
-    study("sparseloco.gets_through", "sparseloco_round", _weak, _weaknesses, _WEAKNESSES),
-    study("sparseloco.bits", "sparse_bits", partial(_bits, "one by one"), _coded, _CODED),
-    study("sparseloco.set_bits", "sparse_bits", partial(_bits, "as a set"), _coded, _CODED),
-    study(
-        "sparseloco.set_saves",
-        "sparse_bits",
+    *_WEAKNESSES.studies(_weak, "sparseloco.starved", "sparseloco.gets_through"),
+    *_CODED.studies(partial(_bits, "one by one"), "sparseloco.bits"),
+    *_CODED.studies(partial(_bits, "as a set"), "sparseloco.set_bits"),
+    *_CODED.studies(
         partial(_bits, "as a set"),
-        _coded,
-        _CODED,
-        extremal=_single,
-        curves=[
-            over("k", "chunks of 64", (settings(n=64, k=k, chunk=64, valuebits=2) for k in (1, 2, 4, 8, 16, 32, 64)))
-        ],
+        "sparseloco.set_saves",
+        extremal=_CODED.every(chunk=(2, 5, 64)),
+        curves=[_CODED.over("k", (1, 2, 4, 8, 16, 32, 64), "chunks of 64", n=64, chunk=64)],
     ),
-    _of_bins("sum", _shift),
-    _of_bins("energy", _energy),
-    _of_bins("odd", _signs),
-    _of_bins("two_bits", _signs),
-    _demo(
-        "contraction",
+    *_BINS.studies(_shift, "sum"),
+    *_BINS.studies(_energy, "energy"),
+    *_BINS.studies(_signs, "odd", "two_bits"),
+    *_CONTRACTION.studies(
         _amplitudes,
-        _momenta,
-        extremal=_level_amplitudes,
-        curves=[over("k", "amplitudes of one size, chunks of 8", _level_in_k(8))],
+        "demo.contraction",
+        extremal=_CONTRACTION.every(chunk=(2, 4, 6, 8)),
+        curves=[_CONTRACTION.over("k", range(1, 9), "amplitudes of one size, chunks of 8")],
     ),
-    _demo("missing", _demo_missing, _descents),
-    _demo("by_ranks", partial(_gain, "ranks"), _senders),
-    _demo("by_senders", partial(_gain, "senders"), _senders),
-    _demo("any_divisor", _flips, _several),
-    _demo("one_amplitude", _flips, _single_amplitudes),
-    study("demo.chunk", "chunk_length", _entries, _lengths, _LENGTHS),
-    study("demo.rate", "chunk_length", _entries, _lengths, _LENGTHS),
+    *_DESCENTS.studies(_demo_missing, "demo.missing"),
+    *_SENDERS.studies(partial(_gain, "ranks"), "demo.by_ranks"),
+    *_SENDERS.studies(partial(_gain, "senders"), "demo.by_senders"),
+    *_ANY_DIVISOR.studies(_flips, "demo.any_divisor"),
+    *_ONE_AMPLITUDE.studies(_flips, "demo.one_amplitude"),
+    *_LENGTHS.studies(_entries, "demo.chunk", "demo.rate"),
 )

@@ -102,22 +102,6 @@ def farthest(study: Study | str, ratios: list[Fraction], values: dict[str, Any])
     return max(ratios) if kind == "LessThan" else min(ratios)
 
 
-def of_grid(_implementation: Any, case: Case) -> dict[str, int]:
-    """What hypotheses ask about the full grid of a case: its cells, all with peers, and dimensions."""
-    M, d = case.settings["M"], case.settings["d"]
-    return {"N": M**d, "dims": d}
-
-
 def settings(**given: Any) -> Case:
     """A case of plain words and numbers."""
     return Case(given)
-
-
-def grid_study(statement: str, subject: str, trial: Any, grid: Any, enumerated: str, **options: Any) -> Study:
-    """The study of a claim of the column by a grid, and by what else there is."""
-    return Study(f"moshpit.{statement}", subject, trial, grid=grid, enumerated=enumerated, **options)
-
-
-def no_corpus(_budget: Any) -> Iterator[Case]:
-    """No case by hand: for a search through generated ones alone."""
-    return iter(())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives.moshpit.random_partitions import READINGS
@@ -19,24 +19,20 @@ from commbounds.verify.experiments.moshpit.averaging import (
     distortions,
     farthest,
     masks,
-    settings,
     some_vectors,
     spanning,
 )
+from commbounds.verify.family import Family, FamilyStudy
 from commbounds.verify.finding import Series
-from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Stream, Study, over
+from commbounds.verify.space import Of, Space, nothing, rationals
+from commbounds.verify.study import Outcome, Stream
 
-_EVERY = "all groups that can be drawn, on inputs that span all quadratic forms"
 _CUT = ("cut", "blocks", "occupied")
 
 
-def _sizes(case: Case) -> tuple[int, ...]:
-    given = case.settings.get("sizes")
-    if given:
-        return tuple(int(size) for size in given.split("+"))
-    N, r = case.settings["N"], case.settings["r"]
-    return tuple(N // r + (g < N % r) for g in range(r))
+def _sizes(N: int, r: int, sizes: str) -> tuple[int, ...]:
+    """Those given, or as even as can be."""
+    return tuple(map(int, sizes.split("+"))) if sizes else tuple(N // r + (g < N % r) for g in range(r))
 
 
 def all_choices(reading: str, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
@@ -46,23 +42,21 @@ def all_choices(reading: str, sizes: tuple[int, ...]) -> list[tuple[int, ...]]:
     return [choices for choices in itertools.product(*ranges) if found.labels(sizes, choices) is not None]
 
 
-def _factor(name: str, implementation: Any, case: Case) -> Outcome:
+def _factor(
+    name: str, implementation: Any, N: int, r: int, rounds: int, reading: str, rule: str, failure: Fraction, sizes: str
+) -> Outcome:
     """E D_T / D_0 over all groups and failures, on the spanning input that is farthest from the bound."""
-    N, r, rounds = (case.settings[key] for key in ("N", "r", "rounds"))
-    reading, rule = case.settings.get("reading", "cut"), case.settings.get("rule", "skip")
-    p, sizes = Fraction(case.settings.get("p", "0")), _sizes(case)
-    x = spanning(N, common_multiple(N, rounds))
-    admitted = all_choices(reading, sizes)
-    totals = [Fraction(0)] * x.shape[1]
-    for alive, probability in masks(N, rounds, p):
+    given, x = _sizes(N, r, sizes), spanning(N, common_multiple(N, rounds))
+    admitted, totals = all_choices(reading, given), [Fraction(0)] * x.shape[1]
+    for alive, probability in masks(N, rounds, failure):
         for choices in itertools.product(admitted, repeat=rounds):
             result, _ = implementation(
-                x, r, rounds, reading=reading, sizes=sizes, choices=choices, alive=alive, rule=rule
+                x, r, rounds, reading=reading, sizes=given, choices=choices, alive=alive, rule=rule
             )
             left = distortions(result, x)
             totals = [total + probability * value for total, value in zip(totals, left, strict=True)]
-    values = {"N": N, "r": r, "rounds": rounds, "failure": p, "M": sizes[0]}
-    values["blocks"] = _expected_blocks(reading, sizes, p, rule)
+    values = {"N": N, "r": r, "rounds": rounds, "failure": failure, "M": given[0]}
+    values["blocks"] = _expected_blocks(reading, given, failure, rule)
     count = len(admitted) ** rounds
     ratios = [total / count / start for total, start in zip(totals, distortions(x), strict=True) if start]
     return Outcome(farthest(name, ratios, values), values)
@@ -82,50 +76,59 @@ def _expected_blocks(reading: str, sizes: tuple[int, ...], p: Fraction, rule: st
     return total / len(admitted)
 
 
-def _grid(readings: tuple[str, ...], rounds: tuple[int, ...], level: int) -> Iterator[Case]:
-    for N in range(1, 5 + (level > 1)):
-        for r, reading, T in itertools.product(range(1, N + 1), readings, rounds):
-            if T == 1 or (9 + 7 * level >= N**T and r**N <= 81):
-                yield settings(N=N, r=r, rounds=T, reading=reading)
-    if "cut" in readings:
-        yield settings(N=5, r=2, rounds=1, reading="cut")
-        for sizes in ("1+3", "3+1", "1+1+2"):
-            yield settings(N=4, r=sizes.count("+") + 1, rounds=1, reading="cut", sizes=sizes)
-        if level:
-            for N, r in ((5, 1), (5, 3), (6, 2)):
-                yield settings(N=N, r=r, rounds=1, reading="cut")
+_MANY = "Groups of more than three peers over two rounds, as all are gone through."
+_EVERY = (
+    Space(
+        nothing,
+        {
+            "N": (2, 1, 3, 4),
+            "r": (1, 2, 3, 4),
+            "rounds": (1, 2),
+            "reading": ("cut",),
+            "rule": ("skip",),
+            "failure": rationals(0),
+            "sizes": ("",),
+        },
+        combined=(("N", "r", "rounds", "reading"),),
+    )
+    .without("More groups than peers.", lambda N, r: r > N)
+    .without(_MANY, lambda N, rounds: rounds > 1 and N > 3)
+)
+_UNEVEN = [
+    _EVERY.at(N=5, r=2),
+    *(_EVERY.at(N=4, r=sizes.count("+") + 1, sizes=sizes) for sizes in ("1+3", "3+1", "1+1+2")),
+]
 
 
-def _failing(rule: str, level: int) -> Iterator[Case]:
-    for (N, r), p in itertools.product(((2, 1), (2, 2), (3, 1), (3, 2), (4, 2)), ("0", "1/5", "1/2", "1")):
-        yield settings(N=N, r=r, rounds=1, reading="cut", p=p, rule=rule)
-    if level:
-        for p in ("1/5", "1/2"):
-            yield settings(N=4, r=1, rounds=1, reading="cut", p=p, rule=rule)
-            yield settings(N=5, r=1, rounds=1, reading="cut", p=p, rule=rule)
+def _family(space: Space, searched: bool = False) -> Family:
+    return Family("moshpit.random_groups", "random_groups", space, searched=searched)
 
 
-def _every_reading(level: int) -> Iterator[Case]:
-    for reading in ("cut", "blocks", "occupied", "labels", "partitions"):
-        for N in (2, 3, 4):
-            for r in range(1, N + 1) if reading != "partitions" else (1,):
-                yield settings(N=N, r=r, rounds=1, reading=reading)
-    for reading, rule, p in itertools.product(("blocks", "labels", "partitions"), ("skip", "abort"), ("1/3", "1/2")):
-        yield settings(N=3, r=2, rounds=1, reading=reading, p=p, rule=rule)
-    if level:
-        for rule in ("skip", "abort"):
-            yield settings(N=4, r=2, rounds=1, reading="cut", sizes="3+1", p="1/3", rule=rule)
+_CUTS = _family(_EVERY.including(*_UNEVEN))
+_ALL_CUTS = _family(_EVERY.replaced(reading=_CUT).including(*_UNEVEN), searched=True)
+_LABELS, _PARTITIONS = (_family(_EVERY.replaced(reading=(reading,))) for reading in ("labels", "partitions"))
+_SLOTS = _family(_EVERY.replaced(reading=("slots",), rounds=(1,)))
+_FAILING = replace(
+    _EVERY.replaced(N=(2, 3, 4), r=(1, 2), rounds=(1,), failure=rationals(0, "1/5", "1/2", 1)),
+    combined=(("N", "r", "failure"),),
+)
+_SKIPPED, _ABORTED = (_family(_FAILING.replaced(rule=(rule,))) for rule in ("skip", "abort"))
+_READINGS = _EVERY.replaced(
+    rounds=(1,), reading=("cut", "blocks", "occupied", "labels", "partitions"), rule=("skip", "abort"),
+    failure=rationals(0, "1/3", "1/2"),
+).without("Failures of four peers, as all are gone through.", lambda N, failure: N > 3 and failure > 0)  # fmt: skip
+_GENERAL = replace(_family(_READINGS), arrays=2)
 
 
-def _repeated(case: Case, implementation: Any, rng: np.random.Generator, count: int) -> NDArray[np.float64]:
-    """Minus the claimed factor, D_T / D_0 of `count` runs from random numbers of the implementation's own."""
-    N, r, rounds = (case.settings[key] for key in ("N", "r", "rounds"))
-    reading = case.settings["reading"]
-    x = some_vectors(N, 3, case.settings["seed"], 1)
+def _repeated(
+    N: int, r: int, reading: str, implementation: Any, rng: np.random.Generator, count: int
+) -> NDArray[np.float64]:
+    """D_1 / D_0 of `count` runs from random numbers of the implementation's own."""
+    x = some_vectors(N, 3, 1, 1)
     start, centre = float(sum(distortions(x))), x.mean(axis=0)
     found = np.empty(count)
     for j in range(count):
-        result, _ = implementation(x, r, rounds, rng, reading=reading)
+        result, _ = implementation(x, r, 1, rng, reading=reading)
         found[j] = np.square(result - centre).sum() / N / start
     return found
 
@@ -140,11 +143,10 @@ def _streams(
     """D_1 / D_0 lies in [0, 1]: averaging is a projection. A factor near 1/2 is told apart soonest, up and down."""
     streams = []
     for N, r in shapes:
-        case = settings(N=N, r=r, rounds=1, reading=reading, seed=1)
         claimed = float(claims()[name].bound(N=N, r=r, rounds=1))
 
-        def draw(rng: np.random.Generator, count: int, case: Case = case, claimed: float = claimed) -> Any:
-            return _repeated(case, implementation, rng, count) - claimed
+        def draw(rng: np.random.Generator, count: int, N: int = N, r: int = r, claimed: float = claimed) -> Any:
+            return _repeated(N, r, reading, implementation, rng, count) - claimed
 
         streams.append(
             Stream(f"D_1/D_0, {reading}, N={N}, r={r}", draw, -claimed, 1 - claimed, unit=claimed, cost=cost)
@@ -158,8 +160,7 @@ def _curve(name: str, reading: str, implementation: Any, seed: int) -> list[Seri
     bounds = [float(claims()[name].bound(N=N, r=N // 2, rounds=1)) for N in sizes]
     means, low, high = [], [], []
     for N in sizes:
-        case = settings(N=N, r=N // 2, rounds=1, reading=reading, seed=1)
-        found = _repeated(case, implementation, rng, 400)
+        found = _repeated(N, N // 2, reading, implementation, rng, 400)
         means.append(float(found.mean()))
         low.append(float(np.quantile(found, 0.05)))
         high.append(float(np.quantile(found, 0.95)))
@@ -182,54 +183,47 @@ def _failure_curve(name: str, rule: str, implementation: Any, seed: int) -> list
     return [Series("N = 32, M = 4, mean of 300 runs", "failure", rates, bounds, means)]
 
 
-def _study(statement: str, grid: Callable[[int], Iterator[Case]], **options: Any) -> Study:
-    name = f"moshpit.random_groups.{statement}"
-    trial = partial(_factor, name)
-    return Study(name, "random_groups", trial, grid=grid, enumerated=options.pop("enumerated", _EVERY), **options)
-
-
-def _upper_cases() -> st.SearchStrategy[Case]:
-    return st.builds(
-        lambda N, r, reading: settings(N=N, r=min(N, r), rounds=1, reading=reading),
-        whole(2, 4),
-        whole(1, 4),
-        among(_CUT),
-    )
-
-
-def _single_peers(_budget: Any) -> Iterator[Case]:
-    for N in (2, 3, 4):
-        yield settings(N=N, r=N, rounds=1, reading="cut")
-
-
-def _regrouped(implementation: Any, case: Case) -> Outcome:
+def _regrouped(implementation: Any, N: int, M: int, failure: Fraction, rounds: int) -> Outcome:
     """E D_1 / D_0 over all failures and orders."""
-    N, M, p = case.settings["N"], case.settings["M"], Fraction(case.settings["p"])
     name = "moshpit.random_groups.regrouping"
     x = spanning(N, common_multiple(N, 1))
     totals = [Fraction(0)] * x.shape[1]
-    for alive, probability in masks(N, 1, p):
+    for alive, probability in masks(N, 1, failure):
         orders = list(itertools.permutations(np.flatnonzero(alive[0]).tolist()))
         for order in orders:
-            result, _ = implementation(x, M, case.settings["rounds"], orders=[order], alive=alive)
+            result, _ = implementation(x, M, rounds, orders=[order], alive=alive)
             left = distortions(result, x)
             totals = [t + probability / len(orders) * value for t, value in zip(totals, left, strict=True)]
-    values = {"N": N, "M": M, "failure": p}
     ratios = [total / start for total, start in zip(totals, distortions(x), strict=True) if start]
-    return Outcome(farthest(name, ratios, values), values)
+    return Outcome(farthest(name, ratios, {"N": N, "M": M, "failure": failure}), {})
 
 
-def _regrouping_grid(level: int) -> Iterator[Case]:
-    for N in range(2, 5 + level):
-        for M, p in itertools.product(range(1, N + 2), ("0", "1/3")):
-            yield settings(N=N, M=M, p=p, rounds=1)
+_REGROUPED = Family(
+    "moshpit.random_groups",
+    "regrouping",
+    Space(
+        nothing,
+        {"N": (2, 3, 4), "M": (1, 2, 3, 4, 5), "failure": rationals("1/3", 0), "rounds": (1,)},
+        combined=(("N", "M", "failure"),),
+    ).without("Groups that need two peers more than there are.", lambda N, M: M > N + 1),
+    searched=False,
+)
+
+
+def _of(family: Family, statement: str, **options: Any) -> tuple[FamilyStudy, ...]:
+    return family.studies(partial(_factor, f"moshpit.random_groups.{statement}"), statement, **options)
+
+
+def _drawn(statement: str, reading: str) -> dict[str, Any]:
+    name = f"moshpit.random_groups.{statement}"
+    return {"streams": partial(_streams, name, reading), "curves": partial(_curve, name, reading)}
 
 
 RANDOM_STUDIES = (
-    _study("printed", partial(_grid, ("cut",), (1, 2)), curves=partial(_curve, "moshpit.random_groups.printed", "cut")),
-    _study(
+    *_of(_CUTS, "printed", curves=partial(_curve, "moshpit.random_groups.printed", "cut")),
+    *_of(
+        _ALL_CUTS,
         "factor",
-        partial(_grid, _CUT, (1, 2)),
         streams=lambda implementation: [
             stream
             for reading in _CUT
@@ -237,74 +231,30 @@ RANDOM_STUDIES = (
         ],
         curves=partial(_curve, "moshpit.random_groups.factor", "cut"),
     ),
-    _study(
+    *_of(
+        _ALL_CUTS,
         "upper",
-        partial(_grid, _CUT, (1, 2)),
-        corpus=lambda _budget: iter(()),
-        cases=_upper_cases,
-        extremal=_single_peers,
+        extremal=_ALL_CUTS.every(N=(2, 3, 4), r=[Of("N", lambda N: N)]),
         curves=partial(_curve, "moshpit.random_groups.upper", "cut"),
     ),
-    _study(
+    *_of(
+        _GENERAL,
         "general",
-        _every_reading,
-        enumerated="all groups and failures, " + _EVERY.partition(", ")[2],
         curves=[
-            over(
-                "blocks",
-                "N = 4, independent labels, 1 to 4 of them",
-                (settings(N=4, r=r, rounds=1, reading="labels") for r in range(1, 5)),
+            _GENERAL.over(
+                "blocks", range(1, 5), "N = 4, independent labels, 1 to 4 of them", by="r", N=4, reading="labels"
             )
         ],
     ),
-    _study(
-        "labels",
-        partial(_grid, ("labels",), (1, 2)),
-        streams=partial(_streams, "moshpit.random_groups.labels", "labels"),
-        curves=partial(_curve, "moshpit.random_groups.labels", "labels"),
-    ),
-    _study(
-        "all_partitions",
-        partial(_grid, ("partitions",), (1, 2)),
-        streams=partial(_streams, "moshpit.random_groups.all_partitions", "partitions"),
-        curves=partial(_curve, "moshpit.random_groups.all_partitions", "partitions"),
-    ),
-    _study(
-        "with_replacement",
-        partial(_grid, ("slots",), (1,)),
-        curves=[
-            over(
-                "N",
-                "r = 2",
-                (settings(N=N, r=2, rounds=1, reading="slots") for N in range(2, 5)),
-            )
-        ],
-    ),
-    _study(
-        "skip",
-        partial(_failing, "skip"),
-        enumerated="all groups and failures, " + _EVERY.partition(", ")[2],
-        curves=partial(_failure_curve, "moshpit.random_groups.skip", "skip"),
-    ),
-    _study(
-        "abort",
-        partial(_failing, "abort"),
-        enumerated="all groups and failures, " + _EVERY.partition(", ")[2],
-        curves=partial(_failure_curve, "moshpit.random_groups.abort", "abort"),
-    ),
-    Study(
-        "moshpit.random_groups.regrouping",
-        "regrouping",
+    *_of(_LABELS, "labels", **_drawn("labels", "labels")),
+    *_of(_PARTITIONS, "all_partitions", **_drawn("all_partitions", "partitions")),
+    *_of(_SLOTS, "with_replacement", curves=[_SLOTS.over("N", (2, 3, 4), r=2)]),
+    *_of(_SKIPPED, "skip", curves=partial(_failure_curve, "moshpit.random_groups.skip", "skip")),
+    *_of(_ABORTED, "abort", curves=partial(_failure_curve, "moshpit.random_groups.abort", "abort")),
+    *_REGROUPED.studies(
         _regrouped,
-        grid=_regrouping_grid,
-        enumerated="all failures and orders, " + _EVERY.partition(", ")[2],
-        curves=[
-            over(
-                "failure",
-                "N = 4, M = 2",
-                (settings(N=4, M=2, p=p, rounds=1) for p in ("0", "1/8", "1/4", "1/2", "3/4", "1")),
-            )
-        ],
+        "regrouping",
+        curves=[_REGROUPED.over("failure", rationals(0, "1/8", "1/4", "1/2", "3/4", 1), "N = 4, M = 2", N=4, M=2)],
     ),
 )
 """One study for every claim about random groups."""

@@ -11,15 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.experiments.feedback.runs import EPS, lifted, square
-from commbounds.verify.study import Case
+from commbounds.verify.experiments.feedback.runs import lifted, square
+from commbounds.verify.space import Of
 
 Array = NDArray[Any]
-
-SHAPES = ((1, 1, 1), (1, 2, 1), (1, 2, 2), (2, 2, 1), (1, 4, 1), (2, 4, 2), (4, 2, 1), (2, 4, 1))
-"""Ranks, entries and entries sent, powers of two all: then every number of a step is exact."""
-OTHERS = ((3, 3, 1), (1, 3, 2), (2, 5, 2), (3, 2, 1))
-"""Such that are not."""
 
 
 def choices(P: int, n: int, k: int) -> Iterator[Array]:
@@ -28,46 +23,19 @@ def choices(P: int, n: int, k: int) -> Iterator[Array]:
         yield np.array(rows, np.int64)
 
 
-def case_of(x: Array, **settings: Any) -> Case:
-    """A case whose array is the ranks' gradients; the rest of its data follows from its settings."""
-    P, n = x.shape
-    return Case({"P": P, "n": n, "keep": "random", **settings}, x)
+WAYS = "Steps that can go more than 64 ways, as all are gone through; eight and nine ranks are by hand."
+WHOLE = Of("n", lambda n: n)
+HALF = Of("half of n", lambda n: max(n // 2, 1))
 
 
-def drawn(P: int, n: int, k: int, seed: int, **settings: Any) -> Case:
-    """Small integers times 64, not all zero; or normal numbers, if it is not ``exact``."""
-    rng = np.random.default_rng([seed, P, n, k])
-    exact = settings.setdefault("exact", True)
-    x = 64.0 * rng.integers(-4, 5, (P, n)) if exact else rng.standard_normal((P, n))
-    x[0, 0] += 64.0 * float(not x.any())
-    return case_of(x, k=k, seed=seed, **settings)
+def halved(number: Fraction) -> bool:
+    """Whether binary fractions hold the number."""
+    return number.denominator & (number.denominator - 1) == 0
 
 
-def beside(case: Case, what: int) -> Array:
-    """Further data of the case, like its gradients: number `what`."""
-    s = case.settings
-    rng = np.random.default_rng([s["seed"], what, *case.array.shape])
-    if s["exact"]:
-        return np.asarray(64.0 * rng.integers(-4, 5, case.array.shape))
-    return np.asarray(rng.standard_normal(case.array.shape) * s.get("size", 1.0))
-
-
-def factor(case: Case) -> Fraction:
-    """Omega of Rand-K."""
-    return Fraction(case.settings["n"], case.settings["k"]) - 1
-
-
-def number(case: Case, name: str) -> Fraction:
-    """A setting that is a number or a fraction in words, exactly."""
-    return Fraction(case.settings[name])
-
-
-def steps(case: Case) -> list[dict[str, Any]]:
-    """What makes the step go each way: entries for every rank; none where they are the largest."""
-    s = case.settings
-    if s["keep"] == "largest":
-        return [{"keep": "largest"}]
-    return [{"kept": kept} for kept in choices(s["P"], s["n"], s["k"])]
+def own_row(rows: Array, seed: int, exact: bool) -> Array:
+    """The row of one rank, which differs from case to case: all are to hold the same."""
+    return lifted(rows[seed % len(rows)], exact)
 
 
 def ways_of(P: int, n: int, k: int, keep: str) -> list[dict[str, Any]]:
@@ -93,26 +61,9 @@ def averaged(values: list[Any]) -> Any:
     return total / len(values)
 
 
-def lift(case: Case, array: Any) -> Array:
-    """The array as the case computes: in Fractions, if it is exact."""
-    return lifted(array, case.settings["exact"])
-
-
 def ranks_mean(rows: Array) -> Array:
     """The average of the rows, divided once."""
     return np.asarray(rows.sum(axis=0) / len(rows))
-
-
-def room(case: Case, *sizes: Any) -> float:
-    """Rounding that a measured square may carry: some hundred operations on numbers of these squares."""
-    if case.settings["exact"]:
-        return 0.0
-    return 512 * EPS * float(sum(float(size) for size in sizes))
-
-
-def own_rank(case: Case, rows: Array) -> Array:
-    """The row of one rank, which differs from case to case: all are to hold the same."""
-    return np.asarray(rows[case.settings["seed"] % len(rows)])
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -20,7 +22,7 @@ from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.variance_reduced.lamb import _flatness, _parts, _squares, _state
-from commbounds.verify.experiments.variance_reduced.zeroone import _local, _ran
+from commbounds.verify.experiments.variance_reduced.zeroone import LOCALS
 
 Array = NDArray[np.float64]
 _STEPS = {"quick": 300, "standard": 1000, "thorough": 3000}
@@ -176,7 +178,9 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
     name, beta = "variance_reduced.zeroone.", 0.9
     steps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
     x = [float(H) for H in steps]
-    runs = [_ran(zeroone_local, _local(2, H, beta="9/10")) for H in steps]
+    ninths = {"momentum_factor": Fraction(9, 10), "seed": 1}
+    runs = [LOCALS.found(zeroone_local, P=2, local_steps=H, **ninths) for H in steps]
+    slow = {"decayed": True, "stepsize": Fraction(1, 65536), "adam_decay": Fraction(1, 16), **ninths}
     laws = (
         ("kept", "beta (1 - beta^H)/(H (1 - beta))", "exact"),
         ("kept_power", "beta^H, as after Adam's steps", "printed"),
@@ -189,7 +193,7 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
     for H in (1, 4, 16):
         lost = []
         for S in averages:
-            run = _ran(zeroone_local, _local(1, H, S, beta="9/10", gamma="1/65536", decay="1/16", decayed=True))
+            run = LOCALS.found(zeroone_local, local_steps=H, averages=S, **slow)
             start = run["first"][0][0]
             lost.append(float((start - run["x"][0, 0]) / start * 65536 * 16) / (S * H))
         decays.append(Line(f"{H} local step{'s' if H > 1 else ''}", [float(S * H) for S in averages], lost))

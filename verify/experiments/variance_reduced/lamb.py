@@ -2,27 +2,25 @@
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Iterator
 from fractions import Fraction
-from functools import partial
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives.variance_reduced import fused_scales, lamb_warmup, padded_size
 from commbounds.verify import gradients
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.runs import EPS
-from commbounds.verify.inputs import among, whole
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.family import Family, Rounded
+from commbounds.verify.space import RANKS, Of, Space, nothing, rationals, sizes
+from commbounds.verify.study import Outcome
 
 Array = NDArray[Any]
+Values = dict[str, Any]
 _COLUMN = "variance_reduced.lamb"
 _WARM, _ONEBIT = "lamb_warmup", "onebit_lamb"
+_SCALES = ("norm", "mean")
 
 
 def _squares(x: Array) -> float:
@@ -36,42 +34,43 @@ def _parts(x: Array, layers: Any) -> list[Array]:
 # --- what is frozen --------------------------------------------------------------------------------------------------
 
 
-def _frozen(warmup: Any, case: Case) -> Outcome:
+def _frozen(
+    implementation: Any, P: int, lamb_steps: int, trust_factor: Fraction, bound: Fraction, side: str, seed: int
+) -> Rounded:
     """The last layer after a warm-up whose coefficients are all cut to one bound, or to none."""
-    s = case.settings
-    layers, b, bound = (2, 3), Fraction(s["b"]), s["bound"]
-    rng = np.random.default_rng(s["seed"])
-    x = np.full(5, {"below": 2.0**-30, "above": 2.0**30, "none": 1.0}[s["side"]])
-    cut = {"below": {"coefficient_min": float(bound), "coefficient_max": 2.0**20},
-           "above": {"coefficient_min": 0.0, "coefficient_max": float(bound)},
-           "none": {"coefficient_min": 0.0, "coefficient_max": 2.0**20}}[s["side"]]  # fmt: skip
+    rng = np.random.default_rng(seed)
+    x = np.full(5, {"below": 2.0**-30, "above": 2.0**30, "none": 1.0}[side])
+    least, most = {"below": (float(bound), 2.0**20), "above": (0.0, float(bound)), "none": (0.0, 2.0**20)}[side]
     u, v, trust = np.zeros(5), np.zeros(5), np.zeros(2)
-    for _ in range(s["T"]):
-        g = 1.0 + rng.random((s["P"], 5))
-        state, _ = warmup(g, x, u, v, trust, layers, 2.0**-60, 0.5, 0.75, 0.0, 0.0, **cut, coefficient_beta=float(b))
+    for _ in range(lamb_steps):
+        g = 1.0 + rng.random((P, 5))
+        state, _ = implementation(
+            g, x, u, v, trust, (2, 3), 2.0**-60, 0.5, 0.75, 0.0, 0.0, coefficient_min=least, coefficient_max=most,
+            coefficient_beta=float(trust_factor),
+        )  # fmt: skip
         x, u, v, trust = state.weights[0], state.momentum[0], state.variance, state.trust
-    return Outcome(float(trust[-1]) / float(bound), {"trust_factor": b, "lamb_steps": s["T"]}, 16 * s["T"] * EPS)
+    return Rounded(float(trust[-1]) / float(bound), 16 * lamb_steps * EPS)
 
 
-def _warm(T: int, b: str = "9/10", bound: str = "4", side: str = "above", P: int = 1, seed: int = 1) -> Case:
-    cut = {"bound": Fraction(bound), "side": side, "clipped": side != "none"}
-    return Case({"P": P, "T": T, "b": b, **cut, "seed": seed})
-
-
-def _warms(_budget: Budget) -> Iterator[Case]:
-    ranks = itertools.cycle((1, 2, 3, 5, 8))
-    for T, b, side in itertools.product((1, 2, 10), ("9/10", "1/2", "0"), ("above", "below")):
-        for bound in ("4", "1/4", "1"):
-            yield _warm(T, b, bound, side, next(ranks))
-    yield _warm(4, side="none")
-
-
-def _of_frozen(statement: str) -> Study:
-    return Study(
-        f"{_COLUMN}.{statement}", _WARM, _frozen, corpus=_warms,
-        curves=[over("lamb_steps", "b = 0.9", [_warm(T) for T in (1, 2, 4, 7, 10, 16, 24, 32)])],
-    )  # fmt: skip
-
+_FROZEN = Family(
+    _COLUMN,
+    _WARM,
+    Space(
+        nothing,
+        {
+            "P": RANKS,
+            "lamb_steps": (1, 2, 4, 10),
+            "trust_factor": rationals("9/10", "1/2", "0"),
+            "bound": rationals("4", "1/4", "1"),
+            "side": ("above", "below", "none"),
+            "clipped": (Of("on a side", lambda side: side != "none"),),
+        },
+        options=("side",),
+    ),
+    exact=False,
+    arrays=3,
+    searched=False,
+)
 
 # --- layers at one scale ---------------------------------------------------------------------------------------------
 
@@ -85,105 +84,123 @@ def _state(u: Array, P: int, layers: Any, **other: Any) -> dict[str, Any]:
     return {**given, "factors": ones, "layers": layers, **other}
 
 
-def _left_out(onebit: Any, case: Case) -> dict[str, Any]:
-    """What the last rank leaves out of layers at one scale, and of layers as they are; all have one momentum."""
-    s, u = case.settings, case.array[0]
-    found, stack = {}, np.tile(u, (s["P"], 1))
-    for name, scales in (("scaled", fused_scales(u, s["layers"])), ("plain", np.ones(len(s["layers"])))):
-        state, _ = onebit(
-            stack, **_state(u, s["P"], s["layers"], coefficients=scales), beta=0.5, epsilon=0.0, scale=s["scale"]
-        )
-        found[name] = state.worker_errors[-1][: u.size] / np.repeat(scales, s["layers"])
-    return found
+def _layers(data: str, layers: tuple[int, ...], size: float, height: float, filled: int, seed: int) -> Array:
+    """Layers one after another, as one row; `size` is how much larger the first is.
+
+    They are normal numbers; alike but for their sizes; a ramp and larger ones; an entry beside flat layers; flat but
+    for zeros beside flat ones; or a recorded gradient.
+    """
+    if data in gradients.KINDS:
+        return gradients.trace().vectors[data][0, :1, : sum(layers)].astype(np.float64)
+    rng, rows = np.random.default_rng(seed), []
+    for j, count in enumerate(layers):
+        others = {
+            "alike": np.resize([3.0, 1.0, -1.0, 0.0], count),
+            "one entry": np.ones(count),
+            "zeros": np.full(count, 9.0),
+        }
+        first = {
+            "alike": np.resize([1.0, 0.0, 3.0, -1.0], count),
+            "one entry": height * np.eye(count)[0],
+            "zeros": np.where(np.arange(count) < filled, 1.0, 0.0),
+        }
+        both = {"normal": rng.standard_normal(count), "ramp": np.arange(1.0, count + 1) * 10.0**j}
+        rows.append({**both, **others}[data] if j else size * {**both, **first}[data])
+    return np.concatenate(rows)[None]
 
 
 def _flatness(layer: Array) -> float:
     return math.fsum(np.abs(layer).tolist()) / math.sqrt(layer.size * _squares(layer))
 
 
-def _shares(what: str, onebit: Any, case: Case) -> Outcome:
-    s, u = case.settings, case.array[0]
-    found, parts = case.once(_left_out, onebit), _parts(u, s["layers"])
-    values: dict[str, Any] = {"P": s["P"], "n": u.size, "fused_length": padded_size(u.size, s["P"])}
-    if what == "layer":
-        left, layer = _parts(found["scaled"], s["layers"])[s["part"]], parts[s["part"]]
-        values["flatness"] = _flatness(layer)
-        return Outcome(_squares(left) / _squares(layer), values, 64 * u.size * EPS)
-    values |= {"plain_error": _squares(found["plain"]), "flatness": min(map(_flatness, parts))}
-    return Outcome(_squares(found["scaled"]), values, 64 * u.size * EPS * _squares(u))
+def _of_layers(x: Array, P: int, layers: tuple[int, ...]) -> Values:
+    rows = _parts(x[0], layers)
+    flat = list(map(_flatness, rows))
+    alike = max(flat) - min(flat) <= 16 * EPS * max(row.size for row in rows)
+    return {"rows": rows, "alike": alike, "flatness": min(flat), "n": x.size, "fused_length": padded_size(x.size, P)}
 
 
-def _layered(*layers: Any, P: int = 1, scale: str = "norm", part: int = 0) -> Case:
-    rows = [np.asarray(layer, np.float64) for layer in layers]
-    alike = max(map(_flatness, rows)) - min(map(_flatness, rows)) <= 16 * EPS * max(row.size for row in rows)
-    sizes = tuple(row.size for row in rows)
-    settings = {"P": P, "n": sum(sizes), "layers": sizes, "scale": scale, "part": part, "alike": alike}
-    return Case(settings, np.concatenate(rows)[None])
+def _left_out(implementation: Any, x: Array, P: int, layers: tuple[int, ...], scale: str) -> dict[str, Array]:
+    """What the last rank leaves out of layers at one scale, and of layers as they are; all have one momentum."""
+    u, found = x[0], {}
+    for name, scales in (("scaled", fused_scales(u, layers)), ("plain", np.ones(len(layers)))):
+        state, _ = implementation(
+            np.tile(u, (P, 1)), **_state(u, P, layers, coefficients=scales), beta=0.5, epsilon=0.0, scale=scale
+        )
+        found[name] = state.worker_errors[-1][: u.size] / np.repeat(scales, layers)
+    return found
 
 
-def _several(_budget: Budget) -> Iterator[Case]:
-    yield _layered([34, 0, 0, 0], [7, 7, 7, 7])
-    one, two = np.array([1.0, -2.0, 3.0, -4.0]), np.array([5.0, 0.0, 1.0, 1.0])
-    for P, size, (first, second), part in itertools.product(
-        (1, 2), (1.0, 100.0), ((one, one[::-1]), (one, two), (two, one)), (0, 1)
-    ):
-        yield _layered(size * first, second, P=P, part=part)
-        yield _layered(size * first, *[second] * (4 * P - 1), P=P, part=part)
-    for P, sizes in ((1, (3, 5)), (3, (2, 4)), (2, (7, 1, 4)), (5, (1, 1)), (8, (3, 4))):
-        yield _layered(*(np.arange(1.0, size + 1) * 10.0**j for j, size in enumerate(sizes)), P=P)
-    yield _layered(one, two, scale="mean")
-    for P, size in ((3, 36), (5, 100), (8, 32)):  # without padding: a multiple of P lcm(P, 8)
-        x = np.arange(2.0 * size) % 7 - 2.5
-        yield _layered(x[:size], 5 * x[size:], P=P, part=1)
-        yield _layered(x[:size], 3 * x[size - 1 :: -1], P=P)
-    for kind in gradients.KINDS:
-        x = gradients.trace().vectors[kind][0, 0].astype(np.float64)[:1024]
-        yield _layered(x[:300], x[300:], part=1)
+def _layer_share(found: dict[str, Array], rows: list[Array], layers: tuple[int, ...], part: int) -> Outcome:
+    left, layer = _parts(found["scaled"], layers)[part], rows[part]
+    return Outcome(_squares(left) / _squares(layer), {"flatness": _flatness(layer)}, 64 * sum(layers) * EPS)
 
 
-def _one_scale(_budget: Any) -> Iterator[Case]:
-    for size in (1.0, 7.0):
-        yield _layered([size, 0, 3 * size, size], [3 * size, size, size, 0])
+def _all_layers(found: dict[str, Array], x: Array) -> Outcome:
+    values = {"plain_error": _squares(found["plain"])}
+    return Outcome(_squares(found["scaled"]), values, 64 * x.size * EPS * _squares(x[0]))
 
 
-def _long_and_flat(_budget: Any) -> Iterator[Case]:
-    for size in (1.0, 3.0):
-        yield _layered([2 * size, 0.0], np.full(2046, size))
+def _unpadded(count: int) -> Of:
+    """So many layers that need no padding: a multiple of P lcm(P, 8) entries."""
+    return Of(f"{count} of P lcm(P, 8) entries", lambda P: (P * math.lcm(P, 8) // count,) * count)
 
 
-@st.composite
-def _drawn_layers(draw: st.DrawFn) -> Case:
-    rng = np.random.default_rng(draw(whole(0, 2**31)))
-    rows = [rng.standard_normal(draw(whole(1, 12))) * 8.0 ** draw(whole(-1, 1)) for _ in range(draw(whole(1, 3)))]
-    if draw(among((True, False))):  # no padding
-        rows.append(rng.standard_normal(8 + -sum(row.size for row in rows) % 8))
-    return _layered(*rows, P=draw(among((1, 1, 2))), part=draw(whole(0, len(rows) - 1)))
+_LAYER_SPACE = Space(
+    _layers,
+    {
+        "P": RANKS,
+        "layers": (_unpadded(2), _unpadded(4), (3, 5), (7, 1, 4), (1, 1)),
+        "data": ("normal", "alike", "ramp", "one entry", "zeros"),
+        "size": (1.0, 7.0, 100.0, 1 / 8),
+        "height": (34 / 7, 2.0),
+        "filled": (3,),
+        "part": (0, 1),
+        "scale": _SCALES,
+    },
+    options=("data",),
+)
+_ONE_SCALE = _LAYER_SPACE.every(layers=[(4, 4)], data=["alike"])
+_LONG_AND_FLAT = _LAYER_SPACE.every(layers=[(2, 2046)], data=["one entry"], height=[2.0])
+_RECORDED = _LAYER_SPACE.every(layers=[(300, 724)], data=gradients.KINDS, part=[1])
+_WORSE = _LAYER_SPACE.every(layers=[(4, 4)], data=["one entry"])
+_LAYERS = Family(
+    _COLUMN,
+    _ONEBIT,
+    _LAYER_SPACE.including(*_ONE_SCALE, *_LONG_AND_FLAT, *_RECORDED, *_WORSE),
+    _of_layers,
+    _left_out,
+    exact=False,
+    arrays=2,
+)
+_BY_FLATNESS = [
+    _LAYERS.over("flatness", (1, 2, 4, 8, 16, 32), "two layers", by="filled", layers=(32, 32), data="zeros")
+]
+_BY_SIZE = (1.0, 2.0, 4.0, 8.0, 16.0)
 
 
-def _of_layers(statement: str, what: str, axis: str, **options: Any) -> Study:
-    flat = [_layered(np.r_[np.ones(j), np.zeros(32 - j)], np.full(32, 9.0)) for j in (1, 2, 4, 8, 16, 32)]
-    sizes = [_layered([size, 2 * size, 0, size], [2, 0, 1, 1]) for size in (1.0, 2.0, 4.0, 8.0, 16.0)]
-    if statement != "equally_flat":
-        sizes = [_layered([34 * size, 0, 0, 0], np.full(12, 8 * size)) for size in (1.0, 2.0, 4.0, 8.0, 16.0)]
-    return Study(
-        f"{_COLUMN}.{statement}", _ONEBIT, partial(_shares, what), corpus=_several, cases=_drawn_layers,
-        curves=[over(axis, "two layers", flat if what == "layer" else sizes)], **options,
-    )  # fmt: skip
+def _by_size(data: str, layers: tuple[int, ...]) -> list[Any]:
+    return [_LAYERS.over("plain_error", _BY_SIZE, "two layers", by="size", layers=layers, data=data, height=4.25)]
 
 
 # --- whole runs ------------------------------------------------------------------------------------------------------
 
 
-def _ran(onebit: Any, case: Case) -> dict[str, Any]:
+def _given(gradients: str) -> Array | None:
+    """Gradients of two steps without momentum: all signs are 1, though six entries are zero; then 8."""
+    return np.array([[2.0] * 2 + [0.0] * 6, [7.0] * 2 + [9.0] * 6]) if gradients == "given" else None
+
+
+def _ran(implementation: Any, x: Array | None, settings: Values) -> Values:
     """Steps of the stage: what became of the weights, beside uncompressed momentum with the same factors.
 
     A case with an array has the gradients of all ranks in its rows, step by step, and begins with ones.
     """
-    s = case.settings
-    P, layers, T = s["P"], s["layers"], s["T"]
+    s, rows = settings, x
+    P, layers, T = s["P"], s["layers"], s["lamb_steps"]
     n, m = sum(layers), padded_size(sum(layers), s["P"])
     rng = np.random.default_rng([s["seed"], P, n])
-    beta, gamma = float(Fraction(s["beta"])), 0.125
+    beta, gamma = float(s["momentum_factor"]), 0.125
     u = rng.standard_normal(n) if s["gradients"] != "zero" else np.repeat(1.0 + np.arange(len(layers)), layers)
     x = rng.standard_normal(n)
     variance = np.full(n, 4.0) if s["gradients"] == "zero" else 4.0 ** rng.integers(-1, 2, n)
@@ -192,20 +209,20 @@ def _ran(onebit: Any, case: Case) -> dict[str, Any]:
         u[-1] = variance[-1] = 0.0
         mask[-1] = False
     trust = 2.0 ** rng.integers(-1, 2, len(layers))
-    if case.x is not None:
+    if rows is not None:
         u, x, variance, trust = np.ones(n), np.zeros(n), np.ones(n), np.ones(len(layers))
     scales = fused_scales(u, layers)
     each, rate, root = np.repeat(scales, layers), gamma * np.repeat(trust, layers), np.sqrt(variance)
     given = _state(u, P, layers, weights=x, variance=variance, fresh=variance, coefficients=scales, trust=trust)
-    options = {"step_size": gamma, "beta": beta, "second_beta": float(Fraction(s["second"])), "mask": mask,
+    options = {"step_size": gamma, "beta": beta, "second_beta": float(s["second_factor"]), "mask": mask,
                "epsilon": 2.0**-20 if s["masked"] else 0.0,
-               "decay": float(Fraction(s["loss"])), "threshold": float(Fraction(s["theta"])), "scale": s["scale"],
-               "factor_min": float(Fraction(s["least"])), "factor_max": float(Fraction(s["most"]))}  # fmt: skip
+               "decay": float(s["loss"]), "threshold": float(s["lamb_threshold"]), "scale": s["scale"],
+               "factor_min": float(s["factor_least"]), "factor_max": float(s["factor_most"])}  # fmt: skip
     plain, added, carried, moved, largest = u.copy(), np.zeros(n), np.zeros(n), np.zeros(n), 1.0
     for t in range(T):
         size = {"zero": 0.0, "large": 64.0, "normal": 1.0, "given": 1.0}[s["gradients"]]
-        g = size * rng.standard_normal((P, n)) * mask if case.x is None else np.tile(case.x[t], (P, 1))
-        state, _ = onebit(g, **given, **options)
+        g = size * rng.standard_normal((P, n)) * mask if rows is None else np.tile(rows[t], (P, 1))
+        state, _ = implementation(g, **given, **options)
         plain = beta * plain + (1 - beta) * g.mean(axis=0)
         factor = np.repeat(state.factors, layers)
         held = state.momentum[s["seed"] % P]
@@ -223,119 +240,85 @@ def _ran(onebit: Any, case: Case) -> dict[str, Any]:
     return {"defect": float(defect), "carried": float(carried.max()), "factors": given["factors"], "room": room}
 
 
-def _run_of(what: str, onebit: Any, case: Case) -> Outcome:
-    s, found = case.settings, case.once(_ran, onebit)
-    values: dict[str, Any] = {"lamb_steps": s["T"], "momentum_factor": Fraction(s["beta"])}
-    values |= {"lamb_threshold": Fraction(s["theta"]), "second_factor": Fraction(s["second"])}
-    values |= {"factor_least": Fraction(s["least"]), "factor_most": Fraction(s["most"])}
-    if what == "factor":
-        factor = float(found["factors"][-1])
-        return Outcome(factor, values, 64 * EPS * s["T"] * (1 + factor))
-    return Outcome(found["defect"], {**values, "carried_errors": found["carried"]}, found["room"])
+def _factor(found: Values, lamb_steps: int) -> Rounded:
+    factor = float(found["factors"][-1])
+    return Rounded(factor, 64 * EPS * lamb_steps * (1 + factor))
 
 
-def _run(T: int, **more: Any) -> Case:
-    given: dict[str, Any] = {"P": 1, "layers": (3, 5), "T": T, "beta": "1/2", "second": "1/2", "theta": "1/10"}
-    given |= {
-        "least": "1/20",
-        "most": "4",
-        "loss": "0",
-        "gradients": "normal",
-        "scale": "norm",
-        "seed": 1,
-        "masked": False,
-        **more,
-    }
-    return Case({**given, "loss": Fraction(given["loss"])})
+def _run_defect(found: Values) -> Outcome:
+    return Outcome(found["defect"], {"carried_errors": found["carried"]}, found["room"])
 
 
-def _signs_that_miss(theta: str) -> Case:
-    """Two steps without momentum: all signs are 1, though six entries are zero; then 8, and the factor falls."""
-    case = _run(2, layers=(8,), beta="0", theta=theta, gradients="given")
-    return Case(case.settings, np.array([[2.0] * 2 + [0.0] * 6, [7.0] * 2 + [9.0] * 6]))
+_RUN_SPACE = Space(
+    _given,
+    {
+        "P": RANKS,
+        "layers": ((3, 5), (8,), (4, 2), (2, 3, 1, 4), (8, 8)),
+        "lamb_steps": (1, 2, 3, 5),
+        "momentum_factor": rationals("1/2", "0", "9/10"),
+        "second_factor": rationals("1/2", "15/16", "999/1000"),
+        "lamb_threshold": rationals("1/10", "0", "1/4", "1/2"),
+        "factor_least": rationals("1/20", "3/4", "5/4"),
+        "factor_most": rationals("4", "9/8", "1/2"),
+        "loss": rationals("0", "1/8"),
+        "gradients": ("normal", "large", "zero"),
+        "scale": _SCALES,
+        "masked": (False, True),
+    },
+    options=("gradients",),
+).without("Bounds of the factor that cross.", lambda factor_least, factor_most: factor_least > factor_most)
+_LARGE: Values = {"gradients": ["large"], "seed": [1]}
+_TWO_FALLS = _RUN_SPACE.every(lamb_steps=[2], lamb_threshold=rationals("1/10", "1/4"), **_LARGE)
+_MASKED = [
+    _RUN_SPACE.at(lamb_steps=T, gradients="large", masked=True, loss=loss, seed=1)
+    for T, loss in ((1, Fraction(0)), (3, Fraction(1, 8)))
+]
+_FALLS = _RUN_SPACE.every(lamb_steps=(1, 4), layers=[(8,)], **_LARGE)
+_SILENT = _RUN_SPACE.every(
+    lamb_steps=(1, 4),
+    second_factor=rationals("15/16"),
+    gradients=["zero"],
+    lamb_threshold=rationals("1/2"),
+    layers=[(8,)],
+)
+_SIGNS_THAT_MISS = _RUN_SPACE.every(
+    lamb_steps=[2],
+    layers=[(8,)],
+    momentum_factor=rationals("0"),
+    lamb_threshold=rationals("1/2", "1/10"),
+    gradients=["given"],
+)
+_CUT = _RUN_SPACE.every(lamb_steps=(1, 2), factor_most=rationals("1/2"), **_LARGE)
+_RUNS = Family(
+    _COLUMN,
+    _ONEBIT,
+    _RUN_SPACE.including(*_TWO_FALLS, *_MASKED, *_FALLS, *_SILENT, *_SIGNS_THAT_MISS, *_CUT),
+    run=_ran,
+    exact=False,
+    arrays=4,
+)
 
 
-def _runs(_budget: Budget) -> Iterator[Case]:
-    for P, T, kind, theta in itertools.product((1, 2), (1, 2, 3), ("normal", "large"), ("1/10", "0")):
-        yield _run(T, P=P, gradients=kind, theta=theta, layers=(3, 5) if P == 1 else (4, 2))
-    for P, theta in itertools.product((3, 5, 8), ("1/10", "0")):
-        yield _run(2, P=P, theta=theta, layers=(4, 3))
-    for P, kind in itertools.product((1, 3), ("normal", "large", "zero")):
-        yield _run(3, P=P, gradients=kind, layers=(2, 3, 1, 4), masked=kind == "large")
-    for T, beta, scale in itertools.product((2, 5), ("0", "9/10"), ("norm", "mean")):
-        yield _run(T, beta=beta, scale=scale, theta="1/4", seed=2)
-        yield _run(T, beta=beta, scale=scale, loss="1/8")
-        yield _run(T, beta=beta, scale=scale, theta="0", seed=3)
-    for T, second in itertools.product((1, 4), ("1/2", "15/16", "999/1000")):
-        yield _run(T, second=second, gradients="zero", theta="3/8", layers=(8, 8))
-        yield _run(T, second=second, gradients="zero", most="9/8", layers=(8, 8))
-        yield _run(T, second=second, gradients="large", least="3/4", layers=(8, 8))
-        yield _run(T, second=second, gradients="zero", loss="1/4")
-    for T in (1, 2):
-        yield _run(T, gradients="large", most="1/2")
-        yield _run(T, gradients="large", least="5/4")
-    for T, second in itertools.product((1, 2, 5), ("1/2", "15/16")):
-        yield _run(T, second=second, gradients="normal", masked=True)
-    for theta in ("1/2", "1/10"):
-        yield _signs_that_miss(theta)
-
-
-def _two_falls(_budget: Any) -> Iterator[Case]:
-    for theta in ("1/10", "1/4"):
-        yield _run(2, theta=theta, gradients="large")
-
-
-def _masked_runs(_budget: Any) -> Iterator[Case]:
-    for T in (1, 3):
-        yield _run(T, gradients="large", masked=True, loss="1/8" if T == 3 else "0")
-
-
-def _falls(_budget: Any) -> Iterator[Case]:
-    for T in (1, 4):
-        yield _run(T, gradients="large", layers=(8,))
-
-
-def _silent_runs(_budget: Any) -> Iterator[Case]:
-    for T in (1, 4):
-        yield _run(T, second="15/16", gradients="zero", theta="1/2", layers=(8,))
-
-
-@st.composite
-def _drawn_runs(draw: st.DrawFn) -> Case:
-    more = {"beta": draw(among(("0", "1/2", "7/8"))), "second": draw(among(("1/4", "3/4"))), "seed": draw(whole(0, 99))}
-    more |= {"theta": draw(among(("0", "1/10", "1/2"))), "gradients": draw(among(("normal", "large", "zero")))}
-    more |= {"loss": draw(among(("0", "0", "1/4"))), "layers": draw(among(((8,), (3, 5), (2, 2, 3))))}
-    return _run(draw(whole(1, 4)), P=draw(whole(1, 2)), **more)
-
-
-def _of_runs(statement: str, what: str, kind: str = "normal", **options: Any) -> Study:
-    theta = "0" if statement == "nothing_lost" else "1/10"
-    second = "99/100" if kind == "zero" else "1/2"
-    more = {"theta": theta, "second": second, "layers": (8,), "masked": statement == "masked"}
-    cases = [_run(T, gradients=kind, **more) for T in (1, 2, 4, 8, 12)]
-    if statement == "ceiling":
-        cases = [_run(T, gradients=kind, most="1/2") for T in (1, 2, 4, 8, 12)]
-    return Study(
-        f"{_COLUMN}.{statement}", _ONEBIT, partial(_run_of, what), corpus=_runs, cases=_drawn_runs,
-        curves=[over("lamb_steps", f"{kind} gradients", cases)], **options,
-    )  # fmt: skip
+def _over_steps(kind: str = "normal", **fixed: Any) -> list[Any]:
+    given = {"layers": (8,), "gradients": kind, "seed": 1, **fixed}
+    return [_RUNS.over("lamb_steps", (1, 2, 4, 8, 12), f"{kind} gradients", **given)]
 
 
 # --- two steps whose coefficients differ ----------------------------------------------------------------------------
 
 
-def _moved(onebit: Any, case: Case) -> Outcome:
-    s = case.settings
-    P, layers, beta = s["P"], s["layers"], float(Fraction(s["beta"]))
-    n = sum(layers)
-    rng = np.random.default_rng(s["seed"])
-    u, kappa = rng.standard_normal(n), Fraction(s["kappa"])
+def _moved(
+    implementation: Any, P: int, layers: tuple[int, ...], rescaled: Fraction, momentum_factor: Fraction, scale: str,
+    seed: int,
+) -> Outcome:  # fmt: skip
+    n, beta, rng = sum(layers), float(momentum_factor), np.random.default_rng(seed)
+    u = rng.standard_normal(n)
     given = _state(u, P, layers, coefficients=fused_scales(u, layers))
     states, stacks, scales = [], [], []
-    for turn in (1.0, float(kappa)):
+    for turn in (1.0, float(rescaled)):
         given["coefficients"] = turn * given["coefficients"]
         stacks.append(rng.standard_normal((P, n)))
-        state, _ = onebit(stacks[-1], **given, beta=beta, epsilon=0.0, scale=s["scale"])
+        state, _ = implementation(stacks[-1], **given, beta=beta, epsilon=0.0, scale=scale)
         given |= {"weights": state.weights[0], "momentum": state.momentum[0], "fresh": state.fresh}
         given |= {name: getattr(state, name) for name in ("worker_errors", "server_errors", "factors")}
         states.append(state)
@@ -344,45 +327,56 @@ def _moved(onebit: Any, case: Case) -> Outcome:
         (state.worker_errors.mean(axis=0) + state.server_errors)[:n] / each
         for state, each in zip(states, scales, strict=True)
     )
-    row = s["seed"] % P
+    row = seed % P
     made = beta * states[0].momentum[row, :n] + (1 - beta) * stacks[1].mean(axis=0) + before - after
     leak = float(np.abs(states[1].momentum[row, :n] - made).max())
     largest = max(float(np.abs(part).max()) for part in (*stacks, *(state.worker_errors for state in states)))
-    values = {"rescaled": kappa, "left_behind": float(np.abs(before).max())}
+    values = {"left_behind": float(np.abs(before).max())}
     return Outcome(leak, values, 256 * EPS * (n + P) * (1 + largest) / float(min(map(np.min, scales))))
 
 
-def _moving(kappa: str, P: int = 1, **more: Any) -> Case:
-    given = {"P": P, "layers": (3, 5), "kappa": kappa, "beta": "1/2", "scale": "norm", "seed": 1}
-    return Case({**given, **more})
-
-
-def _moves(_budget: Budget) -> Iterator[Case]:
-    for kappa, P, scale in itertools.product(("1", "2", "1/4", "3/2", "3"), (1, 3), ("norm", "mean")):
-        yield _moving(kappa, P, scale=scale, beta="1/2" if P == 1 else "9/10")
-    for kappa, P in itertools.product(("1", "3/2"), (2, 5, 8)):
-        yield _moving(kappa, P)
-
+_MOVES = Family(
+    _COLUMN,
+    _ONEBIT,
+    Space(
+        nothing,
+        {
+            "P": RANKS,
+            "layers": ((3, 5), (2, 2, 3)),
+            "rescaled": rationals("1", "2", "1/4", "3/2", "3"),
+            "momentum_factor": rationals("1/2", "9/10"),
+            "scale": _SCALES,
+        },
+        options=("scale",),
+    ),
+    exact=False,
+    searched=False,
+)
 
 # --- single steps ----------------------------------------------------------------------------------------------------
 
 
-def _stepped(onebit: Any, case: Case) -> dict[str, Any]:
+def _grown(grown: bool, size: Fraction) -> Array | None:
+    """Momentum, weights and gradient of a layer: ones, as is its momentum, and a gradient of one size."""
+    return np.stack([np.ones(8), np.ones(8), np.full(8, float(size))]) if grown else None
+
+
+def _stepped(implementation: Any, x: Array | None, settings: Values) -> Values:
     """One step of two layers, of which the last is looked at; its gradient is `size` times that of before.
 
     A case with an array has momentum, weights and gradient in its rows, and variances of one.
     """
-    s = case.settings
+    s, held = settings, x
     P, layers = s["P"], s["layers"]
     n, last = sum(layers), layers[-1]
     rng = np.random.default_rng(s["seed"])
     u = rng.standard_normal(n) if not s["flat"] else np.where(rng.random(n) < 0.5, 1.0, -1.0)
     x, variance = rng.standard_normal(n), np.ones(n) if s["flat"] else 4.0 ** rng.integers(-1, 2, n)
     root = np.sqrt(variance)
-    g = np.tile(float(Fraction(s["size"])) * (u if s["flat"] else rng.standard_normal(n)), (P, 1))
+    g = np.tile(float(s["size"]) * (u if s["flat"] else rng.standard_normal(n)), (P, 1))
     fresh, epsilon = np.zeros(n), 2.0**-40
-    if case.x is not None:
-        (u, x, row), root, fresh, epsilon = case.x, np.ones(n), np.ones(n), 0.0
+    if held is not None:
+        (u, x, row), root, fresh, epsilon = held, np.ones(n), np.ones(n), 0.0
         variance, g = np.ones(n), np.tile(row, (P, 1))
     trust = np.ones(len(layers))
     if s["trusted"]:
@@ -390,8 +384,8 @@ def _stepped(onebit: Any, case: Case) -> dict[str, Any]:
         trust = np.array([math.sqrt(_squares(w) / _squares(d)) for w, d in pairs])
     given = _state(u, P, layers, weights=x, variance=variance, fresh=fresh, trust=trust)
     given["coefficients"] = fused_scales(u, layers)
-    options = {"step_size": 0.25, "beta": float(Fraction(s["beta"])), "second_beta": 0.75, "epsilon": epsilon}
-    state, _ = onebit(g, **given, **options, decay=float(s["loss"]))
+    options = {"step_size": 0.25, "beta": float(s["momentum_factor"]), "second_beta": 0.75, "epsilon": epsilon}
+    state, _ = implementation(g, **given, **options, decay=float(s["loss"]))
     rank = s["seed"] % P
     return {
         "move": state.weights[rank, n - last :] - x[n - last :], "trust": trust[-1],
@@ -401,127 +395,120 @@ def _stepped(onebit: Any, case: Case) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _step_of(what: str, onebit: Any, case: Case) -> Outcome:
-    s, found = case.settings, case.once(_stepped, onebit)
-    beta = Fraction(s["beta"])
-    sizes = {"size_before": float(np.abs(found["before"]).max()), "size_after": float(np.abs(found["after"]).max())}
-    room = 64 * EPS * sum(s["layers"]) * (1 + sizes["size_after"] + sizes["size_before"])
-    if what == "reconstructed":
-        largest = math.sqrt(float(found["fresh"].max()) / 0.25)
-        return Outcome(largest, {"momentum_factor": beta, **sizes}, room / float(1 - beta))
-    values: dict[str, Any] = {
-        "stepsize": Fraction(1, 4),
-        "frozen_trust": float(found["trust"]),
-        "lamb_factor": float(found["factor"]),
+def _step_sizes(found: Values) -> Values:
+    return {
+        name: float(np.abs(found[part]).max()) for name, part in (("size_before", "before"), ("size_after", "after"))
     }
-    values |= {**sizes, "layer_size": s["layers"][-1], "least_root": float(found["root"].min())}
-    values["layer_norm"] = math.sqrt(_squares(found["x"]))
-    return Outcome(
-        math.sqrt(_squares(found["move"])), values, room * (1 + values["layer_norm"] + values["frozen_trust"])
-    )
 
 
-def _step(size: str, **more: Any) -> Case:
-    given: dict[str, Any] = {"P": 1, "layers": (3, 5), "size": size, "beta": "1/2", "loss": "0", "seed": 1}
-    given |= {"flat": False, "trusted": False, **more}
-    return Case({**given, "loss": Fraction(given["loss"])})
+def _step_slack(sizes: Values, layers: tuple[int, ...]) -> float:
+    return 64 * EPS * sum(layers) * (1 + float(sizes["size_after"]) + float(sizes["size_before"]))
 
 
-def _grown(size: str) -> Case:
-    """A layer of ones, as is its momentum, and a gradient of one size."""
-    x = np.stack([np.ones(8), np.ones(8), np.full(8, float(Fraction(size)))])
-    return Case(_step(size, layers=(8,), beta="0", flat=True, trusted=True).settings, x)
+def _reconstructed(found: Values, layers: tuple[int, ...], momentum_factor: Fraction) -> Outcome:
+    sizes, largest = _step_sizes(found), math.sqrt(float(found["fresh"].max()) / 0.25)
+    return Outcome(largest, sizes, _step_slack(sizes, layers) / float(1 - momentum_factor))
 
 
-def _steps(_budget: Budget) -> Iterator[Case]:
-    for P, size, beta, trusted in itertools.product((1, 2), ("1", "-10", "1000"), ("0", "9/10"), (True, False)):
-        yield _step(size, P=P, beta=beta, trusted=trusted)
-        yield _step(size, P=P, beta=beta, trusted=trusted, flat=True, layers=(8,) if P == 1 else (12, 4))
-    for P, flat in itertools.product((3, 5, 8), (True, False)):
-        yield _step("-10", P=P, flat=flat, trusted=True, layers=(4, 3))
-        yield _step("-10", P=P, flat=flat, trusted=True, layers=(4, 1, 2, 3))
-    yield _step("10", loss="1/2", trusted=True)
-    for size in ("1", "2"):
-        yield _grown(size)
+def _length(found: Values, layers: tuple[int, ...]) -> Outcome:
+    values = {
+        "stepsize": Fraction(1, 4), "frozen_trust": float(found["trust"]), "lamb_factor": float(found["factor"]),
+        "layer_size": layers[-1], "least_root": float(found["root"].min()),
+        "layer_norm": math.sqrt(_squares(found["x"])), **_step_sizes(found),
+    }  # fmt: skip
+    slack = _step_slack(values, layers) * (1 + values["layer_norm"] + values["frozen_trust"])
+    return Outcome(math.sqrt(_squares(found["move"])), values, slack)
 
 
-def _flips(_budget: Any) -> Iterator[Case]:
-    for beta in ("1/2", "9/10"):
-        yield _step("-100", beta=beta, flat=True, layers=(8,), trusted=True)
-
-
-@st.composite
-def _drawn_steps(draw: st.DrawFn) -> Case:
-    more = {"P": draw(whole(1, 2)), "beta": draw(among(("0", "3/4"))), "trusted": draw(among((True, False)))}
-    more |= {"flat": draw(among((True, False))), "seed": draw(whole(0, 2**31))}
-    return _step(draw(among(("1/4", "-2", "50"))), layers=draw(among(((4,), (8,), (2, 6)))), **more)
-
-
-def _of_steps(statement: str, what: str, axis: str, **options: Any) -> Study:
-    cases = [_step(size, flat=True, layers=(8,), trusted=True) for size in ("-2", "-4", "-8", "-16", "-32")]
-    return Study(
-        f"{_COLUMN}.{statement}", _ONEBIT, partial(_step_of, what), corpus=_steps, cases=_drawn_steps,
-        curves=[over(axis, "a layer of eight", cases)], **options,
-    )  # fmt: skip
-
+_STEP_SPACE = Space(
+    _grown,
+    {
+        "P": RANKS,
+        "layers": ((8,), (3, 5), (12, 4), (4, 1, 2, 3)),
+        "size": rationals("1", "-10", "1000", "1/4", "-2"),
+        "momentum_factor": rationals("1/2", "0", "9/10"),
+        "loss": rationals("0", "1/2"),
+        "flat": (True, False),
+        "trusted": (True, False),
+        "grown": (False,),
+    },
+    options=("flat", "trusted"),
+)
+_FLIPS = _STEP_SPACE.every(size=rationals("-100"), momentum_factor=rationals("1/2", "9/10"), seed=[1])
+_GROWN = _STEP_SPACE.every(size=rationals("1", "2"), momentum_factor=rationals("0"), grown=[True])
+_STEPS = Family(_COLUMN, _ONEBIT, _STEP_SPACE.including(*_FLIPS, *_GROWN), run=_stepped, exact=False, arrays=2)
+_BY_TURN = [_STEPS.over("size_after", rationals("-2", "-4", "-8", "-16", "-32"), "a layer of eight", by="size", seed=1)]
 
 # --- bytes -----------------------------------------------------------------------------------------------------------
 
 
-def _bytes(what: str, onebit: Any, case: Case) -> Outcome:
-    s = case.settings
-    P, n, dtype = s["P"], s["n"], np.dtype(s["dtype"])
+def _bytes(implementation: Any, P: int, n: int, dtype: str) -> int:
+    """Those that the busiest rank sends in a step."""
     layers, x = (1, n - 1) if n > 1 else (1,), np.ones((P, n), dtype)
     given = {name: value.astype(dtype) if name not in ("coefficients", "trust", "factors") else value
              for name, value in _state(x[0], P, layers).items() if isinstance(value, np.ndarray)}  # fmt: skip
-    _, traffic = onebit(x, **given, layers=layers)
-    values = {"P": P, "n": n, "fused_length": padded_size(n, P), "scalebytes": dtype.itemsize}
-    sent = int(traffic.sent.max())
-    if what == "bytes":
-        return Outcome(sent, values)
-    _, whole_ = lamb_warmup(x, x[0], x[0], x[0], np.zeros(len(layers)), layers)
-    full, T, warm = int(whole_.sent.max()), s["steps"], s["warm"]
-    return Outcome(Fraction(T * full, warm * full + (T - warm) * sent), {**values, "lamb_steps": T, "lamb_warm": warm})
+    return int(implementation(x, **given, layers=layers)[1].sent.max())
 
 
-def _sizes(_level: int) -> Iterator[Case]:
-    for P, n, dtype in itertools.product((1, 2, 3, 5, 8), (1, 24, 120), ("float32", "float64")):
-        yield Case({"P": P, "n": n, "dtype": dtype, "steps": 12, "warm": (n + P) % 7})
+def _saved(found: int, P: int, n: int, dtype: str, lamb_steps: int, lamb_warm: int) -> Fraction:
+    x, layers = np.ones((P, n), dtype), (1, n - 1) if n > 1 else (1,)
+    full = int(lamb_warmup(x, x[0], x[0], x[0], np.zeros(len(layers)), layers)[1].sent.max())
+    return Fraction(lamb_steps * full, lamb_warm * full + (lamb_steps - lamb_warm) * found)
 
 
-def _of_bytes(statement: str, axis: str) -> Study:
-    cases = [Case({"P": P, "n": 960, "dtype": "float32"}) for P in (2, 3, 4, 6, 8)]
-    if statement == "saved":
-        cases = [Case({"P": 2, "n": 960, "dtype": "float32", "steps": 24, "warm": T}) for T in (0, 2, 4, 8, 16, 24)]
-    return Study(
-        f"{_COLUMN}.{statement}", _ONEBIT, partial(_bytes, statement), grid=_sizes,
-        enumerated="up to 8 ranks and 120 entries, float32 and float64",
-        curves=[over(axis, "n = 960, float32", cases)],
-    )  # fmt: skip
-
+_SENT = Family(
+    _COLUMN,
+    _ONEBIT,
+    Space(
+        nothing,
+        {
+            "P": RANKS,
+            "n": sizes(24, 120),
+            "dtype": ("float32", "float64"),
+            "lamb_steps": (12,),
+            "lamb_warm": (0, 1, 3, 5, 6),
+        },
+    ),
+    lambda P, n, dtype: {"fused_length": padded_size(n, P), "scalebytes": np.dtype(dtype).itemsize},
+    _bytes,
+    searched=False,
+)
 
 LAMB = (
-    _of_frozen("frozen_share"),
-    _of_frozen("frozen_average"),
-    _of_frozen("frozen_any"),
-    _of_layers("scaled_share", "layer", "flatness"),
-    _of_layers("reduces", "all", "plain_error"),
-    _of_layers("equally_flat", "all", "plain_error", extremal=_one_scale),
-    _of_layers("at_most_double", "all", "plain_error", extremal=_long_and_flat),
-    _of_runs("nothing_lost", "defect"),
-    _of_runs("moving_factor", "defect"),
-    _of_runs("leak", "defect", extremal=_two_falls),
-    Study(
-        f"{_COLUMN}.scale_moves", _ONEBIT, _moved, corpus=_moves,
-        curves=[over("rescaled", "two layers", [_moving(kappa) for kappa in ("1/4", "1/2", "1", "2", "4", "8")])],
+    *_FROZEN.studies(
+        _frozen,
+        "frozen_share",
+        "frozen_average",
+        "frozen_any",
+        curves=[_FROZEN.over("lamb_steps", (1, 2, 4, 7, 10, 16, 24, 32), "b = 0.9")],
     ),
-    _of_steps("reconstructed", "reconstructed", "size_after", extremal=_flips),
-    _of_runs("rise", "factor", "zero", extremal=_silent_runs),
-    _of_runs("fall", "factor", "large", extremal=_falls),
-    _of_runs("masked", "factor", "large", extremal=_masked_runs),
-    _of_runs("ceiling", "factor", "large"),
-    _of_steps("step_length", "move", "size_after", extremal=_flips),
-    _of_steps("bounded_step", "move", "size_after"),
-    _of_bytes("bytes", "P"),
-    _of_bytes("saved", "lamb_warm"),
-)  # fmt: skip
+    *_LAYERS.studies(_layer_share, "scaled_share", curves=_BY_FLATNESS),
+    *_LAYERS.studies(_all_layers, "reduces", curves=_by_size("one entry", (4, 12))),
+    *_LAYERS.studies(_all_layers, "equally_flat", extremal=_LAYERS.of(_ONE_SCALE), curves=_by_size("alike", (4, 4))),
+    *_LAYERS.studies(
+        _all_layers, "at_most_double", extremal=_LAYERS.of(_LONG_AND_FLAT), curves=_by_size("one entry", (4, 12))
+    ),
+    *_RUNS.studies(_run_defect, "nothing_lost", curves=_over_steps(lamb_threshold=Fraction(0))),
+    *_RUNS.studies(_run_defect, "moving_factor", curves=_over_steps()),
+    *_RUNS.studies(_run_defect, "leak", extremal=_RUNS.of(_TWO_FALLS), curves=_over_steps()),
+    *_MOVES.studies(
+        _moved,
+        "scale_moves",
+        curves=[_MOVES.over("rescaled", rationals("1/4", "1/2", "1", "2", "4", "8"), "two layers")],
+    ),
+    *_STEPS.studies(_reconstructed, "reconstructed", extremal=_STEPS.of(_FLIPS), curves=_BY_TURN),
+    *_RUNS.studies(
+        _factor, "rise", extremal=_RUNS.of(_SILENT), curves=_over_steps("zero", second_factor=Fraction(99, 100))
+    ),
+    *_RUNS.studies(_factor, "fall", extremal=_RUNS.of(_FALLS), curves=_over_steps("large")),
+    *_RUNS.studies(_factor, "masked", extremal=_RUNS.of(_MASKED), curves=_over_steps("large", masked=True)),
+    *_RUNS.studies(_factor, "ceiling", curves=_over_steps("large", layers=(3, 5), factor_most=Fraction(1, 2))),
+    *_STEPS.studies(_length, "step_length", extremal=_STEPS.of(_FLIPS), curves=_BY_TURN),
+    *_STEPS.studies(_length, "bounded_step", curves=_BY_TURN),
+    *_SENT.studies(lambda found: found, "bytes", curves=[_SENT.over("P", (2, 3, 4, 6, 8), "n = 960, float32", n=960)]),
+    *_SENT.studies(
+        _saved,
+        "saved",
+        curves=[_SENT.over("lamb_warm", (0, 2, 4, 8, 16, 24), "n = 960, float32", P=2, n=960, lamb_steps=24)],
+    ),
+)

@@ -12,7 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.experiments.feedback.runs import lifted, square
-from commbounds.verify.experiments.variance_reduced.enumeration import mean_square, ranks_mean, total, ways_of
+from commbounds.verify.experiments.variance_reduced.enumeration import (
+    HALF,
+    WAYS,
+    WHOLE,
+    halved,
+    mean_square,
+    own_row,
+    ranks_mean,
+    total,
+    ways_of,
+)
 from commbounds.verify.family import Family, Rounded, rounded_square
 from commbounds.verify.space import RANKS, Of, Space, nothing, sizes
 from commbounds.verify.study import Outcome
@@ -31,31 +41,26 @@ def _data(P: int, n: int, exact: bool, size: float, seed: int) -> Array:
     return x
 
 
-def _halved(number: Fraction) -> bool:
-    """Whether binary fractions hold the number."""
-    return number.denominator & (number.denominator - 1) == 0
-
-
 _EIGHTHS = tuple(Fraction(j, 8) for j in (4, 8, 1, 2, 6))
 _OTHER = Of("1/3, but 3/8 in exact arithmetic", lambda exact: Fraction(3, 8) if exact else Fraction(1, 3))
 _EXACT = Of(
-    "binary fractions hold 1/P, k/n and n/k", lambda P, n, k: all(map(_halved, map(Fraction, (1, k, n), (P, n, k))))
+    "binary fractions hold 1/P, k/n and n/k", lambda P, n, k: all(map(halved, map(Fraction, (1, k, n), (P, n, k))))
 )
-_ALL = "Steps that can go more than 520 ways, as all are gone through."
 
 
 def _space(*keep: str, **weights: tuple[Any, ...]) -> Space:
     axes: Values = {
         "P": RANKS,
         "n": (2, 1, 3, 4, 5),
-        "k": (1, Of("n", lambda n: n), Of("half of n", lambda n: max(n // 2, 1))),
+        "k": (1, WHOLE, HALF),
         "keep": keep,
         "size": (1.0, 1e-3, 1e3),
         "exact": (_EXACT, False),
     }
-    return Space(_data, {**axes, **weights}).without(
-        _ALL, lambda P, n, k, keep: keep == "random" and comb(n, k) ** P > 520
+    space = Space(_data, {**axes, **weights}).without(
+        WAYS, lambda P, n, k, keep: keep == "random" and comb(n, k) ** P > 64
     )
+    return space.including(space.at(P=8), space.at(P=9))
 
 
 def _step(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Values:
@@ -66,16 +71,11 @@ def _step(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Values:
     return {"omega": omega, "ways": ways, "operations": operations, "scale": 4 * float(1 + omega) * square(x) ** 0.5}
 
 
-def _own(rows: Array, seed: int, exact: bool) -> Array:
-    """The row of one rank, which differs from case to case: all are to hold the same."""
-    return lifted(rows[seed % len(rows)], exact)
-
-
 def _all(states: Iterable[Any], parts: str, seed: int, exact: bool) -> list[Choice]:
     """Choices that are equally likely."""
     listed = list(states)
     p = Fraction(1, len(listed)) if exact else 1 / len(listed)
-    return [(p, _own(state.estimate, seed, exact), lifted(getattr(state, parts), exact)) for state in listed]
+    return [(p, own_row(state.estimate, seed, exact), lifted(getattr(state, parts), exact)) for state in listed]
 
 
 def _mean_gap(found: list[Choice], g: Array, operations: int, scale: float) -> Rounded:
@@ -163,7 +163,7 @@ def _after_marina(
     p = full_probability if exact else float(full_probability)
     sides = [(p, True, {}), *(((1 - p) / len(ways), False, how) for how in ways)]
     results = ((p, implementation(x[0], x[1], x[3, 0], k, full, **how)[0]) for p, full, how in sides)
-    return [(p, _own(result, seed, exact), None) for p, result in results]
+    return [(p, own_row(result, seed, exact), None) for p, result in results]
 
 
 def _coin_words(implementation: Any, P: int, n: int, k: int, full_probability: Fraction) -> Fraction:
@@ -178,7 +178,7 @@ def _coin_words(implementation: Any, P: int, n: int, k: int, full_probability: F
 
 _COIN = _space("random", full_probability=(*_EIGHTHS, _OTHER))
 _MARINA = Family("variance_reduced.marina", "marina_step", _COIN, _of_marina, _after_marina)
-_SENT: Values = {"P": RANKS, "n": sizes(60), "k": (1, Of("n", lambda n: n), Of("half of n", lambda n: max(n // 2, 1)))}
+_SENT: Values = {"P": RANKS, "n": sizes(60), "k": (1, WHOLE, HALF)}
 _SHARE = Of("k/n", lambda k, n: Fraction(k, n))
 _PAID = Family(
     "variance_reduced.marina",
@@ -244,7 +244,7 @@ DASHA = (
 
 def _whole_root(value: Fraction) -> bool:
     """Whether the value is a binary fraction squared."""
-    return _halved(Fraction(float(value) ** 0.5)) and Fraction(float(value) ** 0.5) ** 2 == value
+    return halved(Fraction(float(value) ** 0.5)) and Fraction(float(value) ** 0.5) ** 2 == value
 
 
 def _of_lazy(x: Array, P: int, n: int, k: int, trigger: Fraction, start: str, exact: bool) -> Values:
@@ -283,7 +283,7 @@ def _lazy_words(found: Any) -> Outcome:
 
 def _held(n: int, k: int, trigger: Fraction, start: str) -> bool:
     if start == "flat":
-        return k < n and _whole_root(1 - Fraction(k, n)) and _halved(1 / Fraction((1 - k / n) ** 0.5))
+        return k < n and _whole_root(1 - Fraction(k, n)) and halved(1 / Fraction((1 - k / n) ** 0.5))
     return start in ("any", "fresh") or _whole_root(trigger)
 
 
@@ -292,7 +292,7 @@ _LAZY_SPACE = Space(
     {
         "P": RANKS,
         "n": (4, 1, 2, 3, 6, 9),
-        "k": (Of("n", lambda n: n), 1, Of("n - n // 4", lambda n: n - n // 4)),
+        "k": (WHOLE, 1, Of("n - n // 4", lambda n: n - n // 4)),
         "trigger": tuple(
             Fraction(*pair) for pair in ((1, 4), (0, 1), (1, 2), (15, 16), (1, 1), (4, 1), (9, 1), (1, 10))
         ),

@@ -17,7 +17,7 @@ REFUTATIONS = by_claim(
         values={n: n},
     ),
     Refutation(
-        claim="stars.parity.unbiased",
+        claim="stars.starsparity.unbiased",
         words="One entry a is kept with probability one half, unscaled.",
         whole={_a: 1},
         measured=sp.Rational(1, 2),

@@ -2,7 +2,7 @@
 
 CASES = {
     "lowcomm.streaming.peak_any": ({}, None),
-    "lowcomm.diloco.reversed": ({"P": 1, "n": 1, "outermu": 0.0, "direction": "local - anchor"}, None),
+    "lowcomm.diloco.reversed": ({"P": 1, "n": 1, "outermu": 0.0, "direction": "local - anchor", "seed": 0}, None),
     "lowcomm.diloco.ball_is_nesterov": (lambda at: {"outermu": at["u"] / at["v"]}, None),
     "lowcomm.diloco.contraction_suffices": (lambda at: {"outermu": 0.5, "innershare": at["u"] / at["v"]}, None),
     "lowcomm.local.optimum": (
@@ -11,15 +11,22 @@ CASES = {
     ),
     "lowcomm.quorum.unbiased": ({"heavy": 0}, None),
     "lowcomm.noloco.range": ({"pairmomentum": 0.5}, None),
-    "lowcomm.sparseloco.keeps": ({"P": 1, "decay": 0.5, "n": 2, "k": 1, "chunk": 2, "seed": "equal"}, None),
+    "lowcomm.sparseloco.keeps": ({"P": 1, "decay": 0.5, "n": 2, "k": 1, "chunk": 2, "data": "equal", "seed": 0}, None),
     "lowcomm.sparseloco.gets_through": ({"P": 1, "decay": 0.5, "weak": 0.5}, None),
     "lowcomm.demo.rate": ({}, None),
-    "lowcomm.loco.cut_off": ({"P": 1, "fresh": 1.0, "outerrounds": 1, "seed": "one over", "bits": 4}, None),
-    "lowcomm.loco.late_at_once": ({"P": 1, "fresh": 0.5, "seed": "half", "bits": 4}, None),
+    "lowcomm.loco.cut_off": ({"P": 1, "fresh": 1.0, "outerrounds": 1, "data": "one over", "seed": 0, "bits": 4}, None),
+    "lowcomm.loco.late_at_once": ({"P": 1, "fresh": 0.5, "data": "half", "seed": 0, "bits": 4}, None),
     "lowcomm.loco.resets_all": ({"reset_after": 1, "passes": 2}, None),
     "lowcomm.qgz.in_a_row": ({}, None),
     "lowcomm.loco.kept_late": (
-        lambda at: {"P": 1, "fresh": 1 / at["v"], "keptstep": 1 / at["v"], "seed": 1, "kept_in_bits": True},
+        lambda at: {
+            "P": 1,
+            "fresh": 1 / at["v"],
+            "keptstep": 1 / at["v"],
+            "data": "half",
+            "seed": 1,
+            "kept_in_bits": True,
+        },
         None,
     ),
     "lowcomm.e3m0.relative": ({}, None),

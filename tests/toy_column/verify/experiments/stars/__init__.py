@@ -1,1 +1,0 @@
-"""Stars: the claims confronted with their implementations."""
