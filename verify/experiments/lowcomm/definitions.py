@@ -325,7 +325,7 @@ LOCO = Space(
         "data": ("normal", "ties", "eighths", "zeros", "of all sizes"),
         "dtype": DTYPES,
         "step": (0.5, 0.3, 1.0, 1e-3),
-        "bits": (None, 2, 4, 8, 16),
+        "bits": (None, 2, 3, 4, 8, 16),
         "fresh": (None, 0.0, 0.3, 1.0),
         "reset": (None, False, True),
         "kept": (None, 0.125, 0.01),
@@ -383,7 +383,7 @@ def _bits(chunks: int, k: int, chunk: int, value_bits: int | None, positions: st
 LENGTHS = Space(
     _numbers,
     {
-        "n": (*range(1, 41), 63, 64, 65, 96, 97, 121, 128, 720, 2**12, 50257),
+        "n": (*range(1, 41), 63, 64, 65, 96, 97, 121, 128, 132, 242, 720, 2**12, 50257),
         "target": (None, *range(1, 14), 32, 64, 720),
     },
 ).search(n=(1, 3000), target=(1, 100))

@@ -22,7 +22,7 @@ VOTES = Space(
     _vote,
     {
         "P": RANKS,
-        "n": sizes(7, 8, 9, 33, 64),
+        "n": sizes(7, 8, 9, 17, 33, 64),
         "data": tuple(KINDS),
         "dtype": ("float32", "float64"),
         "way": (None, *WAYS),
