@@ -57,7 +57,6 @@ ALLOWED = {
     "tests/verify/test_store.py": ({"shipped"}, "a column about another's compressor"),
     "tests/test_named_calls.py": ({"blockformats", "precision", "rotations"}, "calls by name, of any column"),
     "tests/collectives/test_definitions.py": ({"sketched"}, "where compiled kernels and plain Python differ"),
-    "tests/definition_gaps.py": (set(COLUMNS), "a list that only shrinks"),
     # the page is the column's own
     "tests/test_who_ships_what.py": ({"shipped"}, "the table of its claims by package"),
 }

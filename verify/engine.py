@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import fnmatch
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence
 from concurrent.futures import Executor
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from commbounds.folders import appended
-from commbounds.verify.believed import believed, each_once
+from commbounds.verify.believed import believed
 from commbounds.verify.confront import confront_together, versions
 from commbounds.verify.contents import study_entries
 from commbounds.verify.experiment import budgets
@@ -61,9 +61,9 @@ def load(path: str | os.PathLike[str]) -> list[Finding]:
     return load_whole(path)[0]
 
 
-def load_whole(path: str | os.PathLike[str]) -> tuple[list[Finding], bool]:
-    """As `load`, and whether there was such a last line."""
-    findings = []
+def load_whole(path: str | os.PathLike[str], made_again: Collection[str] = frozenset()) -> tuple[list[Finding], bool]:
+    """As `load`, and whether there was such a last line; what is said of claims in `made_again` is not checked."""
+    findings: dict[str, Finding] = {}
     try:
         lines = Path(path).read_text(encoding="utf-8").split("\n")
     except UnicodeDecodeError as error:
@@ -72,14 +72,16 @@ def load_whole(path: str | os.PathLike[str]) -> tuple[list[Finding], bool]:
         if not line:
             continue
         try:
-            findings.append(believed(finding_from_json(line)))
-            each_once(findings, lambda finding: finding.claim)
+            finding = finding_from_json(line)
+            if finding.claim in findings:
+                raise ValueError(f"{finding.claim} is there twice")
+            findings[finding.claim] = finding if finding.claim in made_again else believed(finding)
         except ValueError as error:
             # no newline behind it: the write was interrupted
             if number == len(lines) and line[: len(_START)] == _START[: len(line)]:
-                return findings, True
+                return list(findings.values()), True
             raise ValueError(f"{path}, line {number}: {error}") from error
-    return findings, False
+    return list(findings.values()), False
 
 
 def run(
@@ -147,12 +149,11 @@ class OpenedRun:
     ) -> None:
         self._names, self._budget, self._seed, self._out, self._progress = names, budget, seed, out, progress
         self._store = store
-        self._known = {} if out is None else _resumed(out, budget, seed)
-        self._dropped = False
+        made_again = set(names) if anew or store is not None else frozenset[str]()
+        self._known = {} if out is None else _resumed(out, budget, seed, made_again)
+        again = [name for name in made_again if self._known.pop(name, None) is not None]
+        self._dropped = bool(again)
         """Whether the file still has findings that are made again."""
-        if anew or store is not None:
-            again = [name for name in names if self._known.pop(name, None) is not None]
-            self._dropped = bool(again)
         if store is not None:
             self._known |= {name: kept for name in names if (kept := store.finding(name)) is not None}
             self._drop()
@@ -251,15 +252,19 @@ def tasks(names: Iterable[str]) -> list[list[str]]:
     return list(groups.values())
 
 
-def check_same_run(path: str | os.PathLike[str], budget: str, seed: int) -> list[Finding]:
+def check_same_run(
+    path: str | os.PathLike[str], budget: str, seed: int, made_again: Collection[str] = frozenset()
+) -> list[Finding]:
     """The findings in `path`, none if it does not exist, checked to come from a run with these parameters.
+
+    What they say of claims in `made_again` is not checked.
 
     Raises
     ------
     ValueError
         One was made with another budget, seed or version, or the file holds something else.
     """
-    findings = load(path) if Path(path).exists() else []
+    findings = load_whole(path, made_again)[0] if Path(path).exists() else []
     for finding in findings:
         if (finding.budget, finding.seed, finding.versions) != (budget, seed, versions()):
             raise ValueError(
@@ -269,8 +274,8 @@ def check_same_run(path: str | os.PathLike[str], budget: str, seed: int) -> list
     return findings
 
 
-def dropped(path: Path, budget: str, seed: int) -> bool:
-    """Remove `path` where it is not of a run with these parameters; whether it was.
+def dropped(path: Path, budget: str, seed: int, made_again: Collection[str] = frozenset()) -> bool:
+    """Remove `path` where it is not of a run with these parameters, see `check_same_run`; whether it was.
 
     Raises
     ------
@@ -279,16 +284,16 @@ def dropped(path: Path, budget: str, seed: int) -> bool:
     """
     with alone(path):
         try:
-            check_same_run(path, budget, seed)
+            check_same_run(path, budget, seed, made_again)
         except ValueError:
             path.unlink()
             return True
     return False
 
 
-def _resumed(path: Path, budget: str, seed: int) -> dict[str, Finding]:
+def _resumed(path: Path, budget: str, seed: int, made_again: Collection[str]) -> dict[str, Finding]:
     """Findings of the same run that `path` already holds; the file is left with whole lines only."""
-    findings = check_same_run(path, budget, seed)
+    findings = check_same_run(path, budget, seed, made_again)
     if path.exists():
         replaced(path, [finding.to_json() for finding in findings])
     return {finding.claim: finding for finding in findings}

@@ -51,7 +51,7 @@ def mixed_precision_allreduce(
         The ranks' vectors; finite.
     schedule : {"ring", "recursive_doubling", "rabenseifner", "direct", "tree", "hierarchical"}
         direct: every rank gets all terms of its block and adds them up (`butterfly_allreduce`). tree: a binomial tree
-        to rank 0, and back. hierarchical: rings within nodes, then between them.
+        to rank 0, and back. hierarchical: rings within nodes, then between them, and every message back as it came.
     wire, accumulate : str
         Formats by name, as in `commbounds.theory.precision.formats.FORMATS`; None accumulates in the wire's. The
         accumulator holds the wire's numbers.
@@ -230,13 +230,8 @@ class _Rank:
 
 
 def places(edges: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
-    """Where the entries of the blocks first, first + 1, ..., counted modulo their number, lie."""
-    blocks = edges.size - 1
-    first %= blocks
-    last = first + count
-    if last <= blocks:
-        return np.arange(edges[first], edges[last])
-    return np.concatenate([np.arange(edges[first], edges[-1]), np.arange(edges[last - blocks])])
+    """Where the entries of `count` blocks from the first on lie; no schedule here goes round the end of a vector."""
+    return np.arange(edges[first], edges[first + count])
 
 
 def _copying_step(

@@ -318,10 +318,8 @@ def _around(terms, first, step, hops, to_acc, to_wire, key, i, where):  # type: 
     rank, total = first, terms[first]
     for h in range(1, P):
         rank += step
-        if rank == P:
+        if rank == P:  # below zero an index counts from the end
             rank = 0
-        elif rank < 0:
-            rank = P - 1
         if hops:
             total = _round(total, to_wire, key, i, where + 2 * h)
         total = _round(total + terms[rank], to_acc, key, i, where + 2 * h + 1)

@@ -131,7 +131,8 @@ class EDEN(Compressor):
             size = float((chosen * y).sum()) / (y.size * float(np.square(chosen).sum()))
         else:
             size = math.sqrt(square) / y.size
-        numbers = number_array(array.dtype, math.ldexp(size, exponent))
+        with np.errstate(over="ignore"):
+            numbers = number_array(array.dtype, float(np.ldexp(size, exponent)))
         return decoded(self, Rotated(array.shape, array.dtype, codes, 2**self.width, numbers, signs, NONE_KEPT))
 
     def decompress(self, message: Rotated) -> Array:

@@ -165,6 +165,9 @@ class ShownRun:
                 stack.callback(_closed, store)
             try:
                 names = engine.select(self.patterns)
+                made_again = frozenset(names) if anew or store is not None else frozenset[str]()
+                if exhibited and out is not None and engine.dropped(out, self.budget, self.seed, made_again):
+                    click.echo(f"{out} is from another run: starting anew", err=True)
                 show = _Shown(shown, names, rows, self.dates)
                 opened = stack.enter_context(
                     engine.opened_run(

@@ -258,13 +258,6 @@ def report(
             given = GivenFindings(findings, patterns)
             chosen, shown, whole = given.findings, given.exhibits, given.whole()
         else:
-            from commbounds.verify import engine
-
-            try:
-                if engine.dropped(stream, budget, seed):
-                    click.echo(f"{stream} is from another run: starting anew", err=True)
-            except ValueError as error:
-                raise click.UsageError(str(error)) from error
             running = ShownRun(patterns, budget, seed, pool, fresh, executor)
             chosen, shown = running.findings_and_exhibits(stream, out / "exhibits.jsonl")
             dates = running.dates

@@ -68,6 +68,7 @@ WRONG = [
     (lambda: DRIVE().compress_with(np.ones(3), [1, 0, 1]), ValueError, "signs must be -1 or 1"),
     (lambda: DRIVE().compress_with(np.ones(3), [1.0, 1.0, 1.0]), TypeError, "signs must be"),
     (lambda: DRIVE().compress_with(np.full(4, 3e38, np.float32), [1, 1, 1, 1]), ValueError, "scale x down"),
+    (lambda: EDEN(3).compress_with(np.array([1.7e308]), [1]), ValueError, "scale x down"),
     (lambda: DRIVE().decompress("message"), TypeError, "message must be a Rotated"),
     (lambda: RotatedDithering(1).compress_with(np.ones(3), [0.5] * 3, [1, 1, 1]), ValueError, "dither must have"),
     (lambda: RotatedDithering(1).compress_with(np.ones(3), [1.0] * 4, [1, 1, 1]), ValueError, "dither must be in"),

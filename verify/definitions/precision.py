@@ -1,8 +1,11 @@
-"""Sums in narrow formats, one entry and one rank at a time, in fractions; imports nothing of ours."""
+"""Sums in narrow formats, an entry, a rank and a message at a time, rounded in fractions; imports nothing of ours."""
 
+import math
 from fractions import Fraction
 
 import numpy as np
+
+from commbounds.verify.definitions.dense import Wire, speakers_and_silent
 
 FORMATS = {
     "float64": (53, -1074, Fraction(2) ** 1024 - Fraction(2) ** 971),
@@ -14,11 +17,13 @@ FORMATS = {
 }
 """Digits, exponent of the smallest number, largest number."""
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
+BEYOND = {name: math.nan if name == "float8_e4m3fn" else math.inf for name in FORMATS}
+"""What a number beyond the largest becomes."""
 
 
 def rounded(value, name, uniform=None):
     """To the nearest number of the format, ties to even; or up where the uniform number is below the share."""
-    digits, lowest, largest = FORMATS[name]
+    digits, lowest, _ = FORMATS[name]
     # from a power of two that is surely below: those of the smallest number are a thousand away
     exponent = max(lowest, value.numerator.bit_length() - value.denominator.bit_length() - digits - 1)
     while abs(value) >= Fraction(2) ** (exponent + digits):
@@ -29,127 +34,387 @@ def rounded(value, name, uniform=None):
     else:
         below = scaled.numerator // scaled.denominator
         whole = below + (Fraction(uniform) < scaled - below)
-    result = whole * Fraction(2) ** exponent
-    assert abs(result) <= largest, "this twin knows no overflow"
-    return result
+    return whole * Fraction(2) ** exponent
 
 
-def blocks_of(n, count):
-    """Entry -> its block; the first n mod count are longer."""
-    sizes = [n // count + (b < n % count) for b in range(count)]
-    return [b for b, size in enumerate(sizes) for _ in range(size)]
+def stored(value, sign, name, uniform=None):
+    """A fraction as a number of the format; a zero has this sign."""
+    result = rounded(value, name, uniform)
+    if abs(result) > FORMATS[name][2]:
+        return math.copysign(BEYOND[name], sign)
+    return math.copysign(float(abs(result)), sign)
 
 
-def ring_order(block, P):
-    """A block goes from the rank after its own once round to it."""
-    return [(block + 1 + i) % P for i in range(P)]
+def number(x, name, uniform=None):
+    """A float in the format; what is not finite stays as it is."""
+    return stored(Fraction(x), x, name, uniform) if math.isfinite(x) else x
 
 
-def direct_order(block, P):
-    """The owner takes its own, then those of the ranks before it."""
-    return [(block - i) % P for i in range(P)]
+def added(a, b, name, uniform=None):
+    """The sum, rounded to the format once."""
+    total = float(np.float64(a) + np.float64(b))
+    return stored(Fraction(a) + Fraction(b), total, name, uniform) if math.isfinite(total) else total
 
 
-def one_by_one(terms, order, wire, accumulate, each):
-    """A running sum, rounded to the accumulator's format, and to the wire's when `each` time it is passed on."""
-    total = terms[order[0]]
-    for rank in order[1:]:
-        total = rounded(total + terms[rank], accumulate)
-        if each:
-            total = rounded(total, wire)
-    return rounded(total, wire)
+def divided(x, P, name):
+    """The quotient, rounded to the format once."""
+    return stored(Fraction(x) / P, x, name) if math.isfinite(x) else x
 
 
-def tree(terms, wire, accumulate, each):
-    """Ranks with a number of trailing zeros pass on what they have; a sum is rounded to the wire when it is sent."""
-    held, gap = list(terms), 1
-    while gap < len(held):
-        for rank in range(gap, len(held), 2 * gap):
-            sent = rounded(held[rank], wire) if each else held[rank]
-            held[rank - gap] = rounded(held[rank - gap] + sent, accumulate)
+def holds(wide, narrow):
+    """Whether every number of the one is one of the other."""
+    a, b = FORMATS[wide], FORMATS[narrow]
+    return a[0] >= b[0] and a[1] <= b[1] and a[2] >= b[2]
+
+
+def cuts_of(n, parts):
+    """Entries by block: the first n mod parts blocks are longer."""
+    sizes = [n // parts + (b < n % parts) for b in range(parts)]
+    return [list(range(sum(sizes[:b]), sum(sizes[: b + 1]))) for b in range(parts)]
+
+
+# --- schedules: phases (name, whether it adds, steps of messages (source, target, blocks)), and number of blocks -----
+
+
+def around(ranks, blocks_of):
+    """Reduce-scatter round these ranks; what is of place b ends there."""
+    P = len(ranks)
+    return [[(ranks[r], ranks[(r + 1) % P], blocks_of((r - t) % P)) for r in range(P)] for t in range(1, P)]
+
+
+def back(steps):
+    """Every message the way it came."""
+    return [[(target, source, blocks) for source, target, blocks in step] for step in reversed(steps)]
+
+
+def in_a_ring(P, _nodes):
+    adding = around(list(range(P)), lambda b: [b])
+    copying = [[(r, (r + 1) % P, [(r - t) % P]) for r in range(P)] for t in range(P - 1)]
+    return [("reduce-scatter", True, adding), ("all-gather", False, copying)], P
+
+
+def direct(P, _nodes):
+    adding = [[(r, (r + s) % P, [(r + s) % P]) for r in range(P)] for s in range(1, P)]
+    copying = [[(r, (r + s) % P, [r]) for r in range(P)] for s in range(1, P)]
+    return [("reduce-scatter", True, adding), ("all-gather", False, copying)], P
+
+
+def folded(P, blocks, phases):
+    """The silent ranks hand over all they have first, and are told last."""
+    _, silent = speakers_and_silent(P)
+    if not silent:
+        return phases
+    fold = [[(r, r - 1, blocks) for r in silent]]
+    return [("fold", True, fold), *phases, ("unfold", False, [[(r - 1, r, blocks) for r in silent]])]
+
+
+def recursive_doubling(P, _nodes):
+    speakers, _ = speakers_and_silent(P)
+    steps, distance = [], 1
+    while distance < len(speakers):
+        steps.append([(r, speakers[v ^ distance], [0]) for v, r in enumerate(speakers)])
+        distance *= 2
+    return folded(P, [0], [("exchange", True, steps)]), 1
+
+
+def rabenseifner(P, _nodes):
+    speakers, _ = speakers_and_silent(P)
+    core = window = len(speakers)
+    adding, copying, known, distance = [], [], [[v] for v in range(core)], 1
+    while window > 1:
+        window //= 2
+        kept = [list(range(v // window * window, (v // window + 1) * window)) for v in range(core)]
+        adding.append([(r, speakers[v ^ window], kept[v ^ window]) for v, r in enumerate(speakers)])
+    while distance < core:
+        copying.append([(r, speakers[v ^ distance], known[v]) for v, r in enumerate(speakers)])
+        known = [known[v] + known[v ^ distance] for v in range(core)]
+        distance *= 2
+    return folded(P, list(range(core)), [("reduce-scatter", True, adding), ("all-gather", False, copying)]), core
+
+
+def tree(P, _nodes):
+    steps, gap = [], 1
+    while gap < P:
+        steps.append([(r, r - gap, [0]) for r in range(gap, P, 2 * gap)])
         gap *= 2
-    return rounded(held[0], wire)
+    return [("reduce", True, steps), ("broadcast", False, back(steps))], 1
 
 
-def doubling(terms, wire, accumulate, each):
-    """Folded to a power of two, then partners add what both have, rounded to the wire before."""
-    core = 1
-    while 2 * core <= len(terms):
-        core *= 2
-    extra = len(terms) - core
-    held = []
-    for member in range(core):
-        if member < extra:
-            held.append(rounded(terms[2 * member] + terms[2 * member + 1], accumulate))
-        else:
-            held.append(terms[member + extra])
-    while len(held) > 1:
-        sent = [rounded(v, wire) if each else v for v in held]
-        held = [rounded(a + b, accumulate) for a, b in zip(sent[::2], sent[1::2], strict=True)]
-    return rounded(held[0], wire)
+def hierarchical(P, nodes):
+    """A member has a block for every node: rings within nodes, of as many blocks each, then between them, and back."""
+    members = P // nodes
+
+    def at_once(rings):
+        return [[message for step in steps for message in step] for steps in zip(*rings, strict=True)]
+
+    near = at_once(
+        around([q * members + m for m in range(members)], lambda b: list(range(b * nodes, (b + 1) * nodes)))
+        for q in range(nodes)
+    )
+    far = at_once(
+        around([q * members + m for q in range(nodes)], lambda b, m=m: [m * nodes + b]) for m in range(members)
+    )
+    return [
+        ("reduce-scatter within nodes", True, near),
+        ("reduce-scatter between nodes", True, far),
+        ("all-gather between nodes", False, back(far)),
+        ("all-gather within nodes", False, back(near)),
+    ], P
 
 
-def allreduce(rows, schedule, wire, accumulate=None, per_hop=True, average=None):
-    """The sum, or average, that all ranks end with."""
-    P, n, accumulate = len(rows), len(rows[0]), accumulate or wire
-    result = []
-    for i, block in enumerate(blocks_of(n, P)):
-        terms = [rounded(Fraction(row[i]), wire) for row in rows]
-        if average == "before":
-            terms = [rounded(term / P, wire) for term in terms]
-        if schedule == "ring":
-            total = one_by_one(terms, ring_order(block, P), wire, accumulate, per_hop)
-        elif schedule == "direct":
-            total = one_by_one(terms, direct_order(block, P), wire, accumulate, False)
-        else:
-            total = {"tree": tree, "recursive_doubling": doubling}[schedule](terms, wire, accumulate, per_hop)
-        result.append(float(rounded(total / P, wire) if average == "after" else total))
-    return result
+SCHEDULES = {
+    "ring": in_a_ring,
+    "recursive_doubling": recursive_doubling,
+    "rabenseifner": rabenseifner,
+    "direct": direct,
+    "tree": tree,
+    "hierarchical": hierarchical,
+}
 
 
-def traffic(P, n, schedule, wire, accumulate=None, per_hop=True):
-    """Bytes of a ring or a direct all-reduce, step by step."""
-    width = BYTES[wire] if per_hop or schedule == "direct" else BYTES[accumulate or wire]
-    sizes = [n // P + (b < n % P) for b in range(P)]
-    steps = []
-    for s in range(P - 1):  # block b is at rank b + 1 + s, and goes on
-        if schedule == "ring":
-            steps.append([((b + 1 + s) % P, (b + 2 + s) % P, sizes[b] * width) for b in range(P)])
-        else:  # the last of the owner's predecessors sends last
-            steps.append([((b - 1 - s) % P, b, sizes[b] * width) for b in range(P)])
-    for s in range(P - 1):
-        hop = [((b + s) % P, (b + s + 1) % P) if schedule == "ring" else (b, (b + s + 1) % P) for b in range(P)]
-        steps.append([(p, r, sizes[b] * BYTES[wire]) for b, (p, r) in enumerate(hop)])
-    sent, received, count, path = [0] * P, [0] * P, [0] * P, 0
-    for step in steps:
-        out, into = [0] * P, [0] * P
-        for p, r, size in step:
-            out[p] += size
-            into[r] += size
-            count[p] += 1
-        sent = [a + b for a, b in zip(sent, out, strict=True)]
-        received = [a + b for a, b in zip(received, into, strict=True)]
-        path += max(map(max, zip(out, into, strict=True)))
-    return {"sent": sent, "received": received, "messages": count, "steps": len(steps), "critical_path": path}
+# --- message by message -----------------------------------------------------------------------------------------------
 
 
-# --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
+def speaker(rank, terms):
+    """The lowest rank whose sum is made of the same terms."""
+    return next(r for r, own in enumerate(terms) if own == terms[rank])
+
+
+def allreduce(rows, schedule, wire, accumulate, per_hop, nodes, average, rounds_own, uniforms):
+    """What every rank ends with, and the traffic in bytes; `uniforms` are those of `draws`, or None."""
+    P, n = len(rows), len(rows[0])
+    phases, blocks = SCHEDULES[schedule](P, nodes)
+    places, wire_counts = cuts_of(n, blocks), Wire(P)
+    hops = per_hop or schedule == "direct"
+
+    def drawn(row, rank, i):
+        return None if uniforms is None else uniforms[row][rank][i]
+
+    held = [[number(v, wire, drawn(-2, r, i)) for i, v in enumerate(row)] for r, row in enumerate(rows)]
+    if average == "before":
+        held = [[divided(v, P, wire) for v in row] for row in held]
+    terms, at = [{r} for r in range(P)], 0
+    for name, adds, steps in phases:
+        if not adds:
+            continue
+        wire_counts.phase(name)
+        for step in steps:
+            messages = []
+            for source, target, bag in step:
+                content = {}
+                for i in (i for b in bag for i in places[b]):
+                    content[i] = held[source][i]
+                    if hops:
+                        content[i] = number(held[source][i], wire, drawn(2 * at, speaker(source, terms), i))
+                        if rounds_own:
+                            held[source][i] = content[i]
+                messages.append((source, target, content))
+            width = BYTES[wire if hops else accumulate]
+            wire_counts.carry([(p, q, {0: range(width * len(content))}) for p, q, content in messages])
+            if blocks == 1:  # of vectors that are cut, no two ranks add the same sum
+                before = [set(own) for own in terms]
+                for source, target, _ in messages:
+                    terms[target] = terms[target] | before[source]
+            for _, target, content in messages:
+                for i, v in content.items():
+                    held[target][i] = added(
+                        held[target][i], v, accumulate, drawn(2 * at + 1, speaker(target, terms), i)
+                    )
+            at += 1
+    sent = [[number(v, wire, drawn(-1, speaker(r, terms), i)) for i, v in enumerate(row)] for r, row in enumerate(held)]
+    if average == "after":
+        sent, held = [[divided(v, P, wire) for v in row] for row in sent], [[v / P for v in row] for row in held]
+    result = [list(row) for row in (sent if rounds_own else held)]
+    for name, adds, steps in phases:
+        if adds:
+            continue
+        wire_counts.phase(name)
+        for step in steps:
+            messages = [(p, q, {i: sent[p][i] for b in bag for i in places[b]}) for p, q, bag in step]
+            wire_counts.carry([(p, q, {0: range(BYTES[wire] * len(content))}) for p, q, content in messages])
+            for _, target, content in messages:
+                for i, v in content.items():
+                    result[target][i] = sent[target][i] = v
+    return result, wire_counts.traffic(phased=True)
+
+
+def draws(schedule, P, n, nodes):
+    """The shape of the uniform numbers: two for every step that adds, and two."""
+    phases, _ = SCHEDULES[schedule](P, nodes)
+    return 2 * sum(len(steps) for _, adds, steps in phases if adds) + 2, P, n
 
 
 def reduced(held):
-    stack, options = held["inputs"]["stack"], held["parameters"]
-    if options["schedule"] in ("rabenseifner", "hierarchical") or held["randomness"] or "rounds_own" in options:
-        return None
-    given = {
-        name: options[name] for name in ("schedule", "wire", "accumulate", "per_hop", "average") if name in options
-    }
-    row = allreduce(stack.astype(float).tolist(), **given)
-    found = {"result": np.array([row] * len(stack), stack.dtype)}
-    if given["schedule"] in ("ring", "direct"):
-        given.pop("average", None)
-        found["traffic"] = traffic(*stack.shape, **given)
-    return found
+    """All that is returned, or the kind of error."""
+    stack, drawn = held["inputs"]["stack"], held["randomness"]
+    options = {
+        "schedule": "ring", "wire": "bfloat16", "accumulate": None, "per_hop": True, "nodes": None, "average": None,
+        "rounds_own": True, **held["parameters"],
+    }  # fmt: skip
+    P, n = stack.shape
+    schedule, nodes, wire = options["schedule"], options["nodes"], options["wire"]
+    accumulate = options["accumulate"] = options["accumulate"] or wire
+    if not np.isfinite(stack).all() or schedule not in SCHEDULES or not {wire, accumulate} <= set(FORMATS):
+        return {"refused": "ValueError"}
+    if (schedule == "hierarchical") == (nodes is None) or (nodes is not None and (nodes < 1 or P % nodes)):
+        return {"refused": "ValueError"}
+    if not holds(accumulate, wire):
+        return {"refused": "ValueError"}
+    if not holds(stack.dtype.name, wire):
+        return {"refused": "TypeError"}
+    if options["average"] not in (None, "before", "after") or (options["average"] and drawn):
+        return {"refused": "ValueError"}
+    uniforms, shape = None, draws(schedule, P, n, nodes)
+    if drawn:
+        uniforms = (
+            np.random.default_rng(drawn["seed"]).random(shape) if "seed" in drawn else np.array(drawn["uniforms"])
+        )
+        if uniforms.shape != shape or not ((uniforms >= 0) & (uniforms < 1)).all():
+            return {"refused": "ValueError"}
+        uniforms = uniforms.tolist()
+    rows, traffic = allreduce(stack.astype(np.float64).tolist(), uniforms=uniforms, **options)
+    return {"result": np.array(rows).astype(stack.dtype), "traffic": traffic}
 
 
-TWINS = {"mixed_precision_allreduce": reduced}
-"""Of the collectives by name."""
+# --- sum by sum, in the order of a schedule ---------------------------------------------------------------------------
+
+
+class Simulated:
+    """Sums of one entry, rounded to the accumulator's format, and to the wire's where they would travel.
+
+    `uniform` is None to nearest, 0 to round everything up and 1 to round everything down.
+    """
+
+    def __init__(self, accumulate, wire, per_hop, own, average, uniform):
+        self.uniform = uniform
+        self.accumulate, self.wire, self.per_hop = accumulate, wire, per_hop
+        self.own, self.halves = own == "as sent", average == "halving"
+
+    def in_format(self, x, name):
+        """To nearest; infinity is what is beyond the largest number."""
+        return math.copysign(BEYOND[name], x) if math.isinf(x) else number(x, name, self.uniform)
+
+    def over(self, x, P):
+        """The quotient in the wire's format, which a draw rounds from float64."""
+        if not math.isfinite(x):
+            return x
+        return divided(x, P, self.wire) if self.uniform is None else self.in_format(x / P, self.wire)
+
+    def plus(self, a, b):
+        total = float(np.float64(a) + np.float64(b))
+        if not math.isfinite(total):
+            return self.in_format(total, self.accumulate)
+        return added(a, b, self.accumulate, self.uniform)
+
+    def sent(self, x):
+        return self.in_format(x, self.wire) if self.per_hop else x
+
+    def chain(self, terms, hops):
+        """One after another; what hops from rank to rank is rounded to the wire's format on the way."""
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.plus(self.sent(total) if hops else total, term)
+        return total
+
+    def pair(self, own, other):
+        """What a rank has after its partner's sum has arrived."""
+        if self.halves:
+            own, other = (self.in_format(0.5 * v, self.accumulate) for v in (own, other))
+        return self.plus(self.sent(own) if self.own else own, self.sent(other))
+
+    def core(self, terms):
+        """What the members of the core begin with, and their ranks."""
+        speakers, silent = speakers_and_silent(len(terms))
+        return [self.pair(terms[r], terms[r + 1]) if r + 1 in silent else terms[r] for r in speakers], speakers
+
+
+def simulate(rule, terms, schedule, place, n, nodes):
+    """The sum of the entry at a place, by the ranks that have it first; and whose sum every rank gets."""
+    P = len(terms)
+    block = next(b for b, mine in enumerate(cuts_of(n, P)) if place in mine)
+    if schedule == "ring":
+        return {block: rule.chain([terms[(block + 1 + i) % P] for i in range(P)], True)}, [block] * P
+    if schedule == "direct":
+        return {block: rule.chain([terms[(block - i) % P] for i in range(P)], False)}, [block] * P
+    if schedule == "in_rank_order":
+        return {block: rule.chain(terms, False)}, [block] * P
+    if schedule == "tree":
+        sums = list(terms)
+        while len(sums) > 1:
+            pairs = [rule.pair(a, b) for a, b in zip(sums[::2], sums[1::2], strict=False)]
+            sums = pairs + ([sums[-1]] if len(sums) % 2 else [])
+        return {0: sums[0]}, [0] * P
+    if schedule == "hierarchical":
+        members = P // nodes
+        member, node = divmod(block, nodes)
+        sums = []
+        for q in range(nodes):
+            own = terms[q * members : (q + 1) * members]
+            total = rule.chain([own[(member + 1 + i) % members] for i in range(members)], True)
+            sums.append(rule.sent(total) if rule.own else total)
+        owner = node * members + member
+        return {owner: rule.chain([sums[(node + 1 + i) % nodes] for i in range(nodes)], True)}, [owner] * P
+    sums, speakers = rule.core(terms)
+    if schedule == "recursive_doubling":
+        distance = 1
+        while distance < len(sums):
+            sums = [rule.pair(own, sums[v ^ distance]) for v, own in enumerate(sums)]
+            distance *= 2
+        return dict(zip(speakers, sums, strict=True)), [r if r in speakers else r - 1 for r in range(P)]
+    window = len(sums)
+    owner = next(b for b, mine in enumerate(cuts_of(n, window)) if place in mine)
+    while window > 1:  # the half of the window that the owner stands in keeps the sums
+        window //= 2
+        sums = [rule.pair(own, sums[v ^ window]) for v, own in enumerate(sums)]
+    return {speakers[owner]: sums[owner]}, [speakers[owner]] * P
+
+
+def simulated(held):
+    """What every rank holds, or the kind of error."""
+    options = {
+        "schedule": "ring", "accumulate": "float32", "wire": None, "per_hop": True, "own": "as sent", "kept": "as sent",
+        "rounding": "nearest", "average": None, "nodes": 1, **held["parameters"],
+    }  # fmt: skip
+    stack, schedule, average, nodes = held["inputs"]["stack"], options["schedule"], options["average"], options["nodes"]
+    accumulate, wire = options["accumulate"], options["wire"] or options["accumulate"]
+    if stack.ndim != 2 or not stack.size or schedule not in (*SCHEDULES, "in_rank_order"):
+        return {"refused": "ValueError"}
+    P = len(stack)
+    if not {accumulate, wire} <= set(FORMATS) or not holds(accumulate, wire) or nodes < 1 or P % nodes:
+        return {"refused": "ValueError"}
+    known = {"own": ("as sent", "unrounded"), "kept": ("as sent", "unrounded"), "rounding": ("nearest", "stochastic")}
+    if any(options[name] not in choices for name, choices in known.items()):
+        return {"refused": "ValueError"}
+    if average not in (None, "before", "after", "halving"):
+        return {"refused": "ValueError"}
+    if average == "halving" and (P & (P - 1) or schedule not in ("recursive_doubling", "rabenseifner", "tree")):
+        return {"refused": "ValueError"}
+    if options["rounding"] == "stochastic" and not held["randomness"]:
+        return {"refused": "TypeError"}
+    given = accumulate, wire, options["per_hop"], options["own"], average
+    if options["rounding"] == "nearest":
+        return {"result": held_by_all(Simulated(*given, None), stack, schedule, average, nodes, options["kept"])}
+    # every operation is monotone: what is drawn lies between what is rounded down and up everywhere
+    low, high = (held_by_all(Simulated(*given, u), stack, schedule, average, nodes, options["kept"]) for u in (1, 0))
+    lows, highs = ([Fraction(v) for v in end.ravel().tolist()] for end in (low, high))
+    middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]
+    allowed = [(b - a) / 2 for a, b in zip(lows, highs, strict=True)]
+    return {"result": {"near": middles, "allowance": allowed, "dtype": "float64"}}
+
+
+def held_by_all(rule, stack, schedule, average, nodes, kept):
+    """What every rank holds; vectors are rounded to nearest at first."""
+    (P, n), rows = stack.shape, np.empty(stack.shape)
+    for i in range(n):
+        terms = [number(float(row[i]), rule.wire) for row in stack]
+        terms = [math.copysign(BEYOND[rule.wire], v) if math.isinf(v) else v for v in terms]
+        if average == "before":
+            terms = [rule.over(v, P) for v in terms]
+        sums, whose = simulate(rule, terms, schedule, i, n, nodes)
+        sent = {r: rule.in_format(v, rule.wire) for r, v in sums.items()}
+        if average == "after":
+            sent, sums = {r: rule.over(v, P) for r, v in sent.items()}, {r: v / P for r, v in sums.items()}
+        for rank in range(P):
+            first = kept == "unrounded" and rank in sums
+            rows[rank, i] = sums[rank] if first else sent[whose[rank]]
+    return rows

@@ -71,9 +71,9 @@ def ends(terms):
 
 
 def products(values, factors):
-    """The least and the largest products of two intervals."""
-    found = [v * f for v in values for f in factors]
-    return min(found), max(found)
+    """The least and the largest products of two intervals, of which -0.0 is less than +0.0."""
+    found = sorted((v * f for v in values for f in factors), key=lambda v: (v, math.copysign(1.0, v)))
+    return found[0], found[-1]
 
 
 # --- the quantiser of a normal number -----------------------------------------------------------------------------

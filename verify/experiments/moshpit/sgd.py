@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -26,8 +26,10 @@ from commbounds.verify.experiments.moshpit.averaging import (
     whole_numbers,
 )
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
+from commbounds.verify.family import Family
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import among, whole
+from commbounds.verify.space import Of, Space, nothing, rationals
 from commbounds.verify.study import Case, Outcome, Stream, Study, over
 
 Array = NDArray[Any]
@@ -348,129 +350,128 @@ _DEPARTURES = over(
 """Two peers that average by themselves, one of which leaves at the end."""
 
 
-def _noisy(case: Case) -> int:
-    """Standard deviation of the noise: 1, and 2 for every other step size."""
-    return 2 if case.settings["gamma"] == "1/4" else 1
+def _of_step(N: int, r: int, stepsize: Fraction, averaged: bool, seed: int) -> dict[str, Any]:
+    """Points, noise of standard deviation 1, or 2 for some step size, and the values of symbols.
 
-
-def _leaving(implementation: Any, case: Case) -> Outcome:
-    """One step and an average on a quadratic, over all noises, groups and survivors."""
-    N, r, seed, stay = (case.settings[key] for key in ("N", "r", "seed", "stay"))
-    gamma, h = Fraction(case.settings["gamma"]), Fraction(case.settings["h"])
-    x, total, count = some_vectors(N, 2, seed, 4 * N), Fraction(0), 0
-    sigma = _noisy(case) * (N if N % 2 else 1)  # of odd N, multiples of N have means without rounding
-    for signs in itertools.product((1.0, -1.0), repeat=N):
-        noise = np.array(signs).reshape(1, N, 1) * np.array([float(sigma), 0.0])
-        for labels in _splits(N, r):
-            path, _ = implementation(x, lambda y: float(h) * y, float(gamma), noise, 1, [[labels]])
-            for chosen in itertools.combinations(range(N), stay):
-                means = mean_of(np.asarray(path.points)[list(chosen)])
-                total, count = total + sum(m * m for m in means), count + 1
-    values = {
-        "N": N, "survivors": stay, "stepsize": gamma, "curvature": h, "noise": Fraction(sigma),
-        "spread": sum(distortions(x)), "square": sum(m * m for m in mean_of(x)), "mixing": Fraction(r - 1, N - 1),
-    }  # fmt: skip
-    return Outcome(total / count, values, active=stay < N)
-
-
-def _leavers(level: int) -> Iterator[Case]:
-    for (N, r), (gamma, h) in itertools.product(
-        ((2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (4, 4), (5, 1)), (("1/2", "1"), ("1/4", "2"), ("1", "0"))
-    ):
-        for stay, seed in itertools.product(range(1, N + 1), range(1 + level)):
-            yield settings(N=N, r=r, gamma=gamma, h=h, stay=stay, seed=seed)
-
-
-def _step(statement: str, implementation: Any, case: Case) -> Outcome:
-    """One step on a quadratic from given points, over all noises, and all groups where it averages."""
-    N, r, seed, averaged = (case.settings[key] for key in ("N", "r", "seed", "averaged"))
-    gamma, h, n = Fraction(case.settings["gamma"]), Fraction(case.settings["h"]), 2
-    # of odd N, multiples of N: means and their squares' sums are whole numbers
+    Of odd N points and noise are multiples of N: means and the sums of their squares are whole numbers.
+    """
     odd = N if N % 2 else 1
-    x, period = some_vectors(N, n, seed, 4 * odd), 1 if averaged else 2
-    splits = [[[labels]] for labels in _splits(N, r)] if averaged else [[]]
-    total, count = Fraction(0), 0
-    for signs in itertools.product((1.0, -1.0), repeat=N):
-        noise = np.array(signs).reshape(1, N, 1) * np.array([float(odd * _noisy(case)), 0.0])  # in one direction
-        for groups in splits:
-            path, _ = implementation(x, lambda y: float(h) * y, float(gamma), noise, period, groups)
-            found = path.spreads[1] if statement == "spread" else np.square(path.means[1]).sum()
-            total, count = total + Fraction(float(found)), count + 1
-    values = {
-        "N": N, "stepsize": gamma, "curvature": h, "noise": Fraction(odd * _noisy(case)), "spread": sum(distortions(x)),
-        "square": sum((Fraction(float(m)) ** 2 for m in x.mean(axis=0)), Fraction(0)),
+    x, sigma = some_vectors(N, 2, seed, 4 * odd), odd * (2 if stepsize == Fraction(1, 4) else 1)
+    return {
+        "points": x, "splits": _splits(N, r) if averaged else [], "noise": Fraction(sigma),
+        "spread": sum(distortions(x)), "square": sum(m * m for m in mean_of(x)),
         "mixing": (Fraction(r - 1, N - 1) if N > 1 else Fraction(0)) if averaged else Fraction(1),
     }  # fmt: skip
-    return Outcome(total / count, values)
 
 
-_STEPS = over(
-    "stepsize",
-    "N = 4, r = 2, h = 1, a step and an average",
-    (settings(N=4, r=2, gamma=g, h="1", averaged=True, seed=0) for g in ("1/16", "1/8", "1/4", "1/2", "1", "2")),
+def _each_end(
+    implementation: Any, N: int, points: Array, splits: list[Array], noise: Fraction, stepsize: Fraction,
+    curvature: Fraction,
+) -> list[Any]:  # fmt: skip
+    """One step on a quadratic, over all noises in one direction, and all groups where it averages."""
+    paths = []
+    for signs in itertools.product((1.0, -1.0), repeat=N):
+        given = np.array(signs).reshape(1, N, 1) * np.array([float(noise), 0.0])
+        for groups in [[[labels]] for labels in splits] or [[]]:
+            period = 1 if splits else 2
+            path, _ = implementation(points, lambda y: float(curvature) * y, float(stepsize), given, period, groups)
+            paths.append(path)
+    return paths
+
+
+def _leaving(found: list[Any], N: int, survivors: int) -> Outcome:
+    """Over all sets of survivors besides."""
+    squares = [
+        sum(m * m for m in mean_of(np.asarray(path.points)[list(chosen)]))
+        for path in found
+        for chosen in itertools.combinations(range(N), survivors)
+    ]
+    return Outcome(sum(squares, Fraction(0)) / len(squares), {}, active=survivors < N)
+
+
+def _spread_after(found: list[Any]) -> Fraction:
+    return sum((Fraction(float(path.spreads[1])) for path in found), Fraction(0)) / len(found)
+
+
+def _square_after(found: list[Any]) -> Fraction:
+    return sum((Fraction(float(np.square(path.means[1]).sum())) for path in found), Fraction(0)) / len(found)
+
+
+_STEP_SPACE = replace(
+    Space(
+        nothing,
+        {
+            "N": (4, 1, 2, 3, 5, 8),
+            "r": (2, 1, 4),
+            "stepsize": rationals("1/2", "1/4", 1),
+            "curvature": (Of("by the step size", lambda stepsize: {1: 0}.get(stepsize, 1 / (2 * stepsize))),),
+            "averaged": (True, False),
+        },
+    )
+    .without("Groups that are not of one size.", lambda N, r: N % r > 0)
+    .without("Several groups of eight peers, as all are gone through.", lambda N, r: N > 5 and r > 1),
+    combined=(("N", "r", "stepsize", "averaged"),),
 )
+_LEAVING_SPACE = replace(
+    _STEP_SPACE.replaced(N=(4, 2, 3, 5), averaged=(True,), survivors=(1, 2, 3, 4, 5)).without(
+        "More survivors than peers.", lambda N, survivors: survivors > N
+    ),
+    combined=(("N", "r", "stepsize", "survivors"),),
+)
+_STEP, _LEAVERS = (
+    Family("moshpit.sgd", "moshpit_sgd", space, _of_step, _each_end, searched=False)
+    for space in (_STEP_SPACE, _LEAVING_SPACE)
+)
+_BY_STEP = [
+    _STEP.over(
+        "stepsize",
+        rationals("1/16", "1/8", "1/4", "1/2", 1, 2),
+        "N = 4, r = 2, h = 1, a step and an average",
+        curvature=1,
+    )
+]
 
 
-def _steps(level: int) -> Iterator[Case]:
-    for (N, r), (gamma, h), averaged in itertools.product(
-        ((1, 1), (2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (4, 4), (5, 1), (8, 1)),
-        (("1/2", "1"), ("1/4", "2"), ("1", "0")),
-        (False, True),
-    ):
-        for seed in range(1 + level):
-            yield settings(N=N, r=r, gamma=gamma, h=h, averaged=averaged, seed=seed)
-
-
-def _bend_of(_implementation: Any, case: Case) -> dict[str, Any]:
-    """What hypotheses ask about the quadratic, the step size and the groups."""
-    N, r, h = (case.settings[key] for key in ("N", "r", "h"))
+def _of_quadratic(N: int, r: int, h: Fraction, periods: int) -> dict[str, Any]:
+    """What hypotheses ask about the quadratic, the step size and the groups; and the noise."""
     mixing = Fraction(r - 1, N - 1) if N > 1 else Fraction(0)
-    return {"stepsize": Fraction(1, 2), "smoothness": Fraction(h), "convexity": Fraction(h), "mixing": mixing}
+    of_function = {"stepsize": Fraction(1, 2), "smoothness": h, "convexity": h}
+    return {**of_function, "mixing": mixing, "noise": Fraction(1 + periods % 2)}
 
 
-def _quality(implementation: Any, case: Case) -> Outcome:
+def _quality(implementation: Any, N: int, r: int, period: int, periods: int, h: Fraction, noise: Fraction) -> Fraction:
     """E V after averages, over all groups: a sum over unit noises, since the end is linear in the noise."""
-    N, r, period, a = (case.settings[key] for key in ("N", "r", "period", "a"))
-    h, K, sigma = float(Fraction(case.settings["h"])), period * a, 1 + a % 2
-    scale = common_multiple(N, a) if N % 2 else 1
-    noise, splits = np.eye(K * N).reshape(K, N, K * N) * (scale * sigma), _splits(N, r)
+    K, scale, splits = period * periods, common_multiple(N, periods) if N % 2 else 1, _splits(N, r)
+    units = np.eye(K * N).reshape(K, N, K * N) * (scale * float(noise))
 
     def ends(points: Array, done: int) -> Fraction:
         """V at the end, summed over the groups of the averages that are to come."""
         total = Fraction(0)
         for labels in splits:
-            given = noise[done * period : (done + 1) * period]
-            path, _ = implementation(points, lambda x: h * x, 0.5, given, period, [[labels]])
-            last = done == a - 1
+            given = units[done * period : (done + 1) * period]
+            path, _ = implementation(points, lambda x: float(h) * x, 0.5, given, period, [[labels]])
+            last = done == periods - 1
             total += sum(distortions(path.points), Fraction(0)) if last else ends(path.points, done + 1)
         return total
 
-    values = {"N": N, "period": period, "periods": a, "noise": Fraction(sigma)}
-    measured = 4 * ends(np.zeros((N, K * N)), 0) / scale**2 / len(splits) ** a
-    return Outcome(measured, {**_bend_of(implementation, case), **values})
+    return 4 * ends(np.zeros((N, K * N)), 0) / (scale * scale * int(len(splits) ** periods))
 
 
-def _flats(level: int) -> Iterator[Case]:
-    """Of constant functions, and of quadratics."""
-    for (N, r), period in itertools.product(((1, 1), (2, 1), (2, 2), (3, 1), (4, 1), (4, 2), (8, 1)), (1, 2, 3)):
-        for a, h in itertools.product(range(1, 4 + level), ("0", "1", "2", "4", "8")):
-            if N in (2, 4) or (a < 3 and h in ("0", "2")):
-                yield settings(N=N, r=r, period=period, a=a, h=h)
-
-
-def _many_averages(_budget: Any) -> Iterator[Case]:
-    yield settings(N=4, r=2, period=1, a=7, h="0")
-
-
-def _flat_curve(name: str, implementation: Any, _seed: int) -> list[Series]:
-    outcomes = [_quality(implementation, settings(N=4, r=2, period=2, a=a, h="0")) for a in range(1, 6)]
-    measured = [float(o.measured) for o in outcomes]
-    bounds = [float(claims()[name].bound(**o.values)) for o in outcomes]
-    return [
-        Series(
-            "f constant, N = 4, r = 2, an average every 2 steps", "periods", [1.0, 2.0, 3.0, 4.0, 5.0], bounds, measured
-        )
-    ]
+_FLAT_SPACE = replace(
+    Space(
+        nothing,
+        {"N": (4, 1, 2, 3, 8), "r": (2, 1), "period": (1, 2, 3), "periods": (1, 2, 3), "h": rationals(0, 1, 2, 4, 8)},
+    )
+    .without("Groups that are not of one size.", lambda N, r: N % r > 0)
+    .without("Several groups of eight peers, as all are gone through.", lambda N, r: N > 4 and r > 1)
+    .without(
+        "Three averages, or other curvatures than 0 and 2, of other than two or four peers.",
+        lambda N, periods, h: N not in (2, 4) and (periods > 2 or h not in (0, 2)),
+    ),
+    combined=(("N", "r", "period", "periods", "h"),),
+)
+_FLAT = Family("moshpit.sgd", "moshpit_sgd", _FLAT_SPACE, _of_quadratic, searched=False)
+_BY_PERIODS = [_FLAT.over("periods", range(1, 6), "f constant, N = 4, r = 2, an average every 2 steps", period=2)]
 
 
 def _descent_curve(bounded: str, implementation: Any, seed: int) -> list[Series]:
@@ -539,49 +540,14 @@ SGD_STUDIES = (
         enumerated="all signs of noises, all groups and all sets that leave, of up to 8 peers and 2 averages",
         curves=[_DEPARTURES],
     ),
-    _study(
-        "leaving",
+    *_LEAVERS.studies(
         _leaving,
-        grid=_leavers,
-        enumerated="all signs of noises, all groups and all survivors of up to 5 peers, one step",
-        curves=[
-            over(
-                "survivors",
-                "N = 4, r = 2, h = 1, a step and an average",
-                (settings(N=4, r=2, gamma="1/2", h="1", stay=stay, seed=0) for stay in range(1, 5)),
-            )
-        ],
+        "leaving",
+        curves=[_LEAVERS.over("survivors", range(1, 5), "N = 4, r = 2, h = 1, a step and an average")],
     ),
-    _study(
-        "spread",
-        partial(_step, "spread"),
-        grid=_steps,
-        curves=[_STEPS],
-        enumerated="all signs of noises and all groups of up to 8 peers, one step",
-    ),
-    _study(
-        "mean_square",
-        partial(_step, "mean_square"),
-        grid=_steps,
-        curves=[_STEPS],
-        enumerated="all signs of noises and all groups of up to 8 peers, one step",
-    ),
-    _study(
-        "flat",
-        _quality,
-        grid=_flats,
-        known=_bend_of,
-        enumerated="all groups of up to 8 peers, up to 3 averages; a noise at every peer and step",
-        curves=partial(_flat_curve, "moshpit.sgd.flat"),
-    ),
-    _study(
-        "averaging_quality",
-        _quality,
-        grid=_flats,
-        known=_bend_of,
-        enumerated="all groups of up to 8 peers, up to 3 averages; a noise at every peer and step; quadratics",
-        extremal=_many_averages,
-        curves=partial(_flat_curve, "moshpit.sgd.averaging_quality"),
-    ),
+    *_STEP.studies(_spread_after, "spread", curves=_BY_STEP),
+    *_STEP.studies(_square_after, "mean_square", curves=_BY_STEP),
+    *_FLAT.studies(_quality, "flat", curves=_BY_PERIODS),
+    *_FLAT.studies(_quality, "averaging_quality", extremal=_FLAT.every(periods=[7]), curves=_BY_PERIODS),
 )
 """One study for every claim about Moshpit SGD."""

@@ -114,6 +114,14 @@ GOOD: dict[str, tuple[Mapping[str, Any], Callable[[int], Mapping[str, Any]]]] = 
     "HadamardSketch": ({"k": 1}, lambda n: {"kept": np.zeros(1, np.int64)}),
 }
 
+FIRST: dict[str, list[dict[str, Any]]] = {
+    "DRIVE": [{"scale": "biased"}, {}],
+    "EDEN": [{"width": 1}, {"width": 2, "scale": "norm"}],
+    "RotatedDithering": [{"levels": 1}],
+    "HadamardSketch": [{}],
+}
+"""Hyper-parameters for what is next to nothing: where the estimate's zeros get their signs."""
+
 
 def _examples(name: str) -> list[Given]:
     parameters, drawn = GOOD[name]
@@ -124,9 +132,15 @@ def _examples(name: str) -> list[Given]:
     found = of_hostile(made)()
     found += [made(x) for x in (np.ones(3, np.float16), np.zeros(0), np.full(4, 3e38, np.float32), np.full(4, 1.7e308))]
     # what is next to the largest is lost: the last rotated entry would be of the sign of the last one
-    found += [made(np.array([1e308, 1e308, -5e-324])), made(np.array([1.7e308, 0.0, 0.0, 0.0]))]
+    found += [
+        made(np.array([1e308, 1e308, -5e-324])),
+        made(np.array([1.7e308, 0.0, 0.0, 0.0])),
+        made(np.array([1.7e308])),
+    ]
     # the largest entry is not the first one, and squares of what is not brought next to one are none
     found += [made(np.array([1.0, 1e300, -3e299])), made(np.array([0.0, 1e-300, -3e-300, 2e-301]))]
+    found += [Given({"x": np.array([-1e-323, 0.0])}, {**parameters, **first}, {**drawn(2), "signs": np.array(signs)})
+              for first in FIRST[name] for signs in ([1, 1], [1, -1], [-1, 1], [-1, -1])]  # fmt: skip
     found += [Given({"x": ANY}, options, {**of, **ONES}) for options, of in BAD[name]]
     if name == "RotatedDithering":  # rotated, 0, 1, 49 and 0: 1/49 times 49 is below one in float64
         drawn_last = {"dither": np.full(4, 1 - 2.0**-53), "signs": np.ones(4, np.int64)}

@@ -123,7 +123,7 @@ _EIGHT = np.arange(1.0, 9.0)
 MORE: Mapping[str, tuple[tuple[Array, Mapping[str, Any], Mapping[str, Any]], ...]] = {
     "ReplacementRandK": (
         (np.arange(1.0, 998.0), {"k": 997, "added": True}, {"seed": 6166}),
-        (np.arange(1.0, 6.0), {"k": 2**16 + 60, "added": True}, {"seed": 1}),
+        *((np.ones(n, np.float32), {"k": 2**16 + 60, "added": True}, {"seed": 1}) for n in (5, 2**17, 3 * 2**16)),
         (_EIGHT, {"k": 0}, {"seed": 1}),
         (_EIGHT, {"k": 2}, {"picks": np.array([0, 8])}),
         (_EIGHT, {"k": 2}, {"picks": np.array([-1, 0])}),
@@ -147,8 +147,8 @@ MORE: Mapping[str, tuple[tuple[Array, Mapping[str, Any], Mapping[str, Any]], ...
     ),
     "QuantileBuckets": tuple((_EIGHT, {"buckets": buckets}, {}) for buckets in (1, 2**15)),
 }
-"""Vectors, hyper-parameters and what is drawn: a draw of the seed that is drawn again, and more than a block of them;
-edges; what is refused."""
+"""Vectors, hyper-parameters and what is drawn: a draw that is drawn again; more draws than a block has, some on the
+edge of being drawn again; other edges; what is refused."""
 _REFUSED = (("ties", 4, "float16"), ("ties", 0, "float32"), ("NaN", 300, "float64"), ("over", 3, "float32"))
 _LONG = (("normal", 1025, "float32"), ("ties", 2050, "float64"))
 

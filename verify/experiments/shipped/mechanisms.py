@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
-from itertools import product
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from commbounds.compressors.shipped import truncation_binades
 from commbounds.verify.experiment import Budget
+from commbounds.verify.family import Family, Rounded
+from commbounds.verify.space import Space, nothing
 from commbounds.verify.study import Case, Outcome, Study, over, studies
 
 Array = NDArray[Any]
@@ -382,210 +384,174 @@ SPECTRAL = (
 _CELLS = 64
 
 
-def _switch_case(chances: tuple[str, ...], keeps: tuple[str, ...]) -> Case:
-    total = float(sum(map(Fraction, chances)))
-    return Case({"chances": " ".join(chances), "keeps": " ".join(keeps), "total": total})
+def _parts_of(text: str) -> tuple[Fraction, ...]:
+    return tuple(map(Fraction, text.split()))
 
 
-def _switches(level: int) -> Iterator[Case]:
-    chances = ("0", "1/4", "1/2", "3/4", "1", "1/16", "15/16")
-    for keep in ("1", "1/2"):
-        for p in chances[1:]:
-            yield _switch_case((p,), (keep,))
-    for p, q in product(chances, repeat=2):
-        if Fraction(p) + Fraction(q):
-            yield _switch_case((p, q), ("1", "1/3"))
-            yield _switch_case((p, q, "1/4"), ("1/4", "1/3", "1/2"))
+def _lazy_ones(first: Fraction, second: Fraction, keeps: tuple[Fraction, ...]) -> dict[str, Any]:
+    """Of lazy compressors, whose error is 1/keep - 1 on every vector: how often each is used, and their mean."""
+    chances = (first, second, Fraction(1, 4))[: len(keeps)]
+    omegas = [1 / keep - 1 for keep in keeps]
+    edges = [min(Fraction(1), sum(chances[:i], Fraction(0))) for i in range(len(chances) + 1)]
+    used = sum(((b - a) * w for (a, b), w in zip(pairwise(edges), omegas, strict=True)), Fraction(0))
+    stated = sum((p * w for p, w in zip(chances, omegas, strict=True)), Fraction(0)) / sum(chances)
+    found = {"statedvariance": stated, "usedvariance": used, "unused": 1 - edges[-1], "total": float(sum(chances))}
+    return {"chances": chances, "omegas": omegas, **found}
 
 
-def _switch_error(implementation: Any, case: Case) -> Outcome:
-    """Lazy compressors have the error 1/keep - 1 on every vector, and nothing has one."""
-    chances = [Fraction(p) for p in case.settings["chances"].split()]
-    omegas = [1 / Fraction(keep) - 1 for keep in case.settings["keeps"].split()]
+def _switch_error(implementation: Any, chances: tuple[Fraction, ...], omegas: list[Fraction]) -> Fraction:
+    """Where nothing is chosen the error is one."""
     # all edges are multiples of 1/64 or beyond one: the middles of as many cells say all
     chosen = [implementation([float(p) for p in chances], (2 * i + 1) / (2 * _CELLS)) for i in range(_CELLS)]
-    error = Fraction(sum(1 if c < 0 else omegas[c] for c in chosen)) / _CELLS
-    edges = [min(Fraction(1), sum(chances[:i], Fraction(0))) for i in range(len(chances) + 1)]
-    used = sum(((b - a) * w for a, b, w in zip(edges[:-1], edges[1:], omegas, strict=True)), Fraction(0))
-    stated = sum((p * w for p, w in zip(chances, omegas, strict=True)), Fraction(0)) / sum(chances)
-    return Outcome(error, {"statedvariance": stated, "usedvariance": used, "unused": 1 - edges[-1]})
+    return Fraction(sum(1 if c < 0 else omegas[c] for c in chosen)) / _CELLS
 
 
-def _of_switch(statement: str, axis: str) -> Study:
-    halves = [_switch_case((f"{i}/8", f"{8 - i}/8"), ("1", "1/3")) for i in range(8, -1, -1)]
-    short = [_switch_case(("1/4", f"{i}/8"), ("1/2", "1/3")) for i in range(1, 7)]
-    return Study(
-        f"shipped.switched.{statement}",
-        "switched",
-        _switch_error,
-        grid=_switches,
-        curves=[over(axis, "two lazy compressors", halves if statement == "variance_whole" else short)],
-        enumerated="one to three lazy compressors, probabilities that add up to less, to one, and to more",
+_CHANCES = _parts_of("1/4 0 1/2 3/4 1 1/16 15/16")
+SWITCH = Family(
+    "shipped.switched",
+    "switched",
+    Space(
+        nothing,
+        {
+            "first": _CHANCES,
+            "second": _CHANCES,
+            "keeps": tuple(map(_parts_of, ("1 1/3", "1", "1/2", "1/4 1/3 1/2"))),
+        },
+        combined=(("first", "second", "keeps"),),
     )
+    .without("one compressor has one probability.", lambda keeps, second: len(keeps) == 1 and second != _CHANCES[0])
+    .without("probabilities that are all zero.", lambda first, second, keeps: not first + second * (len(keeps) > 1)),
+    _lazy_ones,
+    searched=False,
+)
+_HALVES = [SWITCH.case(SWITCH.space.at(first=Fraction(i, 8), second=Fraction(8 - i, 8))) for i in range(8, -1, -1)]
+_SHORT = [SWITCH.case(SWITCH.space.at(second=Fraction(i, 8), keeps=_parts_of("1/2 1/3"))) for i in range(1, 7)]
+
+
+def _of_switch(statement: str, axis: str, cases: list[Case]) -> tuple[Study, ...]:
+    return SWITCH.studies(_switch_error, statement, curves=[over(axis, "two lazy compressors", cases)])
 
 
 SWITCHED = (
-    _of_switch("variance", "statedvariance"),
-    _of_switch("variance_whole", "statedvariance"),
-    _of_switch("used", "usedvariance"),
+    *_of_switch("variance", "statedvariance", _SHORT),
+    *_of_switch("variance_whole", "statedvariance", _HALVES),
+    *_of_switch("used", "usedvariance", _SHORT),
 )
 
 # --- signs with a memory ----------------------------------------------------------------------------------------------
 
-
-def _turned(momentum: str, before: int, after: int = 16, dtype: str = "float64") -> Case:
-    gradients = np.concatenate([np.ones(before), -np.ones(after)])[:, None].astype(dtype)
-    return Case({"momentum": momentum, "before": before, "after": after}, gradients)
+DTYPES = ("float64", "float32")
 
 
-def _turns(level: int) -> Iterator[Case]:
-    for momentum, before in product(("1/4", "1/2", "5/8", "3/4", "7/8", "15/16"), (1, 2, 5)):
-        yield _turned(momentum, before)
+def _turned(before: int, after: int, dtype: str) -> Array:
+    return np.repeat([1.0, -1.0], (before, after))[:, None].astype(dtype)
 
 
-def _late(implementation: Any, case: Case) -> Outcome:
-    momentum = Fraction(case.settings["momentum"])
-    signs = np.asarray(implementation(case.array, float(momentum)))[case.settings["before"] :, 0]
-    return Outcome(int((signs > 0).sum()), {"turning": momentum})
+SIGNUM = Family(
+    "shipped.signum_signs",
+    "signum_signs",
+    Space(
+        _turned,
+        {"turning": _parts_of("1/4 1/2 5/8 3/4 7/8 15/16"), "before": (1, 2, 5), "after": (16,), "dtype": DTYPES},
+        combined=(("turning", "before", "dtype"),),
+    ),
+    searched=False,
+)
 
 
-def _of_signum(statement: str) -> Study:
-    return Study(
-        f"shipped.signum_signs.{statement}",
-        "signum_signs",
-        _late,
-        grid=_turns,
-        curves=[over("turning", "one step before the turn", [_turned(f"{i}/16", 1) for i in range(2, 16)])],
-        enumerated="six momenta, three lengths before the turn, sixteen steps after it",
-    )
+def _late(implementation: Any, x: Array, turning: Fraction, before: int) -> int:
+    return int((np.asarray(implementation(x, float(turning)))[before:, 0] > 0).sum())
 
 
-def _signed_case(T: int, n: int, rate: str, seed: int, dtype: str = "float64") -> Case:
+_TURNS = SIGNUM.over("turning", [Fraction(i, 16) for i in range(2, 16)], "one step before the turn")
+
+
+def _whole_gradients(T: int, n: int, dtype: str, seed: int) -> Array:
     rng = np.random.default_rng([seed, T, n])
-    gradients = rng.integers(1, 5, (T, n)) * rng.choice([-1, 1], (T, n))
-    return Case({"rate": rate, "seed": seed, "dtype": dtype}, gradients.astype(dtype))
+    x: Array = (rng.integers(1, 5, (T, n)) * rng.choice([-1, 1], (T, n))).astype(dtype)
+    return x
 
 
-def _signed_cases(level: int) -> Iterator[Case]:
-    for T, n, rate, seed, dtype in product((1, 2, 3), (1, 2, 4), ("1", "1/2", "1/4"), range(2), ("float32", "float64")):
-        yield _signed_case(T, n, rate, seed, dtype)
-    # of four entries a step takes two bits more, so that sixteen are exact
-    for T, n, rate in product((5, 16), (1, 2, 4), ("1", "1/2", "1/4")):
-        yield _signed_case(T, n, rate, 2)
+_SIGNED = Space(
+    _whole_gradients,
+    {"T": (1, 2, 3), "n": (1, 2, 4), "efrate": _parts_of("1 1/2 1/4"), "dtype": DTYPES},
+    combined=(("T", "n", "efrate", "dtype"),),
+)
+# of four entries a step takes two bits more, so that sixteen are exact
+SIGNED = Family(
+    "shipped.ef_signs",
+    "ef_signs",
+    _SIGNED.including(*_SIGNED.every(T=(5, 16), n=(1, 2, 4), efrate=_SIGNED.axes["efrate"])),
+    lambda x: {"firstlargest": int(np.abs(x[0]).max())},
+    lambda implementation, x, efrate: implementation(x, float(efrate)),
+    arrays=2,
+    searched=False,
+)
 
 
-def _signed_values(case: Case) -> dict[str, Any]:
-    return {"efrate": Fraction(case.settings["rate"]), "firstlargest": int(np.abs(case.array[0]).max())}
+def _first_ratio(found: Any, x: Array, efrate: Fraction) -> Outcome:
+    mean = sum(abs(v) for v in _fractions(x[0])) / x.shape[1]
+    return Outcome(max(map(abs, _fractions(found.updates[0]))) / mean, {}, active=efrate != 1)
 
 
-def _signed_run(implementation: Any, case: Case) -> Any:
-    return implementation(case.array, float(Fraction(case.settings["rate"])))
-
-
-def _first_ratio(implementation: Any, case: Case) -> Outcome:
-    run = case.once(_signed_run, implementation)
-    mean = sum(abs(v) for v in _fractions(case.array[0])) / case.array.shape[1]
-    first = max(map(abs, _fractions(run.updates[0])), default=Fraction(0))
-    return Outcome(first / mean, case.once(_signed_values), active=case.settings["rate"] != "1")
-
-
-def _unapplied(implementation: Any, case: Case) -> Outcome:
-    run, rate = case.once(_signed_run, implementation), Fraction(case.settings["rate"])
+def _unapplied(found: Any, x: Array, efrate: Fraction) -> Outcome:
     gaps = []
-    for i in range(case.array.shape[1]):
-        applied, wanted = sum(_fractions(run.updates[:, i])), sum(_fractions(case.array[:, i]))
-        gaps.append(abs(rate * (applied - wanted) + Fraction(float(run.residuals[-1, i]))))
-    return Outcome(max(gaps), case.once(_signed_values), active=case.settings["rate"] != "1")
+    for i in range(x.shape[1]):
+        applied, wanted = sum(_fractions(found.updates[:, i])), sum(_fractions(x[:, i]))
+        gaps.append(abs(efrate * (applied - wanted) + Fraction(float(found.residuals[-1, i]))))
+    return Outcome(max(gaps), {}, active=efrate != 1)
 
 
-def _of_signed(statement: str, trial: Any) -> Study:
-    cases = [_signed_case(2, 4, rate, 1) for rate in ("1/16", "1/8", "1/4", "1/2", "1")]
-    return Study(
-        f"shipped.ef_signs.{statement}",
-        "ef_signs",
-        trial,
-        grid=_signed_cases,
-        curves=[over("efrate", "two steps, four entries", cases)],
-        enumerated="up to three steps of one, two and four whole numbers, three step sizes, both dtypes, and sixteen",
+_BY_RATE = SIGNED.over("efrate", _parts_of("1/16 1/8 1/4 1/2 1"), "two steps, four entries", T=2, n=4)
+
+
+def _path(
+    implementation: Any, ridgeslope: Fraction, ridgestep: Fraction, ridgesteps: int, feedback: bool, tie: int
+) -> list[list[Fraction]]:
+    path = implementation(float(ridgeslope), float(ridgestep), ridgesteps, feedback, tie)
+    return [_fractions(point) for point in path]
+
+
+def _ridges(feedback: bool, slopes: str, lengths: str, *steps: int) -> Family:
+    axes = {"ridgeslope": _parts_of(slopes), "ridgestep": _parts_of(lengths), "ridgesteps": steps}
+    space = Space(
+        nothing,
+        {**axes, "feedback": (feedback,), "tie": (1, 0, -1)},
+        combined=((*axes, "tie"),),
     )
+    return Family("shipped.ridge_descent", "ridge_descent", space, None, _path, exact=not feedback, searched=False)
 
 
-def _ridge_case(slope: str, step: str, steps: int, feedback: bool = False, tie: int = 1) -> Case:
-    return Case({"slope": slope, "step": step, "steps": steps, "feedback": feedback, "tie": tie})
+RIDGE = _ridges(False, "1/2 1/4 3/4", "1/8 1/2 1/32", 1, 2, 5, 64)
+FED_RIDGE = _ridges(True, "1/2 1/16 15/16", "1/8 1 1/2 1/64", 1, 2, 5, 64, 1024)
 
 
-def _ridges(level: int) -> Iterator[Case]:
-    for slope, step, steps in product(("1/4", "1/2", "3/4"), ("1/2", "1/8", "1/32"), (1, 2, 5, 64)):
-        yield _ridge_case(slope, step, steps)
-    for tie, slope, steps in product((0, -1), ("1/4", "3/4"), (1, 2, 5, 64)):
-        yield _ridge_case(slope, "1/8", steps, tie=tie)
+def _across(found: list[list[Fraction]]) -> Outcome:
+    return Outcome(max(abs(sum(point, Fraction(-2))) for point in found), {}, active=True)
 
 
-def _fed_ridges(_budget: Budget) -> Iterator[Case]:
-    for slope, step, steps in product(("1/16", "1/2", "15/16"), ("1", "1/2", "1/8", "1/64"), (1, 2, 5, 64, 1024)):
-        yield _ridge_case(slope, step, steps, True)
-    for tie, slope, steps in product((0, -1), ("1/16", "15/16"), (1, 5, 64)):
-        yield _ridge_case(slope, "1/8", steps, True, tie)
+def _height(found: list[list[Fraction]], ridgeslope: Fraction, ridgesteps: int, feedback: bool) -> Fraction | Rounded:
+    least = min(ridgeslope * abs(x + y) + abs(x - y) for x, y in found)
+    # coordinates stay below four, and each is rounded twice a step
+    return Rounded(float(least), 64.0 * ridgesteps * 2.0**-52) if feedback else least
 
 
-def _path(implementation: Any, case: Case) -> Array:
-    s = case.settings
-    sizes = (float(Fraction(s["slope"])), float(Fraction(s["step"])))
-    path: Array = implementation(*sizes, s["steps"], s["feedback"], s["tie"])
-    return path
+def _of_ridge(family: Family, measure: Any, statement: str, **fixed: Any) -> tuple[Study, ...]:
+    given = {"ridgeslope": Fraction(1, 2), "ridgestep": Fraction(1, 32), **fixed}
+    curve = family.over("ridgesteps", (1, 4, 16, 64, 256), "slope 1/2, step 1/32", **given)
+    return family.studies(measure, statement, curves=[curve])
 
 
-def _ridge_values(case: Case) -> dict[str, Any]:
-    s = case.settings
-    return {"ridgeslope": Fraction(s["slope"]), "ridgestep": Fraction(s["step"]), "ridgesteps": s["steps"]}
-
-
-def _across(implementation: Any, case: Case) -> Outcome:
-    moved = max(abs(sum(_fractions(point), Fraction(-2))) for point in case.once(_path, implementation))
-    return Outcome(moved, case.once(_ridge_values), active=True)
-
-
-def _height(implementation: Any, case: Case) -> Outcome:
-    slope = Fraction(case.settings["slope"])
-    points = [_fractions(point) for point in case.once(_path, implementation)]
-    least = min(slope * abs(x + y) + abs(x - y) for x, y in points)
-    if case.settings["feedback"]:
-        # coordinates stay below four, and each is rounded twice a step
-        return Outcome(float(least), case.once(_ridge_values), 64.0 * case.settings["steps"] * 2.0**-52)
-    return Outcome(least, case.once(_ridge_values))
-
-
-def _of_ridge(statement: str, trial: Any, axis: str = "ridgesteps", **options: Any) -> Study:
-    feedback = statement == "feedback"
-    cases = [_ridge_case("1/2", "1/32", T, feedback, int(statement != "stuck_any")) for T in (1, 4, 16, 64, 256)]
-    if axis == "ridgeslope":
-        cases = [_ridge_case(f"{i}/8", "1/8", 16) for i in range(1, 8)]
-    return Study(
-        f"shipped.ridge_descent.{statement}",
-        "ridge_descent",
-        trial,
-        **{
-            "grid": None if feedback else _ridges,
-            "corpus": _fed_ridges if feedback else None,
-            "curves": [over(axis, "slope 1/2, step 1/32" if axis == "ridgesteps" else "step 1/8", cases)],
-            "enumerated": "" if feedback else "three slopes, three step sizes, up to 64 steps, signs of zero",
-            **options,
-        },
-    )
-
-
+_BY_SLOPE = RIDGE.over("ridgeslope", [Fraction(i, 8) for i in range(1, 8)], "step 1/8", ridgesteps=16)
 MEMORIES = (
-    _of_signum("follows"),
-    _of_signum("late"),
-    _of_signed("first_step", _first_ratio),
-    _of_signed("first_large", _first_ratio),
-    _of_signed("conserved", _unapplied),
-    _of_signed("excess", _unapplied),
-    _of_ridge("stuck", _across),
-    _of_ridge("stuck_any", _across),
-    _of_ridge("converges", _height),
-    _of_ridge("least", _height, "ridgeslope"),
-    _of_ridge("feedback", _height),
+    *SIGNUM.studies(_late, "follows", "late", curves=[_TURNS]),
+    *SIGNED.studies(_first_ratio, "first_step", "first_large", curves=[_BY_RATE]),
+    *SIGNED.studies(_unapplied, "conserved", "excess", curves=[_BY_RATE]),
+    *_of_ridge(RIDGE, _across, "stuck"),
+    *_of_ridge(RIDGE, _across, "stuck_any", tie=0),
+    *_of_ridge(RIDGE, _height, "converges"),
+    *RIDGE.studies(_height, "least", curves=[_BY_SLOPE]),
+    *_of_ridge(FED_RIDGE, _height, "feedback"),
 )
 
 MECHANISMS = studies(*TREE, *TRUNCATED, *SPECTRAL, *SWITCHED, *MEMORIES)

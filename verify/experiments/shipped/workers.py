@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.verify.experiment import Budget
+from commbounds.verify.family import Family
 from commbounds.verify.inputs import among, whole
+from commbounds.verify.space import RANKS, Of, Space
 from commbounds.verify.study import Case, Outcome, Study, over, studies
 
 Array = NDArray[Any]
@@ -201,106 +203,105 @@ def _of_shared(statement: str, trial: Any, **options: Any) -> Study:
 
 # --- Deep Gradient Compression ----------------------------------------------------------------------------------------
 
+FACTORS = (Fraction(1, 2), Fraction(0), Fraction(1, 4))
 
-def _gradients(P: int, T: int, n: int, k: int, factor: str, masking: bool, seed: int) -> Case:
-    rng = np.random.default_rng([seed, P, T, n])
+
+def _gradients(P: int, n: int, dgcsteps: int, seed: int) -> Array:
     odd = P // (P & -P)  # so that means are exact
-    x = odd * rng.integers(-4, 5, (P, T * n)).astype(np.float64)
-    return Case({"P": P, "T": T, "n": n, "k": k, "factor": factor, "masking": masking, "seed": seed}, x)
+    x: Array = odd * np.random.default_rng([seed, P, dgcsteps, n]).integers(-4, 5, (P, dgcsteps * n)).astype(np.float64)
+    return x
 
 
-def _stepped(implementation: Any, case: Case) -> Any:
-    s = case.settings
-    return implementation(case.array, s["T"], s["k"], float(Fraction(s["factor"])), s["masking"])
+def _stepped(implementation: Any, x: Array, dgcsteps: int, k: int, momentum: Fraction, masking: bool) -> Any:
+    return implementation(x, dgcsteps, k, float(momentum), masking)
 
 
-def _momenta(case: Case) -> Array:
-    """(T, P, n): the momenta of dense SGD."""
-    s = case.settings
-    gradients = case.array.reshape(s["P"], s["T"], s["n"]).transpose(1, 0, 2)
-    u, momenta = np.zeros_like(gradients[0]), []
-    for gradient in gradients:
-        u = float(Fraction(s["factor"])) * u + gradient
-        momenta.append(u)
-    return np.array(momenta)
+def _plain(x: Array, dgcsteps: int, momentum: Fraction) -> dict[str, Array]:
+    """(T, P, n): gradients, and the momenta of dense SGD."""
+    gradients = x.reshape(len(x), dgcsteps, -1).transpose(1, 0, 2)
+    momenta = [gradients[0]]
+    for gradient in gradients[1:]:
+        momenta.append(float(momentum) * momenta[-1] + gradient)
+    return {"gradients": gradients, "momenta": np.array(momenta)}
 
 
-def _dgc_values(case: Case) -> dict[str, Any]:
-    return {**{name: case.settings[name] for name in ("P", "n", "k")}, "dgcsteps": case.settings["T"]}
+DGC = Family(
+    "shipped.dgc_steps",
+    "dgc_steps",
+    Space(
+        _gradients,
+        {
+            "P": (2, *(P for P in RANKS if P != 2)),
+            "n": (4, 1, 2, 3),
+            "dgcsteps": (3, 1, 2, 4, 9),
+            "k": (1, Of("n", lambda n: n), Of("max(n - 1, 1)", lambda n: max(n - 1, 1))),
+            "momentum": FACTORS,
+            "masking": (True, False),
+        },
+        combined=(("dgcsteps", "k", "momentum", "masking"), ("P", "n", "k", "masking")),
+    ),
+    _plain,
+    _stepped,
+    arrays=3,
+    searched=False,
+)
 
 
-def _of_run(measure: Callable[[Any, Case], float], implementation: Any, case: Case) -> Outcome:
-    run, _ = case.once(_stepped, implementation)
-    return Outcome(Fraction(measure(run, case)), _dgc_values(case), active=case.settings["factor"] != "0")
+def _largest(values: Array, momentum: Fraction) -> Outcome:
+    return Outcome(Fraction(float(np.abs(values).max())), {}, active=momentum != 0)
 
 
-def _unsent(run: Any, case: Case) -> float:
-    rest = len(case.array) * run.updates.sum(axis=0) + run.accumulated.sum(axis=0) - _momenta(case).sum(axis=(0, 1))
-    return float(np.abs(rest).max())
+def _unsent(found: Any, P: int, momenta: Array, momentum: Fraction) -> Outcome:
+    run, _ = found
+    rest = P * run.updates.sum(axis=0) + run.accumulated.sum(axis=0) - momenta.sum(axis=(0, 1))
+    return _largest(rest, momentum)
 
 
-def _from_momentum(run: Any, case: Case) -> float:
-    return float(np.abs(run.updates - _momenta(case).mean(axis=1)).max())
+def _from_momentum(found: Any, momenta: Array, momentum: Fraction) -> Outcome:
+    return _largest(found[0].updates - momenta.mean(axis=1), momentum)
 
 
-def _from_plain(run: Any, case: Case) -> float:
-    s = case.settings
-    return float(np.abs(run.updates - case.array.reshape(s["P"], s["T"], s["n"]).mean(axis=0)).max())
+def _from_plain(found: Any, gradients: Array, momentum: Fraction) -> Outcome:
+    return _largest(found[0].updates - gradients.mean(axis=1), momentum)
 
 
-def _steps_words(implementation: Any, case: Case) -> Outcome:
-    _, traffic = case.once(_stepped, implementation)
-    return Outcome(int(traffic.sent.sum()), _dgc_values(case), active=case.settings["P"] > 1)
+def _steps_words(found: Any, P: int) -> Outcome:
+    return Outcome(int(found[1].sent.sum()), {}, active=P > 1)
 
 
-def _some_steps(level: int) -> Iterator[Case]:
-    for P, n, T in itertools.product((1, 2, 4), (1, 2, 3), (1, 2, 4, *((6,) if level else ()))):
-        for k, factor, masking in itertools.product(range(1, n + 1), ("0", "1/2", "1/4"), (True, False)):
-            yield _gradients(P, T, n, k, factor, masking, 0)
-    for P, k, masking in itertools.product((3, 5), (1, 4), (True, False)):
-        yield _gradients(P, 9, 4, k, "1/2", masking, 0)
+def _of_dgc(statement: str, measure: Any, k: int, masking: bool) -> tuple[Study, ...]:
+    steps = (1, 2, 4, 8, 16) if k == 1 else (1, 2, 3, 5, 8)
+    curve = DGC.over("dgcsteps", steps, "two workers, four entries", k=k, masking=masking, seed=1)
+    return DGC.studies(measure, statement, curves=[curve])
 
 
-def _of_dgc(statement: str, trial: Any, cases: Sequence[Case]) -> Study:
-    return Study(
-        f"shipped.dgc_steps.{statement}",
-        "dgc_steps",
-        trial,
-        grid=_some_steps,
-        curves=[over("P" if statement == "words" else "dgcsteps", "two workers, four entries", cases)],
-        enumerated="up to 4 workers, 3 entries, 4 steps, every k, with and without masking; gradients of whole "
-        "numbers; 3 and 5 workers over 9 steps",
-    )
+_BY_RANKS = DGC.over("P", (1, 2, 4, 8), "four entries, three steps", k=2, seed=1)
 
 
-def _waiting(delay: int, factor: str, P: int, later: int = 2) -> Case:
+def _waiting(delay: int, P: int) -> Array:
     """One gradient of the first entry, and a larger second one while it has to wait."""
-    rows = np.zeros((delay + 1 + later, 2))
+    rows = np.zeros((delay + 3, 2))
     rows[0, 0] = 1.0
     rows[:delay, 1] = 64.0
-    x = np.tile(rows.ravel(), (P, 1))
-    settings = {"P": P, "T": len(rows), "n": 2, "k": 1, "factor": factor, "masking": True, "delay": delay}
-    return Case(settings, x)
+    return np.tile(rows.ravel(), (P, 1))
 
 
-def _applied(implementation: Any, case: Case) -> Outcome:
-    run, _ = case.once(_stepped, implementation)
-    values = {"momentum": Fraction(case.settings["factor"]), "delay": case.settings["delay"]}
-    return Outcome(Fraction(float(run.updates[:, 0].sum())), values, active=case.settings["factor"] != "0")
+WAITING = Family(
+    "shipped.dgc_steps",
+    "dgc_steps",
+    Space(
+        _waiting,
+        {"P": (2, 1, *range(3, 10)), "delay": tuple(range(8)), "momentum": FACTORS, "masking": (True,)},
+        combined=(("delay", "momentum"),),
+    ),
+    run=lambda implementation, x, delay, momentum: implementation(x, delay + 3, 1, float(momentum), True),
+    searched=False,
+)
 
 
-def _delays(level: int) -> Iterator[Case]:
-    for delay, factor, P in itertools.product(range(6 + 4 * level), ("0", "1/2", "1/4"), (1, 2)):
-        yield _waiting(delay, factor, P)
-    yield _waiting(7, "1/2", 8)
+def _applied(found: Any, momentum: Fraction) -> Outcome:
+    return Outcome(Fraction(float(found[0].updates[:, 0].sum())), {}, active=momentum != 0)
 
-
-def _dense(masking: bool) -> list[Case]:
-    return [_gradients(2, T, 4, 4, "1/2", masking, 1) for T in (1, 2, 3, 5, 8)]
-
-
-_SPARSE = [_gradients(2, T, 4, 1, "1/2", False, 1) for T in (1, 2, 4, 8, 16)]
-_MASKED = [_gradients(2, T, 4, 1, "1/2", True, 1) for T in (1, 2, 4, 8, 16)]
 
 WORKERS = studies(
     _of_permk("unbiased", _mean_bias),
@@ -311,19 +312,12 @@ WORKERS = studies(
     _of_shared("error", partial(_mean_error, _subsets)),
     _of_shared("divided", partial(_mean_error, _subsets), extremal=_alike),
     _of_shared("words", partial(_words, _subsets)),
-    _of_dgc("conserved", partial(_of_run, _unsent), _SPARSE),
-    _of_dgc("conserved_masked", partial(_of_run, _unsent), _MASKED),
-    _of_dgc("dense_unmasked", partial(_of_run, _from_momentum), _dense(False)),
-    _of_dgc("dense_momentum", partial(_of_run, _from_momentum), _dense(True)),
-    _of_dgc("dense_plain", partial(_of_run, _from_plain), _dense(True)),
-    Study(
-        "shipped.dgc_steps.delayed",
-        "dgc_steps",
-        _applied,
-        grid=_delays,
-        curves=[over("delay", "factor 1/2", [_waiting(d, "1/2", 2) for d in range(8)])],
-        enumerated="up to five steps of waiting, three factors",
-    ),
-    _of_dgc("words", _steps_words, [_gradients(P, 3, 4, 2, "1/2", True, 1) for P in (1, 2, 4, 8)]),
+    *_of_dgc("conserved", _unsent, 1, False),
+    *_of_dgc("conserved_masked", _unsent, 1, True),
+    *_of_dgc("dense_unmasked", _from_momentum, 4, False),
+    *_of_dgc("dense_momentum", _from_momentum, 4, True),
+    *_of_dgc("dense_plain", _from_plain, 4, True),
+    *WAITING.studies(_applied, "delayed", curves=[WAITING.over("delay", range(8), "factor 1/2")]),
+    *DGC.studies(_steps_words, "words", curves=[_BY_RANKS]),
 )
 """The studies by the name of their claim."""

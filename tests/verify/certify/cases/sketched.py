@@ -40,14 +40,14 @@ CASES = {
     "sketched.fetchsgd.same_momentum": (
         lambda at: {
             "P": 1, "n": 2, "sketch_rows": 1, "sketch_cells": 2, "forget": "zero", "rho": 1,
-            "hash_seed": next(filter(_apart, count())),
+            "seed": next(filter(_apart, count())),
         },
         None,
     ),
     "sketched.fetchsgd.zeroing": (
         lambda at: {
             "P": 1, "n": 2, "sketch_rows": 2, "sketch_cells": 2, "forget": "zero", "rho": 0,
-            "hash_seed": next(filter(_one_row_together, count())),
+            "seed": next(filter(_one_row_together, count())),
         },
         None,
     ),

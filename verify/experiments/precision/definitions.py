@@ -1,0 +1,230 @@
+"""All-reduces in narrow formats beside their definitions: the spaces of their cases."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.collectives.precision import SCHEDULES, SIMULATED, uniforms_shape
+from commbounds.verify.data import stack_of
+from commbounds.verify.definition import Definition, Given, Said
+from commbounds.verify.definitions import precision
+from commbounds.verify.space import RANKS, Of, Space, sizes
+
+Array = NDArray[Any]
+
+FORMATS = (
+    (None, None), ("bfloat16", "float32"), ("float32", None), ("float16", "float32"), ("float8_e4m3fn", None),
+    ("float8_e4m3fn", "bfloat16"), ("float8_e4m3fn", "float16"), ("float8_e5m2", "float16"), ("float8_e5m2", None),
+    ("float16", None), ("float32", "float64"), ("bfloat16", "bfloat16"), ("float64", None),
+)  # fmt: skip
+"""Of the wire and of the accumulator; None leaves an option to its default."""
+DATA = ("eighths", "ties", "normal", "zeros", "signs", "cancelling", "halfway", "of some sizes", "large", "subnormal")
+NODES = (
+    1,
+    Of("P", lambda P: P),
+    Of("least divisor of P above 1", lambda P: min(k for k in range(1, P + 1) if P % k == 0 and k != 1 % P)),
+    Of("largest divisor of P below P", lambda P: max(k for k in range(1, max(P, 2)) if P % k == 0)),
+)
+
+
+def _stack(data: str, P: int, n: int, dtype: str, seed: int) -> Array:
+    """Halfway: between neighbours of narrow formats, at the ends of binades; large: sums beyond the largest number."""
+    rng = np.random.default_rng([seed, P, n, 3])
+    if data == "halfway":
+        odd = 2 * rng.integers(0, 16, (P, n)) + 1
+        return np.ldexp(rng.choice((-1.0, 1.0), (P, n)) * odd, rng.integers(-12, 4, (P, n))).astype(dtype)
+    if data == "of some sizes":
+        return (rng.standard_normal((P, n)) * 2.0 ** rng.integers(-16, 10, (P, n))).astype(dtype)
+    if data == "large":
+        top: Array = rng.choice((448.0, 57344.0, 65504.0, 3.3e38), (1, n)).astype(dtype)
+        return top * rng.choice((1.0, 0.5, -1.0, 0.9), (P, n)).astype(dtype)
+    return stack_of(data, P, n, dtype, seed)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _mixed(
+    P: int, n: int, data: str, dtype: str, schedule: str, formats: tuple[str | None, str | None], nodes: int,
+    drawn: str | None, seed: int, **options: Any,
+) -> Given:  # fmt: skip
+    wire, accumulate = formats
+    parameters = _given(schedule=schedule, wire=wire, accumulate=accumulate, **options)
+    if schedule == "hierarchical":
+        parameters["nodes"] = nodes
+    randomness: dict[str, Any] = {"seed": seed} if drawn == "seed" else {}
+    if drawn in ("uniforms", "quarters"):
+        shape = uniforms_shape(schedule, P, n, nodes if schedule == "hierarchical" else None)
+        uniforms = np.random.default_rng(seed).random(shape)
+        randomness["uniforms"] = uniforms if drawn == "uniforms" else np.floor(4 * uniforms) / 4
+    return Given({"stack": _stack(data, P, n, dtype, seed)}, parameters, randomness)
+
+
+def _reduced(implementation: Any, given: Given) -> Said:
+    randomness = dict(given.randomness)
+    if "seed" in randomness:
+        randomness = {"rng": np.random.default_rng(randomness["seed"])}
+    result, traffic = implementation(**given.inputs, **given.parameters, **randomness)
+    return {"result": result, "traffic": traffic}
+
+
+MIXED = (
+    Space(
+        _mixed,
+        {
+            "P": RANKS,
+            "n": sizes(5),
+            "data": DATA,
+            "dtype": ("float32", "float64"),
+            "schedule": SCHEDULES,
+            "formats": FORMATS,
+            "per_hop": (None, True, False),
+            "nodes": NODES,
+            "average": (None, "before", "after"),
+            "rounds_own": (None, True, False),
+            "drawn": (None, "seed", "uniforms", "quarters"),
+        },
+        options=("schedule", "formats", "per_hop", "rounds_own", "drawn"),
+    )
+    .without("An average whose roundings are stochastic is refused.", lambda average, drawn: bool(average and drawn))
+    .search(P=(1, 12), n=(1, 20))
+)
+
+
+def _simulated(
+    P: int, n: int, data: str, dtype: str, schedule: str, formats: tuple[str | None, str | None], nodes: int,
+    rounding: str | None, seed: int, **options: Any,
+) -> Given:  # fmt: skip
+    wire, accumulate = formats
+    if wire is not None and accumulate is None:
+        accumulate, wire = wire, None
+    parameters = _given(schedule=schedule, wire=wire, accumulate=accumulate, rounding=rounding, **options)
+    if schedule == "hierarchical":
+        parameters["nodes"] = nodes
+    stack = _stack(data, P, n, dtype, seed)
+    if data == "large":
+        stack[-1, -1] = np.random.default_rng(seed).choice((np.nan, np.inf, -np.inf))
+    return Given({"stack": stack}, parameters, {"seed": seed} if rounding == "stochastic" else {})
+
+
+def _held(implementation: Any, given: Given) -> Said:
+    rng = {"rng": np.random.default_rng(given.randomness["seed"])} if given.randomness else {}
+    return {"result": implementation(**given.inputs, **given.parameters, **rng)}
+
+
+def _drawing(rounding: str | None, data: str) -> bool:
+    return rounding == "stochastic" and data == "large"
+
+
+def _no_halves(average: str | None, P: int, schedule: str) -> bool:
+    return average == "halving" and bool(P & (P - 1) or schedule not in ("recursive_doubling", "rabenseifner", "tree"))
+
+
+SIMULATIONS = (
+    Space(
+        _simulated,
+        {
+            "P": RANKS,
+            "n": sizes(5),
+            "data": DATA,
+            "dtype": ("float32", "float64"),
+            "schedule": SIMULATED,
+            "formats": FORMATS,
+            "per_hop": (None, True, False),
+            "nodes": NODES,
+            "average": (None, "before", "after", "halving"),
+            "own": (None, "as sent", "unrounded"),
+            "kept": (None, "as sent", "unrounded"),
+            "rounding": (None, "nearest", "stochastic"),
+        },
+        options=("schedule", "formats", "per_hop", "own", "kept", "average"),
+    )
+    .without("Infinities that a draw decides on.", _drawing)
+    .without("Halving where ranks are no power of two, or sums have no two halves, is refused.", _no_halves)
+    .search(P=(1, 17), n=(1, 20))
+)
+
+
+def _refused(usual: Mapping[str, Any], *others: Mapping[str, Any]) -> list[Given]:
+    stack = np.arange(6.0).reshape(3, 2)
+    return [Given({"stack": stack}, {**usual, **other}) for other in others]
+
+
+FITTING = ({"schedule": "star"}, {"wire": "float7"}, {"accumulate": "float7"}, {"average": "during"})
+UNFIT = (
+    {"wire": "float32", "accumulate": "float16"},
+    {"wire": "bfloat16", "accumulate": "float16"},
+    {"wire": "float8_e5m2", "accumulate": "float8_e4m3fn"},
+    {"wire": "float8_e4m3fn", "accumulate": "float8_e5m2"},
+    {"schedule": "hierarchical", "nodes": 2},
+    {"schedule": "hierarchical", "nodes": 0},
+)
+
+
+@cache
+def _mixed_by_hand() -> Sequence[Given]:
+    stack = np.arange(6.0).reshape(3, 2)
+    uniforms = np.zeros(uniforms_shape("ring", 3, 2))
+    bad = [uniforms[1:], uniforms[:, :, :1], uniforms + 1, uniforms - 0.5, uniforms * np.nan]
+    drawn = [Given({"stack": stack}, {}, {"uniforms": given}) for given in bad]
+    averages = [Given({"stack": stack}, {"average": how}, {"seed": 1}) for how in ("before", "after")]
+    wide = {"stack": stack.astype(np.float32)}
+    # sums that float64 rounds, beside powers of two and elsewhere: both neighbours, and shares of quarters and eighths
+    edges = [(a, b) for a in (1.0, -1.0, 1.5, 0.75) for b in (2.0**-54, -(2.0**-54), 3 * 2.0**-55, -(2.0**-55))]
+    sums, shape = np.array(edges).T, uniforms_shape("direct", 2, len(edges))
+    near = [
+        Given({"stack": sums}, {"schedule": "direct", "wire": "float64"}, {"uniforms": np.full(shape, share)})
+        for share in (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+    ]
+    return [
+        *_refused({}, *FITTING, *UNFIT, {"schedule": "hierarchical"}, {"nodes": 1}, {"wire": "float64"}),
+        Given(wide, {"wire": "float64"}),
+        Given({"stack": np.array([[1.0, np.nan]])}),
+        Given({"stack": np.array([[np.inf]])}),
+        *drawn,
+        *averages,
+        *near,
+    ]
+
+
+@cache
+def _simulated_by_hand() -> Sequence[Given]:
+    more = [{name: "never"} for name in ("own", "kept", "rounding")]
+    halving = [{"average": "halving", "schedule": name} for name in SIMULATED]
+    many = [
+        Given({"stack": _stack("normal", P, 2, "float32", P)}, {"schedule": schedule, "accumulate": "bfloat16"})
+        for P in (16, 31, 33)
+        for schedule in SIMULATED
+    ]
+    return [
+        *_refused({}, *FITTING, *UNFIT, *more, *halving, {"rounding": "stochastic"}, {"nodes": 2}),
+        Given({"stack": np.ones(3)}),
+        Given({"stack": np.ones((0, 2))}),
+        Given({"stack": np.ones((2, 0))}),
+        *many,
+        *_unrounded(),
+    ]
+
+
+def _unrounded() -> Iterator[Given]:
+    """What ranks keep unrounded, all options together: it shows from the second sum on."""
+    for P, schedule, average in itertools.product((4, 6, 8, 9), SIMULATED, (None, "after", "halving")):
+        nodes = {"nodes": 2 if P % 2 == 0 else 3} if schedule == "hierarchical" else {}
+        for wire, accumulate in (("bfloat16", "float32"), ("float8_e4m3fn", "float16"), ("float8_e5m2", "float16")):
+            if not _no_halves(average, P, schedule):
+                options = _given(schedule=schedule, wire=wire, accumulate=accumulate, average=average, **nodes)
+                stack = _stack("normal", P, 7, "float64", P)
+                yield Given({"stack": stack}, {**options, "own": "unrounded", "kept": "unrounded"})
+
+
+DEFINITIONS = {
+    "mixed_precision_allreduce": Definition(MIXED, _reduced, precision.reduced, examples=_mixed_by_hand),
+    "simulated_allreduce": Definition(SIMULATIONS, _held, precision.simulated, examples=_simulated_by_hand),
+}
