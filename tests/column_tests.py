@@ -41,7 +41,7 @@ TOGETHER = (
     *("every_hypothesis_runs", "every_symbol_of_the_book", "every_refutation_is", "every_claim_has_an_experiment"),
     *("the_subject_of_a", "names_are_unique", "every_method_kills", "mutants_are_expected"),
     *("everything_registered", "every_collective_of_ranks", "every_public_callable", "every_definition_is"),
-    *("definitions_import_nothing", "columns_cases_are_about"),
+    *("every_implementation_has_a_definition", "definitions_import_nothing", "columns_cases_are_about"),
 )
 """Tests of all columns at once, whatever they hold."""
 

@@ -17,7 +17,7 @@ from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.compressors.base import checked_choice, checked_real, shown
+from commbounds.compressors.base import checked_choice, checked_count, checked_real, shown
 from commbounds.compressors.blockformats import NVFP4, Microscaling
 
 Array = NDArray[Any]
@@ -63,7 +63,8 @@ class Thinned:
 
 def hop_stages(topology: str, P: int) -> int:
     """How often a part is rounded on its longest way: rows of the uniforms that `multihop_allreduce` takes."""
-    return P if topology == "ring" else P.bit_length()
+    ranks = checked_count("P", P)
+    return ranks if topology == "ring" else ranks.bit_length()
 
 
 @one_program(np.stack)

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from commbounds.compressors.base import shown
 from commbounds.compressors.blockformats import NVFP4, Blocks, Microscaling, ScaledBlocks
 
 Array = NDArray[Any]
@@ -28,6 +29,8 @@ def unpacked_numbers(sent: Bytes, width: int, count: int) -> NDArray[np.int64]:
 
 def bytes_of(message: Blocks | ScaledBlocks) -> Bytes:
     """The bytes of a message: what is said of blocks, then the elements, a sign above their magnitude bits."""
+    if not isinstance(message, Blocks | ScaledBlocks):
+        raise TypeError(f"message must be Blocks or ScaledBlocks, got {shown(message)}")
     if isinstance(message, Blocks):
         head, width = (message.exponents + 127).astype(np.uint8), message.width
     else:
@@ -39,6 +42,8 @@ def bytes_of(message: Blocks | ScaledBlocks) -> Bytes:
 
 def message_of(sent: Bytes, quantiser: Microscaling | NVFP4, n: int, dtype: DTypeLike) -> Blocks | ScaledBlocks:
     """The message of `n` entries that `bytes_of` made `sent` of."""
+    if not isinstance(quantiser, Microscaling | NVFP4):
+        raise TypeError(f"quantiser must be Microscaling or NVFP4, got {shown(quantiser)}")
     kind, blocks = np.dtype(dtype), -(-n // quantiser.block)
     mx = isinstance(quantiser, Microscaling)
     width, first = (quantiser.format.width, blocks) if isinstance(quantiser, Microscaling) else (4, blocks + 4)

@@ -9,6 +9,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.compressors.base import as_numbers, shown
+
 if TYPE_CHECKING:  # sympy, which comes with it, is not needed to compute
     from commbounds.theory.precision.formats import Format
 
@@ -69,7 +71,9 @@ def added_in(
 def _rounded(
     left: ArrayLike, right: ArrayLike, adds: bool, known: Format, uniforms: ArrayLike | None, saturates: bool
 ) -> Floats:
-    a, b = np.asarray(left, np.float64), np.asarray(right, np.float64)
+    if not hasattr(known, "largest"):
+        raise TypeError(f"known must be a Format, got {shown(known)}")
+    a, b = as_numbers(left, "values", np.float64), as_numbers(right, "values", np.float64)
     numbers = a if uniforms is None else np.asarray(uniforms, np.float64)
     if not a.shape == b.shape == numbers.shape:
         a, b, numbers = np.broadcast_arrays(a, b, numbers)

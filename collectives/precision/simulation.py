@@ -20,6 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import core_size
+from commbounds.compressors.base import as_numbers, checked_rng
 
 if TYPE_CHECKING:
     from commbounds.theory.precision.formats import Format
@@ -101,8 +102,8 @@ def simulated_allreduce(
     (array([256.]), array([300.]))
     """
     x, acc, narrow = _checked(stack, schedule, accumulate, wire, {"own": own, "kept": kept}, rounding, average, nodes)
-    if rounding == "stochastic" and not isinstance(rng, np.random.Generator):
-        raise TypeError(f"rng must be a numpy Generator for stochastic rounding, got {rng!r}")
+    if rng is not None or rounding == "stochastic":
+        checked_rng(rng)
     key = np.uint64(0) if rng is None else np.uint64(rng.integers(0, 2**64, dtype=np.uint64))
     to_acc, to_wire = _row(acc, rounding), _row(narrow, rounding)
     to_hop = to_wire if per_hop else np.zeros_like(to_wire)
@@ -153,7 +154,7 @@ def rounded(x: ArrayLike, name: str) -> Array:
     >>> rounded([1.0625, 464.0, 465.0], "float8_e4m3fn")
     array([  1., 448.,  nan])
     """
-    return _all_rounded(np.asarray(x, np.float64), _row(_named(name), "nearest"), np.uint64(0), 0)
+    return _all_rounded(as_numbers(x, "x", np.float64), _row(_named(name), "nearest"), np.uint64(0), 0)
 
 
 def _named(name: str) -> Format:
@@ -172,7 +173,7 @@ def _checked(
     average: str | None,
     nodes: int,
 ) -> tuple[Array, Format, Format]:
-    x = np.asarray(stack, np.float64)
+    x = as_numbers(stack, "stack", np.float64)
     if x.ndim != 2 or 0 in x.shape:
         raise ValueError(f"stack must be (P, n) with at least one rank and one entry, got shape {x.shape}")
     known = {

@@ -22,6 +22,7 @@ def ldl(hessian: Array) -> tuple[Array, Array]:
     ValueError
         H is not square, or not positive definite, as far as elimination in float64 can tell.
     """
+    hessian = as_numbers(hessian, "hessian", np.float64)
     if hessian.ndim != 2 or len(hessian) != hessian.shape[1]:
         raise ValueError(f"hessian must be square, got shape {hessian.shape}")
     left, n = hessian.copy(), len(hessian)

@@ -103,7 +103,7 @@ def checked(name: str, value: Any, low: float = 0.0, high: float = math.inf) -> 
         return
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name} must be a number or a function that gives one, got {shown(value)}")
-    given: Any = value
+    given: Any = value.item() if hasattr(value, "item") else value  # which compares with large floats
     if not (low <= given <= high and abs(given) <= _LARGEST):
         raise ValueError(f"{name} must be {_range(low, high)}, got {shown(value)}")
 

@@ -393,13 +393,14 @@ def simulated(held):
         return {"refused": "TypeError"}
     given = accumulate, wire, options["per_hop"], options["own"], average
     if options["rounding"] == "nearest":
-        return {"result": held_by_all(Simulated(*given, None), stack, schedule, average, nodes, options["kept"])}
+        result = held_by_all(Simulated(*given, None), stack, schedule, average, nodes, options["kept"])
+        return {"result": result, "in format": True}
     # every operation is monotone: what is drawn lies between what is rounded down and up everywhere
     low, high = (held_by_all(Simulated(*given, u), stack, schedule, average, nodes, options["kept"]) for u in (1, 0))
     lows, highs = ([Fraction(v) for v in end.ravel().tolist()] for end in (low, high))
     middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]
     allowed = [(b - a) / 2 for a, b in zip(lows, highs, strict=True)]
-    return {"result": {"near": middles, "allowance": allowed, "dtype": "float64"}}
+    return {"result": {"near": middles, "allowance": allowed, "dtype": "float64"}, "in format": True}
 
 
 def held_by_all(rule, stack, schedule, average, nodes, kept):

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.precision import SCHEDULES, SIMULATED, uniforms_shape
-from commbounds.verify.data import stack_of
+from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, Said
 from commbounds.verify.definitions import precision
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -36,15 +36,15 @@ NODES = (
 def _stack(data: str, P: int, n: int, dtype: str, seed: int) -> Array:
     """Halfway: between neighbours of narrow formats, at the ends of binades; large: sums beyond the largest number."""
     rng = np.random.default_rng([seed, P, n, 3])
+    made: Array = stack_of(data, P, n, "float64", seed) if data in KINDS else np.zeros((P, n))
     if data == "halfway":
         odd = 2 * rng.integers(0, 16, (P, n)) + 1
-        return np.ldexp(rng.choice((-1.0, 1.0), (P, n)) * odd, rng.integers(-12, 4, (P, n))).astype(dtype)
-    if data == "of some sizes":
-        return (rng.standard_normal((P, n)) * 2.0 ** rng.integers(-16, 10, (P, n))).astype(dtype)
-    if data == "large":
-        top: Array = rng.choice((448.0, 57344.0, 65504.0, 3.3e38), (1, n)).astype(dtype)
-        return top * rng.choice((1.0, 0.5, -1.0, 0.9), (P, n)).astype(dtype)
-    return stack_of(data, P, n, dtype, seed)
+        made = np.ldexp(rng.choice((-1.0, 1.0), (P, n)) * odd, rng.integers(-12, 4, (P, n)))
+    elif data == "of some sizes":
+        made = rng.standard_normal((P, n)) * 2.0 ** rng.integers(-16, 10, (P, n))
+    elif data == "large":
+        made = rng.choice((448.0, 57344.0, 65504.0, 3.3e38), (1, n)) * rng.choice((1.0, 0.5, -1.0, 0.9), (P, n))
+    return made.astype(dtype)
 
 
 def _given(**options: Any) -> dict[str, Any]:
@@ -115,8 +115,12 @@ def _simulated(
 
 
 def _held(implementation: Any, given: Given) -> Said:
+    """What the ranks hold; and whether that is of the wire's format, where nobody keeps what is not."""
     rng = {"rng": np.random.default_rng(given.randomness["seed"])} if given.randomness else {}
-    return {"result": implementation(**given.inputs, **given.parameters, **rng)}
+    result = implementation(**given.inputs, **given.parameters, **rng)
+    wire = given.parameters.get("wire") or given.parameters.get("accumulate", "float32")
+    in_format = all(np.isnan(v) or precision.number(v, wire) == v for v in result.ravel().tolist())
+    return {"result": result, "in format": in_format or given.parameters.get("kept") == "unrounded"}
 
 
 def _drawing(rounding: str | None, data: str) -> bool:

@@ -149,7 +149,7 @@ def _examples(name: str) -> list[Given]:
 
 
 def _compressor(name: str, space: Space) -> Definition:
-    return Definition(space, compressed, getattr(rotations, name), examples=partial(_examples, name))
+    return Definition(space, compressed, getattr(rotations, name), examples=partial(_examples, name), arrays=2)
 
 
 # --- mechanisms ------------------------------------------------------------------------------------------------------
@@ -228,6 +228,8 @@ def _ditherings() -> list[Given]:
     found += [Given({**x, "offsets": np.array(offsets)}, {"step": 1.0}) for offsets in wrong]
     found += [Given({**x, **free}, {"step": 1.0, "reach": reach}) for reach in (-1, 2**52 + 1, 2**52)]
     found += [Given({"x": ANY, "signs": np.array(signs), **free}, {"step": 1.0}) for signs in WRONG_SIGNS]
+    halfway = {"x": np.array([0.5 - 2.0**-40]), "signs": np.ones(1, np.int64), "offsets": np.zeros(1)}  # in float32
+    found.append(Given(halfway, {"step": 1.0}))
     ones = {"signs": np.ones(4, np.int64), **free}
     over = (np.full(4, 1.7e308), np.array([1.7e308, 0, 0, 0]), np.ones(4, np.float16), np.array([1, np.nan, 0, 0]))
     return [*found, *(Given({"x": bad, **ones}, {"step": 1e300}) for bad in over)]
@@ -306,6 +308,7 @@ def _weights() -> list[Given]:
     bad = (
         np.zeros(0),
         np.zeros(1025),
+        two * 2.0**39,
         two * 2.0**40,
         np.array([2.0**40, -(2.0**40)]),
         np.array([1.0, np.nan]),
@@ -442,6 +445,7 @@ DEFINITIONS = {
         called("coefficients"),
         rotations.kashin,
         examples=_representations,
+        arrays=2,
     ),
     "dithered_hadamard": Definition(
         Space(
@@ -459,6 +463,7 @@ DEFINITIONS = {
         called("codes", "estimate"),
         rotations.dithered_hadamard,
         examples=_ditherings,
+        arrays=2,
     ),
     "rotated_signs": Definition(
         Space(

@@ -267,6 +267,7 @@ def _spectral_edges() -> list[Given]:
         *found,
         Given(given, {"budget": 1}),
         Given({"matrix": 1e-7 * np.eye(2)}, {"budget": 1}),
+        Given({"matrix": 1e-6 * np.eye(2)}, {"budget": 0.5}, {"seed": 1}),
         Given(given, {"budget": 1}, {"kept": np.array([True])}),
         Given({"matrix": np.full((2, 2), np.nan)}, {"budget": 1}, {"seed": 1}),
     ]
