@@ -47,10 +47,8 @@ def main(names: list[str]) -> None:
     for name in names or ROWS:
         known[name] = tried(ROWS[name])
     table = "".join(f"| {name} | {known[name][0]} | {known[name][1]} |\n" for name in ROWS if name in known)
-    head, _, rest = PAGE.read_text("utf-8").partition("|---|---:|---:|\n")
-    PAGE.write_text(
-        f"{head}|---|---:|---:|\n{table}{rest[len(''.join(m[0] + chr(10) for m in _ROW.finditer(rest))) :]}", "utf-8"
-    )
+    head, rule, rest = PAGE.read_text("utf-8").partition("|---|---:|---:|\n")
+    PAGE.write_text(f"{head}{rule}{table}\n{_ROW.sub('', rest).lstrip()}", "utf-8")
 
 
 if __name__ == "__main__":

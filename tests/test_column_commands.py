@@ -90,7 +90,7 @@ def test_a_new_column_passes_untouched(made):
     code, printed = checked(made)
     assert code == 0, printed
     parts = dict(line.split(": ", 1) for line in printed.splitlines())
-    looked = ["imports", "claims", "mutants", "tests", *(["style"] if find_spec("ruff") else [])]
+    looked = ["imports", "claims", "ranks", "mutants", "tests", *(["style"] if find_spec("ruff") else [])]
     assert [part for part, said in parts.items() if said == "nothing is wrong"] == looked
     assert parts["readme"] == "not looked at: the column is not part of the package"
 
@@ -120,6 +120,14 @@ BROKEN = {
         *("claims", "verify/experiments/planets.py", '(_of_hub, "equal")', '(_of_hub, "hub")'),
         r"two studies for one claim",
     ),
+    "ranks that do otherwise": (
+        *("ranks", "collectives/planets.py", "total = x.copy()", "total = x.copy() + (not comm.one_caller)"),
+        r"planets_allreduce of 2 ranks, P=2, .*: ranks by themselves differ from the collective: ",
+    ),
+    "a collective called as the column": (
+        *("imports", "collectives/planets.py", '{"planets_allreduce":', '{"planets":'),
+        r"collectives/planets registers planets: call it otherwise, since commbounds\.collectives\.planets is",
+    ),
     "a mutant that is right": (
         *("mutants", "tests/mutants/planets.py", "_hub(lambda P, n: P * n)", "_hub(lambda P, n: (P - 1) * n)"),
         r"10 mutants, 1 survive: planets_hub_sends_to_itself\. Add the case",
@@ -133,7 +141,7 @@ BROKEN = {
         r"collectives/planets\.py:\d+:\d+: E401 [^|]*the formatter would change \S*/collectives/planets\.py: run",
     ),
 }
-QUICK = ("an error", "no python", "no style")
+QUICK = ("an error", "no python", "no style", "a collective called as the column")
 
 
 @pytest.mark.parametrize("kind", [pytest.param(k, marks=() if k in QUICK else pytest.mark.wide) for k in BROKEN])

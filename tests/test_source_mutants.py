@@ -151,29 +151,29 @@ def test_a_function_is_judged_by_its_own_column_first_and_by_definitions_before_
 
 def test_what_is_known_is_not_done_again(tmp_path):
     path, (one, two, three) = tmp_path / "kept.jsonl", mutants_of("toy.py", TOY)[:3]
-    kept = command.Kept(path, {"toy.py": TOY})
+    kept = command.Kept(path, {"toy.py": TOY}, {})
     killed, survived = Verdict(("a", "b"), {"b": "no"}, "refuted", 1.0), Verdict(("a", "b"))
     kept.add("toy.py", one.name, killed)
     kept.add("toy.py", two.name, survived)
     whole = path.read_text("utf-8")
     path.write_text(whole + '{"mutant": "cut sh', "utf-8")
-    again = command.Kept(path, {"toy.py": TOY})
+    again = command.Kept(path, {"toy.py": TOY}, {})
     assert again.verdicts == {("toy.py", one.name): killed, ("toy.py", two.name): survived}
     assert path.read_text("utf-8") == whole
     groups = (("a",), ("b", "c"))
     assert command.still(one, again, groups) == ()
     assert command.still(two, again, groups) == (("b", "c"),)  # one claim is new
     assert command.still(three, again, groups) == groups
-    assert command.Kept(path, {"toy.py": TOY + "\n"}).verdicts == {}  # another module: other lines
+    assert command.Kept(path, {"toy.py": TOY + "\n"}, {}).verdicts == {}  # another module: other lines
     path.write_text("none of ours\n" + whole, "utf-8")
     with pytest.raises(ValueError, match="none of ours"):
-        command.Kept(path, {"toy.py": TOY})
+        command.Kept(path, {"toy.py": TOY}, {})
 
 
 def test_nothing_is_begun_when_the_time_is_over_and_the_rest_goes_on(tmp_path, monkeypatch):
     trials = {name: Trial(name, "toy.py", "", (("a",),)) for name in ("one", "two", "three")}
     monkeypatch.setattr(command, "judged", lambda trial: Verdict(("a",), {"a": trial.mutant}, "refuted"))
-    kept, told = command.Kept(tmp_path / "kept.jsonl", {"toy.py": TOY}), []
+    kept, told = command.Kept(tmp_path / "kept.jsonl", {"toy.py": TOY}, {}), []
     with ThreadPoolExecutor(2) as pool:
         command.work_off(trials, kept, pool, 2, float("-inf"), lambda: told.append(1))
         assert kept.verdicts == {}
@@ -210,9 +210,16 @@ def test_a_mutant_is_judged_in_a_process_of_its_own(apart):
 
 @pytest.mark.wide
 def test_a_mutant_that_takes_too_long_is_killed_and_said_to(apart):
-    slow = trial("collectives/majority.py:_packed", "ballot < 0", "ballot <= 0", limit=1)
-    found = apart.submit(judged, slow).result()
-    assert (found.how, found.killers) == ("time-out", {"majority.server.worker": "more than 1 s"})
+    endless = trial("collectives/dense/message_by_message.py:_move", "stop += 1", "nothing", limit=1)
+    found = apart.submit(judged, replace(endless, groups=(("dense.rabenseifner_allreduce.definition",),))).result()
+    assert (found.how, found.killers) == ("time-out", {"dense.rabenseifner_allreduce.definition": "more than 1 s"})
+
+
+@pytest.mark.wide
+def test_a_default_is_changed_by_importing_everything_anew(apart):
+    changed = trial("collectives/majority.py:majority_vote", "'plus'", "'coin'")
+    found = apart.submit(judged, replace(changed, groups=changed.groups[1:])).result()
+    assert set(found.killers) == {"majority.majority_vote.definition"}
 
 
 @pytest.mark.wide

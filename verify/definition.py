@@ -11,16 +11,20 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.collectives.ranks.lockstep import LockstepWorld
+from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
-from commbounds.verify.space import Space
+from commbounds.verify.space import Of, Space
 from commbounds.verify.study import Case, Outcome, Study
 from commbounds.verify.vectors.case import VectorCase
 from commbounds.verify.vectors.compressors import received
@@ -60,7 +64,8 @@ class Near:
     Parameters
     ----------
     values : array or sequence of Fraction or float
-        What the definition gives.
+        What the definition gives: an array of numbers with its shape and dtype, nested lists with their shape, a flat
+        list by its entries alone.
     allowance : array or float
         By how much each may be missed: derived from the number of operations and the dtype, never by hand.
     dtype : str
@@ -148,6 +153,9 @@ def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: s
         if unlike:
             yield f"{path}: {unlike}"
         return
+    if isinstance(found, Traffic) and list(ours.get("phases", ())) != list(theirs.get("phases", ())):
+        yield f"{path}.phases: {', '.join(ours.get('phases', ()))}, by definition {', '.join(theirs.get('phases', ()))}"
+        return
     for name in {**ours, **theirs}:
         inner = f"{path}.{name}" if path else name
         if any(fnmatchcase(inner, pattern) for pattern, _ in unsaid):
@@ -193,12 +201,18 @@ def _unlike(found: Any, said: Any) -> str:
 
 
 def _apart(found: Any, said: Near) -> str:
+    if isinstance(said.values, np.ndarray) and said.values.dtype.kind != "O":
+        unlike = _other_form(np.asarray(found), said.values)
+        if unlike:
+            return unlike
+    elif np.ndim(said.values) > 1 and np.shape(found) != np.shape(said.values):
+        return f"values of shape {np.shape(found)}, by definition {np.shape(said.values)}"
     values = [Fraction(v) if isinstance(v, Fraction) else Fraction(float(v)) for v in np.ravel(said.values).tolist()]
     given = np.ravel(found)
-    if said.dtype and given.dtype != said.dtype:
-        return f"{given.dtype}, by definition {said.dtype}"
     if given.size != len(values):
         return f"{given.size} values, by definition {len(values)}"
+    if said.dtype and given.dtype != said.dtype:
+        return f"{given.dtype}, by definition {said.dtype}"
     room = np.broadcast_to(np.ravel(np.asarray(said.allowance, dtype=object)), given.shape)
     for place, (value, expected, allowance) in enumerate(zip(given.tolist(), values, room.tolist(), strict=True)):
         if not np.isfinite(float(value)) or abs(Fraction(value) - expected) > Fraction(allowance):
@@ -206,10 +220,17 @@ def _apart(found: Any, said: Near) -> str:
     return ""
 
 
+def _other_form(ours: NDArray[Any], said: NDArray[Any]) -> str:
+    if (ours.dtype, ours.shape) == (said.dtype, said.shape):
+        return ""
+    return f"{ours.dtype} of shape {ours.shape}, by definition {said.dtype} of shape {said.shape}"
+
+
 def _other_bits(found: Any, said: NDArray[Any]) -> str:
     ours = np.asarray(found)
-    if (ours.dtype, ours.shape) != (said.dtype, said.shape):
-        return f"{ours.dtype} of shape {ours.shape}, by definition {said.dtype} of shape {said.shape}"
+    unlike_form = _other_form(ours, said)
+    if unlike_form:
+        return unlike_form
     if said.dtype.kind == "O":
         return "" if ours.tolist() == said.tolist() else f"{ours.tolist()}, by definition {said.tolist()}"
     word = f"V{said.dtype.itemsize}"
@@ -275,6 +296,12 @@ class Definition:
         What of `run` the twin says nothing of.
     examples : callable () -> iterable of Given, or None
         Cases by hand besides: those of the test vectors.
+    refused : mapping of str to sequence
+        Values of parameters, or `Of` the row's settings, that are refused by a ValueError in whatever row: those just
+        beyond the ends of their ranges. The ends themselves are values of the space.
+    own : mapping of str to str
+        What need not be the same on all ranks, besides their parts and matrices with a row for each, and why: whatever
+        else one rank alone has another value of must be refused.
     arrays : int
         Covering arrays that the quick budget runs, each with other companions: a pair of values may meet one that
         hides what it does, such as a vector of zeros.
@@ -285,20 +312,39 @@ class Definition:
     twin: Callable[[Mapping[str, Any]], Said]
     unsaid: tuple[tuple[str, str], ...] = ()
     examples: Callable[[], Sequence[Given]] | None = None
+    refused: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    own: Mapping[str, str] = field(default_factory=dict)
     arrays: int = 1
 
-    def differences(self, implementation: Any, given: Given) -> list[str]:
-        """How the implementation differs from its definition on one case: see `differences`."""
+    def said(self, given: Given) -> Said:
+        """What the definition says of a case."""
         with np.errstate(all="ignore"):  # sums that overflow are among the cases
-            said = self.twin(given.plain())
-            try:
+            return self.twin(given.plain())
+
+    def differences(self, implementation: Any, given: Given, said: Said | None = None) -> list[str]:
+        """How the implementation differs from its definition on one case: see `differences`.
+
+        Parameters
+        ----------
+        implementation : callable
+            It.
+        given : Given
+            The case. That the implementation leaves its inputs as they are is part of every definition.
+        said : mapping, or None
+            What `said` has for the case, where that is known.
+        """
+        said = self.said(given) if said is None else said
+        before = given.plain()
+        try:
+            with np.errstate(all="ignore"):
                 found = self.run(implementation, given)
-            except Exception as error:  # it is compared with the refusal that the definition asks for, or shown
-                kind = "TypeError" if isinstance(error, TypeError) else type(error).__name__
-                return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
+        except Exception as error:  # it is compared with the refusal that the definition asks for, or shown
+            kind = "TypeError" if isinstance(error, TypeError) else type(error).__name__
+            return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
         if REFUSED in said:
             return [f"takes what must be refused by a {said[REFUSED]}"]
-        return differences(found, said, self.unsaid)
+        changed = differences(given.plain(), before)
+        return [f"changes what it is given: {line}" for line in changed] + differences(found, said, self.unsaid)
 
 
 @dataclass(frozen=True)
@@ -313,13 +359,28 @@ class DefinitionStudy(Study):
 
     definition: Definition = field(kw_only=True)
 
+    def given(self, case: Case) -> Given:
+        """What is given in a case."""
+        held: Given = case.once(_given, self.definition)
+        return held
+
+    def prepare(self, case: Case) -> None:
+        """Work out what is asked of a case besides the implementation."""
+        if APART not in case.settings:
+            case.once(_said, self.definition)
+
+    def differences(self, implementation: Any, case: Case) -> list[str]:
+        """How the implementation differs from its definition in a case: see `differences`."""
+        return _lines(self.definition, implementation, case)
+
     def simpler(self, case: Case) -> Iterator[Case]:
-        return map(Case, self.definition.space.simpler(case.settings)) if EXAMPLE not in case.settings else iter(())
+        by_hand = {EXAMPLE, BEYOND, APART} & set(case.settings)
+        return iter(()) if by_hand else map(Case, self.definition.space.simpler(case.settings))
 
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
         """The record of a difference: the first value that differs, and the first array of the inputs."""
         shown = super().counterexample(implementation, case, outcome, bound)
-        given = case.once(_given, self.definition)
+        given = self.given(case)
         x = next((value for value in given.inputs.values() if _is_numeric(value)), np.zeros(0))
         lines = case.once(_lines, self.definition, implementation)
         listed = np.asarray(x, dtype=np.float64)[..., :64].tolist()
@@ -328,6 +389,10 @@ class DefinitionStudy(Study):
 
 EXAMPLE = "vector"
 """The setting of a case by hand: its number among the test vectors."""
+BEYOND = "beyond its range"
+"""The setting of a row of the space one of whose parameters is beyond its range: its name and value."""
+APART = "not the same on all ranks"
+"""The setting of a case in which one rank is given something else, in rows of the space: its name."""
 
 
 def _is_numeric(value: Any) -> bool:
@@ -339,16 +404,185 @@ def _given(definition: Definition, case: Case) -> Given:
         assert definition.examples is not None
         held: Given = definition.examples()[case.settings[EXAMPLE]]
         return held
-    made: Given = definition.space.make(**case.settings)
+    if APART in case.settings:
+        return Given({})
+    row = {name: value for name, value in case.settings.items() if name != BEYOND}
+    made: Given = definition.space.make(**row)
+    if BEYOND in case.settings:
+        name, number = case.settings[BEYOND]
+        return replace(made, parameters={**made.parameters, name: number})
     return made
 
 
+def _said(definition: Definition, case: Case) -> Said:
+    return {REFUSED: "ValueError"} if BEYOND in case.settings else definition.said(case.once(_given, definition))
+
+
 def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]:
-    return definition.differences(implementation, case.once(_given, definition))
+    given = case.once(_given, definition)
+    if APART in case.settings:
+        return _alike_lines(definition, implementation, case.settings[APART])
+    return definition.differences(implementation, given, case.once(_said, definition))
+
+
+def _beyond(definition: Definition) -> Iterator[Case]:
+    """Rows of the space, one parameter of which is beyond its range."""
+    rows = definition.space.covering()
+    for name, values in definition.refused.items():
+        for place, value in enumerate(values):
+            row = rows[(7 * place + 3) % len(rows)]
+            yield Case({**row, BEYOND: (name, value.at(row) if isinstance(value, Of) else value)})
+
+
+# --- what ranks must agree on ------------------------------------------------------------------------------------
+
+
+class _Call(Exception):
+    """What an implementation is called with."""
+
+
+def _call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
+    def record(*stack: Any, **settings: Any) -> Any:
+        raise _Call(settings)
+
+    try:
+        definition.run(record, given)
+    except _Call as call:
+        settings: Mapping[str, Any] = call.args[0]
+        return settings
+    return {}
+
+
+class _NotRefused(Exception):
+    """All ranks have carried it out."""
+
+
+class _OneRankApart:
+    """A collective whose ranks have callers of their own, one of which gives something else."""
+
+    def __init__(self, collective: Any, others: Mapping[str, Any]) -> None:
+        self._collective, self._others = collective, others
+
+    def __call__(self, *stack: Any, **settings: Any) -> Any:
+        name = self._collective.stack
+        parts = self._collective.parts(*(stack or (settings[name],)))
+
+        def program(comm: Communicator) -> Any:
+            own = {**(self._others if comm.rank == comm.size // 2 else settings)}
+            own.pop(name, None)
+            return self._collective.on_rank(comm, parts[comm.rank], **own)
+
+        LockstepWorld().run(program, len(parts))
+        raise _NotRefused
+
+
+def _alike_lines(definition: Definition, implementation: Any, name: str) -> list[str]:
+    """Whether what is not the same on all ranks is refused, saying so: at three numbers of ranks."""
+    if not isinstance(implementation, Collective):
+        return []
+    rows = [(P, given) for P, given in _several_ranks(definition) if name in _settings(given, P)]
+    taken = [row for row in rows if _found(definition, implementation, row[1]) is not None]
+    agreeing = [(P, given) for P, given in taken if not _refusal(definition, implementation, given, given)]
+    if taken and not agreeing:
+        return [f"refuses ranks of which all are given the same {name}"]
+    pairs = _unlike_pairs(definition, implementation, name, agreeing)
+    found = [_refused_line(definition, implementation, name, *pair) for pair in islice(pairs, 3)]
+    return [line for line in found if line]
+
+
+def _refused_line(definition: Definition, implementation: Any, name: str, given: Given, changed: Given) -> str:
+    refusal = _refusal(definition, implementation, given, changed)
+    if not refusal:
+        return f"takes a {name} that is not the same on all ranks"
+    return "" if "on all ranks" in refusal else f"{name} is not the same on all ranks, but it says: {refusal}"
+
+
+def _refusal(definition: Definition, implementation: Any, given: Given, others: Given) -> str:
+    """How it is refused that one rank is given something else; empty where it is not."""
+    apart = _OneRankApart(implementation, _call_of(definition, others))
+    try:
+        with np.errstate(all="ignore"):
+            definition.run(apart, given)
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    except _NotRefused:
+        return ""
+    raise TypeError("the definition does not call the implementation")
+
+
+def _unlike_pairs(
+    definition: Definition, implementation: Any, name: str, rows: Sequence[tuple[int, Given]]
+) -> Iterator[tuple[Given, Given]]:
+    """Rows, and what they are with another value of that name, which makes a difference; each for another P."""
+    met: set[int] = set()
+    for P, given in rows:
+        if P in met:
+            continue
+        value, found = _settings(given, P)[name], definition.run(implementation, given)
+        for other in _others(value, [row.parameters.get(name, value) for _, row in rows]):
+            changed = _with(given, name, other)
+            otherwise = _found(definition, implementation, changed)
+            if otherwise is None or _refusal(definition, implementation, changed, changed):
+                continue
+            if differences(found, otherwise) and _calls_differ(definition, given, changed):
+                met.add(P)
+                yield given, changed
+                break
+
+
+def _calls_differ(definition: Definition, *both: Given) -> bool:
+    """Whether it is the first call that differs, and none of later rounds."""
+    return len({repr(_call_of(definition, given)) for given in both}) > 1
+
+
+def _settings(given: Given, P: int) -> Mapping[str, Any]:
+    """What all ranks are given besides their own: that comes first, and matrices with a row for every rank are it."""
+    others = list(given.inputs)[1:]
+    arrays = {name: given.inputs[name] for name in others if _is_numeric(given.inputs[name])}
+    common = {name: array for name, array in arrays.items() if array.ndim < 2 or len(array) != P}
+    return {**given.parameters, **common}
+
+
+def _with(given: Given, name: str, value: Any) -> Given:
+    if name in given.inputs:
+        return replace(given, inputs={**given.inputs, name: value})
+    return replace(given, parameters={**given.parameters, name: value})
+
+
+def _others(value: Any, values: Sequence[Any]) -> Iterator[Any]:
+    """Other values: of an array the same entries, backwards; of a parameter those that other rows have."""
+    if isinstance(value, np.ndarray):
+        backwards = np.ascontiguousarray(value[..., ::-1])
+        yield from [] if np.array_equal(backwards, value) else [backwards]
+        return
+    yield from {repr(other): other for other in values if repr(other) != repr(value)}.values()
+
+
+def _found(definition: Definition, implementation: Any, given: Given) -> Said | None:
+    """What the implementation says; None where it does not take what is given."""
+    try:
+        with np.errstate(all="ignore"):
+            return definition.run(implementation, given)
+    except Exception:  # whatever is wrong with it: others are tried
+        return None
+
+
+def _several_ranks(definition: Definition) -> list[tuple[int, Given]]:
+    """Rows with two to five ranks, which have no state from before."""
+    rows = definition.space.covering() if "P" in definition.space.axes else []
+    made = ((row["P"], definition.space.make(**row)) for row in rows if 1 < row["P"] < 6)
+    return [(P, given) for P, given in made if not any(map(is_dataclass, given.inputs.values()))]
+
+
+def _disagreeing(definition: Definition) -> Iterator[Case]:
+    """A case for everything that must be the same on all ranks."""
+    names = dict.fromkeys(name for P, given in _several_ranks(definition) for name in _settings(given, P))
+    yield from (Case({APART: name}) for name in names if name not in definition.own)
 
 
 def _counted(definition: Definition, implementation: Any, case: Case) -> Outcome:
-    return Outcome(len(case.once(_lines, definition, implementation)), {})
+    active = APART not in case.settings or isinstance(implementation, Collective)
+    return Outcome(len(case.once(_lines, definition, implementation)), {}, active=active)
 
 
 def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
@@ -356,6 +590,8 @@ def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
     if definition.examples is not None:
         for number in range(len(definition.examples())):
             yield Case({EXAMPLE: number})
+    yield from _beyond(definition)
+    yield from _disagreeing(definition)
     for salt in range(definition.arrays + 2 * budget.level):
         for settings in definition.space.covering(salt):
             yield Case(settings)

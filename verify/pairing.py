@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.ranks.communicator import Communicator, World
 from commbounds.collectives.ranks.lockstep import LockstepWorld
+from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.space import RANKS
@@ -141,10 +142,18 @@ class PairingStudy(Study):
 
     pairing: Pairing = field(kw_only=True)
 
+    def prepare(self, case: Case) -> None:
+        """Work out what is asked of a case besides the implementation: nothing."""
+
+    def differences(self, implementation: Any, case: Case) -> list[str]:
+        """How the two differ in a case: the first difference, or nothing."""
+        found = case.once(_agreement, self.pairing, implementation).difference
+        return [found] if found else []
+
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
         """The record of a difference: the case, and the first thing that differs."""
         shown = super().counterexample(implementation, case, outcome, bound)
-        found: Agreement = case.once(_agreement, self.pairing)
+        found: Agreement = case.once(_agreement, self.pairing, implementation)
         return replace(shown, subject=f"{self.subject}(P={found.P}, {found.case})", exact=found.difference)
 
 
@@ -154,12 +163,16 @@ def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
             yield Case({"P": P, "setup": number}, exact=case)
 
 
-def _agreement(pairing: Pairing, case: Case) -> Agreement:
-    return _agreed(pairing, case.settings["P"], LockstepWorld(), case.exact)
+def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
+    """Of ranks with callers of their own, and of a collective's ranks with one caller, which do not ask one another."""
+    found = _agreed(pairing, case.settings["P"], LockstepWorld(), case.exact)
+    if found.difference or not isinstance(implementation, Collective):
+        return found
+    return _agreed(pairing, case.settings["P"], LockstepWorld(one_caller=True), case.exact)
 
 
-def _differing(pairing: Pairing, _implementation: Any, case: Case) -> Outcome:
-    return Outcome(int(bool(case.once(_agreement, pairing).difference)), {})
+def _differing(pairing: Pairing, implementation: Any, case: Case) -> Outcome:
+    return Outcome(int(bool(case.once(_agreement, pairing, implementation).difference)), {})
 
 
 def study_of(column: str, pairing: Pairing) -> PairingStudy:

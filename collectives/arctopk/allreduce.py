@@ -227,6 +227,7 @@ def arctopk_allreduce(
             "K": kept,
             "sketch_format": sketch_format,
             "agree": bool(agree),
+            "allreduce": allreduce.__name__,
             "the checksum of the sketch matrix": zlib.crc32(V.tobytes()),
         },
     )

@@ -37,6 +37,8 @@ class Collective(Generic[Q, R, T]):
 
     Attributes
     ----------
+    stack, runs_its_program
+        As given.
     on_rank : callable (Communicator, part, ...) -> R
         The program: this rank's part takes the place of the stack, everything else is the same on all ranks. Phases of
         the traffic are named on the communicator. It raises on all ranks what the collective raises for one of them,
@@ -51,9 +53,9 @@ class Collective(Generic[Q, R, T]):
         checked: Callable[[Any], Any],
         runs_its_program: bool = False,
     ) -> None:
-        self.on_rank = program
+        self.on_rank, self.stack = program, stack
         self.runs_its_program = runs_its_program
-        self._all_ranks, self._stack, self._checked = all_ranks, stack, checked
+        self._all_ranks, self._checked = all_ranks, checked
         update_wrapper(self, program)
         self.__name__, self.__qualname__ = program.__name__, program.__qualname__
         signature = inspect.signature(program)
@@ -65,10 +67,20 @@ class Collective(Generic[Q, R, T]):
     def __call__(self, stack: Any = _MISSING, /, *others: Q.args, **settings: Q.kwargs) -> T:
         """What all ranks end with, and the traffic."""
         if stack is _MISSING:
-            stack = settings.pop(self._stack, _MISSING)
+            stack = settings.pop(self.stack, _MISSING)
         if stack is _MISSING:
-            raise TypeError(f"{self.__name__}() misses its argument {self._stack!r}")
-        return self._all_ranks(self._checked(stack), *others, **settings)
+            raise TypeError(f"{self.__name__}() misses its argument {self.stack!r}")
+        return self._all_ranks(self.parts(stack), *others, **settings)
+
+    def parts(self, stack: Any) -> Any:
+        """Every rank's part of what all ranks bring.
+
+        Raises
+        ------
+        TypeError, ValueError
+            They are not good: as the collective raises.
+        """
+        return self._checked(stack)
 
     def __repr__(self) -> str:
         return f"<collective {self.__name__}{self.__signature__}>"

@@ -7,7 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from commbounds.collectives import COLLECTIVES
+from commbounds.collectives import COLLECTIVES, ring_allreduce
+from commbounds.collectives.ranks import one_program
+from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.traffic import Traffic
 from commbounds.columns import parts
 from commbounds.compressors import COMPRESSORS, MECHANISMS
@@ -15,11 +17,21 @@ from commbounds.theory import claims
 from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
 from commbounds.verify import pairing
 from commbounds.verify.confront import confront
-from commbounds.verify.definition import Definition, Given, Near, differences, plain, study_of
+from commbounds.verify.definition import (
+    APART,
+    BEYOND,
+    Definition,
+    Given,
+    Near,
+    called,
+    differences,
+    plain,
+    study_of,
+)
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Verdict
-from commbounds.verify.space import Space
+from commbounds.verify.space import Of, Space
 
 DEFINED = {
     (column, name): definition
@@ -67,12 +79,24 @@ def test_values_that_agree():
         (1.0, Near([0.5], 0.25)),
         (np.nan, Near([0.5], 0.25)),
         (np.array([1.0, 1.0]), Near([1.0], 0)),
+        (np.array([[1.0]]), Near([[1.0, 1.0]], 0)),
+        (np.array([1.0]), Near([[1.0]], 0)),
+        (np.array([1.0], np.float32), Near(np.array([1.0]), 0)),
+        (np.array([1.0]), Near(np.array([[1.0]]), 0)),
         ([np.array([1]), np.array([2])], [[1], [3]]),
         ([np.array([1])], [[1], [2]]),
     ],
 )
 def test_values_that_differ(found, said):
     assert differences({"x": found}, {"x": said})
+
+
+def test_phases_come_in_their_order():
+    none = Traffic.none(2)
+    found = Traffic.of_phases({"up": none, "down": none})
+    assert differences({"traffic": found}, {"traffic": Traffic.of_phases({"up": none, "down": none}).as_dict()}) == []
+    (line,) = differences({"traffic": found}, {"traffic": Traffic.of_phases({"down": none, "up": none}).as_dict()})
+    assert line == "traffic.phases: up, down, by definition down, up"
 
 
 def test_what_only_one_of_them_says_is_a_difference():
@@ -109,6 +133,71 @@ def test_refusals_are_compared():
     assert definition.differences(lambda x: 1 / (x - 1), Given({"x": 1})) == [
         "raises ZeroDivisionError: division by zero"
     ]
+
+
+def test_an_implementation_leaves_what_it_is_given_as_it_is():
+    def doubled(x):
+        x *= 2
+        return x
+
+    given = Given({"x": np.ones(2)})
+    definition = Definition(
+        Space(lambda seed: given, {"n": (1,)}), called("x"), lambda held: {"x": 2 * held["inputs"]["x"]}
+    )
+    (line,) = definition.differences(doubled, given)
+    assert line.startswith("changes what it is given: inputs.x: 2 of 2 entries differ")
+    assert definition.differences(lambda x: 2 * x, given) == []
+
+
+RANGED = Definition(
+    Space(lambda k, seed: Given({}, {"k": k}), {"k": (1, 5)}),
+    called("k"),
+    lambda held: {"k": held["parameters"]["k"]},
+    refused={"k": (0, Of("k + 5", lambda k: k + 5))},
+)
+
+
+@pytest.mark.parametrize(("least", "largest", "found"), [(1, 5, 0), (0, 5, 1), (2, 5, 1), (1, 6, 1), (1, 4, 1)])
+def test_ends_of_a_range_are_taken_and_what_is_beyond_is_refused(least, largest, found):
+    def taken(k):
+        if not least <= k <= largest:
+            raise ValueError(f"k must be in [{least}, {largest}], got {k}")
+        return k
+
+    study = study_of("toy", "toy", RANGED)
+    cases = list(study.corpus(budgets["quick"]))
+    assert [case.settings[BEYOND] for case in cases if BEYOND in case.settings] == [("k", 0), ("k", 6)]
+    assert sum(bool(study.differences(taken, case)) for case in cases) == found
+
+
+def scaled(asked):
+    """A sum times a factor, whose ranks ask one another whether they have the same, or do not."""
+
+    @one_program(np.stack)
+    def scaled_sum(comm, vector, factor, turned=False):
+        (row,) = agreed_row(comm, vector, lambda _: {"factor": factor} if asked else {})
+        return factor * ring_allreduce.on_rank(comm, row)
+
+    return scaled_sum
+
+
+@pytest.mark.parametrize(
+    ("asked", "lines"), [(True, []), (False, ["takes a factor that is not the same on all ranks"] * 3)]
+)
+def test_what_makes_a_difference_must_be_the_same_on_all_ranks(asked, lines):
+    def make(P, factor, turned, seed):
+        return Given({"stack": np.ones((P, 2))}, {"factor": factor, "turned": turned})
+
+    space = Space(make, {"P": (1, 2, 3, 4), "factor": (1, 2), "turned": (False, True)})
+    definition = Definition(space, called("result", "traffic"), lambda held: {})
+    study = study_of("toy", "toy", definition)
+    cases = {case.settings[APART]: case for case in study.corpus(budgets["quick"]) if APART in case.settings}
+    assert set(cases) == {"factor", "turned"}
+    assert study.differences(scaled(asked), cases["factor"]) == lines
+    assert study.differences(scaled(asked), cases["turned"]) == []  # it makes no difference
+    assert study.differences(lambda stack, **options: None, cases["factor"]) == []  # no ranks
+    own = replace(definition, own={"factor": "it is a rank's own"})
+    assert {c.settings.get(APART) for c in study_of("toy", "toy", own).corpus(budgets["quick"])} == {None, "turned"}
 
 
 def test_more_covering_arrays_are_more_cases_with_other_companions():

@@ -567,7 +567,7 @@ def looked_up(held):
     if room is None:
         return said(stack, row.astype(stack.dtype), traffic)
     allowance = room + float(about.eps) * np.abs(row) + float(about.smallest_subnormal)
-    near = {"near": np.array([row] * P), "allowance": np.array([allowance] * P)}
+    near = {"near": [row.tolist()] * P, "allowance": np.array([allowance] * P), "dtype": stack.dtype.name}
     return {"sums": near, "traffic": traffic}
 
 

@@ -141,13 +141,15 @@ def sparse_round(workers, k, chunk, beta, bins, share):
 
 
 def cosines(size):
-    """The orthonormal DCT-II, by its formula."""
+    """The orthonormal DCT-II, by its formula; cosines that are the same up to the sign have the same bits."""
+
+    def cosine(quarters):
+        """cos(pi / 2 quarters / size)."""
+        turned = min(quarters % (4 * size), -quarters % (4 * size))
+        return math.cos(math.pi * turned / (2 * size)) if turned <= size else -cosine(2 * size - turned)
+
     return [
-        [
-            math.sqrt((1 if j == 0 else 2) / size) * math.cos(2 * math.pi * ((2 * i + 1) * j % (4 * size)) / (4 * size))
-            for i in range(size)
-        ]
-        for j in range(size)
+        [math.sqrt((1 if j == 0 else 2) / size) * cosine((2 * i + 1) * j) for i in range(size)] for j in range(size)
     ]
 
 
@@ -382,7 +384,7 @@ def of_demo_round(given, options, state=None):
     chosen = {"chunk": 64, "beta": 0.999, "share": "senders", "signed": False, **options}
     settings = [chosen[name] for name in ("k", "chunk", "beta", "share", "signed")]
     update, left, near, off, count = cosine_round(lists(workers), *settings)
-    result = np.array([[update, m] for m in left])
+    result = np.array([[update, m] for m in left], workers.dtype)
     allowance = np.array([[near, row] for row in off])
     traffic = dense.gather_blocks([2 * count] * len(workers), "ring")
     said = {"near": result, "allowance": allowance}

@@ -68,7 +68,7 @@ def rounded(allowed, values, dtype):
 
 
 def near(values, allowed, dtype):
-    return {"near": flat(values), "allowance": flat(allowed), "dtype": np.dtype(dtype).name}
+    return {"near": values, "allowance": flat(allowed), "dtype": np.dtype(dtype).name}
 
 
 def refused(x, rank):

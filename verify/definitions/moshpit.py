@@ -435,4 +435,4 @@ def tried(held):
     A, u = 2 * max(abs(v) for row in rows for v in row), Fraction(1, 2**53)
     off = [2 * (N + 2 + (t + 1) * (2 * N + 1)) * u * A for t in range(rounds)]
     allowance = [n * (2 * A * delta + delta**2) + 2 * (n + N + 2) * u * n * A**2 for delta in off]
-    return {"distortions": {"near": [v for trial in found for v in trial], "allowance": allowance * len(found)}}
+    return {"distortions": {"near": [list(trial) for trial in found], "allowance": allowance * len(found)}}

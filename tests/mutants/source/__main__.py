@@ -24,6 +24,7 @@ from commbounds.folders import cache_folder, written
 from ..equivalent import FULLY_KILLED, explained
 from .judging import Trial, Verdict, judged
 from .operators import SourceMutant, mutants_of, sources
+from .preloaded import by_case
 from .reach import Reach
 from .table import page
 
@@ -103,13 +104,15 @@ class Book:
         mutant : SourceMutant
             The mutant.
         subjects : int
-            Most subjects whose other claims judge it, 0 for all that reach it; their definitions all do.
+            Most subjects all of whose claims judge it; of the others that reach it the definitions do, if they are of
+            its own column.
         """
-        near = self.subjects(mutant)
+        near, own = self.subjects(mutant), column_of(mutant)
         groups = [(at, group) for at, subject in enumerate(near) for group in self._groups[subject]]
-        first = [tuple(filter(_defines, group)) for _, group in groups]
-        whole = [group for at, group in groups if at < (subjects or len(near))]
-        rest = [tuple(name for name in group if not _defines(name)) for group in whole]
+        judging = [(at, group) for at, group in groups if at < max(subjects, 1) or group[0].startswith(f"{own}.")]
+        first = [(name,) for _, group in judging for name in sorted(group) if by_case((name,))]
+        whole = [group for at, group in groups if at < subjects]
+        rest = [tuple(name for name in group if not by_case((name,))) for group in whole]
         return tuple(group for group in (*first, *rest) if group)
 
     def subjects(self, mutant: SourceMutant) -> list[str]:
@@ -127,10 +130,6 @@ class Book:
         return sorted(steps, key=order)
 
 
-def _defines(claim: str) -> bool:
-    return claim.endswith((".definition", ".ranks"))
-
-
 def _place(entry: object) -> tuple[str, str]:
     """Where an implementation, or a rank's program, is written down."""
     while isinstance(entry, partial):
@@ -143,18 +142,22 @@ def _place(entry: object) -> tuple[str, str]:
 class Kept:
     """A file of JSON lines: what became of mutants, and of claims without any. What is of other sources is dropped.
 
+    A mutant that is killed is one as long as its module is the same; one that survives, as long as everything is.
+
     Parameters
     ----------
     path : Path
         The file; it need not be there.
     texts : dict of str to str
         Path -> text of the modules.
+    judges : dict of str to str
+        The same of the modules that judge them.
     """
 
-    def __init__(self, path: Path, texts: dict[str, str]) -> None:
+    def __init__(self, path: Path, texts: dict[str, str], judges: dict[str, str]) -> None:
         self._path = path
-        self._digests = {p: hashlib.sha256(text.encode()).hexdigest()[:16] for p, text in texts.items()}
-        self._digests[""] = hashlib.sha256(repr(sorted(self._digests.items())).encode()).hexdigest()[:16]
+        self._digests = {p: _digest(text) for p, text in texts.items()}
+        self._whole = _digest(repr(sorted((texts | judges).items())))
         self.verdicts: dict[tuple[str, str], Verdict] = {}
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
         good = []
@@ -165,20 +168,27 @@ class Kept:
                 if line is not lines[-1]:
                     raise ValueError(f"{path} holds a line that is none of ours: {line[:80]!r}") from None
                 continue  # its writing was interrupted
-            if self._digests.get(row["path"]) == row.pop("source"):
+            if self._source(row["path"], row["how"]) == row.pop("source"):
                 good.append(line)
                 name, where = row.pop("mutant"), row.pop("path")
                 self.verdicts[where, name] = Verdict(tuple(row.pop("judged")), **row)
         if good != lines:
             written(path, "".join(f"{line}\n" for line in good).encode())
 
+    def _source(self, path: str, how: str) -> str | None:
+        return self._digests.get(path) if path and how else self._whole
+
     def add(self, path: str, name: str, verdict: Verdict) -> None:
         """Keep a verdict of a mutant of the module; of claims, where the path is empty and the name theirs."""
         self.verdicts[path, name] = verdict
-        row = {"mutant": name, "path": path, "source": self._digests[path], **verdict.__dict__}
+        row = {"mutant": name, "path": path, "source": self._source(path, verdict.how), **verdict.__dict__}
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("a", encoding="utf-8") as file:
             file.write(json.dumps(row) + "\n")
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def still(mutant: SourceMutant, kept: Kept, groups: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
@@ -238,7 +248,11 @@ def _executor(where: str, jobs: int):
 @click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
 @click.option("--limit", type=float, default=120.0, show_default=True, help="Processor seconds a subject.")
 @click.option(
-    "--subjects", type=int, default=6, show_default=True, help="Most subjects all of whose claims judge one; 0 for all."
+    "--subjects",
+    type=int,
+    default=6,
+    show_default=True,
+    help="Most subjects all of whose claims judge one.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")
@@ -260,7 +274,7 @@ def main(patterns, sample, seed, minutes, limit, subjects, out, table, where, jo
         raise click.UsageError(str(error)) from error
     until = time.time() + 60 * minutes
     book, reasons = Book(texts), explained(everything)
-    kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts)
+    kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts, sources({"verify": located("verify")}))
     files = packages()
     trials = {}
     for m in wanted:

@@ -1,6 +1,7 @@
-"""One mutant before the claims: a process of its own, in which one module is imported with one change.
+"""One mutant before the claims: a fork of a process that has everything imported, with one change put in.
 
 No file is edited, and kernels run in plain Python, so that nothing of a mutant is kept: neither bytecode nor kernels.
+What definitions say is worked out once, for all mutants; so is what holds without any.
 """
 
 import ast
@@ -14,10 +15,19 @@ import signal
 import sys
 import time
 import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import groupby
 from pathlib import Path
 
 from .operators import mutated
+from .preloaded import Functions, by_case, cases
+
+Killers = dict[str, str]
+Found = tuple[Killers, str]
+Groups = tuple[tuple[str, ...], ...]
 
 MEMORY = 16 << 30
 """Bytes of addresses that a mutant may ask for."""
@@ -46,9 +56,19 @@ class Trial:
     mutant: str
     path: str
     file: str
-    groups: tuple[tuple[str, ...], ...]
+    groups: Groups
     limit: float = 120.0
     until: float = float("inf")
+
+    @property
+    def source(self) -> str:
+        """The module's text."""
+        return Path(self.file).read_text(encoding="utf-8")
+
+    @property
+    def module(self) -> str:
+        """The module's name."""
+        return "commbounds." + self.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 @dataclass(frozen=True)
@@ -64,18 +84,26 @@ class Verdict:
     how : str
         One of `OUTCOMES`; empty where it survives.
     seconds : float
-        That it took.
+        Of processor time that it took.
     """
 
     judged: tuple[str, ...]
-    killers: dict[str, str] = field(default_factory=dict)
+    killers: Killers = field(default_factory=dict)
     how: str = ""
     seconds: float = 0.0
 
     @property
     def controls(self) -> tuple[str, ...]:
-        """What must be as the book says without any mutant: each killing claim, or all that took too long together."""
-        return (" ".join(self.killers),) if self.how == "time-out" else tuple(self.killers)
+        """What must be as the book says without any mutant: each killing claim, or all that took too long together.
+
+        Of definitions and pairings only cases that hold without one have killed.
+        """
+        whole = [claim for claim in self.killers if not by_case((claim,))]
+        return (" ".join(whole),) if whole and self.how == "time-out" else tuple(whole)
+
+
+_HOST: list[tuple[object, object]] = []
+"""The process that mutants of this one are forked from, and the pipe to it."""
 
 
 def judged(trial: Trial) -> Verdict | None:
@@ -86,50 +114,197 @@ def judged(trial: Trial) -> Verdict | None:
     RuntimeError
         The mutant could not be put in place.
     """
-    begun, met = time.monotonic(), []
-    os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([f"{__package__}.preloaded"])
-    receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=_judge, args=(trial, sender))
-    process.start()
-    sender.close()
-    killers, how = {}, ""
-    for group in trial.groups:
-        met += group
+    if not _HOST:
+        os.environ |= {"NUMBA_DISABLE_JIT": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+        context = multiprocessing.get_context("spawn")
+        ours, its = context.Pipe()
+        process = context.Process(target=_serve, args=(its,), daemon=False)
+        process.start()
+        its.close()
+        _HOST.append((process, ours))
+    _, pipe = _HOST[0]
+    pipe.send(trial)
+    try:
+        found = pipe.recv()
+    except EOFError:
+        raise RuntimeError("the process that mutants are forked from has ended: see above") from None
+    if isinstance(found, str):
+        raise RuntimeError(found)
+    return found
+
+
+# --- the process that mutants are forked from --------------------------------------------------------------------
+
+
+def _serve(pipe) -> None:
+    warnings.simplefilter("ignore")
+    host = Host()
+    while True:
         try:
-            if receiver.poll(max(0.0, min(10 * trial.limit, trial.until - time.time()))):
-                killers, how = receiver.recv()
-            elif time.time() >= trial.until:
-                how = "given up"
-            else:
-                killers, how = dict.fromkeys(group, f"more than {trial.limit:g} s"), "time-out"
-        except EOFError:
-            process.join()
-            killers, how = dict.fromkeys(group, f"the process ended with {process.exitcode}"), "died"
-            if process.exitcode == -signal.SIGXCPU:
-                killers, how = dict.fromkeys(group, f"more than {trial.limit:g} s"), "time-out"
-        if how:
-            break
-    process.kill()
-    process.join()
-    if how == "failed":
-        raise RuntimeError(killers)
-    return None if how == "given up" else Verdict(tuple(met), killers, how, round(time.monotonic() - begun, 1))
+            trial = pipe.recv()
+        except EOFError:  # whoever asks has ended
+            return
+        pipe.send(host.judged(trial))
 
 
-class _Changed(importlib.machinery.SourceFileLoader):
-    """A loader that compiles a tree in place of its file, and keeps nothing."""
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """What a mutant meets in one go: one case of a claim, or claims whole.
 
-    def __init__(self, name: str, file: str, tree: ast.Module) -> None:
-        super().__init__(name, file)
-        self._tree = tree
+    Parameters
+    ----------
+    claims : tuple of str
+        Their names.
+    run : callable () -> (killers, how)
+        See `Verdict`.
+    """
 
-    def get_code(self, fullname: str) -> object:
-        return compile(self._tree, self.get_filename(fullname), "exec", dont_inherit=True)
+    claims: tuple[str, ...]
+    run: Callable[[], Found]
+
+
+class Host:
+    """Everything imported once, and what no mutant changes: the cases of definitions, and what they say of them."""
+
+    def __init__(self) -> None:
+        self._functions = Functions()
+        self._cases: dict[str, tuple[list[Unit], set[int]]] = {}
+        self._kills: Counter[Unit] = Counter()
+
+    def judged(self, trial: Trial) -> Verdict | str | None:
+        """See `judged`; a string says why the mutant could not be put in place."""
+        begun, met = _processor_time(), []
+        try:
+            tree = mutated(trial.path, trial.source, trial.mutant) if trial.mutant else None
+        except ValueError as error:
+            return str(error)
+        quick = tree is not None and self._functions.hold(trial.module, tree)
+        put = _nothing
+        if trial.mutant:
+            put = partial(self._functions.put if quick else _imported_anew, trial.module, tree)
+        for groups in self._batches(trial.groups, quick):
+            units = [unit for group in groups for unit in self._units(group, quick)]
+            units.sort(key=lambda unit: -self._kills[unit])
+            unit, killers, how = self._forked(units, put, trial)
+            if how == "failed":
+                return f"{trial.mutant}: {killers}"
+            if how == "given up":
+                return None
+            met += dict.fromkeys(c for u in units[: units.index(unit) + 1 if how else None] for c in u.claims)
+            if how:
+                self._kills[unit] += 1
+                return Verdict(tuple(met), killers, how, round(_processor_time() - begun, 2))
+        return Verdict(tuple(met), {}, "", round(_processor_time() - begun, 2))
+
+    def _batches(self, groups: Groups, quick: bool) -> Iterator[Groups]:
+        """Groups that one fork judges: cases of the nearest column, those of others, and claims whole."""
+
+        def kind(group: tuple[str, ...]) -> tuple[bool, bool]:
+            apart = by_case(group)
+            return apart, apart and group[0].split(".")[0] == groups[0][0].split(".")[0]
+
+        return (tuple(batch) for _, batch in groupby(groups, kind))
+
+    def _units(self, group: tuple[str, ...], quick: bool) -> list[Unit]:
+        if not by_case(group):
+            return [Unit(group, partial(_findings, group))]
+        (claim,) = group
+        if claim not in self._cases:
+            self._cases[claim] = self._holding([Unit(group, partial(_told, claim, case)) for case in cases(claim)])
+        if quick:
+            return self._cases[claim][0]
+        return [Unit(group, partial(_made_anew, claim, self._cases[claim][1]))]
+
+    def _holding(self, units: list[Unit]) -> tuple[list[Unit], set[int]]:
+        """The cases that hold without a mutant, and the numbers of the others: they kill none."""
+        failing, begin = set(), 0
+        while begin < len(units):
+            unit, _, how = self._forked(units[begin:], _nothing, Trial("", "", "", ()))
+            if not how:
+                break
+            begin = units.index(unit, begin) + 1
+            failing.add(begin - 1)
+        return [unit for number, unit in enumerate(units) if number not in failing], failing
+
+    def _forked(self, units: list[Unit], put: Callable[[], None], trial: Trial) -> tuple[Unit | None, Killers, str]:
+        """The unit that kills the mutant, and `Verdict`'s killers and how; all empty where it survives."""
+        context = multiprocessing.get_context("fork")
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_judge, args=(units, put, trial.limit, sender))
+        process.start()
+        sender.close()
+        killers, how = {}, ""
+        for unit in units:
+            try:
+                if receiver.poll(max(0.0, min(10 * trial.limit, trial.until - time.time()))):
+                    killers, how = receiver.recv()
+                elif time.time() >= trial.until:
+                    how = "given up"
+                else:
+                    killers, how = dict.fromkeys(unit.claims, f"more than {trial.limit:g} s"), "time-out"
+            except EOFError:
+                process.join()
+                killers, how = dict.fromkeys(unit.claims, f"the process ended with {process.exitcode}"), "died"
+                if process.exitcode == -signal.SIGXCPU:
+                    killers, how = dict.fromkeys(unit.claims, f"more than {trial.limit:g} s"), "time-out"
+            if how:
+                break
+        process.kill()
+        process.join()
+        return (unit if how else None), killers, how
+
+
+def _processor_time() -> float:
+    return sum(
+        r.ru_utime + r.ru_stime for r in map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    )
+
+
+def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender) -> None:
+    """Put the mutant in place, and send for every unit what it says, until one kills."""
+    silence = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(silence, 1)
+    os.dup2(silence, 2)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    try:
+        put()
+    except SyntaxError as error:
+        sender.send((str(error), "failed"))
+        return
+    except Exception as error:
+        sender.send((dict.fromkeys(units[0].claims, f"{type(error).__name__}: {error}"[:200]), "error"))
+        return
+    for unit in units:
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + limit), resource.RLIM_INFINITY))
+        try:
+            found = unit.run()
+        except Exception as error:  # `verify` ends with it, or says so of the claim
+            found = dict.fromkeys(unit.claims, f"{type(error).__name__}: {error}"[:200]), "error"
+        sender.send(found)
+        if found[1]:
+            return
+
+
+def _made_anew(claim: str, left_out: set[int]) -> Found:
+    """The same of all cases of a claim but for some, which are made where everything was imported anew."""
+    for number, differences in enumerate(cases(claim)):
+        if number not in left_out and (found := _told(claim, differences))[1]:
+            return found
+    return {}, ""
+
+
+def _told(claim: str, differences: Callable[[], list[str]]) -> Found:
+    lines = differences()
+    return ({claim: lines[0][:200]}, "refuted") if lines else ({}, "")
+
+
+def _nothing() -> None:
+    """No mutant."""
 
 
 class _Finder(importlib.abc.MetaPathFinder):
+    """Finds one module, whose code is that of a tree in place of its file's."""
+
     def __init__(self, name: str, tree: ast.Module) -> None:
         self._name, self._tree = name, tree
 
@@ -137,45 +312,26 @@ class _Finder(importlib.abc.MetaPathFinder):
         if fullname != self._name:
             return None
         spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-        spec.loader = _Changed(fullname, spec.origin, self._tree)
+        spec.loader.get_code = lambda name: compile(self._tree, spec.origin, "exec", dont_inherit=True)
         return spec
 
 
-def _judge(trial: Trial, sender) -> None:
-    """Put the mutant in place, import everything, and send for every group (its killers, how), until there are any."""
-    silence = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(silence, 1)
-    os.dup2(silence, 2)
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
-    warnings.simplefilter("ignore")
-    module = "commbounds." + trial.path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    if trial.mutant:
-        try:
-            if module in sys.modules:
-                raise RuntimeError(f"{module} is imported already")
-            tree = mutated(trial.path, Path(trial.file).read_text(encoding="utf-8"), trial.mutant)
-            sys.meta_path.insert(0, _Finder(module, tree))
-        except Exception as error:
-            sender.send((f"{trial.mutant}: {type(error).__name__}: {error}", "failed"))
-            return
-    for group in trial.groups:
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + trial.limit), resource.RLIM_INFINITY))
-        killers, how = _findings(group)
-        if trial.mutant and not how and module not in sys.modules:
-            killers, how = f"{trial.mutant}: its module was not imported", "failed"
-        sender.send((killers, how))
+def _imported_anew(module: str, tree: ast.Module) -> None:
+    """Forget all modules that may have used it, so that they are imported anew, with the mutant."""
+    sys.meta_path.insert(0, _Finder(module, tree))
+    for name in list(sys.modules):
+        if name.startswith(("commbounds.compressors", "commbounds.collectives", "commbounds.verify")):
+            del sys.modules[name]
+    importlib.import_module(module)
 
 
-def _findings(group: tuple[str, ...]) -> tuple[dict[str, str], str]:
+def _findings(group: tuple[str, ...]) -> Found:
     """The claims that are not as the book says, and whether they are refuted or cannot be judged."""
-    try:
-        from commbounds.verify.confront import confront_together
-        from commbounds.verify.experiment import budgets
-        from commbounds.verify.finding import Verdict as Found
+    from commbounds.verify.confront import confront_together
+    from commbounds.verify.experiment import budgets
+    from commbounds.verify.finding import Verdict as Result
 
-        budgets["quick"] = replace(budgets["quick"], first=True)  # a counterexample need not be small
-        findings = [f for f in confront_together(group, drawn=False) if not f.as_stated]
-    except Exception as error:  # `verify` ends with it
-        return dict.fromkeys(group, f"{type(error).__name__}: {error}"[:200]), "error"
-    raised = findings and all(f.verdict is Found.ERROR for f in findings)
+    budgets["quick"] = replace(budgets["quick"], first=True)  # a counterexample need not be small
+    findings = [f for f in confront_together(group, drawn=False) if not f.as_stated]
+    raised = findings and all(f.verdict is Result.ERROR for f in findings)
     return {f.claim: f.message[:200] for f in findings}, "error" if raised else "refuted" if findings else ""

@@ -1,7 +1,8 @@
 """Mutants of a module's source: every place at which an operator can change it, found in the syntax tree.
 
 The families are those of `OPERATORS`.
-Left alone is what no claim is about: annotations, decorators, docstrings, messages, and statements that only raise.
+Left alone is what no claim is about: annotations, decorators, docstrings, messages, and statements that only raise;
+and what only compiled kernels run.
 """
 
 import ast
@@ -37,6 +38,8 @@ _SYMMETRIC = {"min", "max", "maximum", "minimum", "gcd", "isinstance", "array_eq
 """Functions whose first arguments may change places, or whose arguments are types."""
 _NO_RESULT = {"strict", "copy", "order", "nogil", "cache", "name", "axis_name"}
 """Keywords that change no result, or only a message."""
+_COMPILED = {"overload", "intrinsic"}
+"""Decorators of what plain Python does not run."""
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -151,6 +154,8 @@ def _type(argument: ast.arg) -> str:
 
 
 def _of_definition(node: ast.AST, name: str, scope: _Scope) -> Iterator[Edit]:
+    if {getattr(d, "id", _called(d) if isinstance(d, ast.Call) else "") for d in node.decorator_list} & _COMPILED:
+        return
     if isinstance(node, ast.ClassDef):
         for part in node.body:
             if isinstance(part, (*_FUNCTIONS, ast.ClassDef)):

@@ -1,16 +1,111 @@
-"""What no mutant touches, imported once for all of them: libraries, and the book of claims."""
+"""What is imported once, for all mutants: everything; and how the functions of a module are changed after that."""
 
+import ast
 import gc
+import importlib
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from functools import _lru_cache_wrapper, partial
+from inspect import CO_OPTIMIZED
+from types import CodeType, FrameType, FunctionType
 
-import hypothesis.strategies
-import numba
-import scipy.optimize
-import scipy.special
-import scipy.stats
+Where = tuple[str, int]
+"""Of a function of a module: its qualified name, and its first line."""
 
-from commbounds.theory import claims
 
-len(claims())
-gc.freeze()
-gc.set_threshold(10_000, 20, 20)
-LIBRARIES = (hypothesis, numba, scipy)
+class Functions:
+    """All functions of the rooms, as imported: every one can be given another body."""
+
+    def __init__(self) -> None:
+        self._early: set[CodeType] = set()
+        sys.setprofile(self._notice)
+        dict(importlib.import_module("commbounds.verify.experiments").EXPERIMENTS)  # imports all columns
+        sys.setprofile(None)
+        self._at: dict[str, dict[Where, list[FunctionType]]] = defaultdict(lambda: defaultdict(list))
+        self._caches = []
+        for found in gc.get_objects():
+            if isinstance(found, FunctionType):
+                self._at[found.__globals__.get("__name__", "")][_where(found.__code__)].append(found)
+            elif isinstance(found, _lru_cache_wrapper) and (found.__module__ or "").startswith(ROOMS):
+                self._caches.append(found)
+        gc.collect()
+        gc.freeze()
+
+    def _notice(self, frame: FrameType, event: str, _: object) -> None:
+        if event == "call" and frame.f_globals.get("__name__", "").startswith(ROOMS):
+            self._early.add(frame.f_code)
+
+    def hold(self, module: str, tree: ast.Module) -> bool:
+        """Whether the tree differs from the module in bodies of functions alone that importing has not called."""
+        if module not in sys.modules:
+            return False
+        was, now = sys.modules[module].__spec__.loader.get_code(module), _compiled(module, tree)
+        if _when_imported(was) != _when_imported(now):
+            return False
+        changed = [(old, new) for old, new in zip(_bodies(was), _bodies(now), strict=True) if old != new]
+        return all(old not in self._early and self._at[module].get(_where(old)) for old, _ in changed)
+
+    def put(self, module: str, tree: ast.Module) -> None:
+        """Give the module's functions the bodies that they have in the tree, and forget what they have worked out."""
+        for code in _inside(_compiled(module, tree)):
+            for function in self._at[module].get(_where(code), ()):
+                if function.__code__ != code:
+                    function.__code__ = code
+        for cached in self._caches:
+            cached.cache_clear()
+
+
+ROOMS = ("commbounds.compressors", "commbounds.collectives")
+
+
+def by_case(group: tuple[str, ...]) -> bool:
+    """Whether the group is one claim that is judged case by case: a definition, or a pairing."""
+    return len(group) == 1 and group[0].endswith((".definition", ".ranks"))
+
+
+def cases(claim: str) -> Iterator[Callable[[], list[str]]]:
+    """What says, of each of the claim's cases, those apart that are drawn, how the implementation differs."""
+    from commbounds.collectives import COLLECTIVES
+    from commbounds.compressors import COMPRESSORS, MECHANISMS
+    from commbounds.verify.experiment import budgets
+    from commbounds.verify.experiments import EXPERIMENTS
+
+    study = EXPERIMENTS[claim]
+    implementation = {**COMPRESSORS, **MECHANISMS, **COLLECTIVES}[study.subject]
+    for case in study.corpus(budgets["quick"]):
+        study.prepare(case)
+        yield partial(study.differences, implementation, case)
+
+
+def _where(code: CodeType) -> Where:
+    return code.co_qualname, code.co_firstlineno
+
+
+def _compiled(module: str, tree: ast.Module) -> CodeType:
+    return compile(tree, sys.modules[module].__file__, "exec", dont_inherit=True)
+
+
+def _inside(code: CodeType) -> Iterator[CodeType]:
+    for held in code.co_consts:
+        if isinstance(held, CodeType):
+            yield held
+            yield from _inside(held)
+
+
+def _bodies(code: CodeType) -> Iterator[CodeType]:
+    """The functions of a module and of its classes, in their order."""
+    for held in code.co_consts:
+        if isinstance(held, CodeType):
+            yield from [held] if held.co_flags & CO_OPTIMIZED else _bodies(held)
+
+
+def _when_imported(code: CodeType) -> object:
+    """All that a module, or a class, does when it is imported."""
+    parts = []
+    for held in code.co_consts:
+        if not isinstance(held, CodeType):
+            parts.append((type(held), repr(held)))
+        else:
+            parts.append((*_where(held), held.co_freevars) if held.co_flags & CO_OPTIMIZED else _when_imported(held))
+    return code.co_code, code.co_names, parts

@@ -49,7 +49,7 @@ def page(
     column_of : callable (SourceMutant) -> str
         The column of each.
     """
-    killed = {n: v for n, v in verdicts.items() if v.how and not set(v.controls) <= set(failing)}
+    killed = {n: v for n, v in verdicts.items() if v.how and not (v.controls and set(v.controls) <= set(failing))}
     surviving = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how and m.name not in reasons]
     rows = []
     for column in (*dict.fromkeys(map(column_of, wanted)),):

@@ -95,8 +95,12 @@ SIZES = (
 
 @cache
 def _long() -> Sequence[Given]:
-    """One off what is added in one go, and what is written past the cache; the last ones of integers."""
-    lengths = ((3, 8193, "float32"), (5, 4095, "float64"), (4, 4097, "float64"), (2, 2**19 + 3, "float32"))
+    """One off what is added in one go, and what is written past the cache, in memory of the last one, if it fits."""
+    lengths = (
+        (3, 8193, "float32"),
+        (5, 4095, "float64"),
+        *((2, n, "float32") for n in (2**19 + 3, 2**19 + 8, 2**19 + 3)),
+    )
     return [Given({"stack": stack_of("ties" if n > 2**14 else "normal", P, n, dtype, n)}) for P, n, dtype in lengths]
 
 

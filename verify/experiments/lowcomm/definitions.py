@@ -55,6 +55,19 @@ def _later(data: str, P: int, n: int, dtype: str, rounds: int, seed: int) -> dic
     return {"later": [{"gradient": gradient} for gradient in gradients]} if rounds > 1 else {}
 
 
+STEPS = (1e-30, 1e30)
+"""The smallest and the largest step of codes."""
+
+
+def beyond(**ranges: tuple[Any, Any]) -> dict[str, tuple[Any, ...]]:
+    """The numbers just beyond the ends of ranges, integers or floats."""
+
+    def beside(end: Any, way: int) -> Any:
+        return end + way if isinstance(end, int) else float(np.nextafter(end, way * np.inf))
+
+    return {name: (beside(least, -1), beside(largest, 1)) for name, (least, largest) in ranges.items()}
+
+
 # --- outer rounds, pairs and quorums -----------------------------------------------------------------------------
 
 FRAGMENTS: Mapping[str, Callable[[int], Mapping[str, int]]] = {
@@ -312,7 +325,7 @@ LOCO = Space(
         "data": ("normal", "ties", "eighths", "zeros", "of all sizes"),
         "dtype": DTYPES,
         "step": (0.5, 0.3, 1.0, 1e-3),
-        "bits": (None, 2, 4, 8, 16),
+        "bits": (None, 2, 3, 4, 8, 16),
         "fresh": (None, 0.0, 0.3, 1.0),
         "reset": (None, False, True),
         "kept": (None, 0.125, 0.01),
@@ -370,7 +383,7 @@ def _bits(chunks: int, k: int, chunk: int, value_bits: int | None, positions: st
 LENGTHS = Space(
     _numbers,
     {
-        "n": (*range(1, 41), 63, 64, 65, 96, 97, 121, 128, 720, 2**12, 50257),
+        "n": (*range(1, 41), 63, 64, 65, 96, 97, 121, 128, 132, 242, 720, 2**12, 50257),
         "target": (None, *range(1, 14), 32, 64, 720),
     },
 ).search(n=(1, 3000), target=(1, 100))
@@ -395,17 +408,100 @@ BITS = Space(
     combined=(("k", "chunk", "positions"),),
 )
 
+
+def _alike_amplitudes() -> list[Given]:
+    """One entry of every chunk: amplitudes are single products, and many are equal but for the sign.
+
+    Chunks are odd: in even ones the first amplitude equals others, though not in its bits.
+    """
+    found = []
+    for chunk, place, k in ((9, 4, 3), (9, 0, 1), (15, 2, 4), (15, 7, 3), (25, 7, 6), (63, 10, 11), (63, 31, 20)):
+        workers = np.zeros((2, 2, 2 * chunk))
+        workers[:, 0, place], workers[0, 1, chunk + place] = 3.0, -1.0
+        found += [Given({"workers": workers.astype(dtype)}, {"k": k, "chunk": chunk, "beta": 1.0}) for dtype in DTYPES]
+    return found
+
+
+def _many_updates() -> list[Given]:
+    """The ends of the ranges, where the others are small."""
+    ends = ((10**4, 0, 1), (1, 10**6, 3), (1, 0, 10**4), (2, 3, 10**4))
+    return [Given({}, dict(zip(("tensors", "reset_after", "passes"), end, strict=True))) for end in ends]
+
+
+def _long_chunks() -> list[Given]:
+    """More entries than the chunk that is the default, and one bin, which is none."""
+    rows = stack_of("normal", 2, 4097, "float32", 5)
+    return [Given({"workers": np.stack([rows, rows[::-1]], 1)}, {"k": k}) for k in (1, 3)]
+
+
 DEFINITIONS = {
-    "binned": Definition(BINS, called("values"), lowcomm.of_bins, examples=_between_bins),
-    "chunk_length": Definition(LENGTHS, _counted("length"), lowcomm.of_length),
-    "demo_round": Definition(DEMO, _with_gradients, lowcomm.in_rounds(lowcomm.of_demo_round)),
-    "diloco_round": Definition(OUTER, _outer_rounds, lowcomm.in_rounds(lowcomm.of_outer_round)),
+    "binned": Definition(
+        BINS,
+        called("values"),
+        lowcomm.of_bins,
+        examples=_between_bins,
+        refused=beyond(bins=(2, 256), reach=(0.01, 100.0)),
+    ),
+    "chunk_length": Definition(LENGTHS, _counted("length"), lowcomm.of_length, refused={"n": (0,), "target": (0,)}),
+    "demo_round": Definition(
+        DEMO,
+        _with_gradients,
+        lowcomm.in_rounds(lowcomm.of_demo_round),
+        examples=_alike_amplitudes,
+        refused={
+            **beyond(beta=(0.0, 1.0)),
+            "k": (0, Of("chunk + 1", lambda chunk: (chunk or 64) + 1)),
+            "chunk": (0, 4097),
+        },
+    ),
+    "diloco_round": Definition(
+        OUTER,
+        _outer_rounds,
+        lowcomm.in_rounds(lowcomm.of_outer_round),
+        refused={
+            **beyond(outer_lr=(0.0, 100.0), mu=(0.0, 1.0), blend=(0.0, 1.0)),
+            "start": (-1, Of("n", lambda n: n)),
+            "stop": (0, Of("n + 1", lambda n: n + 1)),
+        },
+    ),
     "e3m0": Definition(POWERS, called("values"), lowcomm.of_powers, examples=_halves),
-    "loco_round": Definition(LOCO, _with_gradients, lowcomm.in_rounds(lowcomm.of_low_bit_round)),
-    "noloco_round": Definition(PAIRS, _pair_rounds, lowcomm.in_rounds(lowcomm.of_pair_round)),
-    "quantised_reduce_scatter": Definition(SCATTER, called("result", "traffic"), lowcomm.of_scattered),
+    "loco_round": Definition(
+        LOCO,
+        _with_gradients,
+        lowcomm.in_rounds(lowcomm.of_low_bit_round),
+        refused=beyond(step=STEPS, kept=STEPS, bits=(2, 16), fresh=(0.0, 1.0)),
+    ),
+    "noloco_round": Definition(
+        PAIRS,
+        _pair_rounds,
+        lowcomm.in_rounds(lowcomm.of_pair_round),
+        refused=beyond(momentum=(0.0, 1.0), outer_lr=(0.0, 100.0), pull=(0.0, 100.0)),
+    ),
+    "quantised_reduce_scatter": Definition(
+        SCATTER,
+        called("result", "traffic"),
+        lowcomm.of_scattered,
+        refused={**beyond(step=STEPS, bits=(2, 16)), "node": (0, Of("P + 1", lambda P: P + 1))},
+    ),
     "quorum_merge": Definition(MERGED, called("result", "traffic"), lowcomm.of_merge),
-    "resets": Definition(RESETS, called("resets"), lowcomm.of_resets),
-    "sparse_bits": Definition(BITS, _counted("bits"), lowcomm.of_bits),
-    "sparseloco_round": Definition(SPARSE, _with_gradients, lowcomm.in_rounds(lowcomm.of_sparse_round)),
+    "resets": Definition(
+        RESETS,
+        called("resets"),
+        lowcomm.of_resets,
+        examples=_many_updates,
+        refused=beyond(tensors=(1, 10**4), reset_after=(0, 10**6), passes=(0, 10**4)),
+    ),
+    "sparse_bits": Definition(
+        BITS, _counted("bits"), lowcomm.of_bits, refused={**beyond(value_bits=(1, 64)), "chunk": (0,), "k": (0, 4097)}
+    ),
+    "sparseloco_round": Definition(
+        SPARSE,
+        _with_gradients,
+        lowcomm.in_rounds(lowcomm.of_sparse_round),
+        examples=_long_chunks,
+        refused={
+            **beyond(beta=(0.0, 1.0), bins=(0, 256)),
+            "k": (0, Of("chunk + 1", lambda chunk: (chunk or 4096) + 1)),
+        },
+    ),
 }

@@ -11,21 +11,22 @@ from commbounds.verify.definitions import majority
 from commbounds.verify.space import RANKS, Space, sizes
 
 
-def _vote(P: int, n: int, data: str, dtype: str, way: str, zeros: str, seed: int) -> Given:
+def _vote(P: int, n: int, data: str, dtype: str, way: str | None, zeros: str | None, seed: int) -> Given:
     coins = np.random.default_rng(seed).random((P + 1, n)) < 0.5
     drawn = {"coins": coins} if zeros == "coin" else {}
-    return Given({"stack": stack_of(data, P, n, dtype, seed)}, {"way": way, "zeros": zeros}, drawn)
+    options = {name: value for name, value in (("way", way), ("zeros", zeros)) if value is not None}
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, drawn)
 
 
 VOTES = Space(
     _vote,
     {
         "P": RANKS,
-        "n": sizes(7, 8, 9, 33, 64),
+        "n": sizes(7, 8, 9, 17, 33, 64),
         "data": tuple(KINDS),
         "dtype": ("float32", "float64"),
-        "way": WAYS,
-        "zeros": ZEROS,
+        "way": (None, *WAYS),
+        "zeros": (None, *ZEROS),
     },
 ).search(P=(1, 12), n=(1, 40))
 

@@ -250,4 +250,13 @@ SPACES = {
     ),
 }  # fmt: skip
 
-DEFINITIONS = {name: Definition(space, partial(_run, name), twins.in_rounds(name)) for name, space in SPACES.items()}
+OWN = {"server_errors": "a rank has its own block of it", "weights": "the server alone has them"}
+DEFINITIONS = {
+    name: Definition(
+        space,
+        partial(_run, name),
+        twins.in_rounds(name),
+        own=OWN if name != "zeroone_local" else {"server_errors": OWN["server_errors"]},
+    )
+    for name, space in SPACES.items()
+}
