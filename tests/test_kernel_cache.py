@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from numba.core.dispatcher import Dispatcher
 
-from commbounds import _kernel_cache
+from commbounds import _kernel_cache, folders
 from commbounds._kernel_cache import KernelCache
 from commbounds.cli import main
 from commbounds.verify.experiments import EXPERIMENTS
@@ -130,7 +130,8 @@ def test_kernels_of_another_version_are_compiled_again_without_a_word(kernel, tm
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
 @pytest.mark.parametrize("above", [False, True])
-def test_nothing_is_taken_from_a_folder_that_others_may_write(above, mode, kernel, tmp_path):
+def test_nothing_is_taken_from_a_folder_that_others_may_write(above, mode, kernel, tmp_path, monkeypatch):
+    monkeypatch.setattr(folders, "_of_one_user", lambda group: False)
     kept(kernel)
     (folder,) = (tmp_path / "cache").iterdir()
     (folder.parent if above else folder).chmod(mode)

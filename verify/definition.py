@@ -8,30 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from fnmatch import fnmatchcase
-from fractions import Fraction
 from functools import partial
 from itertools import islice
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.differences import Said, differences, other_bits
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.space import Of, Space
 from commbounds.verify.study import Case, Outcome, Study
 from commbounds.verify.vectors.case import VectorCase
 from commbounds.verify.vectors.compressors import received
-from commbounds.verify.vectors.numbers import Record
-
-Said = Mapping[str, Any]
-"""What an implementation or a twin says: arrays, numbers, words, and lists, mappings and records of them, by name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,30 +49,6 @@ class Given:
             "parameters": {name: plain(value) for name, value in self.parameters.items()},
             "randomness": {name: plain(value) for name, value in self.randomness.items()},
         }
-
-
-@dataclass(frozen=True, eq=False)
-class Near:
-    """Values that a twin knows up to rounding.
-
-    Parameters
-    ----------
-    values : array or sequence of Fraction or float
-        What the definition gives: an array of numbers with its shape and dtype, nested lists with their shape, a flat
-        list by its entries alone.
-    allowance : array or float
-        By how much each may be missed: derived from the number of operations and the dtype, never by hand.
-    dtype : str
-        Of the array that is found, where that is part of the definition.
-
-    Notes
-    -----
-    A twin, which imports nothing of ours, says ``{"near": values, "allowance": allowance}``, and ``"dtype"``.
-    """
-
-    values: Any
-    allowance: Any
-    dtype: str = ""
 
 
 REFUSED = "refused"
@@ -105,176 +75,6 @@ def plain(value: Any) -> Any:
         held = {entry.name: plain(getattr(value, entry.name)) for entry in fields(value) if entry.init}
         return {"record": type(value).__name__, **held}
     return value
-
-
-# --- what differs ------------------------------------------------------------------------------------------------
-
-
-def differences(found: Said, said: Said, unsaid: Sequence[tuple[str, str]] = ()) -> list[str]:
-    """Where what an implementation found is not what its definition says, one line a value.
-
-    Parameters
-    ----------
-    found : mapping
-        What the implementation returns, by name; records and lists are gone through.
-    said : mapping
-        What the definition says. A name may be a path, ``steps.0.state.memory``. An array is compared with its dtype
-        and bits (any NaN is as good as another), a list of numbers by value and sign, Fractions exactly, `Near` within
-        its allowance, all else for equality.
-    unsaid : sequence of (pattern, reason)
-        Paths, shell style, of which the definition says nothing.
-
-    Returns
-    -------
-    list of str
-        Empty where both agree. What only one of them says is a difference.
-    """
-    return list(_differing(found, _nested(said), unsaid))
-
-
-def _nested(said: Said) -> dict[str, Any]:
-    """Paths as mappings within mappings."""
-    whole: dict[str, Any] = {}
-    for path, value in said.items():
-        *before, last = str(path).split(".")
-        at = whole
-        for name in before:
-            at = at.setdefault(name, {})
-        at[last] = value
-    return whole
-
-
-def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: str = "") -> Iterator[str]:
-    if isinstance(said, Mapping) and {"near", "allowance"} <= set(said) <= {"near", "allowance", "dtype"}:
-        said = Near(said["near"], said["allowance"], said.get("dtype", ""))
-    ours, theirs = _parts(found), _parts(said)
-    if ours is None or theirs is None:
-        unlike = _unlike(found, said)
-        if unlike:
-            yield f"{path}: {unlike}"
-        return
-    if isinstance(found, Traffic) and list(ours.get("phases", ())) != list(theirs.get("phases", ())):
-        yield f"{path}.phases: {', '.join(ours.get('phases', ()))}, by definition {', '.join(theirs.get('phases', ()))}"
-        return
-    for name in {**ours, **theirs}:
-        inner = f"{path}.{name}" if path else name
-        if any(fnmatchcase(inner, pattern) for pattern, _ in unsaid):
-            continue
-        if name not in theirs:
-            yield f"{inner}: the definition says nothing of it"
-        elif name not in ours:
-            yield f"{inner}: the implementation says nothing of it"
-        else:
-            yield from _differing(ours[name], theirs[name], unsaid, inner)
-
-
-def _parts(value: Any) -> dict[str, Any] | None:
-    """The named parts of a record, or of a list of more than numbers; None of what is compared as a whole."""
-    if isinstance(value, Traffic):
-        return value.as_dict()
-    if isinstance(value, Record):
-        return dict(value.fields)
-    if isinstance(value, Mapping):
-        return {str(name): entry for name, entry in value.items() if name != "record"}
-    if isinstance(value, Near):
-        return None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: getattr(value, entry.name) for entry in fields(value) if entry.init}
-    if isinstance(value, list | tuple) and any(_is_whole(entry) for entry in value):
-        return {str(place): entry for place, entry in enumerate(value)}
-    return None
-
-
-def _is_whole(entry: Any) -> bool:
-    return entry is None or isinstance(entry, Mapping | np.ndarray | Near | list | tuple | str) or is_dataclass(entry)
-
-
-def _unlike(found: Any, said: Any) -> str:
-    """How a value differs from what is said of it; empty where it does not."""
-    if found is None or said is None or isinstance(said, str | bool | np.bool_):
-        return "" if type(found) is type(said) and found == said else f"{found!r}, by definition {said!r}"
-    if isinstance(said, Near):
-        return _apart(found, said)
-    if isinstance(said, np.ndarray):
-        return _other_bits(found, said)
-    return _other_values(found, said)
-
-
-def _apart(found: Any, said: Near) -> str:
-    if isinstance(said.values, np.ndarray) and said.values.dtype.kind != "O":
-        unlike = _other_form(np.asarray(found), said.values)
-        if unlike:
-            return unlike
-    elif np.ndim(said.values) > 1 and np.shape(found) != np.shape(said.values):
-        return f"values of shape {np.shape(found)}, by definition {np.shape(said.values)}"
-    values = [Fraction(v) if isinstance(v, Fraction) else Fraction(float(v)) for v in np.ravel(said.values).tolist()]
-    given = np.ravel(found)
-    if given.size != len(values):
-        return f"{given.size} values, by definition {len(values)}"
-    if said.dtype and given.dtype != said.dtype:
-        return f"{given.dtype}, by definition {said.dtype}"
-    room = np.broadcast_to(np.ravel(np.asarray(said.allowance, dtype=object)), given.shape)
-    for place, (value, expected, allowance) in enumerate(zip(given.tolist(), values, room.tolist(), strict=True)):
-        if not np.isfinite(float(value)) or abs(Fraction(value) - expected) > Fraction(allowance):
-            return f"entry {place} is {value!r}, by definition {float(expected)!r} within {float(allowance):.3g}"
-    return ""
-
-
-def _other_form(ours: NDArray[Any], said: NDArray[Any]) -> str:
-    if (ours.dtype, ours.shape) == (said.dtype, said.shape):
-        return ""
-    return f"{ours.dtype} of shape {ours.shape}, by definition {said.dtype} of shape {said.shape}"
-
-
-def _other_bits(found: Any, said: NDArray[Any]) -> str:
-    ours = np.asarray(found)
-    unlike_form = _other_form(ours, said)
-    if unlike_form:
-        return unlike_form
-    if said.dtype.kind == "O":
-        return "" if ours.tolist() == said.tolist() else f"{ours.tolist()}, by definition {said.tolist()}"
-    word = f"V{said.dtype.itemsize}"
-    a, b = np.ascontiguousarray(ours).ravel(), np.ascontiguousarray(said).ravel()
-    unlike = a.view(word) != b.view(word)
-    if said.dtype.kind not in "iub":
-        unlike &= ~(np.isnan(a.astype(np.float64)) & np.isnan(b.astype(np.float64)))
-    places = np.flatnonzero(unlike)
-    if not places.size:
-        return ""
-    at = int(places[0])
-    return f"{places.size} of {a.size} entries differ, entry {at} is {a[at]!r}, by definition {b[at]!r}"
-
-
-def _other_values(found: Any, said: Any) -> str:
-    """Numbers and lists of numbers: by value, and by sign where they are zero."""
-    if isinstance(found, np.ndarray) and isinstance(said, list | tuple) and said and np.shape(said) != found.shape:
-        return f"an array of shape {found.shape}, by definition {np.shape(said)}"
-    ours, theirs = _numbers(found), _numbers(said)
-    if len(ours) != len(theirs):
-        return f"{len(ours)} values, by definition {len(theirs)}"
-    for place, (value, expected) in enumerate(zip(ours, theirs, strict=True)):
-        if not _same_number(value, expected):
-            return f"value {place} is {value!r}, by definition {expected!r}"
-    return ""
-
-
-def _numbers(values: Any) -> list[Any]:
-    """The entries of nested lists, or of an array, in their order."""
-    if isinstance(values, np.ndarray):
-        return list(values.ravel().tolist())
-    if isinstance(values, list | tuple):
-        return [number for entry in values for number in _numbers(entry)]
-    return [values]
-
-
-def _same_number(value: Any, expected: Any) -> bool:
-    if isinstance(expected, float | np.floating) and isinstance(value, float):
-        if np.isnan(expected):
-            return bool(np.isnan(value))
-        return bool(value == float(expected) and np.signbit(value) == np.signbit(expected))
-    if isinstance(value, float) and not np.isfinite(value):
-        return False
-    return bool(value == expected) if not isinstance(value, float) else Fraction(value) == Fraction(expected)
 
 
 # --- the study ---------------------------------------------------------------------------------------------------
@@ -437,17 +237,17 @@ def _beyond(definition: Definition) -> Iterator[Case]:
 # --- what ranks must agree on ------------------------------------------------------------------------------------
 
 
-class _Call(Exception):
+class _CalledWith(Exception):
     """What an implementation is called with."""
 
 
 def _call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
     def record(*stack: Any, **settings: Any) -> Any:
-        raise _Call(settings)
+        raise _CalledWith(settings)
 
     try:
         definition.run(record, given)
-    except _Call as call:
+    except _CalledWith as call:
         settings: Mapping[str, Any] = call.args[0]
         return settings
     return {}
@@ -655,7 +455,7 @@ def _called_apart(compressor: Any, given: Given, output: Any) -> Said:
     """What a call returns, where it is not what is read of the message: of that no definition says anything."""
     rng = np.random.default_rng(given.randomness["seed"]) if given.randomness else None
     found = compressor(given.inputs["x"], rng)
-    return {"called": found} if _other_bits(found, np.asarray(output)) else {}
+    return {"called": found} if other_bits(found, np.asarray(output)) else {}
 
 
 def givens(cases: Iterable[VectorCase]) -> list[Given]:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
 
-from commbounds.folders import OTHERS, require_private, written
+from commbounds.folders import require_private, shared, written
 from commbounds.verify.confront import claim_alpha, versions
 from commbounds.verify.contents import claims_with, study_entries
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
@@ -172,7 +172,7 @@ class Store:
             return None
         head, _, text = held.partition(b"\n")
         date = _date(head, key, text)
-        if not date or whose.st_uid not in (os.geteuid(), 0) or whose.st_mode & OTHERS:
+        if not date or whose.st_uid not in (os.geteuid(), 0) or shared(whose):
             self.damaged.append(path)
             path.unlink(missing_ok=True)
             return None

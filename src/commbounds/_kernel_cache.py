@@ -17,7 +17,7 @@ from typing import Any
 
 from numba.core import caching, dispatcher
 
-from commbounds.folders import OTHERS, require_private
+from commbounds.folders import require_private, shared
 
 _OURS = __name__.partition(".")[0]
 _told: set[str] = set()
@@ -75,7 +75,7 @@ class _Files(caching.IndexDataCacheFile):  # type: ignore[misc]
         except FileNotFoundError:
             return None
         head, _, pickled = held.partition(b"\n")
-        ours = whose.st_uid in (os.geteuid(), 0) and not whose.st_mode & OTHERS
+        ours = whose.st_uid in (os.geteuid(), 0) and not shared(whose)
         if ours and head == self._head(pickled):
             return pickle.loads(pickled)
         if not ours or not head.startswith(b"numba ") or head.startswith(f"numba {self._version} ".encode()):
@@ -99,7 +99,7 @@ class KernelCache(caching.FunctionCache):  # type: ignore[misc]
         self._cache_file = _Files(self._cache_path, self._impl.filename_base, self._impl.locator.get_source_stamp())
         folder = Path(self._cache_path)
         found = folder.stat()
-        if found.st_mode & OTHERS and found.st_uid == os.geteuid() and not any(folder.iterdir()):
+        if shared(found) and found.st_uid == os.geteuid() and not any(folder.iterdir()):
             folder.chmod(0o700)  # Numba has just made it, as the umask says
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:

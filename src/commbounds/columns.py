@@ -22,7 +22,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, TypeVar
 
-from commbounds.folders import OTHERS, require_private
+from commbounds.folders import require_private, shared
 
 V = TypeVar("V")
 
@@ -75,7 +75,7 @@ def _trusted(named: str) -> tuple[Path, ...]:
             require_private(folder)
             for room in _ROOMS:
                 for path in (folder / room, *(folder / room).rglob("*")):
-                    if path.exists() and (path.stat().st_mode & OTHERS or path.stat().st_uid not in (os.geteuid(), 0)):
+                    if path.exists() and (shared(path.stat()) or path.stat().st_uid not in (os.geteuid(), 0)):
                         raise ValueError(f"others may write to {path}")
         except FileNotFoundError:
             continue  # said by what looks for columns there

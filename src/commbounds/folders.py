@@ -10,9 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-OTHERS = stat.S_IWGRP | stat.S_IWOTH
-"""Bits of a mode that let others write."""
-
 _FAILURES = frozenset(
     getattr(errno, name)
     for name in ("EAGAIN", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOLCK", "ENOMEM", "ENOSPC", "ESTALE")
@@ -61,6 +58,25 @@ def require_writable(folder: Path) -> None:
         raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
 
 
+def shared(found: os.stat_result) -> bool:
+    """Whether others than its owner may write to it; a group of the user alone is no other."""
+    if found.st_mode & stat.S_IWOTH:
+        return True
+    return bool(found.st_mode & stat.S_IWGRP) and not _of_one_user(found.st_gid)
+
+
+def _of_one_user(group: int) -> bool:
+    """Whether a group is the user's own, as many systems make one for each: there a umask of 002 shares nothing."""
+    import grp
+    import pwd
+
+    try:
+        user, found = pwd.getpwuid(os.geteuid()), grp.getgrgid(group)
+    except KeyError:
+        return False
+    return (found.gr_gid, found.gr_name) == (user.pw_gid, user.pw_name) and set(found.gr_mem) <= {user.pw_name}
+
+
 def require_private(folder: Path) -> None:
     """See that nobody else can put anything into `folder`, nor another folder in its place.
 
@@ -74,7 +90,7 @@ def require_private(folder: Path) -> None:
             found = place.stat()
             if not {found.st_uid, place.lstat().st_uid} <= {os.geteuid(), 0}:
                 raise ValueError(f"{place} belongs to another user")
-            if found.st_mode & OTHERS and (place == start or not found.st_mode & stat.S_ISVTX):
+            if shared(found) and (place == start or not found.st_mode & stat.S_ISVTX):
                 raise ValueError(f"others may write to {place}")
             if place == Path.home():
                 break

@@ -17,17 +17,8 @@ from commbounds.theory import claims
 from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
 from commbounds.verify import pairing
 from commbounds.verify.confront import confront
-from commbounds.verify.definition import (
-    APART,
-    BEYOND,
-    Definition,
-    Given,
-    Near,
-    called,
-    differences,
-    plain,
-    study_of,
-)
+from commbounds.verify.definition import APART, BEYOND, Definition, Given, called, plain, study_of
+from commbounds.verify.differences import Near, differences
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Verdict

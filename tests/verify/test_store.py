@@ -1,13 +1,17 @@
 """The store: the same bytes again, never those of other sources, and nothing from where others write."""
 
+import grp
 import json
 import os
+import pwd
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
 from given_evidence import evidence_for
 
+from commbounds import folders
 from commbounds.cli import main
 from commbounds.verify import Finding, Verdict, engine, load, store
 from commbounds.verify.confront import versions
@@ -160,7 +164,8 @@ def test_a_file_that_others_may_write_is_dropped(folder, kept):
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o1777])
-def test_a_folder_that_others_may_write_is_refused(mode, folder):
+def test_a_folder_that_others_may_write_is_refused(mode, folder, monkeypatch):
+    monkeypatch.setattr(folders, "_of_one_user", lambda group: False)
     folder.mkdir()
     folder.chmod(mode)
     with pytest.raises(ValueError, match=f"others may write to {folder}"):
@@ -179,6 +184,24 @@ def test_a_folder_above_that_others_may_write_is_refused_but_for_a_sticky_one(fo
     above.chmod(0o777)
     with pytest.raises(ValueError, match="others may write"):
         opened(tmp_path / "link" / "findings")
+
+
+def test_a_group_of_the_user_alone_is_no_other(folder, monkeypatch):
+    folder.mkdir()
+    folder.chmod(0o770)
+    user = SimpleNamespace(pw_gid=7, pw_name="one")
+    monkeypatch.setattr(pwd, "getpwuid", lambda uid: user)
+    for group, private in (
+        (SimpleNamespace(gr_gid=7, gr_name="one", gr_mem=[]), True),
+        (SimpleNamespace(gr_gid=7, gr_name="one", gr_mem=["one"]), True),
+        (SimpleNamespace(gr_gid=7, gr_name="one", gr_mem=["two"]), False),
+        (SimpleNamespace(gr_gid=7, gr_name="staff", gr_mem=[]), False),
+        (SimpleNamespace(gr_gid=8, gr_name="one", gr_mem=[]), False),
+    ):
+        monkeypatch.setattr(grp, "getgrgid", lambda gid, group=group: group)
+        assert folders.shared(folder.stat()) is not private
+    monkeypatch.setattr(grp, "getgrgid", lambda gid: {}[gid])
+    assert folders.shared(folder.stat())
 
 
 def test_a_folder_of_somebody_else_is_refused(folder, monkeypatch):

@@ -8,8 +8,8 @@ from vector_reading import read, same
 
 from commbounds import columns as table
 from commbounds.verify import vectors
-from commbounds.verify.definition import differences
 from commbounds.verify.definitions import groupquant, packetloss
+from commbounds.verify.differences import differences
 
 
 def _naive(column):

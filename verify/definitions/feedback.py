@@ -17,7 +17,7 @@ DRAWING = (
 """Compressors that take draws from the stream of the worker."""
 
 
-class Refused(Exception):
+class RefusedStep(Exception):
     """Of what must be refused, by the kind of the error."""
 
     def __init__(self, kind):
@@ -46,7 +46,7 @@ def compressed(compressor, vector, shape, kind, rng):
         "randomness": {"seed": rng} if name in DRAWING else {},
     })  # fmt: skip
     if "refused" in said:
-        raise Refused(said["refused"])
+        raise RefusedStep(said["refused"])
     if isinstance(said["output"], dict):
         raise ArithmeticError(f"{name} leaves an order of additions open, which decides here")
     values = said["output"].ravel()
@@ -120,23 +120,23 @@ def checked_mechanism(mechanism):
     """What a mechanism refuses to be made of."""
     name, compressor, eta = mechanism["record"], mechanism.get("compressor"), mechanism.get("eta", 0.1)
     if not (compressor is None or isinstance(compressor, dict)) or type(mechanism.get("dense", True)) is not bool:
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if isinstance(eta, bool | str):
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if not 0 <= eta <= 1 or (eta == 0 and name == "EF21M"):
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
 
 
 def checked_gradient(gradient, like=None):
     """What is refused as a gradient, or beside one of the state."""
     if gradient.dtype not in (np.float32, np.float64):
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if gradient.ndim not in (1, 2) or not gradient.size or (like is not None and gradient.shape != like.shape):
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
     if like is not None and gradient.dtype != like.dtype:
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if not np.isfinite(gradient).all():
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
 
 
 def stepped(name, held):
@@ -155,14 +155,14 @@ def stepped(name, held):
         worker, found = Worker(mechanism, list(first.ravel())), {}
         start = remembered(worker)
         if worker.compressor is None:
-            raise Refused("ValueError")
+            raise RefusedStep("ValueError")
         for t, gradient in enumerate(gradients):
             checked_gradient(gradient, like=first)
             if worker.compressor["record"] in DRAWING and rng is None:
-                raise Refused("TypeError")
+                raise RefusedStep("TypeError")
             said, _ = worker.step(list(gradient.ravel()), first.shape, rng)
             found[str(t)] = {**said, "state": remembered(worker)}
-    except Refused as refused:
+    except RefusedStep as refused:
         return {"refused": refused.kind}
     return {"start": start, "steps": found}
 
@@ -180,7 +180,7 @@ def arc_rows(aggregator, stack, state, rng):
         {"inputs": {"gradients": matrices}, "parameters": parameters, "randomness": drawn}, near=lambda v, _: v
     )
     if "refused" in said:
-        raise Refused(said["refused"])
+        raise RefusedStep(said["refused"])
     sent = np.zeros_like(matrices)
     for p, rows in enumerate(said["result"]["rows"]):
         for row in rows:
@@ -199,7 +199,7 @@ def entries_taken(stack, selected):
 def gathered_topk(aggregator, stack, state, rng):
     """Every worker's k largest entries."""
     if not np.isfinite(stack).all() or aggregator["k"] > stack.shape[1]:
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
     update, _, selected, steps = sparse.topk_allgather([list(row) for row in stack], aggregator["k"])
     kind = stack.dtype.type
     mean = np.array([v / kind(len(stack)) for v in update], kind)
@@ -211,11 +211,11 @@ def ok_topk(aggregator, stack, state, rng):
     P, kind, k = len(stack), stack.dtype.type, aggregator["k"]
     options = oktopk.renamed(aggregator.get("options", {}))
     if k > stack.shape[1]:
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
     try:
         result, state, phases = oktopk.allreduce(stack.tolist(), k, state, rounded=lambda v: float(kind(v)), **options)
-    except oktopk.Refused:
-        raise Refused("ValueError") from None
+    except oktopk.RefusedStep:
+        raise RefusedStep("ValueError") from None
     mean = np.array([kind(v) / kind(P) for v in result["update"]], kind)
     return mean, entries_taken(stack, result["selected"]), state, oktopk.traffic(P, phases)
 
@@ -241,37 +241,37 @@ def checked_descent(options):
     """What a descent refuses to be made of."""
     mechanism, aggregator, size = options["mechanism"], options.get("aggregator"), options["step_size"]
     if not isinstance(mechanism, dict) or mechanism["record"] not in ("Plain", "EF14", "EF21", "EF21M", "EControl"):
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if isinstance(size, bool | str):
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if not 0 < size < math.inf:
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
     if type(options.get("shared", False)) is not bool or not isinstance(options.get("allgather", ""), str):
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if options.get("allgather", "bruck") not in dense.GATHERS:
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
     if aggregator is not None and not isinstance(aggregator, dict):
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if (aggregator is None) == (mechanism.get("compressor") is None):
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
 
 
 def checked_start(weights, P):
     """What is refused as weights and as a number of workers."""
     if weights.dtype not in (np.float32, np.float64):
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if weights.ndim not in (1, 2) or not weights.size or not np.isfinite(weights).all() or P < 1:
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
 
 
 def checked_stack(gradients, P, weights):
     """What is refused as the gradients of all workers."""
     if gradients.shape != (P, *weights.shape):
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
     if gradients.dtype != weights.dtype:
-        raise Refused("TypeError")
+        raise RefusedStep("TypeError")
     if not np.isfinite(gradients).all():
-        raise Refused("ValueError")
+        raise RefusedStep("ValueError")
 
 
 class Descent:
@@ -293,7 +293,7 @@ class Descent:
         if scaled:  # residuals keep the step size that they were made with
             given = [[gamma * v for v in row] for row in given]
             if not np.isfinite(given).all():
-                raise Refused("ValueError")
+                raise RefusedStep("ValueError")
         if not self.workers:
             self.workers = [Worker(mechanism, row) for row in given]
         if self.t == 0 and self.workers[0].dense:
@@ -315,7 +315,7 @@ class Descent:
         shape, sizes, messages = self.weights.shape, [], []
         drawing = self.options["mechanism"]["compressor"]["record"] in DRAWING
         if drawing and rng is None:
-            raise Refused("TypeError")
+            raise RefusedStep("TypeError")
         seed = int(rng.integers(2**63)) if drawing and self.options.get("shared", False) else None
         for worker, row in zip(self.workers, given, strict=True):
             said, sent = worker.step(row, shape, rng if seed is None else np.random.default_rng(seed))
@@ -357,6 +357,6 @@ def descended(held):
         for t, gradients in enumerate(given["gradients"]):
             traffic = descent.step(gradients, rng)
             found[str(t)] = {"state": descent.state(), "traffic": traffic}
-    except Refused as refused:
+    except RefusedStep as refused:
         return {"refused": refused.kind}
     return {"steps": found, **({} if rng is None else {"next draw": int(rng.integers(2**63))})}

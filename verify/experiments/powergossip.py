@@ -13,8 +13,9 @@ from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges, power
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, Said, vectors_of
+from commbounds.verify.definition import Definition, Given, vectors_of
 from commbounds.verify.definitions import powergossip as definitions
+from commbounds.verify.differences import Said
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
 from commbounds.verify.space import RANKS, Space

@@ -10,8 +10,9 @@ import numpy as np
 
 from commbounds.collectives import COLLECTIVES
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Near, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import arctopk
+from commbounds.verify.differences import Near, Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 DATA = ("eighths", "ties", "normal", "cancelling", "alike", "zeros", "one rank", "far apart", "overflow", "NaN")

@@ -17,8 +17,9 @@ from commbounds.compressors.blockformats import (
     StochasticNVFP4,
 )
 from commbounds.verify.data import stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, Said, compressed
+from commbounds.verify.definition import Definition, Given, compressed
 from commbounds.verify.definitions import blockformats
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 from commbounds.verify.vectors.compressors import keyed

@@ -20,8 +20,9 @@ from commbounds.collectives.dropcompute import (
     Uniform,
     trial_latencies,
 )
-from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import dropcompute
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space
 
 Array = NDArray[Any]

@@ -23,7 +23,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
-class _Rows(Message):
+class _LeadingMessage(Message):
     rows: Array
 
     @property
@@ -38,12 +38,12 @@ class LeadingRows(Compressor):
     k: int = 1
     ndim = 2
 
-    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> _Rows:
+    def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> _LeadingMessage:
         """Those rows."""
         array = checked_array(x, 2)
-        return _Rows(array.shape, array.dtype, array[: self.k].copy())
+        return _LeadingMessage(array.shape, array.dtype, array[: self.k].copy())
 
-    def decompress(self, message: _Rows) -> Array:
+    def decompress(self, message: _LeadingMessage) -> Array:
         """They, and zeros below."""
         out = np.zeros(message.shape, message.dtype)
         out[: self.k] = message.rows

@@ -11,8 +11,9 @@ import numpy as np
 
 from commbounds.compressors.flashcomm import GroupQuantizer, StochasticGroupQuantizer, packed_bytes
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, Said, compressed, givens
+from commbounds.verify.definition import Definition, Given, compressed, givens
 from commbounds.verify.definitions import flashcomm, groupquant
+from commbounds.verify.differences import Said
 from commbounds.verify.experiments.flashcomm.vectors import group_cases, packed_cases, stochastic_group_cases
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
 from commbounds.verify.space import RANKS, Of, Space, sizes

@@ -9,8 +9,9 @@ import numpy as np
 
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Said
+from commbounds.verify.definition import Definition, Given
 from commbounds.verify.definitions import gossip
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 DATA = ("normal", "of all sizes", "zeros", "ties", "subnormal")

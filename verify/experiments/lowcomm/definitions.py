@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import lowcomm
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 Array = NDArray[Any]

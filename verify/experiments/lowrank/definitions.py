@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Said, compressed, givens
+from commbounds.verify.definition import Definition, Given, compressed, givens
 from commbounds.verify.definitions import lowrank
+from commbounds.verify.differences import Said
 from commbounds.verify.experiments.lowrank.vectors import matrix_cases
 from commbounds.verify.space import Of, Space
 

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from commbounds.collectives.moshpit import initial_keys
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import moshpit
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 

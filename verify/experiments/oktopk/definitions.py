@@ -11,8 +11,9 @@ import numpy as np
 
 from commbounds.collectives.oktopk import CONTROLLERS, Controller, OkTopkSGDState, OkTopkState
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import oktopk
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 from commbounds.verify.vectors.collectives import every_round
 

@@ -9,8 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Said
+from commbounds.verify.definition import Definition, Given
 from commbounds.verify.definitions import orthogonal as twins
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space
 
 Array = NDArray[Any]

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replicas
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import packetloss
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 from commbounds.verify.vectors.numbers import Record

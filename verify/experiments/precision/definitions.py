@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.precision import SCHEDULES, SIMULATED, uniforms_shape
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, Said
+from commbounds.verify.definition import Definition, Given
 from commbounds.verify.definitions import precision
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 Array = NDArray[Any]

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, Said, called, compressed
+from commbounds.verify.definition import Definition, Given, called, compressed
 from commbounds.verify.definitions import rotations
+from commbounds.verify.differences import Said
 from commbounds.verify.experiments.blockformats.definitions import of_hostile
 from commbounds.verify.space import RANKS, Of, Space, sizes
 

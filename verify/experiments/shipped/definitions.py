@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, Said, called, givens
+from commbounds.verify.definition import Definition, Given, called, givens
 from commbounds.verify.definitions import shipped as twins
+from commbounds.verify.differences import Said
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
 from commbounds.verify.experiments.shipped.vectors import cases
 from commbounds.verify.experiments.sparsifiers.definitions import COUNTS, DTYPES, LENGTHS, defined

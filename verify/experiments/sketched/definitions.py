@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import sketched
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 DATA = tuple(kind for kind in (*KINDS, *EDGES) if kind not in ("huge", "over", "NaN"))

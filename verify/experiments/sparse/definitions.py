@@ -11,8 +11,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, Said, called
+from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import sparse
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 from commbounds.verify.vectors.numbers import Record
 

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.variance_reduced import padded_size
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, Said
+from commbounds.verify.definition import Definition, Given
 from commbounds.verify.definitions import variance_reduced as twins
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 Array = NDArray[Any]

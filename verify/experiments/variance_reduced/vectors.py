@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives.variance_reduced import COLLECTIVES, padded_size
-from commbounds.verify.definition import Said, vectors_of
+from commbounds.verify.definition import vectors_of
+from commbounds.verify.differences import Said
 from commbounds.verify.experiments.variance_reduced.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
