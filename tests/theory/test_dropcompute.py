@@ -49,7 +49,7 @@ TABLE = {
 
 def printed_time(law, N, M):
     values = {"N": float(N), "M": float(M), "latency": law.mean, "jitter": math.sqrt(law.variance)}
-    return float(claims()["dropcompute.time.printed"].bound(**values))
+    return float(claims()["dropcompute.time.formula"].bound(**values))
 
 
 @pytest.mark.parametrize(("name", "M"), TABLE, ids=str)
@@ -73,7 +73,7 @@ def test_errors_of_the_published_time(name, M):
     ],
 )
 def test_errors_of_the_published_bracket(N, expected):
-    bracket = float(claims()["dropcompute.maximum.printed_above"].bound(N=float(N)))
+    bracket = float(claims()["dropcompute.maximum.bracket_above"].bound(N=float(N)))
     assert 100 * (bracket / gaussian_maximum(N) - 1) == printed(expected)
 
 
@@ -209,11 +209,11 @@ def test_gamma_times_need_little_skew():
 
 
 def test_normal_times_need_a_small_spread():
-    error, admitted = error_and_hypotheses("printed", Normal(1.0, 1 / 3), 2, 1)
+    error, admitted = error_and_hypotheses("formula", Normal(1.0, 1 / 3), 2, 1)
     assert error == printed("-1.25")
     assert not admitted
-    assert error_and_hypotheses("printed", Normal(1.0, 1 / 3), 2, 2)[1]
-    error, admitted = error_and_hypotheses("printed", Normal(1.0, 0.25), 2, 1)
+    assert error_and_hypotheses("formula", Normal(1.0, 1 / 3), 2, 2)[1]
+    error, admitted = error_and_hypotheses("formula", Normal(1.0, 0.25), 2, 1)
     assert -1 < error < -0.97
     assert admitted
 
@@ -221,15 +221,15 @@ def test_normal_times_need_a_small_spread():
 def test_two_latencies_need_to_be_near_each_other():
     for low, expected in ((0.0, "6.50"), (0.5, "4.32")):
         law = bernoulli(low, 2 - low, 0.5)
-        error, _ = error_and_hypotheses("printed", law, 10_000, 12)
+        error, _ = error_and_hypotheses("formula", law, 10_000, 12)
         assert error == printed(expected)
-        near = claims()["dropcompute.time.printed_within_5"]
+        near = claims()["dropcompute.time.formula_within_5"]
         values = formula_values(law, 10_000, 12)
         assert all(h.admits(**{name: values[name] for name in h.needs}) for h in near.assumes) == (error <= 5)
 
 
 def test_the_published_bracket_is_furthest_off_at_six_workers():
-    claim = claims()["dropcompute.maximum.printed_above"]
+    claim = claims()["dropcompute.maximum.bracket_above"]
     excess = {N: float(claim.bound(N=float(N))) / gaussian_maximum(N) - 1 for N in range(3, 401)}
     assert max(excess, key=excess.get) == 6
     assert 100 * excess[6] == printed("2.599")

@@ -153,7 +153,7 @@ def test_qsgd_second_moment_is_not_bounded_by_the_variance_factor(size, level):
     exact = sp.sympify(bound("quantizers.qsgd.second_moment", n=size, s=level))
     assert is_zero(exact - 1 - bound("quantizers.qsgd.variance", n=size, s=level))
     if size < level**2:
-        assert bound("quantizers.qsgd.second_moment_printed", n=size, s=level) < 1
+        assert bound("quantizers.qsgd.second_moment_common", n=size, s=level) < 1
 
 
 @pytest.mark.parametrize(("size", "level"), SIZES)

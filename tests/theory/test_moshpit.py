@@ -49,12 +49,12 @@ def bound(name, **values):
 
 def test_the_printed_factor_is_too_large_by_what_the_note_says():
     for N, r in ((4, 2), (8, 4), (16, 4), (512, 16), (1024, 32)):
-        published = bound("moshpit.random_groups.printed", N=N, r=r, rounds=1)
+        published = bound("moshpit.random_groups.as_recalled", N=N, r=r, rounds=1)
         exact = bound("moshpit.random_groups.factor", N=N, r=r, rounds=1)
         assert published - exact == Fraction(N - r, N**2 * (N - 1))
         assert published / exact == 1 + Fraction(N - r, N**2 * (r - 1))
-    assert bound("moshpit.random_groups.printed", N=4, r=2, rounds=1) == Fraction(3, 8)
-    five = [bound(f"moshpit.random_groups.{name}", N=4, r=2, rounds=5) for name in ("printed", "factor")]
+    assert bound("moshpit.random_groups.as_recalled", N=4, r=2, rounds=1) == Fraction(3, 8)
+    five = [bound(f"moshpit.random_groups.{name}", N=4, r=2, rounds=5) for name in ("as_recalled", "factor")]
     assert float(five[0] / five[1]) == printed("1.80")
 
 

@@ -57,7 +57,7 @@ def test_the_published_volume_is_the_sum_of_its_schedule():
     assert is_zero(rhs("split.rotation") - words["oktopk_lower"])
     assert is_zero(rhs("balance.always") - (words["oktopk"] - words["oktopk_lower"]))
     assert is_zero(rhs("both.perfect") - 2 * words["oktopk_balanced"])
-    assert is_zero(rhs("lower.printed") - words["oktopk_lower"])
+    assert is_zero(rhs("lower.any_vectors") - words["oktopk_lower"])
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_under_balance_receiving_is_below_the_published_bound_from_three_ranks_o
         received, published = bound("received.even_split", **values), bound("sent.even_split", **values)
         assert (received == published) if ranks == 2 else received < published
         assert bound("both.perfect", **values) <= bound("both.even_split", **values)
-        assert bound("both.printed", **values) < bound("both.perfect", **values)
+        assert bound("both.as_read", **values) < bound("both.perfect", **values)
 
 
 def test_inbound_entries_that_keep_the_published_bound():
@@ -163,8 +163,8 @@ def test_the_quarter_rule_by_linear_programming(ranks, ratio):
     published = bound("sent.even_split", P=ranks, k=entries)
     assert round(float((split + 2 * most) / published), 3) == ratio
     assert (split + bound("balance.quarter_ring", P=ranks, k=entries)) / published == Fraction(5, 3)
-    stated = BOOK["oktopk.balance.quarter_printed"].tightness_at(P=ranks, k=entries)
-    assert 2 * most == stated * bound("balance.quarter_printed", P=ranks, k=entries)
+    stated = BOOK["oktopk.balance.quarter_as_read"].tightness_at(P=ranks, k=entries)
+    assert 2 * most == stated * bound("balance.quarter_as_read", P=ranks, k=entries)
 
 
 def test_rotation_is_worth_a_factor_of_the_number_of_ranks():

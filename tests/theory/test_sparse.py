@@ -21,7 +21,7 @@ def bound(name, **values):
 
 def test_sixty_four_ranks_with_hot_layers():
     at = {"P": 64, "n": 65536, "k": 640}
-    assert bound("topkdsa.printed_upper", **at) == 65772
+    assert bound("topkdsa.upper_any_split", **at) == 65772
     # regions of 1024 entries: 63 messages of 640 entries, then 63 blocks of 1024, two words each
     assert bound("topkdsa.upper", **at) == 2 * 63 * (640 + 1024) == 209664
 
@@ -29,8 +29,8 @@ def test_sixty_four_ranks_with_hot_layers():
 @pytest.mark.parametrize("P", [1, 2, 3, 5, 8])
 def test_topk_dsa_where_all_entries_meet_in_one_region(P):
     # one entry: 2 words from each rank in turn, and a block of one word around the ring
-    assert P * bound("topkdsa.printed_upper", P=P, n=1, k=1) == 3 * (P - 1)
-    assert BOOK["sparse.topkdsa.printed_upper"].tightness_at(P=P) == P
+    assert P * bound("topkdsa.upper_any_split", P=P, n=1, k=1) == 3 * (P - 1)
+    assert BOOK["sparse.topkdsa.upper_any_split"].tightness_at(P=P) == P
     # k = n/P: the sparse blocks of the region that all ranks fill
     assert bound("topkdsa.upper_even", P=P, n=6 * P, k=6) == bound("topkdsa.upper", P=P, n=6 * P, k=6) == 24 * (P - 1)
 

@@ -105,7 +105,7 @@ def test_every_hypothesis_runs_or_says_how_it_is_ensured():
         ("dropcompute.gradient.computed", "some_computed"),
         ("dropcompute.sgd.convex_tuned", "begins_elsewhere"),
         ("dropcompute.gain.bounded", "never_free"),
-        ("dropcompute.maximum.printed_above", "at_least_three"),
+        ("dropcompute.maximum.bracket_above", "at_least_three"),
     ],
 )
 def test_what_a_claim_is_not_about_is_kept_out_by_name(name, hypothesis):

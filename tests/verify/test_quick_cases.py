@@ -41,7 +41,7 @@ def test_four_times_the_mean_is_exceeded_in_some_cases_and_only_from_five_ranks_
 
 
 @pytest.mark.kernels
-@pytest.mark.parametrize("claim", ["oktopk.balance.quarter", "oktopk.balance.quarter_printed"])
+@pytest.mark.parametrize("claim", ["oktopk.balance.quarter", "oktopk.balance.quarter_as_read"])
 def test_the_rule_applies_in_cases_that_the_claim_admits(claim):
     study = EXPERIMENTS[claim]
     cases = [c for c in study.corpus(QUICK) if isinstance(study.admitted(oktopk_allreduce, c), Outcome)]
@@ -71,11 +71,11 @@ def test_estimates_are_made_by_five_and_eight_workers(claim):
 
 @pytest.mark.kernels
 def test_the_printed_path_of_topk_dsa_fails_at_one_entry():
-    found = confront("sparse.topkdsa.printed_upper", drawn=False)
+    found = confront("sparse.topkdsa.upper_any_split", drawn=False)
     assert found.as_stated
     assert found.verdict is Verdict.REFUTED
     assert found.tightness >= 16
-    study = EXPERIMENTS["sparse.topkdsa.printed_upper"]
+    study = EXPERIMENTS["sparse.topkdsa.upper_any_split"]
     for case in study.extremal(QUICK):
         implementation = study.implementation({})
         outcome = study.trial(implementation, case)

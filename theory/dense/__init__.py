@@ -22,8 +22,8 @@ COLUMN = Column(
             "end with the same bits (`dense.ring.agreement`)."
         ),
         fails=(
-            "The printed formulas for any P and n (`dense.ring.printed_words`, "
-            "`dense.recursive_doubling.printed_words`, `dense.rabenseifner.printed_words`), and that every rank "
+            "The printed formulas for any P and n (`dense.ring.words_any_ranks`, "
+            "`dense.recursive_doubling.words_any_ranks`, `dense.rabenseifner.words_any_ranks`), and that every rank "
             "must receive 2n(P - 1)/P words (`dense.allreduce.every_rank`)."
         ),
         tight="Counts are equalities; the bounds on rounding are attained.",
@@ -34,4 +34,10 @@ COLUMN = Column(
         picture="dense.schedules",
     ),
     recalled=True,
+    renamed={
+        "dense.ring.printed_words": "dense.ring.words_any_ranks",
+        "dense.recursive_doubling.printed_words": "dense.recursive_doubling.words_any_ranks",
+        "dense.rabenseifner.printed_words": "dense.rabenseifner.words_any_ranks",
+        "dense.allgather.printed_words": "dense.allgather.bruck_words_any_blocks",
+    },
 )

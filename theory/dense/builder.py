@@ -73,7 +73,7 @@ class AllReduceClaims:
         schedule = SCHEDULES[self.name]
         assert schedule.printed is not None
         return self.equal(
-            "printed_words",
+            "words_any_ranks",
             CRITICAL_PATH,
             "the printed formula holds for every P and n",
             schedule.printed.words,

@@ -90,7 +90,7 @@ GATHER: tuple[Claim, ...] = (
         unpinned=(BITS_OF_REST,),
     ),
     _equal(
-        "allgather.printed_words",
+        "allgather.bruck_words_any_blocks",
         "Bruck's all-gather of any blocks has n(P - 1)/P words on its critical path",
         CRITICAL_PATH,
         _printed.words,

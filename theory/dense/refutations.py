@@ -61,7 +61,7 @@ REFUTATIONS = by_claim(
         _add(_add(1, _LARGE), _add(-_LARGE, 1)),
     ),
     Refutation(
-        claim="dense.recursive_doubling.printed_words",
+        claim="dense.recursive_doubling.words_any_ranks",
         words="Of 2^m + r ranks, 0 < r < 2^m, r send n words before m exchanges, and get n words after.",
         whole={n: 1, _m: 1, _r: 1},
         measured=n * (_m + 2),
@@ -69,21 +69,21 @@ REFUTATIONS = by_claim(
         positive={"r < 2^m": 2**_m - _r},
     ),
     Refutation(
-        claim="dense.ring.printed_words",
+        claim="dense.ring.words_any_ranks",
         words="In each of 2 (P - 1) steps some rank sends the largest of the blocks, of ceil(n/P) words.",
         whole={P: 1, n: 1},
         measured=2 * (P - 1) * sp.ceiling(n / P),
         values={P: P, n: n},
     ),
     Refutation(
-        claim="dense.rabenseifner.printed_words",
+        claim="dense.rabenseifner.words_any_ranks",
         words="Two ranks exchange halves, and then sums of halves: the larger one has ceil(n/2) words.",
         whole={n: 1},
         measured=2 * sp.ceiling(n / 2),
         values={P: 2, n: n},
     ),
     Refutation(
-        claim="dense.allgather.printed_words",
+        claim="dense.allgather.bruck_words_any_blocks",
         words="Two ranks exchange their blocks, the larger of which has ceil(n/2) words.",
         whole={n: 1},
         measured=sp.ceiling(n / 2),

@@ -26,12 +26,12 @@ COLUMN = Column(
             "(`dropcompute.gradient.computed`)."
         ),
         fails=(
-            "The formula for E[T] as an equality (`dropcompute.time.printed`): for the published experiment’s own "
-            "delay and 12 micro-batches it is not good to 5 % (`dropcompute.time.printed_at_twelve`). The best "
+            "The formula for E[T] as an equality (`dropcompute.time.formula`): for the published experiment’s own "
+            "delay and 12 micro-batches it is not good to 5 % (`dropcompute.time.formula_at_twelve`). The best "
             "gain does not grow like sqrt(log N) whatever the latencies (`dropcompute.gain.grows`)."
         ),
         tight=(
-            "E[T] is good to 5 % in the regime that is stated with it (`dropcompute.time.printed_within_5`); with "
+            "E[T] is good to 5 % in the regime that is stated with it (`dropcompute.time.formula_within_5`); with "
             "the true quantiles the bracket is good to 1 % (`dropcompute.time.generalised_within_1`)."
         ),
         lesson=(
@@ -41,4 +41,18 @@ COLUMN = Column(
         picture="dropcompute.slowest_worker",
         system="DropCompute",
     ),
+    renamed={
+        "dropcompute.completed.printed": "dropcompute.completed.formula",
+        "dropcompute.completed.printed_within_1": "dropcompute.completed.formula_within_1",
+        "dropcompute.completed.printed_within_5": "dropcompute.completed.formula_within_5",
+        "dropcompute.completed.printed_at_one": "dropcompute.completed.formula_at_one",
+        "dropcompute.maximum.printed_above": "dropcompute.maximum.bracket_above",
+        "dropcompute.maximum.printed_close": "dropcompute.maximum.bracket_close",
+        "dropcompute.maximum.printed_at_two": "dropcompute.maximum.bracket_at_two",
+        "dropcompute.time.printed": "dropcompute.time.formula",
+        "dropcompute.time.printed_within_1": "dropcompute.time.formula_within_1",
+        "dropcompute.time.printed_within_5": "dropcompute.time.formula_within_5",
+        "dropcompute.time.printed_at_twelve": "dropcompute.time.formula_at_twelve",
+        "dropcompute.gain.printed_within_5": "dropcompute.gain.formulas_within_5",
+    },
 )

@@ -210,7 +210,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         axis="M",
     ),
     claim(
-        "completed.printed",
+        "completed.formula",
         "Completed micro-batches: the published formula, of normal elapsed times, is exact",
         Eq(COMPLETED, expected_ends(M, tau, latency, jitter)),
         GILADI_2023.recalled(
@@ -226,7 +226,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         note="An equality for normal latencies only; how close it is otherwise is claimed separately.",
     ),
     claim(
-        "completed.printed_within_1",
+        "completed.formula_within_1",
         "Completed micro-batches: the published formula, of normal elapsed times, is good to 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
@@ -236,7 +236,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         unpinned=(("0.9 times the bound", "A round figure: the largest that was seen on the map is 0.42 %."),),
     ),
     claim(
-        "completed.printed_within_5",
+        "completed.formula_within_5",
         "Completed micro-batches: the published formula, of normal elapsed times, is good to 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
@@ -246,7 +246,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         unpinned=(("0.9 times the bound", "A round figure: the largest that was seen on the map is 1.33 %."),),
     ),
     claim(
-        "completed.printed_at_one",
+        "completed.formula_at_one",
         "Completed micro-batches: the published formula is good to 5 % for a single micro-batch",
         Le(GAP, sp.Rational(1, 20)),
         "Refuted: for M = 1 and exponential latency at its mean the formula says 1/2, the truth is 1 - 1/e.",

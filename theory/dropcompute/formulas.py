@@ -187,7 +187,7 @@ FORMULAS: tuple[Claim, ...] = (
         ),
     ),
     claim(
-        "maximum.printed_above",
+        "maximum.bracket_above",
         "The published bracket for the largest of N normal times never falls short from N = 3 on",
         Le(TOP, bracket),
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9; no proof.",
@@ -195,7 +195,7 @@ FORMULAS: tuple[Claim, ...] = (
         assumes=(NORMAL_TIMES, SOME_WORKERS),
     ),
     claim(
-        "maximum.printed_close",
+        "maximum.bracket_close",
         "The published bracket for the largest of N normal times exceeds the truth by at most 2.6 % from N = 3 on",
         Ge(TOP, bracket / sp.Rational(1026, 1000)),
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9: the excess is largest at N = 6, "
@@ -206,7 +206,7 @@ FORMULAS: tuple[Claim, ...] = (
         extremal="six workers",
     ),
     claim(
-        "maximum.printed_at_two",
+        "maximum.bracket_at_two",
         "The published bracket for the largest of N normal times never falls short from N = 2 on",
         Le(TOP, bracket),
         "Refuted at N = 2: E max = 1/sqrt(pi) = 0.5642, the bracket is 0.5197.",
@@ -217,7 +217,7 @@ FORMULAS: tuple[Claim, ...] = (
         note="At N = 2 the bracket is 7.9 % too small, at every larger N that was tried it is too large.",
     ),
     claim(
-        "time.printed",
+        "time.formula",
         "The slowest worker's time: the published formula, of normal times and a Gumbel maximum, is exact",
         Eq(MEAN_TIME, _MEAN + _SPREAD * bracket),
         GILADI_2023.recalled(
@@ -233,7 +233,7 @@ FORMULAS: tuple[Claim, ...] = (
         "conservative: with M = 12 and the released delay by 4 % at N = 32, 14 % at N = 10^4.",
     ),
     claim(
-        "time.printed_within_1",
+        "time.formula_within_1",
         "The slowest worker's time: the published formula is good to 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
@@ -243,7 +243,7 @@ FORMULAS: tuple[Claim, ...] = (
         "off: the share of E T is 1.25 % for M = 1 and sigma = mu/3, and below 1 % up to sigma = 0.257 mu sqrt(M).",
     ),
     claim(
-        "time.printed_within_5",
+        "time.formula_within_5",
         "The slowest worker's time: the published formula is good to 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
@@ -253,7 +253,7 @@ FORMULAS: tuple[Claim, ...] = (
         "and N = 10^4 the formula is 6.5 % too large if they are 0 and 2 mu, 4.3 % if they are mu/2 and 3 mu/2.",
     ),
     claim(
-        "time.printed_at_twelve",
+        "time.formula_at_twelve",
         "The slowest worker's time: the published formula is good to 5 % for the published experiment's delay and 12 "
         "micro-batches",
         Le(GAP, sp.Rational(1, 20)),

@@ -223,7 +223,7 @@ GAINS: tuple[Claim, ...] = (
         note="The most is lost by four workers of normal latency, 0.030 %; three lose 0.7 %, eight less than 1e-6.",
     ),
     claim(
-        "gain.printed_within_5",
+        "gain.formulas_within_5",
         "DropCompute's gain: the published formulas together are good to 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",

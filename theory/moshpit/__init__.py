@@ -24,8 +24,8 @@ COLUMN = Column(
             "(`moshpit.random_groups.factor`)."
         ),
         fails=(
-            "The remembered factor of random groups, taken for an equality (`moshpit.random_groups.printed`), and d "
-            "rounds where keys are the last d chunk indices, one more than in the authors’ code "
+            "The remembered factor of random groups, taken for an equality (`moshpit.random_groups.as_recalled`), and "
+            "d rounds where keys are the last d chunk indices, one more than in the authors’ code "
             "(`moshpit.grid.key_of_d_digits`): the first round is lost."
         ),
         tight="Most statements here are equalities: the factors are exact laws, enumerated or proved.",
@@ -36,4 +36,7 @@ COLUMN = Column(
         picture="moshpit.rounds",
         system="Moshpit all-reduce",
     ),
+    renamed={
+        "moshpit.random_groups.printed": "moshpit.random_groups.as_recalled",
+    },
 )

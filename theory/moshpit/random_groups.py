@@ -45,7 +45,7 @@ _PLACE = "theorem on random groups, as recalled: E D_T = ((r-1)/N + r/N^2)^T D_0
 
 RANDOM_CLAIMS = (
     Claim(
-        name="moshpit.random_groups.printed",
+        name="moshpit.random_groups.as_recalled",
         title="r random groups take the expected distortion down by (r - 1)/N + r/N^2 a round",
         relation=Eq(FACTOR, PRINTED),
         kind=Kind.EXPECTED,

@@ -27,7 +27,7 @@ REFUTATIONS = by_claim(
         },
     ),
     Refutation(
-        claim="moshpit.random_groups.printed",
+        claim="moshpit.random_groups.as_recalled",
         words="A random permutation of N peers, cut into r groups: a round leaves (r - 1)/(N - 1) of the distortion "
         "(moshpit.random_groups.factor).",
         whole={N: 2, r: 1, rounds: 1},

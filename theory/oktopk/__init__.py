@@ -43,4 +43,9 @@ COLUMN = Column(
         picture="oktopk.families",
         system="Ok-Topk",
     ),
+    renamed={
+        "oktopk.both.printed": "oktopk.both.as_read",
+        "oktopk.balance.quarter_printed": "oktopk.balance.quarter_as_read",
+        "oktopk.lower.printed": "oktopk.lower.any_vectors",
+    },
 )

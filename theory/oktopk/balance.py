@@ -45,7 +45,7 @@ BALANCE: tuple[Claim, ...] = (
         axis="P",
     ),
     Claim(
-        name="oktopk.balance.quarter_printed",
+        name="oktopk.balance.quarter_as_read",
         title="Balancing only above four times the mean keeps both at most at 4k(P - 1)/P words",
         relation=Le(MOST_SENT, _PUBLISHED),
         assumes=(*_UNTRIGGERED, DOUBLING),

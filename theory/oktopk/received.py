@@ -159,7 +159,7 @@ LOWER: tuple[Claim, ...] = (
         axis="P",
     ),
     Claim(
-        name="oktopk.lower.printed",
+        name="oktopk.lower.any_vectors",
         title="Some rank receives at least 2k(P - 1)/P words, whatever the vectors",
         relation=Ge(MOST_RECEIVED, SPARSE_LOWER_BOUND),
         assumes=(WORDS,),

@@ -20,7 +20,7 @@ _k = _i * _P
 
 REFUTATIONS = by_claim(
     Refutation(
-        claim="oktopk.balance.quarter_printed",
+        claim="oktopk.balance.quarter_as_read",
         words="P = 4 2^j ranks, k = i P. A quarter of them owns 4 k/P winners each, four times the mean, and that is "
         "left as it is. In the all-gather by recursive doubling such a rank sends its own block in every step, and "
         "the blocks that it has got: k (3 - 4/P) entries, each in two words.",
@@ -75,7 +75,7 @@ REFUTATIONS = by_claim(
         met={**_WORDS, **_BALANCED, **_FRESH},
     ),
     Refutation(
-        claim="oktopk.both.printed",
+        claim="oktopk.both.as_read",
         words="Every rank selects k/P entries of every region; the k winners lie in the region of rank 0. It sends "
         "and receives (P - 1) k/P entries in the split, sends as many to balance, and sends and receives as many in "
         "the all-gather, each entry in two words.",
@@ -116,7 +116,7 @@ REFUTATIONS = by_claim(
         met={"split_alone": "The split is counted.", **_FRESH},
     ),
     Refutation(
-        claim="oktopk.lower.printed",
+        claim="oktopk.lower.any_vectors",
         words="All vectors are zero, and nothing is sent.",
         whole={P: 1, k: 1},
         measured=sp.Integer(0),

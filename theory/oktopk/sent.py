@@ -192,7 +192,7 @@ BOTH: tuple[Claim, ...] = (
         axis="P",
     ),
     Claim(
-        name="oktopk.both.printed",
+        name="oktopk.both.as_read",
         title="With an even split and data balancing no rank moves more than 6k(P - 1)/P words in and out",
         relation=Le(SENT_AND_RECEIVED, PUBLISHED),
         assumes=UNDER_BALANCE,

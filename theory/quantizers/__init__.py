@@ -23,7 +23,7 @@ COLUMN = Column(
         ),
         fails=(
             "Plain signs contract by no factor (`quantizers.sign.contraction`). QSGD’s variance factor is not one "
-            "of the second moment (`quantizers.qsgd.second_moment_printed`), 2.8 n + 32 bits are not enough for "
+            "of the second moment (`quantizers.qsgd.second_moment_common`), 2.8 n + 32 bits are not enough for "
             "it (`quantizers.qsgd.elias_printed`), and natural compression’s 1/8 fails among subnormal numbers "
             "(`quantizers.naturalcompression.variance_every_float`)."
         ),
@@ -33,4 +33,7 @@ COLUMN = Column(
             "(`quantizers.scaledsign.contraction`)."
         ),
     ),
+    renamed={
+        "quantizers.qsgd.second_moment_printed": "quantizers.qsgd.second_moment_common",
+    },
 )

@@ -114,7 +114,7 @@ QSGD: tuple[Claim, ...] = (
         extremal=_QSGD_EXTREMAL,
     ),
     Claim(
-        name="quantizers.qsgd.second_moment_printed",
+        name="quantizers.qsgd.second_moment_common",
         title="QSGD multiplies the expected squared norm by at most min(n/s^2, sqrt(n)/s)",
         relation=Le(SECOND_MOMENT, QSGD_PRINTED),
         kind=Kind.EXPECTED,

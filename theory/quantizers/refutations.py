@@ -87,7 +87,7 @@ REFUTATIONS = by_claim(
         met=_ZERO,
     ),
     Refutation(
-        claim="quantizers.qsgd.second_moment_printed",
+        claim="quantizers.qsgd.second_moment_common",
         words="One entry is its own norm, level s, and stays.",
         whole={_a: 1, s: 1},
         measured=_ONE,

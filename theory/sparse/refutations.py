@@ -16,7 +16,7 @@ _TIES = " Of equal magnitudes that of the lowest index is kept."
 
 REFUTATIONS = by_claim(
     Refutation(
-        claim="sparse.topkdsa.printed_lower",
+        claim="sparse.topkdsa.lower_any_density",
         words="P ranks, P entries, k = 1: every rank's entry lies in its own region of one entry, and nothing is sent "
         "to other regions. Blocks travel densely, one word each, P - 1 to every rank.",
         whole={P: 1},
@@ -25,7 +25,7 @@ REFUTATIONS = by_claim(
         met={**_SWITCH, "k_nonzeros": "Every rank has one entry that is not zero."},
     ),
     Refutation(
-        claim="sparse.topkdsa.printed_upper",
+        claim="sparse.topkdsa.upper_any_split",
         words="The one entry of two ranks lies in the region of the other one: it goes there with its index, two "
         "words, and comes back in a dense block of one.",
         whole={_a: 1},

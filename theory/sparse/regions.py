@@ -40,7 +40,7 @@ _MEAN = (
 
 TOPK_DSA: tuple[Claim, ...] = (
     Claim(
-        name="sparse.topkdsa.printed_upper",
+        name="sparse.topkdsa.upper_any_split",
         title="TopkDSA's critical path is at most (2k + n)(P - 1)/P words",
         relation=Le(CRITICAL_PATH, critical_words(SCHEDULES["topk_dsa_upper"])),
         assumes=(DATA_WORDS, MODEL_SWITCH),
@@ -96,7 +96,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         axis="P",
     ),
     Claim(
-        name="sparse.topkdsa.printed_lower",
+        name="sparse.topkdsa.lower_any_density",
         title="TopkDSA brings at least 4k(P - 1)/P words to a rank, on average",
         relation=Ge(MEAN_RECEIVED, critical_words(SCHEDULES["topk_dsa"])),
         assumes=(DATA_WORDS, MODEL_SWITCH, K_NONZEROS),

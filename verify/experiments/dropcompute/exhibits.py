@@ -46,7 +46,7 @@ def _slowest(law: str, trials: int, seed: int) -> Panel:
     xs = [float(N) for N in _WORKERS]
     exact = [step_law(law, N, _M).mean_time() / mean for N in _WORKERS]
     lines = [Line("exact", xs, exact, "exact")]
-    named = (("published formula", "time.printed", "printed"), ("corrected for skewness", "time.skewed", "corrected"))
+    named = (("published formula", "time.formula", "printed"), ("corrected for skewness", "time.skewed", "corrected"))
     for label, name, role in (*named, ("bracket with true quantiles", "time.generalised", "corrected")):
         lines.append(Line(label, xs, [formula(name, law, N, _M) / mean for N in _WORKERS], role))
     bands = [
@@ -125,7 +125,7 @@ def _level(gap: float) -> float:
 
 def _map(name: str, M: int, laws: Sequence[str]) -> Panel:
     z = [[_level(formula_gap(name, law, N, M)) for N in _WORKERS] for law in laws]
-    what = {"time.printed": "published", "time.skewed": "with skewness", "time.generalised": "with true quantiles"}[
+    what = {"time.formula": "published", "time.skewed": "with skewness", "time.generalised": "with true quantiles"}[
         name
     ]
     workers, places = [float(N) for N in _WORKERS], [float(j) for j in range(len(laws))]
@@ -141,7 +141,7 @@ def _map(name: str, M: int, laws: Sequence[str]) -> Panel:
 def validity(budget: str, seed: int) -> Exhibit:
     """Where each formula for E[T] is within 1 %, 5 % and 20 % of the truth."""
     counts = (1, 4, 12, 64) if budget != "quick" else (4, 12, 64)
-    panels = [_map("time.printed", M, _MAPPED) for M in counts]
+    panels = [_map("time.formula", M, _MAPPED) for M in counts]
     panels += [_map(name, 12, _MAPPED) for name in ("time.skewed", "time.generalised")]
     return Exhibit(
         "dropcompute.validity",

@@ -105,7 +105,7 @@ def formula_gap(statement: str, law: str, N: int, M: int, tau: float = 1.0) -> f
 def gain_gap(law: str, N: int, M: int, tau: float, overhead: float) -> float:
     """The published gain over the true one, less 1: normal elapsed times, the bracket for E[T], means for moments."""
     step = step_law(law, N, M)
-    time, done = formula("time.printed", law, N, M, tau), formula("completed.printed", law, N, M, tau)
+    time, done = formula("time.formula", law, N, M, tau), formula("completed.formula", law, N, M, tau)
     values = {"below": done, "slowest": time, "tau": tau, "overhead": overhead, "M": float(M)}
     approximate = float(claims()["dropcompute.gain.with_means"].bound(**values))
     return approximate / float(step.speedup(tau, overhead)) - 1
@@ -197,20 +197,20 @@ _EARLY = (0.75, 1.0, 1.25, 1.5)
 
 MAP_STUDIES = (
     _study(
-        "completed.printed",
+        "completed.formula",
         _approximation("completed"),
         _cells((("exponential", 1), ("exponential", 12)), (1,)),
         [_EXP_TAU, _ONE_TAU],
     ),
     _study(
-        "completed.printed_within_1",
-        _gap("completed.printed"),
+        "completed.formula_within_1",
+        _gap("completed.formula"),
         _cells(tuple((law, M) for law in _ENDS for M in (12, 64)), (1,), _EARLY),
         [_over_shares("released delay", 12, _SHARES[4:])],
     ),
     _study(
-        "completed.printed_within_5",
-        _gap("completed.printed"),
+        "completed.formula_within_5",
+        _gap("completed.formula"),
         _cells(
             tuple((law, M) for law in (*_ENDS, "exponential", "lognormal, width 1") for M in (12, 64)),
             (1,),
@@ -219,27 +219,27 @@ MAP_STUDIES = (
         [_EXP_TAU],
     ),
     _study(
-        "completed.printed_at_one",
-        _gap("completed.printed"),
+        "completed.formula_at_one",
+        _gap("completed.formula"),
         _cells((("exponential", 1), ("Bernoulli", 1)), (1,), (1.0, 0.5)),
         [_ONE_TAU],
     ),
     _study(
-        "time.printed",
+        "time.formula",
         _approximation("time"),
         _cells((("exponential", 1), ("released delay", 12)), (32, 10_000)),
         [_over_workers("exponential", 1), _over_workers("released delay", 12)],
     ),
     _study(
-        "time.printed_within_1",
-        _gap("time.printed"),
+        "time.formula_within_1",
+        _gap("time.formula"),
         _cells(TIME_1),
         [_over_workers("normal, cv 0.2", 4)],
     ),
-    _study("time.printed_within_5", _gap("time.printed"), _cells(TIME_5), [_over_workers("exponential", 64)]),
+    _study("time.formula_within_5", _gap("time.formula"), _cells(TIME_5), [_over_workers("exponential", 64)]),
     _study(
-        "time.printed_at_twelve",
-        _gap("time.printed"),
+        "time.formula_at_twelve",
+        _gap("time.formula"),
         _cells((("released delay", 12),)),
         [_over_workers("released delay", 12)],
     ),
@@ -269,7 +269,7 @@ MAP_STUDIES = (
         [_over_workers("released delay", 12, (4, 8, 32, 128, 512, 2048, 10_000))],
     ),
     _study(
-        "gain.printed_within_5",
+        "gain.formulas_within_5",
         _printed_gain,
         _cells(tuple((law, M) for law, M in TIME_5 if M >= 12), (32, 200, 2048)),
         [_over_workers("released delay", 64, (32, 128, 512, 2048))],

@@ -50,12 +50,12 @@ def _law(noise: str, N: int) -> StepLaw:
 
 def _printed_time(law: LatencyLaw, N: int) -> float:
     values = {"M": float(M), "N": float(N), "latency": law.mean, "jitter": math.sqrt(law.variance)}
-    return float(claims()["dropcompute.time.printed"].bound(**values))
+    return float(claims()["dropcompute.time.formula"].bound(**values))
 
 
 def _printed_gain(law: LatencyLaw, N: int, tau: float) -> float:
     values = {"M": float(M), "tau": tau, "latency": law.mean, "jitter": math.sqrt(law.variance)}
-    below = float(claims()["dropcompute.completed.printed"].bound(**values))
+    below = float(claims()["dropcompute.completed.formula"].bound(**values))
     values_of_gain = {"M": float(M), "tau": tau, "overhead": OVERHEAD, "below": below, "slowest": _printed_time(law, N)}
     return float(claims()["dropcompute.gain.with_means"].bound(**values_of_gain))
 

@@ -116,9 +116,9 @@ TRIAL_STUDIES = (
     _top_study("maximum.harmonic", 1),
     _top_study("maximum.simple", 1),
     _top_study("maximum.root", 1),
-    _top_study("maximum.printed_above", 3),
-    _top_study("maximum.printed_close", 3, extremal=lambda _budget: iter([Case({"N": 6})])),
-    _top_study("maximum.printed_at_two", 2),
+    _top_study("maximum.bracket_above", 3),
+    _top_study("maximum.bracket_close", 3, extremal=lambda _budget: iter([Case({"N": 6})])),
+    _top_study("maximum.bracket_at_two", 2),
     *(
         Study(
             f"dropcompute.trials.{what}",

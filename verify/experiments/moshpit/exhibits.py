@@ -70,7 +70,7 @@ def _rounds(budget: str, seed: int) -> Exhibit:
         _line(
             "remembered factor",
             ts,
-            [_bound("moshpit.random_groups.printed", N=N, r=32, rounds=int(t)) for t in ts],
+            [_bound("moshpit.random_groups.as_recalled", N=N, r=32, rounds=int(t)) for t in ts],
             "printed",
         )
     )
@@ -202,7 +202,7 @@ def _readings(budget: str, seed: int) -> Exhibit:
     centred, rs = x - x.mean(axis=0), list(range(1, N + 1))
     start, xs = float(np.square(centred).sum()), [float(r) for r in rs]
     law = {r: _bound("moshpit.random_groups.factor", N=N, r=r, rounds=1) for r in rs}
-    printed = [_bound("moshpit.random_groups.printed", N=N, r=r, rounds=1) - law[r] for r in rs]
+    printed = [_bound("moshpit.random_groups.as_recalled", N=N, r=r, rounds=1) - law[r] for r in rs]
     lines = [Line("remembered", xs, printed, "printed"), Line("no empty group, law", xs, [0.0] * N, "exact")]
     for claim, label in (("labels", "free labels, law"), ("with_replacement", "with replacement, law")):
         values = [_bound(f"moshpit.random_groups.{claim}", N=N, r=r, rounds=1) - law[r] for r in rs]
@@ -217,7 +217,7 @@ def _readings(budget: str, seed: int) -> Exhibit:
     excess = []
     for share, label in ((2, "r = N/2"), (4, "r = N/4")):
         ratios = [
-            _bound("moshpit.random_groups.printed", N=N, r=N // share, rounds=1)
+            _bound("moshpit.random_groups.as_recalled", N=N, r=N // share, rounds=1)
             / _bound("moshpit.random_groups.factor", N=N, r=N // share, rounds=1) - 1 if share < N else math.nan
             for N in sizes
         ]  # fmt: skip

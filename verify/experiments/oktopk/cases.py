@@ -275,7 +275,7 @@ _EXTREMAL: Mapping[str, tuple[str, dict[str, Any], tuple[tuple[int, int], ...]]]
         "oktopk.path.even_split": ("tight6k", {}, _SMALL),
         "oktopk.both.even_split": ("tight6k", {}, _SMALL),
         "oktopk.both.perfect": ("all ranks own", {}, _SMALL),
-        "oktopk.both.printed": ("tight6k", {}, _SMALL),
+        "oktopk.both.as_read": ("tight6k", {}, _SMALL),
         "oktopk.split.rotation": ("all ranks own", {}, _SMALL),
         "oktopk.split.steps": (
             "tight6k", {"thresholds": _PASSES, "cuts": "even", "allgather": "bruck"}, (*_SMALL, (5, 5)),
@@ -286,7 +286,7 @@ _EXTREMAL: Mapping[str, tuple[str, dict[str, Any], tuple[tuple[int, int], ...]]]
             "crowded cut", {"boundaries": "global-count"}, _CROWDED,
         ),
         "oktopk.balance.always": ("tight6k", {}, _SMALL),
-        "oktopk.balance.quarter_printed": (
+        "oktopk.balance.quarter_as_read": (
             "quarter of the owners", {"balance": "4x-mean", "allgather": "bruck"}, _POWERS,
         ),
         "oktopk.balance.quarter": (
@@ -343,7 +343,7 @@ def _empty_region(_budget: Budget) -> Iterator[Case]:
 
 _OTHERS: Mapping[str, Callable[[Budget], Iterator[Case]]] = MappingProxyType(
     {
-        "oktopk.lower.printed": _nothing,
+        "oktopk.lower.any_vectors": _nothing,
         "oktopk.lower.every_rank": _alone,
         "oktopk.reevaluation.most": _empty_region,
     }

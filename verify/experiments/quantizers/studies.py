@@ -222,7 +222,7 @@ EXPERIMENTS = table(
     *_dithering("qsgd", "QSGD", half_levels, **_NORM),
     bind("quantizers.qsgd.variance_printed", "QSGD", worst=half_levels, **_NORM),
     bind("quantizers.qsgd.second_moment", "QSGD", tested="bound", worst=half_levels, **_NORM),
-    bind("quantizers.qsgd.second_moment_printed", "QSGD", **_NORM),
+    bind("quantizers.qsgd.second_moment_common", "QSGD", **_NORM),
     bind("quantizers.qsgd.level", "QSGD", **_LEVEL),
     bind("quantizers.qsgd.support", "QSGD", measure=ExpectedSupport(), worst=ones, **_NORM),
     bind("quantizers.qsgd.support_printed", "QSGD", measure=ExpectedSupport(), worst=ones, **_NORM),

@@ -157,7 +157,7 @@ def _crowded(P: int) -> list[Case]:
 
 REGIONS = (
     _region_study(
-        "topkdsa.printed_upper",
+        "topkdsa.upper_any_split",
         _path,
         _RING,
         _BRUCK,
@@ -186,7 +186,7 @@ REGIONS = (
         worst=_crowded,
         attacked=True,
     ),
-    _region_study("topkdsa.printed_lower", _mean, _RING),
+    _region_study("topkdsa.lower_any_density", _mean, _RING),
     _region_study(
         "topkdsa.lower_with_switch",
         _mean,

@@ -7,7 +7,7 @@ HYPER_PARAMETERS = {
     "quantizers.scaledsign.attained": {"zero": 0},
     "quantizers.scaledsign.idempotence_zeros": {"zero": 0},
     "quantizers.scaledsign": {"zero": 1},
-    "quantizers.qsgd.second_moment_printed": lambda at: COMPRESSORS["QSGD"](at["s"]),
+    "quantizers.qsgd.second_moment_common": lambda at: COMPRESSORS["QSGD"](at["s"]),
     "quantizers.qsgd": {"levels": 1},
     "quantizers.naturaldithering": {"levels": 1},
     "quantizers.stochasticpower": {"base": 2},

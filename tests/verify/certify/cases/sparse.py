@@ -4,8 +4,8 @@ import numpy as np
 from refutation_cases import rows
 
 CASES = {
-    "sparse.topkdsa.printed_lower": ({"switch": "model", "allgather": "ring"}, lambda at: np.eye(at["P"])),
-    "sparse.topkdsa.printed_upper": ({"switch": "model", "allgather": "ring"}, None),
+    "sparse.topkdsa.lower_any_density": ({"switch": "model", "allgather": "ring"}, lambda at: np.eye(at["P"])),
+    "sparse.topkdsa.upper_any_split": ({"switch": "model", "allgather": "ring"}, None),
     "sparse.spardl.k_entries": ({"teams": 1}, rows([1], [1])),
     "sparse.gtopk.published_mass": ({"putback": "published"}, None),
     "sparse.lower_bound.every_rank": ({"n": 2, "k": 1}, None),
