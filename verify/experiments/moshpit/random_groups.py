@@ -220,7 +220,7 @@ def _drawn(statement: str, reading: str) -> dict[str, Any]:
 
 
 RANDOM_STUDIES = (
-    *_of(_CUTS, "printed", curves=partial(_curve, "moshpit.random_groups.as_recalled", "cut")),
+    *_of(_CUTS, "as_recalled", curves=partial(_curve, "moshpit.random_groups.as_recalled", "cut")),
     *_of(
         _ALL_CUTS,
         "factor",

@@ -18,24 +18,27 @@ def _atoms(spectrum, budget):
 CASES = {
     "shipped": ({}, None),
     "shipped.dynamic_tree": ({"n": 1, "block": 1}, None),
-    "shipped.dgc_steps": ({"P": 1, "T": 2, "n": 1, "k": 1, "factor": "1/2", "masking": True}, None),
+    "shipped.dgc_steps": ({"P": 1, "dgcsteps": 2, "n": 1, "k": 1, "momentum": Fraction(1, 2), "masking": True}, None),
     "shipped.inceptionn.bound": (lambda at: {"binades": at["m"]}, None),
     "shipped.inceptionn.tags": ({}, lambda at: np.zeros(at["n"])),
     "shipped.spectral_atoms": (lambda at: _atoms((at["a"],), Fraction(at["u"], at["v"])), None),
     "shipped.spectral_atoms.met": (lambda at: _atoms((at["a"], at["b"]), Fraction(2)), None),
     "shipped.switched.variance": (
-        lambda at: {"chances": "1 1", "keeps": f"1 1/{at['v']}", "total": 2.0},
+        lambda at: {"first": Fraction(1), "second": Fraction(1), "keeps": (Fraction(1), Fraction(1, at["v"]))},
         None,
     ),
-    "shipped.signum_signs.follows": (lambda at: {"momentum": str(Fraction(1, at["v"])), "before": 1}, None),
-    "shipped.ef_signs": (lambda at: {"rate": str(Fraction(1, 2 ** at["j"]))}, None),
+    "shipped.signum_signs.follows": (lambda at: {"turning": Fraction(1, at["v"]), "before": 1}, None),
+    "shipped.ef_signs": (lambda at: {"efrate": Fraction(1, 2 ** at["j"])}, None),
     "shipped.ridge_descent.stuck_any": (
-        lambda at: {"slope": "1/2", "step": str(Fraction(1, at["g"])), "steps": 1, "feedback": False, "tie": 0},
+        lambda at: {
+            "ridgeslope": Fraction(1, 2), "ridgestep": Fraction(1, at["g"]), "ridgesteps": 1,
+            "feedback": False, "tie": 0,
+        },
         None,
     ),
     "shipped.ridge_descent.converges": (
         lambda at: {
-            "slope": str(Fraction(at["u"], at["v"])), "step": str(Fraction(1, at["g"])), "steps": at["ridgesteps"],
+            "ridgeslope": Fraction(at["u"], at["v"]), "ridgestep": Fraction(1, at["g"]), "ridgesteps": at["ridgesteps"],
             "feedback": False, "tie": 1,
         },
         None,
