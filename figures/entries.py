@@ -244,7 +244,7 @@ def _corrections(book: Mapping[str, Claim]) -> dict[str, tuple[str, ...]]:
 
 @cache
 def _ties() -> dict[str, tuple[str, ...]]:
-    return _reversed((model.claim, tie) for model in models().values() for tie in model.tie)
+    return _reversed((model.claim, tie) for model in models().values() for tie in model.checked_by)
 
 
 NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){2,}")

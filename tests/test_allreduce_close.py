@@ -54,8 +54,8 @@ def test_sums_have_twice_the_digits(exponents):
                 exact, sizes = sum(map(Fraction, column)), sum(abs(Fraction(term)) for term in column)
                 assert sizes <= Fraction(sums.sizes[i]) <= sizes * (1 + Fraction(P, 2**51))
                 distance = times * Fraction(y[i]) - exact
-                room = abs(distance) / 2**52 + Fraction(sums.slack[i])
-                assert abs(Fraction(found[i]) - distance) <= room
+                allowance = abs(distance) / 2**52 + Fraction(sums.slack[i])
+                assert abs(Fraction(found[i]) - distance) <= allowance
 
 
 def test_float64_sums_that_cancel_are_not_compared_with_rounded_ones():
@@ -371,6 +371,6 @@ def test_simulated_hops_of_many_ranks_keep_to_their_bounds(how, P):
             result.astype(dtype), sent.astype(dtype), accumulate=accumulate, schedule=schedule, per_hop=per_hop
         )
         bound = tolerance(P=P, dtype=wire, accumulate=accumulate, schedule=schedule, per_hop=per_hop)
-        room = bound.sure * np.abs(sent).sum(axis=0) + bound.absolute
-        tightest = max(tightest, float((np.abs(result - sent.sum(axis=0)) / room).max()))
+        allowance = bound.sure * np.abs(sent).sum(axis=0) + bound.absolute
+        tightest = max(tightest, float((np.abs(result - sent.sum(axis=0)) / allowance).max()))
     assert tightest > 1 / 64  # sums of one sign, or rounded once, use a share of it

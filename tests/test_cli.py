@@ -15,7 +15,7 @@ from commbounds import __version__
 from commbounds.cli import main
 from commbounds.theory import claims
 from commbounds.verify import Verdict, engine, load, run
-from commbounds.verify.writing import alone
+from commbounds.verify.writing import exclusive_lock
 
 CHEAP = "quantizers.sign.unbiased"
 PAIR = ("quantizers.sign.unbiased", "quantizers.nearestpower.unbiased")
@@ -219,7 +219,7 @@ def test_where_nothing_can_be_written_is_said_before_the_work(tmp_path, monkeypa
 
 def test_two_runs_into_one_place_are_one_and_a_refusal(tmp_path):
     (out := tmp_path / "r").mkdir()
-    with alone(out / "findings.jsonl"):
+    with exclusive_lock(out / "findings.jsonl"):
         for arguments in (("report", "--out", out), ("verify", "--out", out / "findings.jsonl")):
             assert "another run is writing to" in call(*arguments, CHEAP, "--jobs", "1", code=2).stderr
 

@@ -19,7 +19,7 @@ from commbounds.cli import main
 from commbounds.verify import engine, run
 from commbounds.verify.conformance.offspring import relatives
 from commbounds.verify.trials import run_trials
-from commbounds.verify.writing import alone
+from commbounds.verify.writing import exclusive_lock
 
 CLAIMS = ("quantizers.sign.unbiased",)
 DRAWN = "quantizers.sign.contraction"
@@ -195,7 +195,7 @@ def test_a_full_screen_is_told_of():
 def test_a_second_report_into_the_same_folder_is_refused(there):
     (there / "out").mkdir()
     for command, file in (("report", "index.html"), ("vectors", "index.json"), ("verify", "f.jsonl")):
-        with alone(there / "out" / file):
+        with exclusive_lock(there / "out" / file):
             refused = called(command)
             assert refused.exit_code == 2
             assert "another run is writing to" in refused.stderr

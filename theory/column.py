@@ -149,7 +149,7 @@ class Column:
 def former_names(column: str) -> Mapping[str, str]:
     """Former names of a column's claims, and what they are called now; empty where there is no such column."""
     found = part("theory", column) if column.isidentifier() else None
-    return MappingProxyType(found.COLUMN.renamed if hasattr(found, "COLUMN") else {})
+    return MappingProxyType({} if found is None else found.COLUMN.renamed)
 
 
 def current_name(name: str) -> str:

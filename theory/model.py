@@ -78,7 +78,7 @@ class Model:
     goals : function
         Of the claim's bound (its right-hand side) and, by name, of the enumerated parameters: the goals that together
         prove the claim there.
-    tie : tuple of str
+    checked_by : tuple of str
         What ties the model to the implementation: claims of the book whose enumeration, or tests
         (``tests/FILE.py::NAME``) whose cases, run the kernel and compare it with the model.
     instances : sequence of mapping
@@ -89,14 +89,14 @@ class Model:
     words: str
     scope: str
     goals: Callable[..., Sequence[Goal]]
-    tie: tuple[str, ...]
+    checked_by: tuple[str, ...]
     instances: Sequence[Mapping[str, Any]] = ({},)
 
     def __post_init__(self) -> None:
         for name in ("words", "scope"):
             if not getattr(self, name).strip():
                 raise ValueError(f"{name} of the model of {self.claim} must not be empty")
-        if not self.tie:
+        if not self.checked_by:
             raise ValueError(f"the model of {self.claim} must name what ties it to the implementation")
 
     @cached_property
@@ -170,7 +170,7 @@ class Refutation:
         Conditions under which the quantity is `measured`, by name: not negative, positive, zero.
     met : mapping from str to str
         Of the claim's hypotheses that are no relations between `values`: why they are met.
-    tie : str
+    checked_by : str
         The test that runs the implementation at the point: ``tests/FILE.py::NAME``.
     """
 
@@ -184,7 +184,7 @@ class Refutation:
     positive: Mapping[str, Any] = field(default_factory=dict)
     zero: Mapping[str, Any] = field(default_factory=dict)
     met: Mapping[str, str] = field(default_factory=dict)
-    tie: str = "tests/verify/certify/test_refutations.py::test_the_implementation_at_the_point"
+    checked_by: str = "tests/verify/certify/test_refutations.py::test_the_implementation_at_the_point"
 
     def __post_init__(self) -> None:
         if not self.words.strip() or not all(why.strip() for why in self.met.values()):

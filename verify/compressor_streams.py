@@ -128,13 +128,13 @@ def _projection(_study: Any, c: Any, x: Array) -> Stream | None:
     low, high = gain * float(sizes[:k].sum()) / total - 1.0, gain * float(sizes[-k:].sum()) / total - 1.0
     if high - low < 1e-6:
         return None
-    room = 1e-6 * (high - low) + 1e-6
+    allowance = 1e-6 * (high - low) + 1e-6
     sign = np.sign(x.astype(np.float64))
 
     def draw(rng: np.random.Generator, count: int) -> Draws:
         return np.array([c(x, rng) for _ in range(count)], np.float64) @ sign / total - 1.0
 
-    return Stream(_label(c, x), draw, low - room, high + room)
+    return Stream(_label(c, x), draw, low - allowance, high + allowance)
 
 
 _STREAMS = {"bound": _at_most, "equal": _equal, "entries": _entries, "projection": _projection}

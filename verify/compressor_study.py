@@ -99,12 +99,12 @@ def _matrix_corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, A
 
 @st.composite
 def _matrix_cases(draw: st.DrawFn, dtype: type) -> Array:
-    m, n = draw(inputs.whole(1, 6)), draw(inputs.whole(1, 6))
+    m, n = draw(inputs.integers(1, 6)), draw(inputs.integers(1, 6))
     if not draw(st.booleans()):
         entries = draw(inputs.small_entries(m * n, m * n))
         return np.asarray(entries, dtype=dtype).reshape(m, n)
-    name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
-    return inputs.family(name, m * n, seed, 10.0 ** draw(inputs.among(inputs.balanced(10))), dtype).reshape(m, n)
+    name, seed = draw(inputs.sampled_from(tuple(inputs.FAMILIES))), draw(inputs.integers(0, 2**31))
+    return inputs.family(name, m * n, seed, 10.0 ** draw(inputs.sampled_from(inputs.balanced(10))), dtype).reshape(m, n)
 
 
 def _normal(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
@@ -201,8 +201,8 @@ class _Generated:
     def __call__(self) -> st.SearchStrategy[Case]:
         @st.composite
         def cases(draw: st.DrawFn) -> Case:
-            x = draw(self.of.domain.cases(draw(inputs.among((np.float32, np.float64)))))
-            return Case({"setup": draw(inputs.whole(0, self.of.count(x.shape) - 1))}, x)
+            x = draw(self.of.domain.cases(draw(inputs.sampled_from((np.float32, np.float64)))))
+            return Case({"setup": draw(inputs.integers(0, self.of.count(x.shape) - 1))}, x)
 
         return cases()
 

@@ -151,7 +151,7 @@ def _finding(
     kept = j.measurements
     pinned = kept.pinned()
     reasons = {name: reason(name, j.study.statement.unpinned) for name in pinned.untested}
-    explained = {name: why or _ROOM for name, why in reasons.items() if why or name in pinned.room}
+    explained = {name: why or _ROOM for name, why in reasons.items() if why or name in pinned.allowance}
     return Finding(
         claim=j.study.claim,
         verdict=verdict,

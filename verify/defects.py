@@ -52,16 +52,16 @@ def _law_distance(first: Marginals | Outcomes, second: Marginals | Outcomes, rou
     Outputs count as equal when they differ by at most `rounding` relative to the largest of the first law.
     """
     if isinstance(first, Marginals) and isinstance(second, Marginals):
-        room = rounding * float(np.abs(first.upper).max() + np.abs(first.lower).max())
+        allowance = rounding * float(np.abs(first.upper).max() + np.abs(first.lower).max())
         sides = [(first.upper, first.p), (first.lower, 1.0 - first.p)]
         others = [(second.upper, second.p), (second.lower, 1.0 - second.p)]
-        shared = sum(np.where(np.abs(a - b) <= room, np.minimum(p, q), 0.0) for a, p in sides for b, q in others)
+        shared = sum(np.where(np.abs(a - b) <= allowance, np.minimum(p, q), 0.0) for a, p in sides for b, q in others)
         # sums and products of probabilities that are multiples of the resolution are exact
         return Reading(float(np.maximum(1.0 - shared, 0.0).max()))
     if isinstance(first, Outcomes) and isinstance(second, Outcomes):
         one, two = _merged(first), _merged(second)
-        room = rounding * float(np.abs(one.y).max())
-        same = np.abs(one.y[:, None, :] - two.y[None, :, :]).max(axis=2) <= room
+        allowance = rounding * float(np.abs(one.y).max())
+        same = np.abs(one.y[:, None, :] - two.y[None, :, :]).max(axis=2) <= allowance
         value = float(max(0.0, 1.0 - np.minimum(one.p, same @ two.p).sum()))
         return Reading(value, 2.0 * (len(first.p) + len(second.p)) * float(np.finfo(np.float64).eps))
     raise TypeError(f"cannot compare {type(first).__name__} with {type(second).__name__}")
@@ -201,11 +201,11 @@ class IdempotenceDefect(Measure):
             assert again is not None
             still = Outcomes(np.ones(1), y.reshape(1, -1))
             if isinstance(again, Marginals):
-                room = self.rounding * _eps(x)
-                moved = [np.abs(z - y) > room * np.abs(y).max() for z in (again.upper, again.lower)]
+                allowance = self.rounding * _eps(x)
+                moved = [np.abs(z - y) > allowance * np.abs(y).max() for z in (again.upper, again.lower)]
                 change = Reading(
                     float(np.maximum(again.p * moved[0], (1 - again.p) * moved[1]).max()),
-                    room * float(getattr(c, "levels", 1)),
+                    allowance * float(getattr(c, "levels", 1)),
                 )
             else:
                 change = _law_distance(still, again, self.rounding * _eps(x))

@@ -20,7 +20,7 @@ from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Finding, Verdict, finding_from_json
 from commbounds.verify.store import Store
 from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
-from commbounds.verify.writing import alone, replaced
+from commbounds.verify.writing import exclusive_lock, replaced
 
 CLAIM_SECONDS = 1.2
 """Of processor time that a claim takes at the quick budget, in the mean over the book (docs/benchmarks.md)."""
@@ -243,7 +243,7 @@ def opened_run(
     if seed < 0:
         raise ValueError(f"seed must be nonnegative, got {seed}")
     path = None if out is None else Path(out)
-    with nullcontext() if path is None else alone(path):
+    with nullcontext() if path is None else exclusive_lock(path):
         yield OpenedRun(names, budget, seed, path, progress, store, anew)
 
 
@@ -285,7 +285,7 @@ def dropped(path: Path, budget: str, seed: int, made_again: Collection[str] = fr
     ValueError
         Another run is writing to it.
     """
-    with alone(path):
+    with exclusive_lock(path):
         try:
             check_same_run(path, budget, seed, made_again)
         except ValueError:

@@ -18,7 +18,7 @@ from commbounds.verify.exhibits import EXHIBITS, exhibit_names
 from commbounds.verify.experiment import budgets
 from commbounds.verify.store import Store
 from commbounds.verify.tasks import Task, cost_of, in_turn, work_off
-from commbounds.verify.writing import alone, replaced
+from commbounds.verify.writing import exclusive_lock, replaced
 
 EXHIBIT_SECONDS = 2.5
 """That an exhibit takes where nothing was noted of it, about."""
@@ -29,7 +29,7 @@ def select_exhibits(patterns: Iterable[str] = ("*",)) -> list[str]:
     return [name for name in exhibit_names() if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)]
 
 
-def made(name: str, budget: str = "quick", seed: int = 0) -> Exhibit:
+def make_exhibit(name: str, budget: str = "quick", seed: int = 0) -> Exhibit:
     """The exhibit of this name; a function of the arguments and of the versions that it records."""
     exhibit: Exhibit = EXHIBITS[name](budget, seed)
     return replace(exhibit, seed=seed, budget=budget, versions=versions())
@@ -168,7 +168,7 @@ class OpenedExhibition:
             raise TaskLost(f"exhibit {name}: {error}") from error
 
         cost = cost_of([name], costs, EXHIBIT_SECONDS)
-        return Task((name,), made, (name, self._budget, self._seed), self._keep, lost, cost)
+        return Task((name,), make_exhibit, (name, self._budget, self._seed), self._keep, lost, cost)
 
     def _keep(self, exhibit: Exhibit) -> None:
         self._known[exhibit.name] = exhibit
@@ -199,5 +199,5 @@ def opened_exhibition(
     `store` and `anew` are those of `engine.opened_run`.
     """
     path = None if out is None else Path(out)
-    with nullcontext() if path is None else alone(path):
+    with nullcontext() if path is None else exclusive_lock(path):
         yield OpenedExhibition(select_exhibits(patterns), budget, seed, path, progress, store, anew)

@@ -140,7 +140,7 @@ _FAR = 1 << 200
 
 
 @lru_cache(maxsize=1 << 14)
-def whole(low: int, high: int) -> st.SearchStrategy[int]:
+def integers(low: int, high: int) -> st.SearchStrategy[int]:
     """Integers in [low, high]; they shrink towards low.
 
     Hypothesis tries constants that it finds in whatever modules happen to be loaded, so that one seed would not give
@@ -149,18 +149,18 @@ def whole(low: int, high: int) -> st.SearchStrategy[int]:
     return st.integers(low + _FAR, high + _FAR).map(lambda value: value - _FAR)
 
 
-def among(options: Sequence[Any]) -> st.SearchStrategy[Any]:
+def sampled_from(options: Sequence[Any]) -> st.SearchStrategy[Any]:
     """One of `options`; shrinks towards the first. As for `whole`, no constant gets in."""
     try:
         return _among(tuple(options), repr(options))
     except TypeError:  # they are not hashable
-        return whole(0, len(options) - 1).map(options.__getitem__)
+        return integers(0, len(options) - 1).map(options.__getitem__)
 
 
 @lru_cache(maxsize=1 << 12)
 def _among(options: tuple[Any, ...], _words: str) -> st.SearchStrategy[Any]:
     """Made once for equal options that read the same, as 1 and 1.0 do not: a new strategy takes long to be drawn."""
-    return whole(0, len(options) - 1).map(options.__getitem__)
+    return integers(0, len(options) - 1).map(options.__getitem__)
 
 
 def balanced(top: int) -> tuple[int, ...]:
@@ -174,7 +174,7 @@ SMALL = balanced(4)
 @lru_cache(maxsize=1 << 9)
 def small_entries(least: int, most: int) -> st.SearchStrategy[list[int]]:
     """Lists of `least` to `most` small integers."""
-    return st.lists(among(SMALL), min_size=least, max_size=most)
+    return st.lists(sampled_from(SMALL), min_size=least, max_size=most)
 
 
 _BOOLEAN = st.booleans()  # False is simpler than True
@@ -184,8 +184,8 @@ _BOOLEAN = st.booleans()  # False is simpler than True
 def _entries(draw: st.DrawFn) -> float:
     """A small integer, a half-precision number below 128, or one at the end of a scale."""
     if not draw(_BOOLEAN):
-        return float(draw(among((*SMALL, 1e-30, -1e30))))
-    return float(draw(among((1.0, -1.0))) * draw(whole(0, 2**11 - 1)) * 2.0 ** -draw(whole(4, 14)))
+        return float(draw(sampled_from((*SMALL, 1e-30, -1e30))))
+    return float(draw(sampled_from((1.0, -1.0))) * draw(integers(0, 2**11 - 1)) * 2.0 ** -draw(integers(4, 14)))
 
 
 _FEW = st.lists(_entries(), min_size=1, max_size=6)
@@ -195,7 +195,7 @@ _EXPONENTS = balanced(30)
 @lru_cache(maxsize=1 << 9)
 def _places(n: int) -> st.SearchStrategy[list[tuple[int, float]]]:
     """At most three entries of n, with what to put there."""
-    return st.lists(st.tuples(whole(0, n - 1), among((0.0, 1.0, -1.0))), max_size=3)
+    return st.lists(st.tuples(integers(0, n - 1), sampled_from((0.0, 1.0, -1.0))), max_size=3)
 
 
 @lru_cache(maxsize=1 << 4)
@@ -208,8 +208,10 @@ def cases(largest: int = 300, dtype: type = np.float32) -> st.SearchStrategy[Vec
 def _vectors(draw: st.DrawFn, largest: int, dtype: type) -> Vector:
     if not draw(_BOOLEAN):
         return np.asarray(draw(_FEW), dtype=dtype)
-    n = draw(whole(1, largest))
-    x = family(draw(among(tuple(FAMILIES))), n, draw(whole(0, 2**31)), 10.0 ** draw(among(_EXPONENTS)), dtype)
+    n = draw(integers(1, largest))
+    x = family(
+        draw(sampled_from(tuple(FAMILIES))), n, draw(integers(0, 2**31)), 10.0 ** draw(sampled_from(_EXPONENTS)), dtype
+    )
     for place, value in draw(_places(n)):
         x[place] = value * (np.abs(x).max() or 1.0)
     return x

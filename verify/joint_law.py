@@ -54,13 +54,13 @@ def joint_log_e(law: Outcomes, outputs: Iterable[Array], eps: float = _FLOAT32) 
     float
         Natural logarithm of the wealth; 0 before the first draw.
     """
-    p, values, room = outcome_table(law, eps)
+    p, values, allowance = outcome_table(law, eps)
     counts = np.full(len(p), 0.5)
     wealth = peak = 0.0
     for y in outputs:
         distances = np.abs(values - np.ravel(y).astype(np.float64)).max(axis=1)
         outcome = int(np.argmin(distances))
-        if not distances[outcome] <= room:
+        if not distances[outcome] <= allowance:
             return math.inf
         wealth += math.log(counts[outcome] / counts.sum() / p[outcome])
         counts[outcome] += 1.0

@@ -59,8 +59,10 @@ class Probe:
             share = None if stated is None else ratio(close, decimal(stated))
             if share is not None:
                 self.attained = max(self.attained, share)
-                room = outcome.slack / max(abs(decimal(outcome.measured)), abs(decimal(bound)), np.finfo(float).tiny)
-                if share > 1.0 + room + _EXCESS:
+                allowance = outcome.slack / max(
+                    abs(decimal(outcome.measured)), abs(decimal(bound)), np.finfo(float).tiny
+                )
+                if share > 1.0 + allowance + _EXCESS:
                     self.exceeded = max(self.exceeded, share)
         self.nontrivial += outcome.active and study.is_nontrivial(case, outcome, bound)
         self.scope.add(study.scope_of(case, outcome))

@@ -57,13 +57,13 @@ class Pinned:
         Formula mutants that ask for more than the claim does, somewhere among the measured cases.
     untested : tuple of str
         Those that no case refutes, by name.
-    room : tuple of str
+    allowance : tuple of str
         Those of them that stay true by the stated tightness: they are nowhere below that share of the bound.
     """
 
     mutants: int
     untested: tuple[str, ...]
-    room: tuple[str, ...] = ()
+    allowance: tuple[str, ...] = ()
 
 
 class Measurements:
@@ -133,7 +133,7 @@ class Measurements:
         bound = self._points(claim.relation.rhs)
         sharp = None if claim.tightness is None else self._points(claim.tightness) ** self._sign * bound
         digits = 1e-12 * np.maximum(np.abs(bound), self._points.size(claim.relation.rhs))
-        mutants, untested, room = 0, [], []
+        mutants, untested, allowance = 0, [], []
         for mutant in formula_mutants(claim.relation.rhs):
             changed = self._points(mutant.bound)
             changed = np.where(np.isfinite(changed), changed, np.nan)  # it asks for nothing there
@@ -141,18 +141,18 @@ class Measurements:
             if not np.isfinite(changed).any():
                 continue  # has no value anywhere
             if isinstance(claim.relation, sp.Eq):
-                refuted = np.abs(measured - changed) > slack + _room(measured, changed)
+                refuted = np.abs(measured - changed) > slack + _allowance(measured, changed)
             else:
                 stronger = differs & (self._sign * (bound - changed) > 0.0)
                 if differs.any() and not stronger.any():
                     continue  # asks for less wherever it asks for something else
-                refuted = stronger & (self._sign * (measured - changed) > slack + _room(measured, changed))
+                refuted = stronger & (self._sign * (measured - changed) > slack + _allowance(measured, changed))
             mutants += 1
             if not (refuted & differs).any():
                 untested.append(mutant.name)
                 if sharp is not None and differs.any() and (self._sign * (sharp - changed) <= digits)[differs].all():
-                    room.append(mutant.name)
-        return Pinned(mutants, tuple(untested), tuple(room))
+                    allowance.append(mutant.name)
+        return Pinned(mutants, tuple(untested), tuple(allowance))
 
     def _pinned_by_streams(self) -> Pinned:
         """The same where draws alone were seen."""
@@ -168,7 +168,7 @@ class Measurements:
         return Pinned(mutants, tuple(untested))
 
 
-def _room(measured: NDArray[np.float64], bound: Any) -> NDArray[np.float64]:
+def _allowance(measured: NDArray[np.float64], bound: Any) -> NDArray[np.float64]:
     with np.errstate(invalid="ignore"):
-        room: NDArray[np.float64] = _ROUNDING * np.maximum(np.abs(measured), np.abs(bound))
-        return room
+        allowance: NDArray[np.float64] = _ROUNDING * np.maximum(np.abs(measured), np.abs(bound))
+        return allowance

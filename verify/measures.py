@@ -233,14 +233,14 @@ class Bias(Measure):
         gap = np.abs(law.mean / top - wide / top)
         if isinstance(law, Marginals):
             size = np.maximum(np.abs(law.upper), np.abs(law.lower)) / top
-            room = law.resolution * np.abs(law.upper - law.lower) / top + 4.0 * float(kind.eps) * size
+            allowance = law.resolution * np.abs(law.upper - law.lower) / top + 4.0 * float(kind.eps) * size
         else:
             # rounding of the outputs to the dtype, and of their weighted sum in float64
             relative = 4.0 * float(kind.eps) + len(law.p) * float(np.finfo(np.float64).eps)
-            room = relative * np.abs(law.y).max(axis=0) / top
-        room += float(kind.smallest_subnormal) / top
-        worst = int(np.argmax(gap - room))
-        return Reading(float(gap[worst]), float(room[worst]))
+            allowance = relative * np.abs(law.y).max(axis=0) / top
+        allowance += float(kind.smallest_subnormal) / top
+        worst = int(np.argmax(gap - allowance))
+        return Reading(float(gap[worst]), float(allowance[worst]))
 
 
 def simplified(value: Exact) -> Exact:

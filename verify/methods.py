@@ -152,11 +152,11 @@ class _Injection:
         if compared is None:
             return
         self._cases += 1
-        gap, room = compared
-        if gap > room:
+        gap, allowance = compared
+        if gap > allowance:
             x = np.asarray(case.array, dtype=np.float64)
             subject = j.study.shown(j.implementation, case)
-            self._found = Counterexample(subject, x[..., :64].tolist(), gap, room, x_length=x.size)
+            self._found = Counterexample(subject, x[..., :64].tolist(), gap, allowance, x_length=x.size)
 
     def evidence(self) -> Evidence | None:
         if self._found is not None:
@@ -499,9 +499,9 @@ def certificate_evidence(name: str) -> Evidence:
     certificate = certify.load(name)
     certify.check(certificate)
     if certificate.kind == "counterexample":
-        detail = f"smallest counterexample; the implementation is run there by {certify.refutations()[name].tie}"
+        detail = f"smallest counterexample; the implementation is run there by {certify.refutations()[name].checked_by}"
         return Evidence(Method.CERTIFICATE, Verdict.REFUTED, 1, detail, scope={"smallest": certificate.scope})
-    tie = ", ".join(certify.models()[name].tie)
+    tie = ", ".join(certify.models()[name].checked_by)
     detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
     goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
     return Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope)

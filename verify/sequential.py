@@ -90,8 +90,8 @@ class SequentialTest:
         ValueError
             One lies outside the declared range by more than rounding.
         """
-        room = 1e-9 * max(-self.low, self.high if math.isfinite(self.high) else -self.low)
-        if deviations.size and (deviations.min() < self.low - room or deviations.max() > self.high + room):
+        allowance = 1e-9 * max(-self.low, self.high if math.isfinite(self.high) else -self.low)
+        if deviations.size and (deviations.min() < self.low - allowance or deviations.max() > self.high + allowance):
             raise ValueError(
                 f"an observation lies outside its sure range [{self.low:g}, {self.high:g}]: "
                 f"got [{deviations.min():g}, {deviations.max():g}]"

@@ -14,7 +14,7 @@ import numpy as np
 from covertable import make as covering_array
 from hypothesis import strategies as st
 
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 
 Settings = dict[str, Any]
 SEED = "seed"
@@ -295,7 +295,7 @@ class Space:
             for name, values in axes.items():
                 value = draw(values)
                 found[name] = value.at(found) if isinstance(value, Of) else value
-            found[SEED] = draw(whole(0, 2**20))
+            found[SEED] = draw(integers(0, 2**20))
             return found
 
         return settings().filter(lambda found: self.excluded(found) is None)
@@ -303,10 +303,10 @@ class Space:
     def _values(self, name: str) -> st.SearchStrategy[Any]:
         values, more = tuple(self.axes[name]), self.wider.get(name)
         if more is None:
-            return among(values)
+            return sampled_from(values)
         if isinstance(more, tuple) and len(more) == 2 and all(isinstance(end, int) for end in more):
-            return st.one_of(among(values), whole(*more))
-        return among((*values, *more))
+            return st.one_of(sampled_from(values), integers(*more))
+        return sampled_from((*values, *more))
 
     def neighbour(self, rng: np.random.Generator, settings: Mapping[str, Any]) -> Settings:
         """The settings with another value of one axis, for an attack."""

@@ -371,7 +371,7 @@ class Study(AnyStudy):
     corpus : callable (budget) -> iterator of cases
         Hostile and typical cases by hand.
     cases : callable () -> Hypothesis strategy of cases
-        Generated cases; draw with `verify.inputs.whole` and `among`, structure and a data seed rather than entries.
+        Generated cases; draw with `verify.inputs.integers` and `among`, structure and a data seed rather than entries.
     mutate : callable (rng, case) -> case
         A neighbour of a case, for the attack, which climbs on measured / bound.
     extremal : callable (budget) -> iterator of cases

@@ -18,7 +18,7 @@ def replaced(path: Path, lines: Sequence[str]) -> None:
 
 
 @contextmanager
-def alone(path: Path) -> Iterator[None]:
+def exclusive_lock(path: Path) -> Iterator[None]:
     """Be the only run that writes to `path`, whose folder is made where it is not there.
 
     What is locked is a file beside it, ``.NAME.lock``, which is gone in the end: `path` itself is replaced. A process

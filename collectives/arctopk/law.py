@@ -165,7 +165,7 @@ def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[floa
     live = w[w > 0]
     if kept >= live.size:
         return float(w.sum()), 0.0
-    total, room = 0.0, 0.0
+    total, allowance = 0.0, 0.0
     for j, square in enumerate(live):
         others = np.delete(live, j)
 
@@ -180,5 +180,5 @@ def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[floa
             return float(chances.sum())
 
         value, error = quad(selected, 0.0, 1.0, epsabs=_ACCURACY, limit=200)
-        total, room = total + float(square) * value, room + float(square) * error
-    return total, room
+        total, allowance = total + float(square) * value, allowance + float(square) * error
+    return total, allowance

@@ -37,12 +37,12 @@ class AveragesIn(Sure):
         P, x = len(case.x), case.x.astype(np.float64)
         finfo = ml_dtypes.finfo(self.dtype)
         change = (P + 1) * float(finfo.eps) / 2
-        room = change / (1 - change) * np.abs(x).sum(axis=0) / P
-        room = room + (P + 1) * float(finfo.smallest_subnormal) / 2
+        allowance = change / (1 - change) * np.abs(x).sum(axis=0) / P
+        allowance = allowance + (P + 1) * float(finfo.smallest_subnormal) / 2
         error = np.abs(bench.outcome(case).result.astype(np.float64) - x.mean(axis=0))
-        if (error <= room).all():
+        if (error <= allowance).all():
             return None
-        return f"off by {float(np.max(error)):.6g} of the mean, rounding explains {float(np.max(room)):.3g}"
+        return f"off by {float(np.max(error)):.6g} of the mean, rounding explains {float(np.max(allowance)):.3g}"
 
 
 def no_state(seed):

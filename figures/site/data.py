@@ -112,7 +112,7 @@ def _certificate(e: Entry) -> dict[str, Any]:
         "kind": e.proof.detail.partition(";")[0],
         "goals": e.proof.cases,
         "model": e.model.words if proved else e.refutation.words,
-        "tie": list(e.model.tie) if proved else [e.refutation.tie],
+        "tie": list(e.model.checked_by) if proved else [e.refutation.checked_by],
         "file": f"theory/{e.claim.column}/certificates/{e.id}.json",
     }
 

@@ -94,21 +94,21 @@ class Suspect:
         size, sizes = np.abs(added), self.sums.sizes[entries]
         share = np.divide(size, sizes, out=np.zeros_like(size), where=sizes > 0.0)
         distance = self.distance[entries]
-        room = self.allowed[entries] * (1.0 + share) + 4.0 * _U * (np.abs(distance) + size)
-        return bool((np.abs(distance - added) <= room).all())
+        allowance = self.allowed[entries] * (1.0 + share) + 4.0 * _U * (np.abs(distance) + size)
+        return bool((np.abs(distance - added) <= allowance).all())
 
     def is_multiple(self, factor: float, entries: Entries) -> bool:
         """Whether the result is `factor` times what it should be: that to rounding, scaled and rounded again."""
         with np.errstate(over="ignore", invalid="ignore"):
             y = self.scaled[entries] / factor
-            room = self.allowed[entries] + 4.0 * self.unit * np.abs(y) + self.sums.slack[entries]
-            return bool((np.abs(y - self.sums.wide()[entries]) <= room * (1.0 + 8.0 * _U)).all())
+            allowance = self.allowed[entries] + 4.0 * self.unit * np.abs(y) + self.sums.slack[entries]
+            return bool((np.abs(y - self.sums.wide()[entries]) <= allowance * (1.0 + 8.0 * _U)).all())
 
     def is_elsewhere(self, shift: int, entries: Entries) -> bool:
         """Whether entry i of the result is the sum of entry i + shift, modulo n."""
         there = (entries + shift) % len(self.y)
-        room = self.allowed[there] + 4.0 * _U * self.sums.sizes[there]
-        return bool((np.abs(self.sums.wide()[there] - self.scaled[entries]) <= room).all())
+        allowance = self.allowed[there] + 4.0 * _U * self.sums.sizes[there]
+        return bool((np.abs(self.sums.wide()[there] - self.scaled[entries]) <= allowance).all())
 
 
 def explanations(suspect: Suspect, coarser: Mapping[str, Wide]) -> list[str]:
@@ -178,8 +178,8 @@ def _pairs(suspect: Suspect) -> Iterator[tuple[int, int]]:
     """Pairs of ranks by whose difference one wrong entry is off."""
     entry = suspect.few[0]
     x, distance = suspect.stack[:, entry].astype(np.float64), suspect.distance[entry]
-    room = 3.0 * suspect.allowed[entry] + 8.0 * _U * (np.abs(distance) + suspect.sums.sizes[entry])
-    for twice, missing in np.argwhere(np.abs(x[:, None] - x[None, :] - distance) <= room):
+    allowance = 3.0 * suspect.allowed[entry] + 8.0 * _U * (np.abs(distance) + suspect.sums.sizes[entry])
+    for twice, missing in np.argwhere(np.abs(x[:, None] - x[None, :] - distance) <= allowance):
         yield int(twice), int(missing)
 
 
@@ -212,9 +212,9 @@ def _places(suspect: Suspect) -> Iterator[tuple[str, Test]]:
     """Entries in the wrong place: of the result, or of what one rank brought."""
     n, wrong, y = len(suspect.y), suspect.wrong, suspect.scaled
     entry = wrong[np.argmax(np.abs(y[wrong]))]
-    room = suspect.allowed + 4.0 * _U * suspect.sums.sizes
+    allowance = suspect.allowed + 4.0 * _U * suspect.sums.sizes
     with np.errstate(invalid="ignore"):
-        places = np.flatnonzero(np.abs(suspect.sums.wide() - y[entry]) <= room)
+        places = np.flatnonzero(np.abs(suspect.sums.wide() - y[entry]) <= allowance)
     nearest = places[np.argsort(np.abs(places - entry), kind="stable")][:_SAMPLE]
     for shift in (int(place - entry) for place in nearest if len(wrong) > 1 and place != entry):
         words = f"entry i holds the sum of entry i {'-' if shift < 0 else '+'} {abs(shift)}"

@@ -297,11 +297,11 @@ class _Costs:
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
     """Be the only command that writes a site to `folder`, or refuse to run."""
-    from commbounds.verify.writing import alone
+    from commbounds.verify.writing import exclusive_lock
 
     with ExitStack() as stack:
         try:
-            stack.enter_context(alone(folder / "index.html"))
+            stack.enter_context(exclusive_lock(folder / "index.html"))
         except ValueError as error:
             raise click.UsageError(str(error)) from error
         yield

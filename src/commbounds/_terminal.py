@@ -182,7 +182,7 @@ def _proved(claim: Claim) -> str:
     if claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
-    tie = ", ".join(model.tie)
+    tie = ", ".join(model.checked_by)
     return f"for {certify.proved_for(certificate)}\n  model: {model.words}\n  tied to the implementation by {tie}"
 
 
@@ -196,7 +196,7 @@ def _refuted(claim: Claim) -> str:
         return ""
     refutation, certificate = certify.refutations()[claim.name], certify.load(claim.name)
     found = certificate.scope.removeprefix("refuted ")
-    return f"{found}\n  model: {refutation.words}\n  tied to the implementation by {refutation.tie}"
+    return f"{found}\n  model: {refutation.words}\n  tied to the implementation by {refutation.checked_by}"
 
 
 class FindingRows:

@@ -224,8 +224,8 @@ def _allowed(bound: Tolerance, sums: RankSums, times: int, probably: bool) -> Wi
     whole = rounded_up(times * relative) * sizes
     # the last rounding goes by the sum, and not by the magnitudes: of a mean, by the mean
     split = rounded_up(bound.last) * exact + rounded_up(times * bound.rest) * sizes
-    room: Wide = np.minimum(whole, split) + rounded_up(times * bound.absolute)
-    return room * (1.0 + 2.0**-50) + sums.slack
+    allowance: Wide = np.minimum(whole, split) + rounded_up(times * bound.absolute)
+    return allowance * (1.0 + 2.0**-50) + sums.slack
 
 
 def _coarser(

@@ -100,8 +100,8 @@ def test_expectations_in_the_plane_are_those_of_many_directions(K):
     kept, error = kept_of_planar_rows(rows, K, 1)
     angles = 20_000
     # between two directions at most every pair of rows changes places once
-    room = 2 * 6 / angles * np.square(rows).sum() + error
-    assert np.square(rows).sum() - kept == pytest.approx(planar_error(rows.tolist(), K, angles), abs=room)
+    allowance = 2 * 6 / angles * np.square(rows).sum() + error
+    assert np.square(rows).sum() - kept == pytest.approx(planar_error(rows.tolist(), K, angles), abs=allowance)
 
 
 def test_sectors_in_a_kernel_are_those_of_the_arrays():

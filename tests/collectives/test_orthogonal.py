@@ -114,9 +114,9 @@ def test_the_interval_is_that_of_a_fine_grid():
     for _ in range(5):
         x = 3.4445 * x - 4.7750 * x**3 + 2.0315 * x**5
     low, high = (float(claims()[f"orthogonal.muon.{name}"].bound()) for name in ("at_least", "at_most"))
-    room = 64 * 3.5**5 * EPS
-    assert low - room <= x.min() <= low + 1e-4
-    assert high - 1e-4 <= x.max() <= high + room
+    allowance = 64 * 3.5**5 * EPS
+    assert low - allowance <= x.min() <= low + 1e-4
+    assert high - 1e-4 <= x.max() <= high + allowance
 
 
 def test_the_iteration_is_that_of_singular_values():

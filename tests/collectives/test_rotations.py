@@ -37,8 +37,8 @@ def test_the_sum_keeps_its_mean_and_stays_within_a_step_an_entry():
     for total in draws:  # d rotated entries of a rank move by less than a step each, and D H/d averages them
         assert np.abs(total - stack.sum(axis=0)).max() < 3 * step
     # Hoeffding's inequality: the mean of 400 sums of 24 independent roundings, each in a range of step/8
-    room = step / 8 / 400 * math.sqrt(400 * 24 * math.log(2 * 8 / 1e-9) / 2)
-    assert np.abs(np.mean(draws, axis=0) - stack.sum(axis=0)).max() < room
+    allowance = step / 8 / 400 * math.sqrt(400 * 24 * math.log(2 * 8 / 1e-9) / 2)
+    assert np.abs(np.mean(draws, axis=0) - stack.sum(axis=0)).max() < allowance
 
 
 def test_zeros_sum_to_zeros_and_a_rank_alone_sends_nothing():

@@ -322,10 +322,10 @@ def test_the_residual_of_a_silent_entry_may_be_more_than_the_workers_scales_with
     back = first.momentum[0] / 2
     x[0, :8] = -2 * back[:8]
     state, _ = onebit_momentum(x, first.momentum[0], first.worker_errors, first.server_errors, 0.5)
-    room = 32 * np.finfo(float).eps  # sums of nine squares, a root, and some quotients and products
-    assert np.allclose(np.abs(back), 9 * np.sqrt(8) / 24, rtol=room, atol=0)
+    allowance = 32 * np.finfo(float).eps  # sums of nine squares, a root, and some quotients and products
+    assert np.allclose(np.abs(back), 9 * np.sqrt(8) / 24, rtol=allowance, atol=0)
     scale = abs(back[8]) / 3  # of what the first offers: its last entry alone; it had nothing to offer before
-    assert np.allclose(state.worker_errors[0, :8], -scale, rtol=room, atol=0)
+    assert np.allclose(state.worker_errors[0, :8], -scale, rtol=allowance, atol=0)
     assert abs(state.worker_errors[0, 8]) > 1.999 * scale
 
 

@@ -20,11 +20,11 @@ def test_joined_sectors_give_the_same_error(seed):
         calls.append(settings)
         return arctopk_allreduce(*arguments, **settings)
 
-    apart, room = _by_angles(counted, rows, kept, 2)
+    apart, allowance = _by_angles(counted, rows, kept, 2)
     sectors = len(calls)
     together, same_room = _by_angles(counted, rows, kept, 2, joined=True)
-    assert room == same_room
-    assert abs(apart - together) <= room  # sectors that are too narrow to run in, and rounding
+    assert allowance == same_room
+    assert abs(apart - together) <= allowance  # sectors that are too narrow to run in, and rounding
     assert len(calls) - sectors <= sectors
     if kept == m:  # one selection everywhere
         assert len(calls) - sectors == 1
@@ -37,6 +37,6 @@ def test_joined_sectors_see_rows_in_wrong_places(seed):
     def turned_over(stack, kept, rank, **settings):
         return arctopk_allreduce(stack[:, ::-1], kept, rank, **settings)
 
-    right, room = _by_angles(arctopk_allreduce, rows, 2, 2, joined=True)
+    right, allowance = _by_angles(arctopk_allreduce, rows, 2, 2, joined=True)
     wrong, _ = _by_angles(turned_over, rows, 2, 2, joined=True)
-    assert wrong > right + 2 * room  # what is kept is nowhere next to where it was
+    assert wrong > right + 2 * allowance  # what is kept is nowhere next to where it was

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from commbounds.verify.experiment import budgets
 from commbounds.verify.family import Family, Rounded, asked, rounded_square
-from commbounds.verify.inputs import whole
+from commbounds.verify.inputs import integers
 from commbounds.verify.space import Of, Space, nothing
 from commbounds.verify.study import Outcome, Unmeasured
 
@@ -113,7 +113,7 @@ def test_a_function_that_asks_for_what_is_not_known_is_an_error():
         asked(lambda m: m, {"n": 1})
 
 
-@given(whole(0, 2**20), whole(1, 40), whole(1, 30))
+@given(integers(0, 2**20), integers(1, 40), integers(1, 30))
 def test_the_rounding_of_a_square_is_within_its_allowance(seed, n, terms):
     rng = np.random.default_rng(seed)
     rows = rng.standard_normal((terms, n)) * 10.0 ** rng.integers(-3, 4, (terms, 1))

@@ -56,6 +56,6 @@ def test_predicted_drift_is_the_law_of_the_book(p):
         discounted = sum((p ** (a + b + 2) * products[a][b] for a in ages for b in ages), Fraction(0))
         law = claims()["packetloss.drift.given_updates"].bound(lagged=lagged, discounted=discounted)
         # a few roundings a step, of sums of at most 6 x 5 terms of size 9
-        room = 64 * 36 * 45 * np.finfo(float).eps
-        assert pair[t - 1] == pytest.approx(float(law), abs=room)
-        assert owner[t - 1] == pytest.approx(float(lagged), abs=room)
+        allowance = 64 * 36 * 45 * np.finfo(float).eps
+        assert pair[t - 1] == pytest.approx(float(law), abs=allowance)
+        assert owner[t - 1] == pytest.approx(float(lagged), abs=allowance)

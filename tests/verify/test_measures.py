@@ -50,11 +50,11 @@ def test_read_agrees_with_exact(name):
         if reading is None:
             continue
         exact = float(experiment.measure.exact(CompressorRun(c, x)))
-        room = reading.slack + 8 * np.finfo(np.float64).eps * max(1.0, abs(exact))
+        allowance = reading.slack + 8 * np.finfo(np.float64).eps * max(1.0, abs(exact))
         if worst:  # read off the worst entry of the worst outcome: zero where the defect is, and nowhere else
-            assert (exact > room) == (reading.value > room), (c, x)
+            assert (exact > allowance) == (reading.value > allowance), (c, x)
         else:
-            assert abs(reading.value - exact) <= room, (c, x)
+            assert abs(reading.value - exact) <= allowance, (c, x)
         assert reading.slack <= 1e-6 * max(1.0, abs(exact))
 
 

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from commbounds.verify.confront import confront
 from commbounds.verify.finding import Method
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.search import Violation, falsified, generated, simplest
 
 
@@ -21,9 +21,9 @@ def test_a_seed_gives_the_same_cases_whatever_becomes_of_them():
 
 def test_one_of_equal_options_is_what_was_given():
     for options in ((1, 2), (1.0, 2.0), (True, 2), ((1, 2), (1.0, 2.0)), ([1], [2])):
-        drawn = set(map(repr, generated(among(options), 10, 0)))
+        drawn = set(map(repr, generated(sampled_from(options), 10, 0)))
         assert drawn == set(map(repr, options))
-    assert among((1, 2)) is among((1, 2)) is not among((1.0, 2.0))
+    assert sampled_from((1, 2)) is sampled_from((1, 2)) is not sampled_from((1.0, 2.0))
 
 
 def test_the_last_case_that_fails_is_the_smallest():
@@ -47,7 +47,7 @@ def test_what_a_case_returns_is_climbed_on():
             raise Violation
         return float(-away)
 
-    numbers = st.tuples(*[whole(0, 10**6)] * 3)  # no constant that Hypothesis finds in what is imported gets in
+    numbers = st.tuples(*[integers(0, 10**6)] * 3)  # no constant that Hypothesis finds in what is imported gets in
     assert falsified(confront, numbers, 2000, 0)
     assert not falsified(lambda drawn: confront(drawn) and None, numbers, 2000, 0)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from commbounds.columns import columns, parts
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.family import FamilyStudy
-from commbounds.verify.inputs import among
+from commbounds.verify.inputs import sampled_from
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 DEFINED = {
@@ -95,7 +95,7 @@ def test_what_is_drawn_is_of_the_space(data):
     assert row["P"] != 7
     assert 1 <= row["n"] <= 60
     assert row["bits"] in (2, 4, 8)
-    assert data.draw(among((1, 2))) in (1, 2)
+    assert data.draw(sampled_from((1, 2))) in (1, 2)
 
 
 def test_neighbours_are_of_the_space():

@@ -3,7 +3,7 @@
 import numba
 import pytest
 
-from commbounds.verify.exhibition import made
+from commbounds.verify.exhibition import make_exhibit
 
 pytestmark = [
     pytest.mark.kernels,
@@ -14,7 +14,7 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def words():
     """Panel -> label -> line."""
-    return {panel.title: {line.label: line.y for line in panel.lines} for panel in made("sparse.words").panels}
+    return {panel.title: {line.label: line.y for line in panel.lines} for panel in make_exhibit("sparse.words").panels}
 
 
 def test_spardl_and_gtopk_move_the_same_for_every_input(words):
@@ -30,7 +30,9 @@ def test_hot_layers_break_what_is_printed(words):
 
 
 def test_gaussiank_errs_both_ways():
-    panels = {panel.title: {line.label: line for line in panel.lines} for panel in made("sparse.gaussiank").panels}
+    panels = {
+        panel.title: {line.label: line for line in panel.lines} for panel in make_exhibit("sparse.gaussiank").panels
+    }
     one = panels["One threshold"]
     assert one["Laplace"].y[0] > 5
     assert one["spike"].y[-1] < 0.1

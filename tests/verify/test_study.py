@@ -14,7 +14,7 @@ from commbounds.theory.quantities import Quantity, k, n
 from commbounds.verify import Method, Series, Verdict
 from commbounds.verify.confront import confront
 from commbounds.verify.experiment import budgets
-from commbounds.verify.inputs import whole
+from commbounds.verify.inputs import integers
 from commbounds.verify.methods import METHODS
 from commbounds.verify.study import Case, Outcome, Stream, Study, studies
 
@@ -51,7 +51,7 @@ def by_hand(_budget):
 
 
 def generated():
-    return whole(1, 9).flatmap(lambda size: whole(1, size).map(lambda kept: Case({"n": size, "k": kept})))
+    return integers(1, 9).flatmap(lambda size: integers(1, size).map(lambda kept: Case({"n": size, "k": kept})))
 
 
 def neighbour(rng, case):

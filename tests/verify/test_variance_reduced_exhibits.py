@@ -13,8 +13,8 @@ def test_momenta_and_decays_of_zeroone():
     momentum, decay = EXHIBITS["variance_reduced.zeroone"]("quick", 0).panels
     measured, law, power = momentum.lines
     # H steps that round a product of positive numbers and a sum, an average of two, and a power and a quotient beside
-    room = (2 * np.array(measured.x) + 16) * np.finfo(float).eps
-    assert (np.abs(np.array(measured.y) - law.y) <= room * law.y).all()
+    allowance = (2 * np.array(measured.x) + 16) * np.finfo(float).eps
+    assert (np.abs(np.array(measured.y) - law.y) <= allowance * law.y).all()
     assert all(found > old for found, old in zip(measured.y[1:], power.y[1:], strict=True))
     lines = {line.label: np.array(line.y) for line in decay.lines}
     assert (lines["1 local step"] <= lines["bound for one local step"] * (1 + 1e-9)).all()

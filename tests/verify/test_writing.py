@@ -9,7 +9,7 @@ import pytest
 from commbounds.folders import ready, require_writable
 from commbounds.verify import run
 from commbounds.verify.exhibition import exhibit_all
-from commbounds.verify.writing import alone
+from commbounds.verify.writing import exclusive_lock
 
 HOLDS = """
 import sys, time
@@ -45,7 +45,7 @@ def test_a_run_that_was_killed_lets_go(held):
     out, process = held
     process.send_signal(signal.SIGKILL)
     process.wait()
-    with alone(out):
+    with exclusive_lock(out):
         assert [path.name for path in out.parent.iterdir()] == [".f.jsonl.lock"]
     assert not list(out.parent.iterdir())
 
@@ -53,9 +53,14 @@ def test_a_run_that_was_killed_lets_go(held):
 def test_one_after_another_and_after_an_error(tmp_path):
     out = tmp_path / "new" / "f"
     for _ in range(2):
-        with pytest.raises(ZeroDivisionError), alone(out):
+        with pytest.raises(ZeroDivisionError), exclusive_lock(out):
             raise ZeroDivisionError
-    with alone(out), alone(out.with_name("g")), pytest.raises(ValueError, match="another run"), alone(out):
+    with (
+        exclusive_lock(out),
+        exclusive_lock(out.with_name("g")),
+        pytest.raises(ValueError, match="another run"),
+        exclusive_lock(out),
+    ):
         pass
     assert not list(out.parent.iterdir())
 
@@ -72,7 +77,7 @@ def test_a_lock_that_was_removed_meanwhile_is_taken_anew(tmp_path, monkeypatch):
         return right(path, handle)
 
     monkeypatch.setattr(writing, "_is", first_removed)
-    with alone(out), pytest.raises(ValueError, match="another run"), alone(out):
+    with exclusive_lock(out), pytest.raises(ValueError, match="another run"), exclusive_lock(out):
         pass
     assert len(seen) == 2
 

@@ -123,7 +123,7 @@ MODELS = by_claim(
         "entry `g` is kept, `selected` = 1, or not, 0, on all ranks, and `kept` is the sum of what is.",
         scope="all gradients and sketches, every size of the matrix, every P; exact arithmetic",
         goals=_commutes,
-        tie=(_A + "commutes",),
+        checked_by=(_A + "commutes",),
     ),
     Model(
         claim=_A + "contraction_orthogonal",
@@ -134,7 +134,7 @@ MODELS = by_claim(
         "of one more row: Chebyshev's sum inequality by induction on the rows; then over all m.",
         scope="all orthogonal rows, not all zero, every m >= k >= 1 and every rank of the sketch; exact arithmetic",
         goals=_orthogonal,
-        tie=(_TESTS + "test_chances_rise_with_squares",),
+        checked_by=(_TESTS + "test_chances_rise_with_squares",),
     ),
     Model(
         claim=_A + "contraction_two_rows",
@@ -144,7 +144,7 @@ MODELS = by_claim(
         "l', the larger row is selected with `chance` >= 1/2.",
         scope="every two rows, not both zero, every rank of the sketch; exact arithmetic",
         goals=_two_rows,
-        tie=(_TESTS + "test_the_larger_of_two_rows",),
+        checked_by=(_TESTS + "test_the_larger_of_two_rows",),
     ),
     Model(
         claim="arctopk.rows.ceiling",
@@ -152,21 +152,21 @@ MODELS = by_claim(
         "arctopk.allreduce.contraction_orthogonal bounds.",
         scope="all orthogonal rows, not all zero, every m >= 1, 0 < mu <= 1; exact arithmetic",
         goals=_ceiling,
-        tie=("arctopk.rows.ceiling", _A + "contraction_orthogonal"),
+        checked_by=("arctopk.rows.ceiling", _A + "contraction_orthogonal"),
     ),
     Model(
         claim=_A + "words",
         words="A ring all-reduce takes 2 (P - 1) steps of a block each: one of sketches, one of rows.",
         scope="every P, m, n, k and r such that P divides m r and k n",
         goals=_ring_words,
-        tie=(_TESTS + "test_rings_move_blocks",),
+        checked_by=(_TESTS + "test_rings_move_blocks",),
     ),
     Model(
         claim=_A + "words_doubling",
         words="P = 2^d ranks. A round more, for twice as many ranks, moves both vectors once more. Induction on d.",
         scope="every power of two P, every m, n, k and r",
         goals=_doubled_words,
-        tie=(_TESTS + "test_doubling_moves_all",),
+        checked_by=(_TESTS + "test_doubling_moves_all",),
     ),
     Model(
         claim=_A + "words_against_gather",
@@ -174,6 +174,6 @@ MODELS = by_claim(
         "2 (P - 1) blocks of m r/P words and of k n/P.",
         scope="every P >= 2, m, n, k and r such that P divides m r and k n",
         goals=_against_gather,
-        tie=(_A + "words_against_gather", _TESTS + "test_rings_move_blocks"),
+        checked_by=(_A + "words_against_gather", _TESTS + "test_rings_move_blocks"),
     ),
 )

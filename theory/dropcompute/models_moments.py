@@ -355,7 +355,7 @@ MODELS = by_claim(
         "adds weight mu to the expected time at which the worker stops, and weight to `begun`.",
         scope=f"{_INDEPENDENT} with a mean, every M and tau",
         goals=_work,
-        tie=("dropcompute.completed.work", COMPLETED),
+        checked_by=("dropcompute.completed.work", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.accounting",
@@ -363,14 +363,14 @@ MODELS = by_claim(
         "`count` that it completed, else as many. Induction on the outcomes.",
         scope="every law of the latencies, every M and tau",
         goals=_accounting,
-        tie=("dropcompute.completed.accounting", COMPLETED),
+        checked_by=("dropcompute.completed.accounting", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.at_least",
         words=f"{_WALD_IN_WORDS}, which is min(tau, T_n) or later. At least the larger of two is at least each.",
         scope=f"{_INDEPENDENT} with a mean, every M and tau",
         goals=_at_least,
-        tie=("dropcompute.completed.at_least", COMPLETED),
+        checked_by=("dropcompute.completed.at_least", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.new_better",
@@ -378,7 +378,7 @@ MODELS = by_claim(
         "mean is at most mu whenever it began.",
         scope=f"{_INDEPENDENT} that are new better than used, every M and tau",
         goals=_new_better,
-        tie=("dropcompute.completed.new_better", COMPLETED),
+        checked_by=("dropcompute.completed.new_better", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.new_worse",
@@ -388,7 +388,7 @@ MODELS = by_claim(
         "tau.",
         scope=f"{_INDEPENDENT} that are new worse than used, every M and tau",
         goals=_new_worse,
-        tie=("dropcompute.completed.new_worse", COMPLETED),
+        checked_by=("dropcompute.completed.new_worse", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.exponential",
@@ -396,7 +396,7 @@ MODELS = by_claim(
         "mean mu: the law has no memory.",
         scope="independent exponential latencies of every mean, every M and tau",
         goals=_exponential,
-        tie=("dropcompute.completed.exponential", COMPLETED),
+        checked_by=("dropcompute.completed.exponential", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.at_the_mean",
@@ -405,7 +405,7 @@ MODELS = by_claim(
         "that is positive but for constant latency.",
         scope=f"{_INDEPENDENT} with a variance, every M, tau = M mu",
         goals=_at_the_mean,
-        tie=("dropcompute.completed.at_the_mean", COMPLETED),
+        checked_by=("dropcompute.completed.at_the_mean", COMPLETED),
     ),
     Model(
         claim="dropcompute.completed.one_sided",
@@ -414,14 +414,14 @@ MODELS = by_claim(
         "tau).",
         scope=f"{_INDEPENDENT} with a variance, every M, every tau > M mu",
         goals=_one_sided,
-        tie=("dropcompute.completed.one_sided",),
+        checked_by=("dropcompute.completed.one_sided",),
     ),
     Model(
         claim="dropcompute.gain.no_threshold",
         words=f"{_GAIN_IN_WORDS}: M, and min(tau, T) = T.",
         scope="every law of the latencies with a mean, every N, M and T_c",
         goals=_no_threshold,
-        tie=("dropcompute.gain.no_threshold",),
+        checked_by=("dropcompute.gain.no_threshold",),
     ),
     Model(
         claim="dropcompute.gain.with_means",
@@ -429,7 +429,7 @@ MODELS = by_claim(
         "and E T. The claim's bound for both of the two that may be the smaller.",
         scope="every law of the latencies with a mean, every N, M, tau and T_c",
         goals=_with_means,
-        tie=("dropcompute.gain.with_means", GAINS),
+        checked_by=("dropcompute.gain.with_means", GAINS),
     ),
     Model(
         claim="dropcompute.gain.calibrated",
@@ -439,7 +439,7 @@ MODELS = by_claim(
         "done, and paid ratio <= E A R = E T + T_c.",
         scope=f"{_INDEPENDENT} with a mean, every N, M, tau, every T_c, min(tau, T) + T_c not always 0",
         goals=_calibrated,
-        tie=("dropcompute.gain.calibrated", GAINS),
+        checked_by=("dropcompute.gain.calibrated", GAINS),
     ),
     Model(
         claim="dropcompute.gain.at_the_mean",
@@ -447,7 +447,7 @@ MODELS = by_claim(
         "min(tau, T) <= tau = M mu. `root`^2 is M. At least the larger of two is at least each.",
         scope=f"{_INDEPENDENT} with a variance, every N, M and T_c, tau = M mu",
         goals=_gain_at_the_mean,
-        tie=("dropcompute.gain.at_the_mean", "dropcompute.completed.at_the_mean", GAINS),
+        checked_by=("dropcompute.gain.at_the_mean", "dropcompute.completed.at_the_mean", GAINS),
     ),
     Model(
         claim="dropcompute.gain.new_better",
@@ -455,7 +455,7 @@ MODELS = by_claim(
         "done by dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, every N, M, tau and T_c",
         goals=_gain_new_better,
-        tie=("dropcompute.gain.new_better", "dropcompute.completed.new_better", GAINS),
+        checked_by=("dropcompute.gain.new_better", "dropcompute.completed.new_better", GAINS),
     ),
     Model(
         claim="dropcompute.gain.single",
@@ -463,7 +463,7 @@ MODELS = by_claim(
         "and at least mu done by dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, N = 1, every M, tau and T_c",
         goals=_gain_single,
-        tie=("dropcompute.gain.single", "dropcompute.completed.new_better", GAINS),
+        checked_by=("dropcompute.gain.single", "dropcompute.completed.new_better", GAINS),
     ),
     Model(
         claim="dropcompute.gain.bounded",
@@ -471,7 +471,7 @@ MODELS = by_claim(
         "longer than M b.",
         scope=f"{_INDEPENDENT} in [a, b], every N, M, tau and T_c with M a + T_c > 0",
         goals=_gain_bounded,
-        tie=("dropcompute.gain.bounded", GAINS),
+        checked_by=("dropcompute.gain.bounded", GAINS),
     ),
     Model(
         claim="dropcompute.gain.degenerate",
@@ -480,7 +480,7 @@ MODELS = by_claim(
         "<= tau.",
         scope="independent exponential latencies of every mean, every N, M and tau, T_c = 0",
         goals=_gain_degenerate,
-        tie=("dropcompute.gain.degenerate", "dropcompute.completed.exponential", GAINS),
+        checked_by=("dropcompute.gain.degenerate", "dropcompute.completed.exponential", GAINS),
     ),
     Model(
         claim="dropcompute.gradient.computed",
@@ -488,7 +488,7 @@ MODELS = by_claim(
         "gradient for its mean.",
         scope="every law of latencies that do not depend on the data, every N, M and tau",
         goals=_computed,
-        tie=("dropcompute.gradient.computed",),
+        checked_by=("dropcompute.gradient.computed",),
     ),
     Model(
         claim="dropcompute.sgd.nonconvex",
@@ -499,7 +499,7 @@ MODELS = by_claim(
         "most Delta.",
         scope=_SGD,
         goals=_nonconvex,
-        tie=("dropcompute.sgd.nonconvex", DESCENT),
+        checked_by=("dropcompute.sgd.nonconvex", DESCENT),
     ),
     Model(
         claim="dropcompute.sgd.convex",
@@ -509,7 +509,7 @@ MODELS = by_claim(
         "f*, `sum` its sum times batches before, `used` the samples before. Induction on the steps.",
         scope=_SGD.replace("L-smooth", "convex L-smooth"),
         goals=_convex,
-        tie=("dropcompute.sgd.convex", DESCENT),
+        checked_by=("dropcompute.sgd.convex", DESCENT),
     ),
     Model(
         claim="dropcompute.sgd.nonconvex_tuned",
@@ -517,7 +517,7 @@ MODELS = by_claim(
         "sigma^2)), and at the latter else. `delta`^2 is Delta, `curved`^2 L, `many`^2 K and `two`^2 2.",
         scope=_SGD.replace("gamma <= 1/L", "Delta > 0, gamma as tuned"),
         goals=_tuned,
-        tie=("dropcompute.sgd.nonconvex_tuned", "dropcompute.sgd.nonconvex"),
+        checked_by=("dropcompute.sgd.nonconvex_tuned", "dropcompute.sgd.nonconvex"),
     ),
     Model(
         claim="dropcompute.sgd.convex_tuned",
@@ -525,7 +525,7 @@ MODELS = by_claim(
         "the latter else. `many`^2 is K.",
         scope=_SGD.replace("L-smooth", "convex L-smooth").replace("gamma <= 1/L", "R > 0, gamma as tuned"),
         goals=_tuned_convex,
-        tie=("dropcompute.sgd.convex_tuned", "dropcompute.sgd.convex"),
+        checked_by=("dropcompute.sgd.convex_tuned", "dropcompute.sgd.convex"),
     ),
 )
 """By claim."""

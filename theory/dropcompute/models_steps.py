@@ -282,7 +282,7 @@ MODELS = by_claim(
         "slowest then.",
         scope=_EACH,
         goals=_step_time,
-        tie=("dropcompute.step.time", STEPS),
+        checked_by=("dropcompute.step.time", STEPS),
     ),
     Model(
         claim="dropcompute.step.overshoot",
@@ -291,7 +291,7 @@ MODELS = by_claim(
         "of two is at most each.",
         scope=_EACH,
         goals=_overshoot,
-        tie=("dropcompute.step.overshoot", STEPS),
+        checked_by=("dropcompute.step.overshoot", STEPS),
     ),
     Model(
         claim="dropcompute.step.between_at_least",
@@ -300,7 +300,7 @@ MODELS = by_claim(
         "let it pass, and those of the ones before it, so that it counts. Another counts or does not.",
         scope=f"{_EACH}, every part in [0, 1] of a micro-batch that is forward",
         goals=_between_least,
-        tie=("dropcompute.step.between_at_least", STEPS),
+        checked_by=("dropcompute.step.between_at_least", STEPS),
     ),
     Model(
         claim="dropcompute.step.between_at_most",
@@ -308,7 +308,7 @@ MODELS = by_claim(
         "counts had done its part `forward` at tau or before, and began no later. Another begins in time or does not.",
         scope=f"{_EACH}, every part in [0, 1] of a micro-batch that is forward",
         goals=_between_most,
-        tie=("dropcompute.step.between_at_most", STEPS),
+        checked_by=("dropcompute.step.between_at_most", STEPS),
     ),
     Model(
         claim="dropcompute.step.monotone",
@@ -316,7 +316,7 @@ MODELS = by_claim(
         "before tau ends before `other`; another does or does not.",
         scope=f"{_ALL}, every N and M, every two thresholds",
         goals=_monotone,
-        tie=("dropcompute.step.monotone",),
+        checked_by=("dropcompute.step.monotone",),
     ),
     Model(
         claim="dropcompute.step.subadditive",
@@ -324,7 +324,7 @@ MODELS = by_claim(
         "slowest worker's for that micro-batch.",
         scope=f"{_ALL}, every N and M",
         goals=_subadditive,
-        tie=("dropcompute.step.subadditive",),
+        checked_by=("dropcompute.step.subadditive",),
     ),
     Model(
         claim="dropcompute.localsgd.subadditive",
@@ -332,7 +332,7 @@ MODELS = by_claim(
         "`took`, the sum by `other`, the slowest worker's for that step.",
         scope=f"{_ALL}, every N, every number of local steps, every T_c",
         goals=_period,
-        tie=("dropcompute.localsgd.subadditive",),
+        checked_by=("dropcompute.localsgd.subadditive",),
     ),
     Model(
         claim="dropcompute.backup.dominated",
@@ -340,7 +340,7 @@ MODELS = by_claim(
         "ends at `end` <= T_n. All M of each count; `count` >= 0 of the others'.",
         scope=f"{_ALL}, every N and M, every number of backup workers below N",
         goals=_backup,
-        tie=("dropcompute.backup.dominated", STEPS),
+        checked_by=("dropcompute.backup.dominated", STEPS),
     ),
     Model(
         claim="dropcompute.threshold.optimal",
@@ -350,7 +350,7 @@ MODELS = by_claim(
         "between as shown. So the `gain`, the mean of the products, is at most the one `seen` at the candidate.",
         scope="all latencies whose first micro-batch takes time, every number of steps, every N, M, T_c and tau",
         goals=_optimal,
-        tie=("dropcompute.threshold.optimal", CALIBRATION),
+        checked_by=("dropcompute.threshold.optimal", CALIBRATION),
     ),
     Model(
         claim="dropcompute.time.universal",
@@ -360,7 +360,7 @@ MODELS = by_claim(
         "times a factor that is positive for N >= 2 and sigma > 0; else E T = M mu.",
         scope=f"{_LAWS}, every N and M",
         goals=_universal,
-        tie=("dropcompute.time.universal", SLOWEST),
+        checked_by=("dropcompute.time.universal", SLOWEST),
     ),
     Model(
         claim="dropcompute.time.dependent",
@@ -371,7 +371,7 @@ MODELS = by_claim(
         "positive where sigma > 0 and N >= 2; else E T = M mu.",
         scope=f"{_LAWS}, workers dependent in any way, latencies of a worker uncorrelated, every N and M",
         goals=_dependent,
-        tie=("dropcompute.time.dependent", SLOWEST),
+        checked_by=("dropcompute.time.dependent", SLOWEST),
     ),
     Model(
         claim="dropcompute.time.dependent_within",
@@ -381,7 +381,7 @@ MODELS = by_claim(
         "constant.",
         scope=f"{_LAWS}, dependent in any way, every N and M",
         goals=_dependent_within,
-        tie=("dropcompute.time.dependent_within", SLOWEST),
+        checked_by=("dropcompute.time.dependent_within", SLOWEST),
     ),
     Model(
         claim="dropcompute.time.variance",
@@ -390,7 +390,7 @@ MODELS = by_claim(
         "far; the overhead, a constant, drops out.",
         scope=f"{_LAWS}, dependent in any way, every N, M, tau and T_c",
         goals=_variance,
-        tie=("dropcompute.time.variance", STEPS),
+        checked_by=("dropcompute.time.variance", STEPS),
     ),
     Model(
         claim="dropcompute.time.increasing",
@@ -398,7 +398,7 @@ MODELS = by_claim(
         "`took`, and both together the larger of the two. Induction on the outcomes.",
         scope="every law of the latencies with a mean, every N and M",
         goals=_increasing,
-        tie=("dropcompute.time.increasing",),
+        checked_by=("dropcompute.time.increasing",),
     ),
     Model(
         claim="dropcompute.time.concave",
@@ -406,14 +406,14 @@ MODELS = by_claim(
         "`weight`. Induction on short times.",
         scope="every law of independent latencies with a mean, every N >= 2, every M",
         goals=_concave,
-        tie=("dropcompute.time.concave", SLOWEST),
+        checked_by=("dropcompute.time.concave", SLOWEST),
     ),
     Model(
         claim="dropcompute.time.ceiling",
         words="Of any worker: its `time` grows by `took`, at most the longest. Induction on the micro-batches.",
         scope="every law of bounded latencies, every N and M",
         goals=_ceiling,
-        tie=("dropcompute.time.ceiling",),
+        checked_by=("dropcompute.time.ceiling",),
     ),
 )
 """By claim."""

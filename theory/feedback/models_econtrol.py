@@ -100,7 +100,7 @@ ECONTROL_MODELS = (
         scope="every number of workers, every dimension, every message, every step size and weight of the error, any "
         "number of steps, in real arithmetic",
         goals=_telescoping,
-        tie=("feedback.econtrol.telescoping",),
+        checked_by=("feedback.econtrol.telescoping",),
     ),
     Model(
         claim="feedback.econtrol.rate",
@@ -109,7 +109,7 @@ ECONTROL_MODELS = (
         scope="every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in (0, 1), every weight "
         "of the error in [0, 1], every state, in real arithmetic",
         goals=_falls,
-        tie=("tests/verify/certify/test_feedback_models.py::test_steps_of_econtrol",),
+        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_econtrol",),
     ),
     Model(
         claim="feedback.econtrol.growth",
@@ -117,6 +117,6 @@ ECONTROL_MODELS = (
         scope="every q in (0, 1), every weight of the error from (1 - q)/(1 + q) to 1, any number of steps, in real "
         "arithmetic",
         goals=_grows,
-        tie=("feedback.econtrol.growth",),
+        checked_by=("feedback.econtrol.growth",),
     ),
 )

@@ -193,7 +193,7 @@ MOMENTUM_MODELS = (
         "noise, of the averages; the noise is independent of the rest, and its average has variance sigma^2/P at most.",
         scope=f"{_WORKERS}, every L-smooth f, every eta in (0, 1], {_NOISE}, {_REAL}",
         goals=_momentum,
-        tie=_TIE,
+        checked_by=_TIE,
     ),
     Model(
         claim="feedback.ef21m.lag",
@@ -202,7 +202,7 @@ MOMENTUM_MODELS = (
         scope=f"{_WORKERS}, every compressor with ||C(x) - x||^2 <= (1 - alpha)||x||^2, every alpha in (0, 1], every "
         f"L_i-smooth f_i, L~^2 the mean of their squares, every eta in (0, 1], {_NOISE}, {_REAL}",
         goals=_contracts,
-        tie=_TIE,
+        checked_by=_TIE,
     ),
     Model(
         claim="feedback.ef21m.descent",
@@ -210,7 +210,7 @@ MOMENTUM_MODELS = (
         "times the estimate.",
         scope=f"{_WORKERS}, every L-smooth f, every step size up to 1/(2 L), {_REAL}",
         goals=_descent,
-        tie=_TIE,
+        checked_by=_TIE,
     ),
     Model(
         claim="feedback.ef21m.bound",
@@ -221,7 +221,7 @@ MOMENTUM_MODELS = (
         f"L-smooth f bounded below of L_i-smooth f_i, L~^2 the mean of their squares, every eta in (0, 1], {_NOISE}, "
         f"every step size up to alpha/(8 L~) and eta/(3 L), any number of steps, {_REAL}",
         goals=_ef21m_bound,
-        tie=_TIE,
+        checked_by=_TIE,
     ),
     Model(
         claim="feedback.arc.bound",
@@ -232,6 +232,6 @@ MOMENTUM_MODELS = (
         f"(0, 1], every L-smooth f bounded below, every eta in (0, 1], {_NOISE}, every step size up to alpha/(8 L) and "
         f"eta/(3 L), any number of steps, {_REAL}",
         goals=_arc_bound,
-        tie=_TIE,
+        checked_by=_TIE,
     ),
 )

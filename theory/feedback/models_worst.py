@@ -238,7 +238,7 @@ WORST_MODELS = (
         scope=f"{_WORKER} bounded below; q, step size and steps of rows {{row}} of WORST_EF14 in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef14,
-        tie=_TIE,
+        checked_by=_TIE,
         instances=_instances(WORST_EF14),
     ),
     Model(
@@ -247,7 +247,7 @@ WORST_MODELS = (
         scope=f"{_WORKER} bounded below; q, step size and steps of rows {{row}} of WORST_EF21 in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21,
-        tie=_TIE,
+        checked_by=_TIE,
         instances=_instances(WORST_EF21),
     ),
     Model(
@@ -257,7 +257,7 @@ WORST_MODELS = (
         scope=f"{_WORKER} bounded below, no noise; q, eta and steps of rows {{row}} of WORST_EF21M in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21m,
-        tie=_TIE,
+        checked_by=_TIE,
         instances=_instances(WORST_EF21M),
     ),
     Model(
@@ -267,7 +267,7 @@ WORST_MODELS = (
         scope=f"{_WORKERS}, f bounded below; workers, q, step size and steps of rows {{row}} of WORST_EF14_WORKERS in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef14_workers,
-        tie=_TIE_WORKERS,
+        checked_by=_TIE_WORKERS,
         instances=_instances(WORST_EF14_WORKERS),
     ),
     Model(
@@ -278,7 +278,7 @@ WORST_MODELS = (
         scope=f"{_WORKERS}, f bounded below; workers, q, step size and steps of rows {{row}} of WORST_EF21_WORKERS in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21_workers,
-        tie=_TIE_WORKERS,
+        checked_by=_TIE_WORKERS,
         instances=_instances(WORST_EF21_WORKERS),
     ),
 )

@@ -83,6 +83,6 @@ REFUTATIONS = by_claim(
             "feedback_smooth": "f is a quadratic of curvature 1.",
             "smooth_apart": "There is one worker.",
         },
-        tie="tests/verify/certify/test_refutations.py::test_a_step_of_ef21_that_is_too_long",
+        checked_by="tests/verify/certify/test_refutations.py::test_a_step_of_ef21_that_is_too_long",
     ),
 )

@@ -31,7 +31,7 @@ KERNELS = (
         scope="every vector of codes of 1 to 8 bits (every code at every place was run among all others when the "
         "certificate was made, a check runs every 1021st case)",
         goals=_lossless,
-        tie=("flashcomm.bitplanes.lossless",),
+        checked_by=("flashcomm.bitplanes.lossless",),
     ),
     Model(
         claim="flashcomm.bitplanes.bytes",
@@ -39,7 +39,7 @@ KERNELS = (
         "of b bits are those of the implementation's table.",
         scope="every n that 8 divides, b = {b}",
         goals=_bytes,
-        tie=("flashcomm.bitplanes.bytes",),
+        checked_by=("flashcomm.bitplanes.bytes",),
         instances=tuple({"b": b} for b in range(1, 9)),
     ),
     Model(
@@ -50,6 +50,6 @@ KERNELS = (
         scope="groups of float16 numbers the smallest of which is 0, in float32, at 8 bits, scales stored in float16 "
         "(all 2^32 pairs were run when the certificate was made, a check runs every 1021st scale)",
         goals=_order,
-        tie=("flashcomm.groupquant.order",),
+        checked_by=("flashcomm.groupquant.order",),
     ),
 )

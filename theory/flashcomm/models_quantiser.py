@@ -329,14 +329,14 @@ QUANTISER = (
         words="Levels go from lo to lo + (2^b - 1) s = hi, and no entry lies outside. " + _LEVEL,
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_error,
-        tie=(_TESTS + "test_levels",),
+        checked_by=(_TESTS + "test_levels",),
     ),
     Model(
         claim=_G + "ends",
         words="Codes 0 and 2^b - 1 stand for lo and for lo + (2^b - 1) s.",
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_ends,
-        tie=(_G + "ends",),
+        checked_by=(_G + "ends",),
     ),
     Model(
         claim=_G + "error_rounded",
@@ -348,7 +348,7 @@ QUANTISER = (
         "included, every width b <= 8 and unit "
         "roundoff u <= 2^-24",
         goals=_error_rounded,
-        tie=(_TESTS + "test_rounded_levels",),
+        checked_by=(_TESTS + "test_rounded_levels",),
     ),
     Model(
         claim=_G + "ends_rounded",
@@ -360,7 +360,7 @@ QUANTISER = (
         "least (2^b - 1) t, where the scale is no subnormal "
         "number, every width b <= 8 and unit roundoff u <= 2^-24",
         goals=_ends_rounded,
-        tie=(_TESTS + "test_rounded_levels",),
+        checked_by=(_TESTS + "test_rounded_levels",),
     ),
     Model(
         claim=_G + "stored",
@@ -372,7 +372,7 @@ QUANTISER = (
         "do: all 2^32 bit patterns of float32 were run when the certificate was made, a check runs every 1021st); "
         "codes and what is read of them in exact arithmetic",
         goals=_stored,
-        tie=(_TESTS + "test_stored_levels",),
+        checked_by=(_TESTS + "test_stored_levels",),
     ),
     Model(
         claim=_G + "repaired",
@@ -380,7 +380,7 @@ QUANTISER = (
         "stored levels enclose all entries. " + _LEVEL,
         scope="every group of real numbers, every width and format; codes and what is read of them in exact arithmetic",
         goals=_repaired,
-        tie=(_TESTS + "test_stored_levels",),
+        checked_by=(_TESTS + "test_stored_levels",),
     ),
     Model(
         claim=_G + "repaired_rounded",
@@ -390,7 +390,7 @@ QUANTISER = (
         "and format, every unit roundoff "
         "u <= 2^-24",
         goals=_repaired_rounded,
-        tie=(_TESTS + "test_rounded_levels",),
+        checked_by=(_TESTS + "test_rounded_levels",),
     ),
     Model(
         claim=_G + "integer_point",
@@ -403,7 +403,7 @@ QUANTISER = (
         + _PAIRS.format("3 * 2^32 codes")
         + "zero points 0, 128 and 255",
         goals=_integer_point,
-        tie=(_G + "integer_point",),
+        checked_by=(_G + "integer_point",),
     ),
     Model(
         claim="flashcomm.spikes.error",
@@ -411,14 +411,14 @@ QUANTISER = (
         "lo to lo + (2^b - 1) s = hi, and no entry lies outside. " + _LEVEL,
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_error,
-        tie=("flashcomm.spikes.error",),
+        checked_by=("flashcomm.spikes.error",),
     ),
     Model(
         claim=_G + "value_bits",
         words="The bits of flashcomm.groupquant.wire over n, with n/g groups.",
         scope="every n, width and group that divides n",
         goals=_value_bits,
-        tie=(_G + "wire",),
+        checked_by=(_G + "wire",),
     ),
     Model(
         claim="flashcomm.stochastic.unbiased",
@@ -429,7 +429,7 @@ QUANTISER = (
         + _PAIRS.format("2^32 pairs")
         + "the smallest entry 0",
         goals=_unbiased,
-        tie=("flashcomm.stochastic.unbiased",),
+        checked_by=("flashcomm.stochastic.unbiased",),
     ),
     Model(
         claim="flashcomm.stochastic.variance",
@@ -437,13 +437,13 @@ QUANTISER = (
         "steps: the variance over the scale squared.",
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_variance,
-        tie=("flashcomm.stochastic.variance",),
+        checked_by=("flashcomm.stochastic.variance",),
     ),
     Model(
         claim="flashcomm.stochastic.error",
         words="An entry lies `part` of a step above level number `code`: it is rounded to this level or to the next.",
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_stochastic_error,
-        tie=("flashcomm.stochastic.error",),
+        checked_by=("flashcomm.stochastic.error",),
     ),
 )

@@ -207,13 +207,13 @@ _ALL = f"all vectors and groups, every width, every P; {_REAL}"
 _TEST = (_TESTS + "test_errors_of_sums",)
 
 SUMS = (
-    Model(claim=_T + "error", words=_ERRORS + _OWNERS, scope=_ALL, goals=_twostep, tie=_TEST),
+    Model(claim=_T + "error", words=_ERRORS + _OWNERS, scope=_ALL, goals=_twostep, checked_by=_TEST),
     Model(
         claim=_T + "error_by_scales",
         words=_ERRORS + _OWNERS + _APART + "Both over 2^b - 1.",
         scope=_ALL,
         goals=_by_scales,
-        tie=_TEST,
+        checked_by=_TEST,
     ),
     Model(
         claim=_T + "error_mixed",
@@ -223,7 +223,7 @@ SUMS = (
         + "Errors are over the widths' numbers of steps; `steps` and `step` are ranges.",
         scope=f"all vectors and groups, every two widths, every P; {_REAL}",
         goals=_mixed,
-        tie=_TEST,
+        checked_by=_TEST,
     ),
     Model(
         claim=_R + "error",
@@ -234,16 +234,16 @@ SUMS = (
         "`sums` adds these sums up, `errors` the errors.",
         scope=_ALL,
         goals=_ring,
-        tie=(_TESTS + "test_errors_of_the_ring",),
+        checked_by=(_TESTS + "test_errors_of_the_ring",),
     ),
-    Model(claim=_O + "error", words=_ERRORS, scope=_ALL, goals=_oneshot, tie=_TEST),
+    Model(claim=_O + "error", words=_ERRORS, scope=_ALL, goals=_oneshot, checked_by=_TEST),
     Model(
         claim=_T + "unbiased",
         words="A quantisation that finds a number `f` of a step above level `c` rounds up with that probability. The "
         "expectation of the result given what was read, the sum; and that of what was read, one rank more.",
         scope=_ALL,
         goals=_unbiased,
-        tie=(_T + "unbiased",),
+        checked_by=(_T + "unbiased",),
     ),
 )
 
@@ -253,49 +253,49 @@ COSTS = (
         words="P - 1 blocks go out, one to each other rank, and then the own block, P - 1 times.",
         scope="every P and size such that blocks are made of whole groups and bytes",
         goals=_share,
-        tie=(_T + "bytes",),
+        checked_by=(_T + "bytes",),
     ),
     Model(
         claim=_R + "bytes",
         words="A block in each of P - 1 steps that reduce, and of P - 1 that gather.",
         scope="every P and size such that blocks are made of whole groups and bytes",
         goals=_share,
-        tie=(_R + "bytes",),
+        checked_by=(_R + "bytes",),
     ),
     Model(
         claim=_O + "bytes",
         words="A rank more is sent the whole vector once more. Induction on P.",
         scope="every P and size",
         goals=_whole,
-        tie=(_O + "bytes",),
+        checked_by=(_O + "bytes",),
     ),
     Model(
         claim=_R + "steps",
         words="A rank more is a step more that reduces, and one more that gathers. Induction on P.",
         scope="every P",
         goals=_ring_steps,
-        tie=(_R + "steps",),
+        checked_by=(_R + "steps",),
     ),
     Model(
         claim=_T + "bridge",
         words="Every rank of a half sends a block to every rank of the other, and later its own block.",
         scope="every even P, every size such that blocks are made of whole groups and bytes",
         goals=_twostep_bridge,
-        tie=(_T + "bridge",),
+        checked_by=(_T + "bridge",),
     ),
     Model(
         claim=_R + "bridge",
         words="One link crosses in each direction; a block in each of 2 (P - 1) steps.",
         scope="every even P, every size such that blocks are made of whole groups and bytes",
         goals=_share,
-        tie=(_R + "bridge",),
+        checked_by=(_R + "bridge",),
     ),
     Model(
         claim=_H + "bridge",
         words="P/2 ranks of a node send their block, of which the vector has P/2, to their partner.",
         scope="every even P, every size such that blocks are made of whole groups and bytes",
         goals=_hierarchy_bridge,
-        tie=(_H + "bridge",),
+        checked_by=(_H + "bridge",),
     ),
 )
 
@@ -305,14 +305,14 @@ SPIKES = (
         words="The others' smallest and largest entry, `first` and `last`, lie between the group's.",
         scope="every group of numbers that are not all equal; exact arithmetic",
         goals=_range,
-        tie=("flashcomm.spikes.range",),
+        checked_by=("flashcomm.spikes.range",),
     ),
     Model(
         claim="flashcomm.spikes.pays_isolated",
         words="Squared errors with spikes and of plain INT4; what E and V are by their definitions.",
         scope="all vectors for which V > 0",
         goals=_pays,
-        tie=("flashcomm.spikes.pays_isolated",),
+        checked_by=("flashcomm.spikes.pays_isolated",),
     ),
     Model(
         claim="flashcomm.groupquant.log2_inflation",
@@ -320,6 +320,6 @@ SPIKES = (
         "is below the smallest. What is at most one of two numbers is at most the larger.",
         scope="every group of real numbers that are not all equal, every theta; exact arithmetic",
         goals=_inflation,
-        tie=("flashcomm.groupquant.log2_inflation",),
+        checked_by=("flashcomm.groupquant.log2_inflation",),
     ),
 )

@@ -191,7 +191,7 @@ def _traffic(name: str, words: Any, why: str) -> Model:
         words=f"Counted: {why} in every round. Induction on the rounds.",
         scope="every N >= 2 of the topology, every n and T, no link broken",
         goals=_sends(words),
-        tie=(f"gossip.{name}.words", f"{_TESTS}test_words"),
+        checked_by=(f"gossip.{name}.words", f"{_TESTS}test_words"),
     )
 
 
@@ -204,7 +204,7 @@ MODELS = by_claim(
         "c_1.",
         scope=f"every N >= 2, every T, {_LAW}",
         goals=_ring,
-        tie=("gossip.ring.distortion", f"{_TESTS}test_modes_of_rings"),
+        checked_by=("gossip.ring.distortion", f"{_TESTS}test_modes_of_rings"),
     ),
     Model(
         claim="gossip.torus.distortion",
@@ -213,7 +213,7 @@ MODELS = by_claim(
         "4. For m = 3 the cosines are -1/2, and 1 for the angle 0.",
         scope=f"every N = m^2, m >= 3, every T, {_LAW}",
         goals=_torus,
-        tie=("gossip.torus.distortion", f"{_TESTS}test_modes_of_tori"),
+        checked_by=("gossip.torus.distortion", f"{_TESTS}test_modes_of_tori"),
     ),
     Model(
         claim="gossip.exponential.distortion",
@@ -224,7 +224,7 @@ MODELS = by_claim(
         "being `size`: induction over unit vectors `e` of the plane, `s` the sum of `terms` of them.",
         scope=f"every N = 2^d >= 2, every T, {_LAW}",
         goals=_exponential,
-        tie=("gossip.exponential.distortion", f"{_TESTS}test_modes_of_exponential_graphs"),
+        checked_by=("gossip.exponential.distortion", f"{_TESTS}test_modes_of_exponential_graphs"),
     ),
     Model(
         claim="gossip.ring.iid",
@@ -234,7 +234,7 @@ MODELS = by_claim(
         "the variance 1/N.",
         scope="every N >= 2, every T, real arithmetic",
         goals=_ring_iid,
-        tie=("gossip.ring.iid", f"{_TESTS}test_walks"),
+        checked_by=("gossip.ring.iid", f"{_TESTS}test_walks"),
     ),
     Model(
         claim="gossip.one_peer.factor",
@@ -243,7 +243,7 @@ MODELS = by_claim(
         "at the start: v by the claim is shown to be 1 and then halved. Induction on T.",
         scope="every N = 2^d >= 2, every T <= d, real arithmetic",
         goals=_one_peer_factor,
-        tie=("gossip.one_peer.factor", f"{_TESTS}test_weights_of_one_peer_graphs"),
+        checked_by=("gossip.one_peer.factor", f"{_TESTS}test_weights_of_one_peer_graphs"),
     ),
     Model(
         claim="gossip.one_peer.exact",
@@ -252,7 +252,7 @@ MODELS = by_claim(
         "which add up to one. After log2 N = bits rounds their squared distance from the weights of the mean is zero.",
         scope=f"every N = 2^d, {_LAW}",
         goals=_one_peer_exact,
-        tie=("gossip.one_peer.exact", f"{_TESTS}test_weights_of_one_peer_graphs"),
+        checked_by=("gossip.one_peer.exact", f"{_TESTS}test_weights_of_one_peer_graphs"),
     ),
     Model(
         claim="gossip.mean.own_instead",
@@ -260,7 +260,7 @@ MODELS = by_claim(
         "x, peer y counts x or y, with the weight 1/parts. The pair adds the same to the sum over the peers.",
         scope=f"every ring and torus, every set of links that break both ways, every T, {_LAW}",
         goals=_own_instead,
-        tie=("gossip.mean.own_instead", f"{_TESTS}test_links"),
+        checked_by=("gossip.mean.own_instead", f"{_TESTS}test_links"),
     ),
     Model(
         claim="gossip.mean.one_way",
@@ -270,7 +270,7 @@ MODELS = by_claim(
         "links.",
         scope=f"every N, every l, one round, {_LAW}",
         goals=_one_way,
-        tie=("gossip.mean.one_way", f"{_TESTS}test_links"),
+        checked_by=("gossip.mean.one_way", f"{_TESTS}test_links"),
     ),
     Model(
         claim="gossip.push_sum.mean",
@@ -279,7 +279,7 @@ MODELS = by_claim(
         "and their ratio is the weighted mean of the estimates.",
         scope=f"every graph, every set of links that break, every T, {_LAW}",
         goals=_push_sum_mean,
-        tie=("gossip.push_sum.mean", f"{_TESTS}test_shares"),
+        checked_by=("gossip.push_sum.mean", f"{_TESTS}test_shares"),
     ),
     Model(
         claim="gossip.push_sum.range",
@@ -288,7 +288,7 @@ MODELS = by_claim(
         "shares; then the difference of any two new estimates, total/weight and other/other_weight.",
         scope="every graph, every set of links that break, shares kept or gone, every T, real arithmetic",
         goals=_push_sum_range,
-        tie=("gossip.push_sum.range", f"{_TESTS}test_shares"),
+        checked_by=("gossip.push_sum.range", f"{_TESTS}test_shares"),
     ),
     Model(
         claim="gossip.restarts.attempts",
@@ -296,7 +296,7 @@ MODELS = by_claim(
         "fails, as many as from the start are expected further on. For p < 1 that has one finite solution.",
         scope="every N, every p < 1",
         goals=_attempts,
-        tie=("gossip.restarts.attempts",),
+        checked_by=("gossip.restarts.attempts",),
     ),
     Model(
         claim="gossip.restarts.restarts",
@@ -304,7 +304,7 @@ MODELS = by_claim(
         "expected as from the start.",
         scope="every N, every p < 1",
         goals=_restarts,
-        tie=("gossip.restarts.restarts",),
+        checked_by=("gossip.restarts.restarts",),
     ),
     Model(
         claim="gossip.restarts.capped",
@@ -312,7 +312,7 @@ MODELS = by_claim(
         "allowed further on. Induction on the cap.",
         scope="every N, every p < 1, every cap",
         goals=_capped,
-        tie=("gossip.restarts.capped",),
+        checked_by=("gossip.restarts.capped",),
     ),
     _traffic("ring", 2 * n, "n words to each of two neighbours"),
     _traffic("torus", 4 * n, "n words to each of four neighbours"),

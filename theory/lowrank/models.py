@@ -178,7 +178,7 @@ MODELS = by_claim(
         "squared error. Each of the r is at least each of the others: summed over all pairs, (q - r) kept >= r rest.",
         scope=_MATRIX,
         goals=_truncated,
-        tie=("lowrank.lowrank.contraction", f"{_TEST}::test_singular_values"),
+        checked_by=("lowrank.lowrank.contraction", f"{_TEST}::test_singular_values"),
     ),
     Model(
         claim="lowrank.powersgd.contraction",
@@ -191,14 +191,14 @@ MODELS = by_claim(
         "(s_i - s_j) (l_i - l_j) >= 0 for all pairs, which sum to q captured - r total.",
         scope=_MATRIX + ", a Gaussian sketch",
         goals=_powersgd,
-        tie=("lowrank.powersgd.contraction", f"{_TEST}::test_leverages"),
+        checked_by=("lowrank.powersgd.contraction", f"{_TEST}::test_leverages"),
     ),
     Model(
         claim="lowrank.powersgd.nonexpansive",
         words="`sent` is the orthogonal projection of M's columns, `error` the rest: orthogonal to each other.",
         scope="every m by n matrix but zero, every r and every sketch, in real arithmetic",
         goals=_nonexpansive,
-        tie=("lowrank.powersgd.nonexpansive", f"{_TEST}::test_projection"),
+        checked_by=("lowrank.powersgd.nonexpansive", f"{_TEST}::test_projection"),
     ),
     Model(
         claim="lowrank.powersgd.determinant",
@@ -208,7 +208,7 @@ MODELS = by_claim(
         "the error.",
         scope="every matrix of two singular values a, b > 0, r = 1, a Gaussian sketch, in real arithmetic",
         goals=_determinant,
-        tie=("lowrank.powersgd.determinant", f"{_TEST}::test_pairs_and_determinant"),
+        checked_by=("lowrank.powersgd.determinant", f"{_TEST}::test_pairs_and_determinant"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.telescoping",
@@ -216,21 +216,25 @@ MODELS = by_claim(
         "residual + gradient - message. Induction on the steps.",
         scope="every number of steps, every gradient and sketch, in real arithmetic",
         goals=_telescoping,
-        tie=("lowrank.powersgd_ef14.telescoping",),
+        checked_by=("lowrank.powersgd_ef14.telescoping",),
     ),
     Model(
         claim="lowrank.powersgd_ef14.steps",
         words=_CONTRACTED,
         scope=f"every number of steps t, every m, n and r < min(m, n), gradients of norm at most M, {_REAL}",
         goals=_steps,
-        tie=("lowrank.powersgd_ef14.steps", "lowrank.powersgd.contraction", f"{_TEST}::test_residual_recursion"),
+        checked_by=("lowrank.powersgd_ef14.steps", "lowrank.powersgd.contraction", f"{_TEST}::test_residual_recursion"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.residual",
         words=_CONTRACTED + "0 <= rho^t <= 1.",
         scope=f"every number of steps, every m, n and r < min(m, n), gradients of norm at most M, {_REAL}",
         goals=_limit,
-        tie=("lowrank.powersgd_ef14.residual", "lowrank.powersgd.contraction", f"{_TEST}::test_residual_recursion"),
+        checked_by=(
+            "lowrank.powersgd_ef14.residual",
+            "lowrank.powersgd.contraction",
+            f"{_TEST}::test_residual_recursion",
+        ),
     ),
     Model(
         claim="lowrank.powersgd_ef14.two",
@@ -240,7 +244,7 @@ MODELS = by_claim(
         "`expected`, from 0.",
         scope=f"every number of steps, matrices of two singular values, r = 1, gradients of norm at most M, {_REAL}",
         goals=_two,
-        tie=("lowrank.powersgd_ef14.two", "lowrank.powersgd.determinant", f"{_TEST}::test_area"),
+        checked_by=("lowrank.powersgd_ef14.two", "lowrank.powersgd.determinant", f"{_TEST}::test_area"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.equal",
@@ -252,7 +256,7 @@ MODELS = by_claim(
         "3 is det(e + c) = c^2 + c tr e.",
         scope=f"steps 1, 2 and 3, r = 1, every constant gradient of two equal singular values, {_REAL}",
         goals=_equal,
-        tie=("lowrank.powersgd_ef14.equal", "lowrank.powersgd.determinant", f"{_TEST}::test_trace"),
+        checked_by=("lowrank.powersgd_ef14.equal", "lowrank.powersgd.determinant", f"{_TEST}::test_trace"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.warm_start_growth",
@@ -260,7 +264,7 @@ MODELS = by_claim(
         "M a step, from 0: at most t M, whose square is at most the bound.",
         scope=f"every number of steps, every matrix, rank and first sketch, gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: sp.S.Zero, 0),
-        tie=("lowrank.powersgd_ef14.warm_start_growth", f"{_TEST}::test_residual_recursion"),
+        checked_by=("lowrank.powersgd_ef14.warm_start_growth", f"{_TEST}::test_residual_recursion"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.warm_start_gaussian",
@@ -269,7 +273,7 @@ MODELS = by_claim(
         "M in every later one: at most (t - 1 + rho) M, whose square is at most the bound.",
         scope=f"every number of steps, every m, n and r <= min(m, n), gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: _rho * reach, 1),
-        tie=("lowrank.powersgd_ef14.warm_start_gaussian", f"{_TEST}::test_residual_recursion"),
+        checked_by=("lowrank.powersgd_ef14.warm_start_gaussian", f"{_TEST}::test_residual_recursion"),
     ),
 )
 

@@ -29,7 +29,7 @@ REFUTATIONS = by_claim(
         measured=sp.Rational(1, 2),
         x=((_a, 0), (0, _a)),
         met={"fresh_gaussian_sketch": "It is."},
-        tie="tests/verify/certify/test_refutations.py::test_a_uniform_direction_reads_half_of_the_identity",
+        checked_by="tests/verify/certify/test_refutations.py::test_a_uniform_direction_reads_half_of_the_identity",
     ),
     Refutation(
         claim="lowrank.powersgd_ef14.warm_start_residual",

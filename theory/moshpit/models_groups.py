@@ -180,14 +180,14 @@ GROUP_MODELS = by_claim(
         words=_COUNTING + "Solved for a.",
         scope=f"every N >= 2, every law of groups that does not change if peers are renamed, {_LAW}",
         goals=_general,
-        tie=("moshpit.random_groups.general", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+        checked_by=("moshpit.random_groups.general", "tests/verify/certify/test_moshpit_models.py::test_projection"),
     ),
     Model(
         claim="moshpit.random_groups.factor",
         words=_COUNTING + "R = r. " + _ROUNDS,
         scope=f"every N >= 2, every r <= N, every T, {_LAW}",
         goals=_factor,
-        tie=("moshpit.random_groups.factor", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+        checked_by=("moshpit.random_groups.factor", "tests/verify/certify/test_moshpit_models.py::test_projection"),
     ),
     Model(
         claim="moshpit.random_groups.upper",
@@ -195,7 +195,7 @@ GROUP_MODELS = by_claim(
         "moshpit.random_groups.factor says; by induction it is no more than the bound.",
         scope=f"every N >= 2, every r <= N, every T, {_LAW}",
         goals=_upper,
-        tie=("moshpit.random_groups.factor", "moshpit.random_groups.upper"),
+        checked_by=("moshpit.random_groups.factor", "moshpit.random_groups.upper"),
     ),
     Model(
         claim="moshpit.random_groups.labels",
@@ -203,7 +203,7 @@ GROUP_MODELS = by_claim(
         "induction on N, from two peers, whose labels are equal with probability 1/r. " + _ROUNDS,
         scope=f"every N >= 2, every r >= 1, every T, {_LAW}",
         goals=_labels,
-        tie=("moshpit.random_groups.labels", "tests/verify/certify/test_moshpit_models.py::test_labels"),
+        checked_by=("moshpit.random_groups.labels", "tests/verify/certify/test_moshpit_models.py::test_labels"),
     ),
     Model(
         claim="moshpit.random_groups.all_partitions",
@@ -212,7 +212,10 @@ GROUP_MODELS = by_claim(
         "R + 1. " + _ROUNDS,
         scope=f"every N >= 2, every T, {_LAW}",
         goals=_all_partitions,
-        tie=("moshpit.random_groups.all_partitions", "tests/verify/certify/test_moshpit_models.py::test_partitions"),
+        checked_by=(
+            "moshpit.random_groups.all_partitions",
+            "tests/verify/certify/test_moshpit_models.py::test_partitions",
+        ),
     ),
     Model(
         claim="moshpit.random_groups.with_replacement",
@@ -220,7 +223,7 @@ GROUP_MODELS = by_claim(
         "distance from the initial mean is D_0/slots in the mean. Induction on the number of groups.",
         scope=f"every N >= 2, every r, every size of groups, {_LAW}",
         goals=_with_replacement,
-        tie=("moshpit.random_groups.with_replacement",),
+        checked_by=("moshpit.random_groups.with_replacement",),
     ),
     Model(
         claim="moshpit.random_groups.skip",
@@ -228,7 +231,10 @@ GROUP_MODELS = by_claim(
         "and makes a block if all others fail, p^M. Induction on M.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_skip,
-        tie=("moshpit.random_groups.skip", "tests/verify/certify/test_moshpit_models.py::test_blocks_of_skipped"),
+        checked_by=(
+            "moshpit.random_groups.skip",
+            "tests/verify/certify/test_moshpit_models.py::test_blocks_of_skipped",
+        ),
     ),
     Model(
         claim="moshpit.random_groups.abort",
@@ -237,7 +243,10 @@ GROUP_MODELS = by_claim(
         "is one block. Induction on M, from two.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_abort,
-        tie=("moshpit.random_groups.abort", "tests/verify/certify/test_moshpit_models.py::test_blocks_of_aborted"),
+        checked_by=(
+            "moshpit.random_groups.abort",
+            "tests/verify/certify/test_moshpit_models.py::test_blocks_of_aborted",
+        ),
     ),
     Model(
         claim="moshpit.random_groups.regrouping",
@@ -245,14 +254,14 @@ GROUP_MODELS = by_claim(
         "sums up. What is left is the number of the others: p for each of the N peers, by induction.",
         scope=f"every N >= 2, every M, every p, {_LAW}",
         goals=_regrouping,
-        tie=("moshpit.random_groups.regrouping",),
+        checked_by=("moshpit.random_groups.regrouping",),
     ),
     Model(
         claim="moshpit.trials.random",
         words=_INVERSE + "As in moshpit.random_groups.skip: induction on the members M of a group.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}; the law that trials draw from",
         goals=_skip,
-        tie=("moshpit.random_groups.skip", "moshpit.trials.random"),
+        checked_by=("moshpit.random_groups.skip", "moshpit.trials.random"),
     ),
     Model(
         claim="moshpit.mean.one_way",
@@ -263,7 +272,7 @@ GROUP_MODELS = by_claim(
         + _COUNTING,
         scope=f"every N >= 2, every r <= N, every q, {_LAW}",
         goals=_one_way,
-        tie=("moshpit.mean.one_way", "tests/verify/certify/test_moshpit_models.py::test_deaf_peers"),
+        checked_by=("moshpit.mean.one_way", "tests/verify/certify/test_moshpit_models.py::test_deaf_peers"),
     ),
     Model(
         claim="moshpit.mean.leaving",
@@ -273,6 +282,6 @@ GROUP_MODELS = by_claim(
         "distortion, and every round multiplies the mean by a. " + _COUNTING,
         scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
         goals=_leaving,
-        tie=("moshpit.mean.leaving", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+        checked_by=("moshpit.mean.leaving", "tests/verify/certify/test_moshpit_models.py::test_projection"),
     ),
 )

@@ -285,7 +285,7 @@ SGD_MODELS = by_claim(
         "over 2 N^2; N (N - 1) of them get noise. An average multiplies the expectation by rho.",
         scope=_NORMAL,
         goals=_spread,
-        tie=("moshpit.sgd.spread", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+        checked_by=("moshpit.sgd.spread", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
     ),
     Model(
         claim="moshpit.sgd.mean_square",
@@ -293,7 +293,7 @@ SGD_MODELS = by_claim(
         "N^2 `now` is the variance of their sum, by the claim: every peer adds sigma^2. Induction on N.",
         scope=_NORMAL,
         goals=_mean_square,
-        tie=("moshpit.sgd.mean_square", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+        checked_by=("moshpit.sgd.mean_square", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
     ),
     Model(
         claim="moshpit.sgd.leaving",
@@ -303,7 +303,7 @@ SGD_MODELS = by_claim(
         "both) times the sum of squares, N times the distortion, and both times the square of the sum, which is zero.",
         scope=_NORMAL + ", every n' <= N, N >= 2",
         goals=_leaving,
-        tie=("moshpit.sgd.leaving", "moshpit.sgd.mean_square", "moshpit.sgd.spread"),
+        checked_by=("moshpit.sgd.leaving", "moshpit.sgd.mean_square", "moshpit.sgd.spread"),
     ),
     Model(
         claim="moshpit.sgd.flat",
@@ -311,7 +311,7 @@ SGD_MODELS = by_claim(
         "independent noises. tau steps and an average make the recurrence; induction on the averages.",
         scope="every rho < 1, every tau, N and sigma, every number of averages, real arithmetic",
         goals=_flat,
-        tie=("moshpit.sgd.flat", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+        checked_by=("moshpit.sgd.flat", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
     ),
     Model(
         claim="moshpit.sgd.averaging_quality",
@@ -321,7 +321,7 @@ SGD_MODELS = by_claim(
         scope="every convex and smooth f, every gamma <= 2/L, every rho < 1, every tau, N and sigma, every number of "
         "averages, real arithmetic",
         goals=_averaging_quality,
-        tie=(
+        checked_by=(
             "moshpit.sgd.averaging_quality",
             "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions",
         ),
@@ -332,7 +332,7 @@ SGD_MODELS = by_claim(
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and sigma, real "
         "arithmetic",
         goals=_convex,
-        tie=("moshpit.sgd.convex", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions"),
+        checked_by=("moshpit.sgd.convex", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions"),
     ),
     Model(
         claim="moshpit.sgd.strongly_convex",
@@ -345,7 +345,10 @@ SGD_MODELS = by_claim(
         scope="every mu-strongly convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and "
         "sigma, real arithmetic",
         goals=_strongly_convex,
-        tie=("moshpit.sgd.strongly_convex", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions"),
+        checked_by=(
+            "moshpit.sgd.strongly_convex",
+            "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions",
+        ),
     ),
     Model(
         claim="moshpit.sgd.departures",
@@ -359,7 +362,7 @@ SGD_MODELS = by_claim(
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, n', K and sigma, "
         "departures at random, real arithmetic",
         goals=_departures,
-        tie=("moshpit.sgd.departures",),
+        checked_by=("moshpit.sgd.departures",),
     ),
     Model(
         claim="moshpit.sgd.nonconvex",
@@ -372,6 +375,6 @@ SGD_MODELS = by_claim(
         scope="every L-smooth f that is bounded below, in every dimension, every gamma <= 1/(2 L) and 1/(2 L (tau - "
         "1)), every tau, N, K and sigma, real arithmetic",
         goals=_nonconvex,
-        tie=("moshpit.sgd.nonconvex",),
+        checked_by=("moshpit.sgd.nonconvex",),
     ),
 )

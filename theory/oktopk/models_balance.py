@@ -184,7 +184,7 @@ BALANCE = (
         words=COUNTS + DIVIDES,
         scope=f"{ANY_P}, {_AT_MOST_K}",
         goals=_balanced,
-        tie=TIE,
+        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.quarter",
@@ -194,7 +194,7 @@ BALANCE = (
         "times the mean; balanced, all are P-th parts, and the case of oktopk.balance.always.",
         scope="all vectors and boundaries, every k >= 1, every power of two P >= 2, every rank, " + _AT_MOST_K,
         goals=_quarter,
-        tie=(_TESTS + "test_doubling_sends_the_blocks_of_twice_as_many", *TIE),
+        checked_by=(_TESTS + "test_doubling_sends_the_blocks_of_twice_as_many", *TIE),
     ),
     Model(
         claim="oktopk.balance.quarter_ring",
@@ -202,7 +202,7 @@ BALANCE = (
         "if data are not balanced, and a P-th part if they are.",
         scope=f"{ANY_P}, {_AT_MOST_K}",
         goals=_quarter_ring,
-        tie=(_TESTS + "test_paths",),
+        checked_by=(_TESTS + "test_paths",),
     ),
     Model(
         claim="oktopk.balance.never",
@@ -210,14 +210,14 @@ BALANCE = (
         "sends a winner twice.",
         scope=f"{ANY_P}, where at most k entries win",
         goals=_never,
-        tie=TIE,
+        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.moves_out",
         words=COUNTS + "There are P quotient + remainder winners, 0 <= remainder < P, and no target is below quotient.",
         scope=f"{ANY_P}, any number of winners",
         goals=_out,
-        tie=TIE,
+        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.moves_in",
@@ -225,7 +225,7 @@ BALANCE = (
         "or quotient + 1 where a remainder is left.",
         scope=f"{ANY_P}, any number of winners",
         goals=_in,
-        tie=TIE,
+        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.equal_blocks",
@@ -233,7 +233,7 @@ BALANCE = (
         "quotient of the winners by P: it receives the bound, and nobody more.",
         scope=f"{ANY_P}, any number of winners, where the all-gather sends nothing twice",
         goals=_equal_blocks,
-        tie=TIE,
+        checked_by=TIE,
     ),
 )
 
@@ -244,7 +244,7 @@ ROUNDS = (
         "`step` is the largest of them.",
         scope=f"{ANY_P}, where splits are even and destinations rotated",
         goals=_rotation,
-        tie=(_TESTS + "test_paths",),
+        checked_by=(_TESTS + "test_paths",),
     ),
     Model(
         claim="oktopk.split.unrotated",
@@ -252,7 +252,7 @@ ROUNDS = (
         "others send to one rank. `step` is the largest of them.",
         scope=f"{ANY_P}, where splits are even and all ranks send to one in a step",
         goals=_unrotated,
-        tie=(_TESTS + "test_paths",),
+        checked_by=(_TESTS + "test_paths",),
     ),
     Model(
         claim="oktopk.sizes.counted",
@@ -261,7 +261,7 @@ ROUNDS = (
         "P = 2^d ranks has the full rounds only. Inductions on P and on d.",
         scope="every P >= 1, an all-gather that sends nothing twice",
         goals=_sizes,
-        tie=(_TESTS + "test_sizes_come_once",),
+        checked_by=(_TESTS + "test_sizes_come_once",),
     ),
     Model(
         claim="oktopk.split.steps",
@@ -269,6 +269,6 @@ ROUNDS = (
         "`bits` = ceil(log2 P) each.",
         scope=f"{ANY_P}, an iteration that finds neither thresholds nor boundaries anew",
         goals=_all_rounds,
-        tie=(_TESTS + "test_rounds",),
+        checked_by=(_TESTS + "test_rounds",),
     ),
 )

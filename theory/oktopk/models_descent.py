@@ -114,21 +114,21 @@ DESCENT = (
         "step size times the mean gradient, `update` u/P. Induction on the steps.",
         scope="all gradients, step sizes, P, k, thresholds and boundaries, every number of steps; exact arithmetic",
         goals=_iterates,
-        tie=("oktopk.sgd.iterate", "oktopk.update.mass"),
+        checked_by=("oktopk.sgd.iterate", "oktopk.update.mass"),
     ),
     Model(
         claim="oktopk.sgd.residual",
         words=_NORMS + "xi times the norm `move` is what the update misses.",
         scope="all gradients, every n >= k >= 1 and P, where the mean gradient is not zero; exact arithmetic",
         goals=_residual_xi,
-        tie=(_TESTS + "test_residuals",),
+        checked_by=(_TESTS + "test_residuals",),
     ),
     Model(
         claim="oktopk.sgd.residual_missed",
         words=_NORMS,
         scope="all gradients, every n >= k >= 1 and P; exact arithmetic",
         goals=_residual_missed,
-        tie=(_TESTS + "test_residuals",),
+        checked_by=(_TESTS + "test_residuals",),
     ),
     Model(
         claim="oktopk.sgd.gradient",
@@ -140,7 +140,7 @@ DESCENT = (
         scope="every L-smooth f bounded below with exact gradients (not quadratics alone), every n >= k >= 1, every "
         "number of steps in each of which the realised ratio is at most xi; exact arithmetic",
         goals=_gradient,
-        tie=("oktopk.sgd.gradient", "oktopk.sgd.residual", "oktopk.sgd.iterate"),
+        checked_by=("oktopk.sgd.gradient", "oktopk.sgd.residual", "oktopk.sgd.iterate"),
     ),
     Model(
         claim="oktopk.sgd.stall",
@@ -149,6 +149,6 @@ DESCENT = (
         "every step, and eta is the norm of the plain step.",
         scope="every B > t, every t >= 1, every step size; exact arithmetic",
         goals=_stalling,
-        tie=("oktopk.sgd.stall",),
+        checked_by=("oktopk.sgd.stall",),
     ),
 )

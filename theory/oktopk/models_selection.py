@@ -144,7 +144,7 @@ SELECTION = (
         "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_most,
-        tie=(_TESTS + "test_what_ranks_are_told",),
+        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.lower.mean",
@@ -153,7 +153,7 @@ SELECTION = (
         "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_mean,
-        tie=(_TESTS + "test_what_ranks_are_told",),
+        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.reevaluation.mean",
@@ -161,7 +161,7 @@ SELECTION = (
         "`total` and `owned` are sums over the `ranks` before, `received` and `own` those of one more: induction.",
         scope=f"{_EVERY}, any number of sums, every P >= 1, an all-gather that sends nothing twice",
         goals=_mean_gathered,
-        tie=(_TESTS + "test_what_ranks_are_told",),
+        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.reevaluation.mean_worst",
@@ -169,7 +169,7 @@ SELECTION = (
         "more than n. Below the least of two bounds is what is below both.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_mean_worst,
-        tie=("oktopk.reevaluation.mean", _TESTS + "test_what_ranks_are_told"),
+        checked_by=("oktopk.reevaluation.mean", _TESTS + "test_what_ranks_are_told"),
     ),
     Model(
         claim="oktopk.reevaluation.most",
@@ -177,21 +177,21 @@ SELECTION = (
         "of two bounds is what is below both.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_most_gathered,
-        tie=(_TESTS + "test_what_ranks_are_told",),
+        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.threshold.inclusive",
         words="`above` entries are larger than the k-th largest, `equal` are as large: all of these pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_inclusive,
-        tie=(_TESTS + "test_thresholds",),
+        checked_by=(_TESTS + "test_thresholds",),
     ),
     Model(
         claim="oktopk.threshold.strict",
         words="`above` entries are larger than the k-th largest, `equal` are as large: the larger ones pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_strict,
-        tie=(_TESTS + "test_thresholds",),
+        checked_by=(_TESTS + "test_thresholds",),
     ),
     Model(
         claim="oktopk.boundaries.global_count",
@@ -202,7 +202,7 @@ SELECTION = (
         "An empty region receives nothing; behind the last entry there is none.",
         scope="all vectors, every k >= 1 and P >= 2, where at most k entries are selected",
         goals=_global_count,
-        tie=(_TESTS + "test_cuts_at_equal_counts",),
+        checked_by=(_TESTS + "test_cuts_at_equal_counts",),
     ),
     Model(
         claim="oktopk.update.mass",
@@ -210,6 +210,6 @@ SELECTION = (
         "others, `left` what residuals hold afterwards: in the result, used is applied and cleared; else nothing is.",
         scope="all vectors, every P, k, thresholds and boundaries, every entry; sums in exact arithmetic",
         goals=_mass,
-        tie=("oktopk.update.mass",),
+        checked_by=("oktopk.update.mass",),
     ),
 )

@@ -84,7 +84,7 @@ def _cubic_growth(bound: Any) -> tuple[Goal, ...]:
 
 def _model(claim: str, words: str, scope: str, goals: Any, *ties: str) -> Model:
     name = f"orthogonal.{claim}"
-    return Model(claim=name, words=words, scope=f"{scope}, real arithmetic", goals=goals, tie=(name, *ties))
+    return Model(claim=name, words=words, scope=f"{scope}, real arithmetic", goals=goals, checked_by=(name, *ties))
 
 
 _CHAIN = "Polynomials map intervals from zero on into intervals, one after the other, by Sturm's theorem. "

@@ -120,7 +120,7 @@ def _next_value(bound: Any) -> tuple[Goal, ...]:
 
 def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
     name = f"orthogonal.{claim}"
-    return Model(claim=name, words=words, scope=f"{scope}, {_REAL}", goals=goals, tie=(name,))
+    return Model(claim=name, words=words, scope=f"{scope}, {_REAL}", goals=goals, checked_by=(name,))
 
 
 _TOP = (

@@ -207,7 +207,7 @@ MODELS = by_claim(
         words=f"{_SAMPLE_IN_WORDS} `sum` is that of all gradients: k ghat has the mean inside sum.",
         scope=f"{_GRADIENTS}, every N, every k in 1..N, every law of exchangeable losses",
         goals=_unbiased,
-        tie=("packetloss.arrivals.unbiased", SAMPLES),
+        checked_by=("packetloss.arrivals.unbiased", SAMPLES),
     ),
     Model(
         claim="packetloss.arrivals.conditional_variance",
@@ -216,7 +216,7 @@ MODELS = by_claim(
         "mean square inside deviations - both deviations. One worker alone has no variance.",
         scope=f"{_GRADIENTS}, every N, every k in 1..N",
         goals=_conditional,
-        tie=("packetloss.arrivals.conditional_variance", SAMPLES),
+        checked_by=("packetloss.arrivals.conditional_variance", SAMPLES),
     ),
     Model(
         claim="packetloss.arrivals.variance",
@@ -226,7 +226,7 @@ MODELS = by_claim(
         "by packetloss.arrivals.mean_inverse; `some` is P(K >= 1).",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_variance,
-        tie=("packetloss.arrivals.variance",),
+        checked_by=("packetloss.arrivals.variance",),
     ),
     Model(
         claim="packetloss.arrivals.mean_inverse",
@@ -234,7 +234,7 @@ MODELS = by_claim(
         "see packetloss.arrivals.mean_inverse_recurrence. Induction on N from one worker.",
         scope="every p in [0, 1], every N",
         goals=_inverse_sum,
-        tie=("packetloss.arrivals.mean_inverse", SAMPLES),
+        checked_by=("packetloss.arrivals.mean_inverse", SAMPLES),
     ),
     Model(
         claim="packetloss.arrivals.mean_inverse_recurrence",
@@ -244,14 +244,14 @@ MODELS = by_claim(
         "continuity.",
         scope="every p in [0, 1], every N",
         goals=_inverse_recurrence,
-        tie=("packetloss.arrivals.mean_inverse_recurrence", SAMPLES),
+        checked_by=("packetloss.arrivals.mean_inverse_recurrence", SAMPLES),
     ),
     Model(
         claim="packetloss.arrivals.empty",
         words="Nothing arrives from N + 1 workers iff nothing does from N and the next packet is lost, independently.",
         scope="every p in [0, 1], every N",
         goals=_empty,
-        tie=("packetloss.arrivals.empty",),
+        checked_by=("packetloss.arrivals.empty",),
     ),
     Model(
         claim="packetloss.arrivals.zero_fill",
@@ -260,14 +260,14 @@ MODELS = by_claim(
         "else if the new packet does. Induction on N.",
         scope=f"{_GRADIENTS} that do not cancel, every p in [0, 1], every N",
         goals=_zero_fill,
-        tie=("packetloss.arrivals.zero_fill",),
+        checked_by=("packetloss.arrivals.zero_fill",),
     ),
     Model(
         claim="packetloss.owner.unbiased",
         words="K contributions have the weight 1/K each; the owner's own is among them, so K >= 1.",
         scope="every set of arrivals, every N",
         goals=_weights,
-        tie=("packetloss.owner.unbiased",),
+        checked_by=("packetloss.owner.unbiased",),
     ),
     Model(
         claim="packetloss.owner.bias",
@@ -275,21 +275,21 @@ MODELS = by_claim(
         "`sum` is that of all gradients. The claim, times the owner's deviation from the mean, which is not 0.",
         scope=f"{_GRADIENTS}, every p < 1, every N >= 2",
         goals=_pull,
-        tie=("packetloss.owner.bias", SAMPLES),
+        checked_by=("packetloss.owner.bias", SAMPLES),
     ),
     Model(
         claim="packetloss.owner.variance_iid",
         words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
         scope="every p < 1, every N, every sigma",
         goals=_iid,
-        tie=("packetloss.owner.variance_iid", SAMPLES),
+        checked_by=("packetloss.owner.variance_iid", SAMPLES),
     ),
     Model(
         claim="packetloss.owner.inflation",
         words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
         scope="every p < 1, every N, every sigma",
         goals=_inflation,
-        tie=("packetloss.owner.inflation", SAMPLES),
+        checked_by=("packetloss.owner.inflation", SAMPLES),
     ),
     Model(
         claim="packetloss.expected.unbiased",
@@ -297,7 +297,7 @@ MODELS = by_claim(
         "that of all gradients.",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_expected,
-        tie=("packetloss.expected.unbiased",),
+        checked_by=("packetloss.expected.unbiased",),
     ),
     Model(
         claim="packetloss.expected.variance",
@@ -305,7 +305,7 @@ MODELS = by_claim(
         "goes with g_i/((1 - p) N), and variances add up.",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_expected_variance,
-        tie=("packetloss.expected.variance",),
+        checked_by=("packetloss.expected.variance",),
     ),
     Model(
         claim="packetloss.volume.sent",
@@ -313,7 +313,7 @@ MODELS = by_claim(
         "then its own shard to N - 1 others.",
         scope="every N, every n that N divides",
         goals=_sent,
-        tie=("packetloss.volume.sent", WORDS),
+        checked_by=("packetloss.volume.sent", WORDS),
     ),
     Model(
         claim="packetloss.volume.received",
@@ -322,7 +322,7 @@ MODELS = by_claim(
         "the same, packet by packet.",
         scope="every p in [0, 1], every N, every n that N divides",
         goals=_received,
-        tie=("packetloss.volume.received", WORDS),
+        checked_by=("packetloss.volume.received", WORDS),
     ),
 )
 """By claim."""

@@ -154,7 +154,7 @@ MODELS = by_claim(
         "u. Where one of the two vectors is zero, the sum is the other. Induction on the updates.",
         scope="every number of updates, every dimension; real arithmetic",
         goals=_replica_gap,
-        tie=("packetloss.training.replica_gap", STEP),
+        checked_by=("packetloss.training.replica_gap", STEP),
     ),
     Model(
         claim="packetloss.training.stale_gradients",
@@ -164,21 +164,21 @@ MODELS = by_claim(
         "zero, the sum is the other. Induction on the workers.",
         scope="every N, every dimension, every gradient with Lipschitz constant L; real arithmetic",
         goals=_stale_gradients,
-        tie=("packetloss.training.stale_gradients",),
+        checked_by=("packetloss.training.stale_gradients",),
     ),
     Model(
         claim="packetloss.training.descent",
         words=f"{_STEP} The claim bounds (||a||^2 + ||b||^2)/2.",
         scope=_RUNS,
         goals=_descent,
-        tie=("packetloss.training.descent", RUNS, STEP),
+        checked_by=("packetloss.training.descent", RUNS, STEP),
     ),
     Model(
         claim="packetloss.training.convergence",
         words=f"{_STEP} The claim bounds ||a||^2. The fall of all steps is at most f_0 - f*.",
         scope=f"{_RUNS}, f bounded below",
         goals=_convergence,
-        tie=("packetloss.training.convergence", RUNS, STEP),
+        checked_by=("packetloss.training.convergence", RUNS, STEP),
     ),
 )
 """By claim."""

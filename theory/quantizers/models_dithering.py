@@ -189,7 +189,7 @@ DITHERING = (
         "n >= 4 s^2, L = w/(2 s) - 1 >= 0; else L = 0.",
         scope=_EVERY,
         goals=_qsgd_variance,
-        tie=("quantizers.qsgd.variance", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.variance", f"{_TEST}::test_level_conditions"),
     ),
     Model(
         claim="quantizers.qsgd.variance_printed",
@@ -197,7 +197,7 @@ DITHERING = (
         "branch of the Min: L is half of the one with a root, 0 for the other.",
         scope=_EVERY,
         goals=_qsgd_printed,
-        tie=("quantizers.qsgd.variance_printed", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.variance_printed", f"{_TEST}::test_level_conditions"),
     ),
     Model(
         claim="quantizers.qsgd.second_moment",
@@ -205,7 +205,7 @@ DITHERING = (
         "bound of quantizers.qsgd.variance. " + _ENTRIES + _SUMMED,
         scope=_EVERY,
         goals=lambda bound: _qsgd_variance(sp.piecewise_fold(bound - 1)),
-        tie=("quantizers.qsgd.second_moment", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.second_moment", f"{_TEST}::test_level_conditions"),
     ),
     shrunk_model("qsgd", "w is the root of n; either case of omega.", _EVERY, _qsgd_shrunk),
     *(
@@ -217,7 +217,7 @@ DITHERING = (
             "probabilities. L = w/(2 s), or 0 for the bound n. " + more + "All levels of x = 0 are 0.",
             scope="every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
             goals=_qsgd_support,
-            tie=(f"quantizers.qsgd.{statement}", f"{_TEST}::test_level_conditions"),
+            checked_by=(f"quantizers.qsgd.{statement}", f"{_TEST}::test_level_conditions"),
         )
         for statement, more in (("support", "Both branches of the Min. "), ("support_printed", ""))
     ),
@@ -231,7 +231,7 @@ DITHERING = (
         "s/w)); summed over the entries, the bound is at least itembits and all bits.",
         scope=_EVERY,
         goals=_qsgd_elias,
-        tie=("quantizers.qsgd.elias", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.elias", f"{_TEST}::test_level_conditions"),
     ),
     unbiased_model(
         "maxdithering",
@@ -243,7 +243,7 @@ DITHERING = (
         words=_LARGEST,
         scope=_EVERY,
         goals=_max_variance,
-        tie=("quantizers.maxdithering.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
+        checked_by=("quantizers.maxdithering.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
     ),
     shrunk_model("maxdithering", "`ratio` is the root in omega.", _EVERY, _max_shrunk(_ROOT, MAX_OMEGA)),
     unbiased_model(
@@ -255,14 +255,14 @@ DITHERING = (
         "end: one of magnitude `magnitude` becomes norminf with probability magnitude/norminf, else 0.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_error,
-        tie=("quantizers.terngrad.error", f"{_TEST}::test_levels_relative_to_the_largest"),
+        checked_by=("quantizers.terngrad.error", f"{_TEST}::test_levels_relative_to_the_largest"),
     ),
     Model(
         claim="quantizers.terngrad.variance",
         words=_LARGEST + "Here s = 1: the other entries are between levels 0 and 1.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_variance,
-        tie=("quantizers.terngrad.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
+        checked_by=("quantizers.terngrad.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
     ),
     shrunk_model(
         "terngrad",

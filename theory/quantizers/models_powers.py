@@ -162,7 +162,7 @@ POWERS = (
         words=UNBIASED + _NATURAL,
         scope=f"every real x_i between two neighbouring powers of two; {_KERNEL} of at most 2^127",
         goals=lambda bound: (*unbiased(bound), _run("naturalcompression")),
-        tie=("quantizers.naturalcompression.unbiased", _TEST),
+        checked_by=("quantizers.naturalcompression.unbiased", _TEST),
     ),
     Model(
         claim="quantizers.naturalcompression.variance",
@@ -170,7 +170,7 @@ POWERS = (
         "(t - 1) (2 - t), in the square of that power, against `bound` t^2. Summed over the entries. " + _NATURAL,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_variance(2, 3 * _t - 4, {})(bound), _run("naturalcompression")),
-        tie=("quantizers.naturalcompression.variance", _TEST),
+        checked_by=("quantizers.naturalcompression.variance", _TEST),
     ),
     *(
         Model(
@@ -178,7 +178,7 @@ POWERS = (
             words=words + why,
             scope=f"{_KERNEL}",
             goals=partial(_kernel, name),
-            tie=(f"quantizers.{name}.{statement}",),
+            checked_by=(f"quantizers.{name}.{statement}",),
         )
         for name, words in (("naturalcompression", _NATURAL), ("nearestpower", _NEAREST))
         for statement, why in _OF_THE_DEFINITION.items()
@@ -198,14 +198,14 @@ POWERS = (
         words=_BOTH_LEVELS + "Where 64 n >= 81 4^s, L = w/U - 1 >= 1/8; else L = 1/8.",
         scope=_REAL,
         goals=_dithering,
-        tie=("quantizers.naturaldithering.variance", _DITHERING),
+        checked_by=("quantizers.naturaldithering.variance", _DITHERING),
     ),
     Model(
         claim="quantizers.naturaldithering.variance_printed",
         words=_BOTH_LEVELS + "For each branch of the Min: L = 1/8 + w/U for the branch 1, else 1/8.",
         scope=_REAL,
         goals=_dithering_printed,
-        tie=("quantizers.naturaldithering.variance_printed", _DITHERING),
+        checked_by=("quantizers.naturaldithering.variance_printed", _DITHERING),
     ),
     shrunk_model("naturaldithering", "w is the root of n, U = 2^s; either case of omega.", _REAL, _dithering_shrunk),
     unbiased_model("stochasticpower", "every real x_i between two neighbouring powers of b", "test_power_conditions"),
@@ -215,7 +215,7 @@ POWERS = (
             words=_THREE + why,
             scope=f"b = 3: {_KERNEL}",
             goals=partial(_kernel, "stochasticpower"),
-            tie=(f"quantizers.stochasticpower.{statement}",),
+            checked_by=(f"quantizers.stochasticpower.{statement}",),
         )
         for statement, why in (
             ("sign_symmetry", "But for the sign, which is that of x, nothing depends on it."),
@@ -228,7 +228,7 @@ POWERS = (
         "(t - 1) (b - t), in the square of that power, against `bound` t^2. Summed over the entries.",
         scope=_NORMAL + " of b, every b > 1, in real arithmetic",
         goals=_variance(b, (b + 1) * _t - 2 * b, {"b": b}),
-        tie=("quantizers.stochasticpower.variance", _TEST),
+        checked_by=("quantizers.stochasticpower.variance", _TEST),
     ),
     shrunk_model(
         "stochasticpower",
@@ -242,7 +242,7 @@ POWERS = (
         "the squared error, in the square of that power, against `bound` t^2. Summed over the entries. " + _NEAREST,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_nearest(bound), _run("nearestpower")),
-        tie=("quantizers.nearestpower.contraction", _TEST),
+        checked_by=("quantizers.nearestpower.contraction", _TEST),
     ),
     *(
         Model(
@@ -251,7 +251,7 @@ POWERS = (
             "each with two signs, and zero; an entry is one of them.",
             scope="every n, float32 and float64",
             goals=_bits,
-            tie=(f"quantizers.{name}.wire",),
+            checked_by=(f"quantizers.{name}.wire",),
         )
         for name in ("naturalcompression", "nearestpower")
     ),

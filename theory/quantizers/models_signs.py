@@ -61,7 +61,7 @@ SIGNS = (
         "is zero, with sign +1. `squares` is norm2^2.",
         scope="every x in R^n, every n >= 1",
         goals=_sign_error,
-        tie=("quantizers.sign.error", _TEST),
+        checked_by=("quantizers.sign.error", _TEST),
     ),
     Model(
         claim="quantizers.scaledsign.error",
@@ -69,7 +69,7 @@ SIGNS = (
         "to norm2^2 - 2 c norm1 + c^2 n.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_error,
-        tie=("quantizers.scaledsign.error", _TEST),
+        checked_by=("quantizers.scaledsign.error", _TEST),
     ),
     Model(
         claim="quantizers.scaledsign.contraction",
@@ -79,14 +79,14 @@ SIGNS = (
         "norm2^2.",
         scope="every x in R^n but zero, every n >= 1, either sign of zero, in real arithmetic",
         goals=_contraction,
-        tie=("quantizers.scaledsign.contraction", _TEST),
+        checked_by=("quantizers.scaledsign.contraction", _TEST),
     ),
     Model(
         claim="quantizers.scaledsign.one_sparse",
         words="The entry of magnitude `magnitude` is replaced by the mean magnitude, an nth of it; zeros stay.",
         scope="every x in R^n with one nonzero entry, every n >= 1, in real arithmetic",
         goals=_one_sparse,
-        tie=("quantizers.scaledsign.one_sparse", _TEST),
+        checked_by=("quantizers.scaledsign.one_sparse", _TEST),
     ),
     *(
         Model(
@@ -96,7 +96,7 @@ SIGNS = (
             scope="every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
             "every 1021st)",
             goals=_kernel,
-            tie=(f"quantizers.sign.{statement}",),
+            checked_by=(f"quantizers.sign.{statement}",),
         )
         for statement, why in (
             ("sign_symmetry", "No entry is 0, and the sign bit turns."),

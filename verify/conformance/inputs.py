@@ -17,7 +17,7 @@ from commbounds.verify.conformance.budgets import CheckBudget
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.narrow import ends, level_ties, limits, ties
 from commbounds.verify.conformance.subject import AllReduce, Stateful, Subject
-from commbounds.verify.inputs import CORPUS, FAMILIES, SCALES, among, balanced, family, whole
+from commbounds.verify.inputs import CORPUS, FAMILIES, SCALES, balanced, family, integers, sampled_from
 
 Array = NDArray[Any]
 
@@ -234,21 +234,23 @@ def generated(draw: st.DrawFn, subject: Subject) -> CheckCase | None:
     shape = _shape(draw, subject)
     rows: tuple[int, ...] = ()
     if isinstance(subject, AllReduce):
-        rows = (draw(among(tuple(sorted(subject.ranks)))),)
+        rows = (draw(sampled_from(tuple(sorted(subject.ranks)))),)
     elif isinstance(subject, Stateful):
-        rows = (draw(whole(1, 12)),)
+        rows = (draw(integers(1, 12)),)
     dtype = subject.numpy_dtype
     top = int(np.log10(_largest(dtype))) - 3
-    exponent = draw(among(balanced(min(top, 30))))
+    exponent = draw(sampled_from(balanced(min(top, 30))))
     whole_shape = (*rows, *shape)
     size = int(np.prod(whole_shape))
-    values = family(draw(among(tuple(FAMILIES))), size, draw(whole(0, 2**31)), 1.0, np.float64)
-    for place, value in draw(st.lists(st.tuples(whole(0, size - 1), among((0.0, 1.0, -1.0, 0.5))), max_size=4)):
+    values = family(draw(sampled_from(tuple(FAMILIES))), size, draw(integers(0, 2**31)), 1.0, np.float64)
+    for place, value in draw(
+        st.lists(st.tuples(integers(0, size - 1), sampled_from((0.0, 1.0, -1.0, 0.5))), max_size=4)
+    ):
         values[place] = value * (np.abs(values).max() or 1.0)
-    if rows and draw(among((False, True))):
-        values.reshape(whole_shape)[draw(whole(0, rows[0] - 1))] = 0.0
+    if rows and draw(sampled_from((False, True))):
+        values.reshape(whole_shape)[draw(integers(0, rows[0] - 1))] = 0.0
     x = _cast((values * 10.0**exponent).reshape(whole_shape), dtype)
-    seed = draw(whole(0, 2**31 - 1))
+    seed = draw(integers(0, 2**31 - 1))
     return None if x is None or not subject.takes(x) else CheckCase(x, seed, "generated")
 
 
@@ -257,8 +259,8 @@ def _shape(draw: st.DrawFn, subject: Subject) -> tuple[int, ...]:
         return subject.shape
     largest = max(1, 300 // subject.multiple_of)
     if subject.shape == "matrix":
-        return draw(whole(1, 24)), subject.multiple_of * draw(whole(1, min(24, largest)))
-    return (subject.multiple_of * draw(whole(1, largest)),)
+        return draw(integers(1, 24)), subject.multiple_of * draw(integers(1, min(24, largest)))
+    return (subject.multiple_of * draw(integers(1, largest)),)
 
 
 def fitted(subject: Subject, values: Array) -> Array | None:

@@ -60,7 +60,7 @@ class _AtOneInput:
 
     x: Wide
     ys: Wide
-    room: Wide
+    allowance: Wide
     rows: tuple[int, ...]
 
     @property
@@ -70,7 +70,7 @@ class _AtOneInput:
 
     def surely(self, wanted: Wide) -> bool:
         """Whether every output is `wanted`."""
-        return bool((np.abs(self.ys - wanted) <= self.room).all())
+        return bool((np.abs(self.ys - wanted) <= self.allowance).all())
 
     def on_average(self, wanted: Wide) -> bool:
         """Whether the mean of the outputs is `wanted`, but for a hundredth of what it is off the input by, squared."""
@@ -219,9 +219,9 @@ def _of_memory(bench: Bench) -> str:
     wide = np.array(xs).astype(np.float64)
     y, e = np.array(ys), np.array(kept)
     before = np.concatenate([np.zeros_like(e[:1]), e[:-1]])
-    room = 8.0 * bench.eps * (np.abs(before) + np.abs(wide) + np.abs(y) + np.abs(e))
+    allowance = 8.0 * bench.eps * (np.abs(before) + np.abs(wide) + np.abs(y) + np.abs(e))
     due = before + wide - y
-    if (np.abs(e - due) <= room).all():
+    if (np.abs(e - due) <= allowance).all():
         return ""
     late = np.concatenate([np.zeros_like(due[:1]), due[:-1]])
     largest = np.unravel_index(np.abs(due).argmax(), due.shape)
@@ -244,6 +244,6 @@ def _of_memory(bench: Bench) -> str:
         ("the residual has the wrong sign", -due),
     )
     for words, wanted in hypotheses:
-        if (np.abs(e - wanted) <= room).all():
+        if (np.abs(e - wanted) <= allowance).all():
             return words
     return ""

@@ -57,8 +57,8 @@ class Range:
         middle, edge = low + width / 2.0, width / 50.0
         below, above = int((seen <= middle).sum()), int((seen >= middle).sum())
         self.known = width > 0.0 and min(below, above) >= SEEN
-        rooms = [width / (20.0 if (near <= edge).sum() >= SEEN else 2.0) for near in (seen - low, high - seen)]
-        ends = [low - rooms[0], high + rooms[1]]
+        allowances = [width / (20.0 if (near <= edge).sum() >= SEEN else 2.0) for near in (seen - low, high - seen)]
+        ends = [low - allowances[0], high + allowances[1]]
         if low - width > 0.0:
             ends[0] = -SELDOM * low
         elif high + width < 0.0:
@@ -73,7 +73,7 @@ class LearntRangeTest:
     ----------
     pilots : int
         Least number of deviations that only show the range.
-    room : float
+    allowance : float
         How far from zero the mean may be by rounding alone.
     ends : (low, high) or None
         A range learnt elsewhere; the own one is then not waited for.
@@ -85,8 +85,8 @@ class LearntRangeTest:
     false-alarm rate, e = 1, 2, ...
     """
 
-    def __init__(self, pilots: int, room: float = 0.0, ends: tuple[float, float] | None = None) -> None:
-        self._pilots, self._room, self.given = pilots, room, ends is not None
+    def __init__(self, pilots: int, allowance: float = 0.0, ends: tuple[float, float] | None = None) -> None:
+        self._pilots, self._allowance, self.given = pilots, allowance, ends is not None
         self._seen: list[Array] = []
         self._tests: tuple[SequentialTest, SequentialTest] | None = None
         self.epochs, self.log_e = 0, 0.0
@@ -100,7 +100,7 @@ class LearntRangeTest:
         self._ends = min(ends[0], -nothing), max(ends[1], nothing)
         low, high = self._ends
         self._scale = high - low
-        bounds = (low - self._room, -high - self._room)
+        bounds = (low - self._allowance, -high - self._allowance)
         self._tests = tuple(SequentialTest(b / self._scale, math.inf, boldest=BOLDEST) for b in bounds)  # type: ignore[assignment]
         self.epochs += 1
 
@@ -123,8 +123,8 @@ class LearntRangeTest:
             inside = (rest >= self._ends[0]) & (rest <= self._ends[1])
             stop = rest.size if inside.all() else int(np.argmin(inside))
             up, down = self._tests
-            up.feed((rest[:stop] - self._room) / self._scale)
-            down.feed((-rest[:stop] - self._room) / self._scale)
+            up.feed((rest[:stop] - self._allowance) / self._scale)
+            down.feed((-rest[:stop] - self._allowance) / self._scale)
             # each has half of the capital
             self.log_e = max(self.log_e, max(up.log_e, down.log_e) - (self.epochs + 1) * math.log(2.0))
             self._seen.append(rest[: stop + 1])
@@ -142,9 +142,9 @@ class LearntRangeTest:
         if self._tests is None or self._tests[0].count == 0:
             return math.inf
         up, _ = self._tests
-        limit = self._scale / (self._room + max(-self._ends[0], self._ends[1]))
+        limit = self._scale / (self._allowance + max(-self._ends[0], self._ends[1]))
         shift = detectable_violation(up.deviation, up.count, alpha * 0.5**self.epochs, limit, BOLDEST)
-        return self._scale * shift + 2.0 * self._room
+        return self._scale * shift + 2.0 * self._allowance
 
 
 @njit(cache=True, nogil=True)
@@ -170,7 +170,7 @@ class Catoni:
     ----------
     variance : float
         Positive.
-    room : float
+    allowance : float
         How far from zero the mean may be by rounding alone.
 
     Notes
@@ -179,11 +179,11 @@ class Catoni:
     variance / 2) where l E D <= 0: for z < 0 because (1 - z + z^2/2)(1 + z + z^2/2) = 1 + z^4/4 >= 1. So the product
     of exp(phi(l D_t) - l^2 variance / 2) is a supermartingale from 1, whatever the range of the deviations, and so is
     the average over a fixed grid of bets l. As phi is odd, a larger variance alone gives symmetric deviations no drift,
-    only more noise. Moving a deviation by `room` moves the root of its second moment by at most that.
+    only more noise. Moving a deviation by `allowance` moves the root of its second moment by at most that.
     """
 
-    def __init__(self, variance: float, room: float = 0.0) -> None:
-        self._sd, self._room = math.sqrt(variance) + room, room
+    def __init__(self, variance: float, allowance: float = 0.0) -> None:
+        self._sd, self._allowance = math.sqrt(variance) + allowance, allowance
         self._bets = 4.0 * 0.5 ** np.arange(BETS)  # in units of 1/sd, and so are deviations
         self._cost = self._bets**2 / 2.0
         self._sides = [(1.0, np.zeros(BETS)), (-1.0, np.zeros(BETS))]
@@ -193,7 +193,7 @@ class Catoni:
         """Take more deviations, in their order; finite."""
         wide = np.asarray(deviations, dtype=np.float64)
         for sign, wealth in self._sides:
-            scaled = np.ascontiguousarray((sign * wide - self._room) / self._sd)
+            scaled = np.ascontiguousarray((sign * wide - self._allowance) / self._sd)
             peak = float(_advance(scaled, self._bets, self._cost, wealth, 0.0))
             self.log_e = max(self.log_e, peak - math.log(2.0))  # each side has half of the capital
         self.count += wide.size
@@ -206,4 +206,4 @@ class Catoni:
 
     def detects(self, alpha: float) -> float:
         """Smallest mean that is found with probability 0.99, in the unit of the deviations, if all have `variance`."""
-        return self._sd * detectable_violation(1.0, self.count, alpha, 8.0) + 2.0 * self._room
+        return self._sd * detectable_violation(1.0, self.count, alpha, 8.0) + 2.0 * self._allowance

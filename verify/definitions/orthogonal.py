@@ -97,8 +97,8 @@ def tracked(gradients, own, estimate, k, steps, iteration):
             total[j // n][j % n] = total[j // n][j % n] + missing[j]
         after.append(known)
     ranks = kind(len(gradients))
-    told = [[e + t / ranks for e, t in zip(*rows, strict=True)] for rows in zip(estimate, total, strict=True)]
-    return near_one(told, steps, iteration), after, told, gather_blocks([2 * k] * len(gradients), "ring")
+    traffic_of = [[e + t / ranks for e, t in zip(*rows, strict=True)] for rows in zip(estimate, total, strict=True)]
+    return near_one(traffic_of, steps, iteration), after, traffic_of, gather_blocks([2 * k] * len(gradients), "ring")
 
 
 def dot(x, y):
@@ -187,7 +187,7 @@ def lowered(held):
     return {**found, "basis": np.array(basis, stack.dtype), "traffic": traffic}
 
 
-def told(held):
+def traffic_of(held):
     given, options = held["inputs"], {**DEFAULTS, **held["parameters"]}
     stack, estimate = given["stack"], [list(row) for row in given["estimate"]]
     more = options["k"], options["steps"], options["iteration"]
@@ -208,7 +208,7 @@ def carried(name, inputs, said):
 
 def in_rounds(name):
     """What the definition says of every round of "stacks"; or of a single one."""
-    step = {"muon_update": orthogonalised, "ef21_muon": told, "dion_update": lowered}[name]
+    step = {"muon_update": orthogonalised, "ef21_muon": traffic_of, "dion_update": lowered}[name]
 
     def found(held):
         if "stack" in held["inputs"]:

@@ -177,18 +177,18 @@ def root(square):
 
 def norm2(x):
     """The least and the largest number that the l2 norm may be rounded to; rounding is monotone, and so is the root."""
-    total, room = added([Fraction(float(v)) ** 2 for v in x])
+    total, allowance = added([Fraction(float(v)) ** 2 for v in x])
     if total == 0:
         return x.dtype.type(0), x.dtype.type(0)
-    ends = [root(total * (1 - room)), root(total * (1 + room))]
+    ends = [root(total * (1 - allowance)), root(total * (1 + allowance))]
     low, high = (x.dtype.type(np.ldexp(value, exponent)) for value, exponent in ends)
     return max(low, max(abs(x))), high
 
 
 def mean(x):
     """The same of the mean magnitude, which is at most the largest one; the quotient is rounded in float64 first."""
-    total, room = added([abs(Fraction(float(v))) for v in x])
-    ends = [min(float(total * (1 + way * room) / len(x)), float(max(abs(x)))) for way in (-1, 1)]
+    total, allowance = added([abs(Fraction(float(v))) for v in x])
+    ends = [min(float(total * (1 + way * allowance) / len(x)), float(max(abs(x)))) for way in (-1, 1)]
     return tuple(x.dtype.type(end) for end in ends)
 
 

@@ -153,23 +153,23 @@ def quantiser(bits):
 def normal_quantiser(bits):
     """(centroids, boundaries), and by how much float64 misses each, of all 2^bits cells."""
     c, off, *_ = quantiser(bits)
-    values, rooms = [*(-v for v in reversed(c)), *c], [*reversed(off), *off]
+    values, allowances = [*(-v for v in reversed(c)), *c], [*reversed(off), *off]
     middles = [(a + b) / 2 for a, b in itertools.pairwise(values)]
-    between = [(a + b) / 2 + U * abs(m) for a, b, m in zip(rooms, rooms[1:], middles, strict=False)]
+    between = [(a + b) / 2 + U * abs(m) for a, b, m in zip(allowances, allowances[1:], middles, strict=False)]
     between[len(c) - 1] = 0.0  # zero is a boundary
-    return values, rooms, middles, between
+    return values, allowances, middles, between
 
 
 def lloyd_max(held):
     bits = held["parameters"]["bits"]
     if not 1 <= bits <= 12:
         return REFUSAL
-    values, rooms, middles, between = normal_quantiser(bits)
-    *_, distortion, room = quantiser(bits)
+    values, allowances, middles, between = normal_quantiser(bits)
+    *_, distortion, allowance = quantiser(bits)
     return {
-        "centroids": {"near": values, "allowance": rooms},
+        "centroids": {"near": values, "allowance": allowances},
         "boundaries": {"near": middles, "allowance": between},
-        "distortion": {"near": [distortion], "allowance": room},
+        "distortion": {"near": [distortion], "allowance": allowance},
     }
 
 
@@ -261,11 +261,11 @@ def estimate(x, width, scale, signs):
         "norm": lambda: tuple(v / d for v in norm),
     }[scale]()
     # each of log2(d) sums is off by a rounding of at most the sum of all magnitudes
-    room = sum(b - a for a, b in chosen) / 2 + (d.bit_length() + 1) * U * sum(max(-a, b) for a, b in chosen)
+    allowance = sum(b - a for a, b in chosen) / 2 + (d.bit_length() + 1) * U * sum(max(-a, b) for a, b in chosen)
     middle = backward([(a + b) / 2 for a, b in chosen], signs)
     with np.errstate(over="ignore"):
         numbers = [times_power([v], exponent, x.dtype) for v in size]
-        read = [products((v - room, v + room), [float(number[0]) for number in numbers]) for v in middle]
+        read = [products((v - allowance, v + allowance), [float(number[0]) for number in numbers]) for v in middle]
         return codes, numbers, [np.array([v[end] for v in read]).astype(x.dtype) for end in (0, 1)]
 
 
@@ -402,8 +402,8 @@ def kashin(held):
         of_residual += new + sums * U * math.hypot(*part) + U * math.hypot(*residual)
         level *= eta
     with np.errstate(over="ignore"):
-        found, room = np.ldexp(a, exponent), math.ldexp(2 * of_a, exponent) + 2.0**-1073
-    return {"coefficients": {"near": found, "allowance": room}} if np.isfinite(found).all() else REFUSAL
+        found, allowance = np.ldexp(a, exponent), math.ldexp(2 * of_a, exponent) + 2.0**-1073
+    return {"coefficients": {"near": found, "allowance": allowance}} if np.isfinite(found).all() else REFUSAL
 
 
 def dithered_hadamard(held):
@@ -432,8 +432,8 @@ def dithered_hadamard(held):
 def in_any_order(terms):
     """The ends of what float64 may make of a sum: exact where all partial sums are multiples of one unit, and fit."""
     total, size = sum(terms), added([abs(term) for term in terms])
-    room = size[0] * size[1]
-    return float(total - room), float(total + room)
+    allowance = size[0] * size[1]
+    return float(total - allowance), float(total + allowance)
 
 
 def rotated_signs(held):

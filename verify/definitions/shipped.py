@@ -111,8 +111,8 @@ def level_ends(x, budget):
         return (rounded(Fraction(float(quotient)) * max(rest), np.dtype(float)),) * 2
     left = min(left for left in lefts if left > 0)
     # a quotient for every entry and their sum, n roundings; the budget, what is left, the quotient, the product
-    room = level * relative((n + 3) * UNIT + n * LEAST, abs(given - budget) / left + 2 * UNIT)
-    return tuple(rounded(level + way * room, np.dtype(float)) for way in (-1, 1))
+    allowance = level * relative((n + 3) * UNIT + n * LEAST, abs(given - budget) / left + 2 * UNIT)
+    return tuple(rounded(level + way * allowance, np.dtype(float)) for way in (-1, 1))
 
 
 def chances(v, ends):
@@ -183,8 +183,8 @@ def _clipped(x, given, drawn):
 def mean_ends(group, dtype):
     """The least and the largest number that a compensated sum over a count may be rounded to."""
     mean, n = sum(group) / len(group), len(group)
-    total, room = added([abs(v) for v in group])
-    off = room and 2 * UNIT * abs(mean) + (n * UNIT) ** 2 * total / n
+    total, allowance = added([abs(v) for v in group])
+    off = allowance and 2 * UNIT * abs(mean) + (n * UNIT) ** 2 * total / n
     return [rounded(max(min(mean + way * off, most(dtype)), -most(dtype)), dtype) for way in (-1, 1)]
 
 
@@ -386,9 +386,12 @@ def spectral_atoms(held):
     u, s, v = np.linalg.svd(matrix, full_matrices=False)
     sizes, r = exact(s), s.size
     if float(s[0]) < 1e-6:
-        wanted, room = [Fraction(int(i == 0)) for i in range(r)], Fraction(0)
+        wanted, allowance = [Fraction(int(i == 0)) for i in range(r)], Fraction(0)
     else:
-        wanted, room = [min(Fraction(1), as_fraction(budget) * size / sum(sizes)) for size in sizes], (r + 5) * UNIT
+        wanted, allowance = (
+            [min(Fraction(1), as_fraction(budget) * size / sum(sizes)) for size in sizes],
+            (r + 5) * UNIT,
+        )
     if "kept" in drawn:
         kept = [bool(k) for k in drawn["kept"]]
         if len(kept) != r or any(k and not p for k, p in zip(kept, wanted, strict=True)):
@@ -408,12 +411,12 @@ def spectral_atoms(held):
                      for a in range(r) if kept[a]]  # fmt: skip
             # the quotient, two products and the sum of each term, and the dtype
             values.append(sum(terms, Fraction(0)))
-            off = sum(map(abs, terms)) * relative(room + (r + 3) * UNIT)
+            off = sum(map(abs, terms)) * relative(allowance + (r + 3) * UNIT)
             last = (abs(values[-1]) + off) * Fraction(float(np.finfo(matrix.dtype).eps)) / 2
             room_of_values.append(off + max(last, Fraction(float(np.finfo(matrix.dtype).smallest_subnormal))))
     if any(abs(value) > most(matrix.dtype) for value in values):
         return REFUSED
-    chances = {"near": wanted, "allowance": [p * relative(room) for p in wanted]}
+    chances = {"near": wanted, "allowance": [p * relative(allowance) for p in wanted]}
     return {"singular": s, "probabilities": chances, "kept": np.array(kept), "dtype": matrix.dtype.name,
             "values": {"near": values, "allowance": room_of_values}}  # fmt: skip
 
@@ -466,10 +469,10 @@ def _ef_signs(gradients, rate=0.1, scaled=False):
             return REFUSED
         means = []
         for sizes, way in zip(_magnitudes(*offered), (-1, 1), strict=True):
-            total, room = added(sizes)
+            total, allowance = added(sizes)
             if total > most(np.float64):
                 return REFUSED
-            means.append(rounded(total * (1 + way * room) / n, dtype))
+            means.append(rounded(total * (1 + way * allowance) / n, dtype))
         sent = [[], []]
         for low, high in zip(*offered, strict=True):
             ends = means if low >= 0 else [-means[1], -means[0]] if high < 0 else [-means[1], means[1]]

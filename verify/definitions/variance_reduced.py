@@ -35,7 +35,7 @@ def plus(row, factor, sent):
     return [row[j] + factor * sent[j] if j in sent else row[j] + factor * type(row[j])(0) for j in range(len(row))]
 
 
-def told(messages):
+def traffic_of(messages):
     """The traffic of the messages round a ring: an index and a value an entry."""
     return gather_blocks([2 * len(sent) for sent in messages], "ring")
 
@@ -54,7 +54,7 @@ def diana(gradients, shifts, centre, k, weight, kept):
     average = mean(sent, n, kind)
     estimate = [c + a for c, a in zip(centre, average, strict=True)]
     after = [c + kind(weight) * a for c, a in zip(centre, average, strict=True)]
-    return estimate, [plus(h, kind(weight), s) for h, s in zip(shifts, sent, strict=True)], after, told(sent)
+    return estimate, [plus(h, kind(weight), s) for h, s in zip(shifts, sent, strict=True)], after, traffic_of(sent)
 
 
 def marina(gradients, previous, estimate, k, full, kept):
@@ -68,7 +68,7 @@ def marina(gradients, previous, estimate, k, full, kept):
         for p, rows in enumerate(zip(gradients, previous, strict=True))
     ]
     average = mean(sent, len(estimate), kind)
-    return [c + a for c, a in zip(estimate, average, strict=True)], told(sent)
+    return [c + a for c, a in zip(estimate, average, strict=True)], traffic_of(sent)
 
 
 def dasha(gradients, previous, own, estimate, k, weight, kept):
@@ -79,7 +79,7 @@ def dasha(gradients, previous, own, estimate, k, weight, kept):
         sent.append(message(row, k, chosen_by(kept, p)))
     average = mean(sent, len(estimate), kind)
     parts = [plus(o, kind(1), s) for o, s in zip(own, sent, strict=True)]
-    return [c + a for c, a in zip(estimate, average, strict=True)], parts, told(sent)
+    return [c + a for c, a in zip(estimate, average, strict=True)], parts, traffic_of(sent)
 
 
 def norm_squared(row):
@@ -99,7 +99,7 @@ def lazy(gradients, previous, own, estimate, k, trigger, kept):
         sent.append(message(missing, k, chosen_by(kept, p)) if spoke[-1] else {})
     average = mean(sent, len(estimate), kind)
     parts = [plus(o, kind(1), s) for o, s in zip(own, sent, strict=True)]
-    return [c + a for c, a in zip(estimate, average, strict=True)], parts, spoke, told(sent)
+    return [c + a for c, a in zip(estimate, average, strict=True)], parts, spoke, traffic_of(sent)
 
 
 def primal(gradients, weights, model, k, gamma):

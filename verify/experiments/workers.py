@@ -153,11 +153,11 @@ def _corpus(sizes: tuple[int, ...], dtype: type) -> Iterator[tuple[str, Array]]:
 
 @st.composite
 def _cases(draw: st.DrawFn, dtype: type) -> Array:
-    P, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 6))
+    P, n = draw(inputs.integers(1, 4)), draw(inputs.integers(1, 6))
     if not draw(st.booleans()):
         entries = draw(inputs.small_entries(P * n, P * n))
         return np.asarray(entries, dtype=dtype).reshape(P, n)
-    name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
+    name, seed = draw(inputs.sampled_from(tuple(inputs.FAMILIES))), draw(inputs.integers(0, 2**31))
     return inputs.family(name, P * n, seed, 1.0, dtype).reshape(P, n)
 
 
@@ -187,7 +187,7 @@ TWO_WORKERS = Domain(
     _two_grid,
     _two_corpus,
     # small powers of two and their sums are exact in float32, so that e is what the worker holds
-    lambda dtype: inputs.whole(1, 2**10).map(lambda j: np.array(two_workers(j / 64.0), dtype=dtype)),
+    lambda dtype: inputs.integers(1, 2**10).map(lambda j: np.array(two_workers(j / 64.0), dtype=dtype)),
     _random,
     ((2, 2),),
     kind="pair",

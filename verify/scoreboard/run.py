@@ -17,7 +17,7 @@ from typing import Any
 from commbounds.verify.scoreboard.environments import NotInstalled, made, removed
 from commbounds.verify.scoreboard.page import page
 from commbounds.verify.scoreboard.records import Scoreboard, ScoredPackage, line, merged, read, result_of
-from commbounds.verify.writing import alone, replaced, written
+from commbounds.verify.writing import exclusive_lock, replaced, written
 
 _MPI = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 """What Open MPI asks for in containers, where everybody is root; ranks are processes of one machine here."""
@@ -79,7 +79,7 @@ def run(
     if unknown:
         raise ValueError(f"there is no package {', '.join(unknown)}; there are {', '.join(board.packages)}")
     path = folder / "results.jsonl"
-    with alone(path):
+    with exclusive_lock(path):
         for name in names or board.packages:
             for results in _package(board, board.packages[name], options, say):
                 everything = merged(board.results, results, name)

@@ -15,7 +15,7 @@ from commbounds.verify.vectors.case import vector_json
 from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
 from commbounds.verify.vectors.subjects import LEFT_OUT, subjects
-from commbounds.verify.writing import alone
+from commbounds.verify.writing import exclusive_lock
 from commbounds.verify.writing import written as put
 
 INDEX, ABOUT, FORM = "index.json", "README.md", "schema.json"
@@ -105,7 +105,7 @@ def written(folder: Path, patterns: Sequence[str] = (), progress: Callable[[str]
         folders; nothing can be written there, or another run is writing there; a pattern that matches nothing.
     """
     checked_folder(folder)
-    with alone(folder / INDEX):
+    with exclusive_lock(folder / INDEX):
         files, before = contents(patterns, progress), _listed(folder)
         if not (folder / INDEX).exists():  # one that is cut short can be written again
             put(folder / INDEX, text_of({"title": _TITLE, "files": []}).encode())

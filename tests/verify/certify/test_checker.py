@@ -384,13 +384,13 @@ def test_every_certificate_is_of_a_model_that_is_tied_to_the_implementation():
     book = theory.claims()
     assert PROVED
     for name, refutation in certify.refutations().items():
-        assert (refutation.claim, is_a_test(refutation.tie)) == (name, True)
+        assert (refutation.claim, is_a_test(refutation.checked_by)) == (name, True)
     for name in PROVED:
         claim, model = book[name], certify.models()[name]
         assert claim.stands is theory.Standing.HOLDS, name
         assert model.claim == name
         assert folder(claim.column) == certify.files()[name].parent
-        for tie in model.tie:
+        for tie in model.checked_by:
             assert tie in book or is_a_test(tie), (name, tie)
 
 

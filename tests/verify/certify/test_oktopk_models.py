@@ -18,7 +18,11 @@ from commbounds.verify.experiments.oktopk.runs import OkTopkRun
 from commbounds.verify.experiments.oktopk.studies import EXPERIMENTS
 from commbounds.verify.study import Outcome
 
-COUNTED = [name for name, model in models().items() if model.tie[-len(TIE) :] == TIE or model.tie[: len(TIE)] == TIE]
+COUNTED = [
+    name
+    for name, model in models().items()
+    if model.checked_by[-len(TIE) :] == TIE or model.checked_by[: len(TIE)] == TIE
+]
 """Claims whose models count what single ranks send and receive."""
 
 

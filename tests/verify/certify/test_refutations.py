@@ -87,7 +87,7 @@ HERE = "tests/verify/certify/test_refutations.py"
 @pytest.mark.parametrize("name", REFUTED)
 def test_the_implementation_at_the_point(name):
     """It measures there what the model says, and breaks the claim."""
-    if (tie := certify.refutations()[name].tie) != f"{HERE}::test_the_implementation_at_the_point":
+    if (tie := certify.refutations()[name].checked_by) != f"{HERE}::test_the_implementation_at_the_point":
         file, _, test = tie.partition("::")  # the point has a test of its own
         assert f"\ndef {test}(" in (ROOT / file).read_text("utf-8")
         return

@@ -84,7 +84,7 @@ def test_a_deviation_beyond_the_range_ends_a_test_and_begins_another():
 
 
 def test_rounding_is_no_violation():
-    strict, roomy = LearntRangeTest(50), LearntRangeTest(50, room=0.02)
+    strict, roomy = LearntRangeTest(50), LearntRangeTest(50, allowance=0.02)
     draws = 0.02 + 0.1 * np.tile([-1.0, 1.0], 5000)
     strict.feed(draws)
     roomy.feed(draws)

@@ -49,17 +49,17 @@ def _sums(x: Array) -> tuple[Wide, Wide, Wide]:
     return exact, (P > 1) * _UNIT * np.abs(exact), sizes  # rounded once
 
 
-def _farthest(result: Wide, wanted: Wide, room: Wide, what: str) -> str | None:
+def _farthest(result: Wide, wanted: Wide, allowance: Wide, what: str) -> str | None:
     """Where ranks are farther off what is wanted than rounding explains: the first such entry of the first rank."""
     error = np.abs(result - wanted)
-    wrong = np.flatnonzero(~(error <= room))
+    wrong = np.flatnonzero(~(error <= allowance))
     if wrong.size == 0:
         return None
     rank, *entry = at = tuple(int(i) for i in np.unravel_index(wrong[0], result.shape))
     ranks = np.unique(np.unravel_index(wrong, result.shape)[0]).size
     return (
         f"rank {rank}, entry {tuple(entry)}: {float(result[at])!r}, the {what} is {float(wanted[*entry])!r}; rounding "
-        f"explains {float(room[*entry]):.3g}; {ranks} of {len(result)} ranks are wrong somewhere"
+        f"explains {float(allowance[*entry]):.3g}; {ranks} of {len(result)} ranks are wrong somewhere"
     )
 
 
@@ -88,8 +88,8 @@ class Sums(Sure):
         whole = rounded_up(bound.sure) * sizes
         by_last = rounded_up(bound.last) * (np.abs(exact) + off) + rounded_up(bound.rest) * sizes
         # sizes are sums of P numbers in float64, and three more operations round below
-        room = np.minimum(whole, by_last) * (1.0 + (P + 3) * 2.0 * _UNIT) + off
-        return _farthest(bench.outcome(case).result.astype(np.float64), exact, room, "sum")
+        allowance = np.minimum(whole, by_last) * (1.0 + (P + 3) * 2.0 * _UNIT) + off
+        return _farthest(bench.outcome(case).result.astype(np.float64), exact, allowance, "sum")
 
 
 @dataclass(frozen=True)
@@ -108,10 +108,10 @@ class Averages(Sure):
         exact, off, sizes = _sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
-        room = (_rounded(3 * (P - 1), bench.eps) * sizes + off) / P
+        allowance = (_rounded(3 * (P - 1), bench.eps) * sizes + off) / P
         if P > 1:  # below: the quotient rounds once
-            room = room + _UNIT * np.abs(exact) / P + P * bench.tiny
-        return _farthest(bench.outcome(case).result.astype(np.float64), exact / P, room, "mean")
+            allowance = allowance + _UNIT * np.abs(exact) / P + P * bench.tiny
+        return _farthest(bench.outcome(case).result.astype(np.float64), exact / P, allowance, "mean")
 
 
 @dataclass(frozen=True)
@@ -181,14 +181,14 @@ class Conserves(Sure):
         if self.mixes:
             sizes = np.full_like(sizes, sum(norm(row) for row in x) + sum(norm(row) for row in kept))
         # the line below: 2 P + 1 additions in float64
-        room = (_rounded(roundings, bench.eps) + (2 * P + 1) * _UNIT) * sizes + factor * P * bench.tiny
+        allowance = (_rounded(roundings, bench.eps) + (2 * P + 1) * _UNIT) * sizes + factor * P * bench.tiny
         lost = (x - kept).sum(axis=0) - applied
-        wrong = np.flatnonzero(~(np.abs(lost) <= room))
+        wrong = np.flatnonzero(~(np.abs(lost) <= allowance))
         if wrong.size == 0:
             return None
         entry = tuple(int(i) for i in np.unravel_index(wrong[0], lost.shape))
         return (
             f"entry {entry}: {float(x.sum(axis=0)[entry]):.9g} was brought, {float(applied[entry]):.9g} applied and "
             f"{float(kept.sum(axis=0)[entry]):.9g} kept: {float(lost[entry]):.6g} is missing, rounding explains "
-            f"{float(room[entry]):.3g}"
+            f"{float(allowance[entry]):.3g}"
         )

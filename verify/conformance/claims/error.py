@@ -77,8 +77,8 @@ class AbsoluteError(Sure):
         wide = case.x.astype(np.float64)
         error = np.abs(bench.output(case).astype(np.float64) - wide)
         # four operations on numbers of the size of the largest, each of which rounds to the dtype
-        room = 4.0 * (bench.eps * (np.abs(wide).max() + limit) + bench.tiny)
-        wrong = np.flatnonzero(~(error <= limit + room))
+        allowance = 4.0 * (bench.eps * (np.abs(wide).max() + limit) + bench.tiny)
+        wrong = np.flatnonzero(~(error <= limit + allowance))
         if wrong.size == 0:
             return None
         at = tuple(int(i) for i in np.unravel_index(wrong[0], wide.shape))

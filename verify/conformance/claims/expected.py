@@ -103,9 +103,9 @@ class Unbiased(Sure):
         step = laws.values.max(axis=0) - laws.values.min(axis=0)
         # the probability of a value is rounded to the grid at both of its ends; then roundings as above, and of two
         # values to subnormal numbers
-        room = 2.0 * step / laws.cells + _ROUNDINGS / 2.0 * bench.eps * size + 2.0 * bench.tiny
+        allowance = 2.0 * step / laws.cells + _ROUNDINGS / 2.0 * bench.eps * size + 2.0 * bench.tiny
         off = laws.expected_difference(wide)
-        wrong = np.flatnonzero(~(np.abs(off) <= room))
+        wrong = np.flatnonzero(~(np.abs(off) <= allowance))
         if wrong.size == 0:
             return None
         i = int(wrong[0])

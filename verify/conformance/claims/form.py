@@ -72,8 +72,8 @@ class Codebook(Sure):
             raise NotHere(f"the values have shape {book.shape} for an input of shape {case.x.shape}")
         y = bench.output(case).astype(np.float64)
         rounded = book.astype(case.x.dtype).astype(np.float64)  # what the dtype makes of a value is always admissible
-        room = self.operations / 2.0 * (bench.eps * np.abs(book) + bench.tiny)
-        near = (np.abs(y[..., None] - book) <= room) | (y[..., None] == rounded)
+        allowance = self.operations / 2.0 * (bench.eps * np.abs(book) + bench.tiny)
+        near = (np.abs(y[..., None] - book) <= allowance) | (y[..., None] == rounded)
         wrong = np.flatnonzero(~near.any(axis=-1))
         if wrong.size == 0:
             return None

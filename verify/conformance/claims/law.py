@@ -136,9 +136,9 @@ class SameLaw(SubjectClaim):
         )
         for x, law in cases:
             steps = injected_law(bench, CheckCase(x))
-            p, outcomes, room = outcome_table(law, bench.eps)
+            p, outcomes, allowance = outcome_table(law, bench.eps)
             # (T, L, n): which values of an entry are the outcome's
-            near = np.abs(outcomes[:, None, :] - steps.values[None]) <= room
+            near = np.abs(outcomes[:, None, :] - steps.values[None]) <= allowance
             found = (near * steps.p[None]).sum(axis=1).prod(axis=1)
             # the probability of an entry's value: two cells, and roundings relative to the level it is computed from
             step = steps.values.max(axis=0) - steps.values.min(axis=0)
@@ -168,8 +168,8 @@ class SameLaw(SubjectClaim):
             found = joint_log_e(law, kept, bench.eps)
             evidence = f"{calls} draws at {len(cases)} inputs of up to {max(z.size for z, _ in cases)} entries"
             if found == math.inf:
-                _, outcomes, room = outcome_table(law, bench.eps)
-                strange = next(y for y in kept if not np.abs(outcomes - y).max(axis=1).min() <= room)
+                _, outcomes, allowance = outcome_table(law, bench.eps)
+                strange = next(y for y in kept if not np.abs(outcomes - y).max(axis=1).min() <= allowance)
                 message = f"{x.astype(np.float64).tolist()} became {strange.tolist()}, none of the {len(law)} outcomes"
                 return self._failed(bench, x, message, evidence, math.inf)
             if len(law) > 1:

@@ -33,11 +33,11 @@ def mirrored_read(bench: Bench, case: CheckCase) -> str | None:
     values = np.concatenate([plus.values, -minus.values])
     signed = np.concatenate([plus.p, -minus.p])
     size, step = np.abs(values).max(axis=0), values.max(axis=0) - values.min(axis=0)
-    room = _ROUNDINGS / 2.0 * bench.eps * size + bench.tiny
+    allowance = _ROUNDINGS / 2.0 * bench.eps * size + bench.tiny
     # the distribution functions, compared between values that are further apart than rounding
     order = np.argsort(values, axis=0)
     ordered, steps = np.take_along_axis(values, order, axis=0), np.take_along_axis(signed, order, axis=0)
-    gaps = np.diff(ordered, axis=0) > room
+    gaps = np.diff(ordered, axis=0) > allowance
     difference = np.abs(np.cumsum(steps, axis=0)[:-1]) * gaps
     # a probability comes from two cells, and from roundings relative to the level
     level = size / np.where(step > 0.0, step, np.inf)

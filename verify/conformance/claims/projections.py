@@ -187,8 +187,8 @@ def _seen_within(bench: Bench, x: Array, label: str, calls: int, alpha: float, r
     exact = x.astype(np.float64).ravel()
     places = np.flatnonzero(exact)
     far = reach(exact)
-    rooms = _ROUNDINGS / 2.0 * bench.eps * (np.abs(exact[places]) + far)
-    tests = [LearntRangeTest(0, float(room), (-far, far)) for room in rooms]
+    allowances = _ROUNDINGS / 2.0 * bench.eps * (np.abs(exact[places]) + far)
+    tests = [LearntRangeTest(0, float(allowance), (-far, far)) for allowance in allowances]
     count, log_e = 0, 0.0
     outputs = (y.astype(np.float64).ravel()[places] - exact[places] for _, y in draws_at(bench, x, rng, calls))
     while (batch := np.array([off for off, _ in zip(outputs, range(_BATCH), strict=False)])).size:
@@ -264,18 +264,18 @@ def _watches(
     rng: np.random.Generator,
 ) -> list[_Watch]:
     # a mean may be off by eight roundings of what the entry usually is, or was
-    rooms = _ROUNDINGS / 2.0 * bench.eps * (np.abs(wide) + np.abs(first).mean(axis=0))
+    allowances = _ROUNDINGS / 2.0 * bench.eps * (np.abs(wide) + np.abs(first).mean(axis=0))
     watches = []
     if wide.size <= _SHORT:
         watch = _Watch("entry", np.eye(wide.size), wide)
-        watch.tests += _entry_tests(wide, first, rooms)
+        watch.tests += _entry_tests(wide, first, allowances)
         if len(watch.tests) > wide.size:
             watch.directions, watch.expected = np.tile(watch.directions, (2, 1)), np.tile(wide, 2)
         watches.append(watch)
     if wide.size >= _LONG:
         directions = _directions(wide, rng)
         watch = _Watch("projection", directions, directions @ wide)
-        watch.tests += [LearntRangeTest(len(first), float(np.abs(v) @ rooms)) for v in directions]
+        watch.tests += [LearntRangeTest(len(first), float(np.abs(v) @ allowances)) for v in directions]
         watches.append(watch)
     if share is not None:
         watch = _Watch("projection, given the claimed variance", wide[None], np.array([wide @ wide]))
@@ -287,14 +287,14 @@ def _watches(
     return watches
 
 
-def _entry_tests(wide: Array, first: Array, rooms: Array) -> list[LearntRangeTest]:
+def _entry_tests(wide: Array, first: Array, allowances: Array) -> list[LearntRangeTest]:
     """One test an entry, which learns its range from that entry; and one with a shared range, if they are many.
 
     What happens to an entry alone shows in the first; one that is always lost, or never moves, in the second: it may
     deviate by twice what any entry did in the first draws, relative to the entry or not, whichever is more; by a
     quarter more than that where the relative deviations have an edge.
     """
-    tests = [LearntRangeTest(len(first), float(room)) for room in rooms]
+    tests = [LearntRangeTest(len(first), float(allowance)) for allowance in allowances]
     if wide.size < _MANY:
         return tests
     sizes = np.abs(wide)
@@ -307,7 +307,8 @@ def _entry_tests(wide: Array, first: Array, rooms: Array) -> list[LearntRangeTes
     factor = 1.25 if (relative >= 0.98 * furthest).sum() >= SEEN else 2.0
     reach = factor * np.maximum(sizes * furthest, float(off.max()))
     return tests + [
-        LearntRangeTest(0, float(room), (-float(r), float(r))) for room, r in zip(rooms, reach, strict=True)
+        LearntRangeTest(0, float(allowance), (-float(r), float(r)))
+        for allowance, r in zip(allowances, reach, strict=True)
     ]
 
 

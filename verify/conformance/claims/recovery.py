@@ -83,7 +83,7 @@ def _compared(bench: Bench, case: CheckCase, g: NDArray[Any]) -> str | None:
     One instance after the other, as a process may hold one at a time; begun again for every longer run.
     """
     wide, N = g.astype(np.float64) / norm(g), g.size
-    room = 0.5 if bench.randomised else 0.25
+    allowance = 0.5 if bench.randomised else 0.25
     last = max(1024, (512 if bench.randomised else 32) * N)
     m = min(N, last)
     while True:
@@ -93,7 +93,7 @@ def _compared(bench: Bench, case: CheckCase, g: NDArray[Any]) -> str | None:
         sums = _led(bench, case, g, m, behind=True)
         if isinstance(sums, str):
             return sums
-        if _as_good(sums / m, reference / m, wide, room):
+        if _as_good(sums / m, reference / m, wide, allowance):
             return None
         if m == last:
             break
@@ -105,12 +105,12 @@ def _compared(bench: Bench, case: CheckCase, g: NDArray[Any]) -> str | None:
     return f"with {_named(g)} as every step after that, for {last} steps, {seen}; that of a fresh one by {usual:.4g}"
 
 
-def _as_good(mean: Wide, reference: Wide, g: Wide, room: float) -> bool:
+def _as_good(mean: Wide, reference: Wide, g: Wide, allowance: float) -> bool:
     """Whether a mean output is as good as that of a fresh instance; `g` has norm 1."""
-    if reference.any() and norm(mean - reference) <= room * norm(reference):
+    if reference.any() and norm(mean - reference) <= allowance * norm(reference):
         return True
     error, usual = norm(mean - g), norm(reference - g)
-    return error <= 2.0 * usual + room and 1.0 - error**2 >= (1.0 - usual**2) / 2.0 > 0.0
+    return error <= 2.0 * usual + allowance and 1.0 - error**2 >= (1.0 - usual**2) / 2.0 > 0.0
 
 
 def _named(g: NDArray[Any]) -> str:

@@ -70,8 +70,8 @@ class Matches(Sure):
         if self.along == "array":
             scale = np.full_like(scale, scale.max())
         equal = (got == r) | (np.isnan(got) & np.isnan(r))
-        room = operations * (bench.eps * scale + bench.tiny)
-        wrong = np.flatnonzero(~(equal | (np.abs(got - r) <= room)))
+        allowance = operations * (bench.eps * scale + bench.tiny)
+        wrong = np.flatnonzero(~(equal | (np.abs(got - r) <= allowance)))
         if wrong.size == 0:
             return None
         at = tuple(int(i) for i in np.unravel_index(wrong[0], y.shape))

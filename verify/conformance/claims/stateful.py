@@ -72,15 +72,15 @@ def _lost(x: Wide, y: Wide, e: Wide, eps: float) -> str | None:
     defect = np.cumsum((x - y) - (e - before), axis=0)
     # this very line: four roundings of the step's numbers, and one of every partial sum
     size = np.cumsum(np.abs(before) + np.abs(x) + np.abs(y) + np.abs(e), axis=0)
-    room = (eps + 4.0 * _UNIT) * size + _UNIT * np.cumsum(np.abs(defect), axis=0)
-    wrong = np.flatnonzero(~(np.abs(defect) <= room))
+    allowance = (eps + 4.0 * _UNIT) * size + _UNIT * np.cumsum(np.abs(defect), axis=0)
+    wrong = np.flatnonzero(~(np.abs(defect) <= allowance))
     if wrong.size == 0:
         return None
     t, *entry = at = _place(wrong[0], x.shape)
     went, came = (float(rows[: t + 1].sum(axis=0)[tuple(entry)]) for rows in (x, y))
     return (
         f"after step {t}, entry {tuple(entry)}: {went:.9g} went in, {came:.9g} came out and {float(e[at]):.9g} is held "
-        f"back: {float(defect[at]):.6g} is lost, rounding explains {float(room[at]):.3g}"
+        f"back: {float(defect[at]):.6g} is lost, rounding explains {float(allowance[at]):.3g}"
     )
 
 
@@ -102,9 +102,9 @@ def _stuck(bench: Bench, walk: Walk, x: Wide, y: Wide) -> str | None:
     sizes = (np.abs(x) + np.abs(y) + np.abs(partial) + np.abs(before)).sum(axis=0)
     rounded = 2.0 * eps * sizes + _UNIT * np.abs(partial).sum(axis=0)
     # twice: half for what was rounded, half to come down to
-    room = 2.0 * (rounded + eps * N * (norm(missing) + norm(rounded)) + N * np.sqrt(bench.tiny))
+    allowance = 2.0 * (rounded + eps * N * (norm(missing) + norm(rounded)) + N * np.sqrt(bench.tiny))
     steps, left = 0, norm(missing)
-    while not (np.abs(missing) <= room).all():
+    while not (np.abs(missing) <= allowance).all():
         missing = missing - walk(zero.copy())
         steps += 1
         if not np.isfinite(missing).all():
@@ -119,7 +119,7 @@ def _stuck(bench: Bench, walk: Walk, x: Wide, y: Wide) -> str | None:
     went = float(x.sum(axis=0)[entry])
     return (
         f"entry {entry}: {went:.9g} went in within {len(x)} steps, and after {steps} zero steps more "
-        f"{float(missing[entry]):.6g} is still missing, rounding explains {float(room[entry]):.3g}"
+        f"{float(missing[entry]):.6g} is still missing, rounding explains {float(allowance[entry]):.3g}"
     )
 
 
@@ -169,9 +169,9 @@ class MemoryBounded(Sure):
         require_range(bench, 2.0 * (limit + largest))
         x = case.x[np.arange(wanted) % len(case.x)]
         y, shown, refused = _answers(bench, case.seed, x)
-        held, room = _held(x[: len(y)].astype(np.float64), y, shown, bench.eps)
-        room += 8.0 * N * bench.eps * (limit + largest) + factor * np.sqrt(bench.tiny)
-        wrong = np.flatnonzero(~(held <= limit + room))
+        held, allowance = _held(x[: len(y)].astype(np.float64), y, shown, bench.eps)
+        allowance += 8.0 * N * bench.eps * (limit + largest) + factor * np.sqrt(bench.tiny)
+        wrong = np.flatnonzero(~(held <= limit + allowance))
         if wrong.size == 0:
             if refused is not None:
                 raise refused

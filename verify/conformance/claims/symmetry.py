@@ -149,8 +149,8 @@ class ScaleEquivariant(Sure):
                 if pair is None:
                     return None
                 # sums over the array on either side; s x is rounded once more
-                room = 2.0 * rounding(bench, x.size) * float(np.abs(pair[1]).max()) + bench.tiny
-                at = _first(~(np.abs(pair[0] - pair[1]) <= room))
+                allowance = 2.0 * rounding(bench, x.size) * float(np.abs(pair[1]).max()) + bench.tiny
+                at = _first(~(np.abs(pair[0] - pair[1]) <= allowance))
                 if at is None:
                     return None
                 found = (
@@ -186,8 +186,8 @@ class Idempotent(Sure):
         if not bench.subject.takes(y):
             raise NotHere("the subject does not take C(x)")
         again, once = bench.output(CheckCase(y, case.seed + 1)).astype(np.float64), y.astype(np.float64)
-        room = rounding(bench, y.size) * float(np.abs(once).max()) + 2.0 * bench.tiny
-        at = _first(~(np.abs(again - once) <= room))
+        allowance = rounding(bench, y.size) * float(np.abs(once).max()) + 2.0 * bench.tiny
+        at = _first(~(np.abs(again - once) <= allowance))
         return None if at is None else f"entry {at} of C(x) is {float(once[at])!r}, of C(C(x)) {float(again[at])!r}"
 
 

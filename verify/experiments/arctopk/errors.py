@@ -50,7 +50,7 @@ def _by_angles(arc: Any, rows: Array, K: int, P: int, joined: bool = False) -> t
     """
     z = (rows[:, 0] + 1j * rows[:, 1]) ** 2
     middle, width = sectors(np.abs(z), z, 1.0)
-    room = 2e-9 * len(middle) + 64.0 * len(rows) * P * _EPS
+    allowance = 2e-9 * len(middle) + 64.0 * len(rows) * P * _EPS
     if joined:
         middle, width = _joined(z, K, middle, width)
     stack, total = _stack(rows, P), 0.0
@@ -62,7 +62,7 @@ def _by_angles(arc: Any, rows: Array, K: int, P: int, joined: bool = False) -> t
         error = arc(stack, K, 1, sketch=sketch)[0].mean[0] - average
         total += share * float(np.square(error).sum())
     square = float(np.square(average).sum())
-    return total / (2 * math.pi) / square, room
+    return total / (2 * math.pi) / square, allowance
 
 
 def known(_arc: Any, case: Case) -> dict[str, int]:
@@ -81,13 +81,13 @@ def _error(arc: Any, case: Case) -> Outcome:
         if np.ptp(norms) == 0.0:  # every selection loses the same: one sketch tells
             error = arc(_stack(rows, s["P"]), K, rank, np.random.default_rng(m))[0].mean[0] - rows
             return Outcome(float(np.square(error).sum()) / square, values, 64 * m * s["P"] * _EPS)
-        kept, room = kept_of_orthogonal_rows(norms, K, rank)
-        return Outcome(1 - kept / square, values, room / square + 64 * _EPS)
+        kept, allowance = kept_of_orthogonal_rows(norms, K, rank)
+        return Outcome(1 - kept / square, values, allowance / square + 64 * _EPS)
     if rank == 1:
-        measured, room = _by_angles(arc, rows, K, s["P"], joined=s["family"] == _ATTACKED)
-        return Outcome(measured, values, room)
-    kept, room = kept_of_planar_rows(rows, K, rank)
-    return Outcome(1 - kept / square, values, room / square + 64 * m * _EPS)
+        measured, allowance = _by_angles(arc, rows, K, s["P"], joined=s["family"] == _ATTACKED)
+        return Outcome(measured, values, allowance)
+    kept, allowance = kept_of_planar_rows(rows, K, rank)
+    return Outcome(1 - kept / square, values, allowance / square + 64 * m * _EPS)
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
@@ -174,12 +174,12 @@ def _generated(rank: int = 1, m: int = 0) -> Callable[[], st.SearchStrategy[Case
 
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        count = m or draw(inputs.whole(2, 5))
-        K = draw(inputs.whole(1, count))
+        count = m or draw(inputs.integers(2, 5))
+        K = draw(inputs.integers(1, count))
         if not draw(st.booleans()):
             entries = draw(inputs.small_entries(2 * count, 2 * count))
             return _case(np.array(entries, np.float64).reshape(count, 2), K, rank, "small integers")
-        seed = draw(inputs.whole(0, 2**31))
+        seed = draw(inputs.integers(0, 2**31))
         return _case(np.random.default_rng(seed).standard_normal((count, 2)), K, rank, "normal", seed=seed)
 
     return cases
@@ -224,9 +224,9 @@ def _kept_stream(arc: Any, rows: Array, K: int, rank: int, label: str, cost: flo
         errors = np.array([np.square(arc(stack, K, rank, rng)[0].mean[0] - rows).sum() for _ in range(count)])
         return np.asarray(1 - (norms.sum() - errors) / least)
 
-    room = 64 * len(rows) * _EPS * float(np.square(stack).max())
+    allowance = 64 * len(rows) * _EPS * float(np.square(stack).max())
     label = f"{label}, m = {len(rows)}, K = {K}, rank {rank}"
-    return Stream(label, draw, 1 - most / least - room, math.inf, two_sided=False, cost=cost)
+    return Stream(label, draw, 1 - most / least - allowance, math.inf, two_sided=False, cost=cost)
 
 
 def _rho_streams(arc: Any) -> list[Stream]:

@@ -152,12 +152,12 @@ def _three_sketches(_budget: Budget) -> Iterator[Case]:
 def _generated_stacks() -> st.SearchStrategy[Case]:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        P, m, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 6)), draw(inputs.whole(1, 3))
+        P, m, n = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 6)), draw(inputs.integers(1, 3))
         entries = draw(
-            st.lists(inputs.among((*inputs.SMALL, 2.0**24, -(2.0**24))), min_size=P * m * n, max_size=P * m * n)
+            st.lists(inputs.sampled_from((*inputs.SMALL, 2.0**24, -(2.0**24))), min_size=P * m * n, max_size=P * m * n)
         )
-        settings = {"P": P, "m": m, "n": n, "K": draw(inputs.whole(1, m)), "rank": draw(inputs.whole(1, 3))}
-        settings |= {"seed": draw(inputs.whole(0, 99)), "sums": draw(inputs.among(tuple(_ORDERS)))}
+        settings = {"P": P, "m": m, "n": n, "K": draw(inputs.integers(1, m)), "rank": draw(inputs.integers(1, 3))}
+        settings |= {"seed": draw(inputs.integers(0, 99)), "sums": draw(inputs.sampled_from(tuple(_ORDERS)))}
         return Case(settings, np.array(entries, np.float32).reshape(P, m, n))
 
     return cases()

@@ -17,7 +17,7 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.blockformats.cases import exact, laws, made
 from commbounds.verify.experiments.blockformats.microscaling import maximum_error, relative_error
 from commbounds.verify.experiments.blockformats.nvfp4 import _lost, _one_each, _rounded_up
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study, over
 
 Array = NDArray[Any]
@@ -126,7 +126,13 @@ def _four_drawn(n: int, seed: int, block: int, family: str) -> Case:
 
 
 def _four_search() -> st.SearchStrategy[Case]:
-    return st.builds(_four_drawn, whole(1, 48), whole(0, 2**20), among((1, 2, 5, 16)), among(tuple(inputs.FAMILIES)))
+    return st.builds(
+        _four_drawn,
+        integers(1, 48),
+        integers(0, 2**20),
+        sampled_from((1, 2, 5, 16)),
+        sampled_from(tuple(inputs.FAMILIES)),
+    )
 
 
 def _means(level: int) -> Iterator[Case]:

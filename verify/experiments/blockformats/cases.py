@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commbounds.compressors.blockformats import ELEMENTS
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.marginals import kernel_marginals
 from commbounds.verify.study import Case
 
@@ -150,12 +150,12 @@ def drawn() -> st.SearchStrategy[Case]:
     """Vectors of the families."""
     return st.builds(
         _drawn,
-        among(tuple(inputs.FAMILIES)),
-        whole(1, 70),
-        whole(0, 2**20),
-        among(COMBINATIONS),
-        among((1, 2, 5, 16, 32, 64)),
-        among((np.float32, np.float64)),
+        sampled_from(tuple(inputs.FAMILIES)),
+        integers(1, 70),
+        integers(0, 2**20),
+        sampled_from(COMBINATIONS),
+        sampled_from((1, 2, 5, 16, 32, 64)),
+        sampled_from((np.float32, np.float64)),
     )
 
 

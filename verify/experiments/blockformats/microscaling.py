@@ -133,10 +133,10 @@ def _exact_error(cls: Any, case: Case) -> Outcome:
 def _again(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
     once = c(case.array)
-    room = 0.0
+    allowance = 0.0
     if case.settings["scale"] == "three_quarters":  # 4/3 is rounded: an entry counts as changed if an element is lost
-        room = 8.0 * float(np.finfo(once.dtype).eps) * float(np.abs(once).max())
-    return Outcome(int((np.abs(c(once) - once) > room).sum()), values(case), active=bool(once.any()))
+        allowance = 8.0 * float(np.finfo(once.dtype).eps) * float(np.abs(once).max())
+    return Outcome(int((np.abs(c(once) - once) > allowance).sum()), values(case), active=bool(once.any()))
 
 
 def _turned(cls: Any, case: Case) -> Outcome:

@@ -15,7 +15,7 @@ from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.blockformats.cases import exact, laws, made, resolution
 from commbounds.verify.experiments.blockformats.microscaling import bias, maximum_error, relative_error, wire_bits
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study, over
 
 Array = NDArray[Any]
@@ -107,12 +107,12 @@ def _drawn_case(family: str, n: int, seed: int, block: int, scale: str, dtype: t
 def _drawn() -> st.SearchStrategy[Case]:
     return st.builds(
         _drawn_case,
-        among(tuple(inputs.FAMILIES)),
-        whole(1, 70),
-        whole(0, 2**20),
-        among((1, 2, 5, 16, 19)),
-        among(("nearest", "up")),
-        among((np.float32, np.float64)),
+        sampled_from(tuple(inputs.FAMILIES)),
+        integers(1, 70),
+        integers(0, 2**20),
+        sampled_from((1, 2, 5, 16, 19)),
+        sampled_from(("nearest", "up")),
+        sampled_from((np.float32, np.float64)),
     )
 
 
@@ -200,8 +200,8 @@ def _projection(cls: Any, case: Case) -> Outcome:
     read = [c.decompress(c.compress_with(x, signs)).astype(np.float64) / float(np.abs(x).max()) for signs in patterns]
     norm = float(wide @ wide)
     # scales and entries are rounded to the dtype, relative to the output
-    room = max(4.0 * float(np.finfo(x.dtype).eps) * float(np.sqrt(y @ y / norm)) for y in read) + x.size * 2.0**-48
-    return Outcome(max(abs(float(y @ wide) / norm - 1) for y in read), {"n": x.size}, room)
+    allowance = max(4.0 * float(np.finfo(x.dtype).eps) * float(np.sqrt(y @ y / norm)) for y in read) + x.size * 2.0**-48
+    return Outcome(max(abs(float(y @ wide) / norm - 1) for y in read), {"n": x.size}, allowance)
 
 
 def _patterns(dim: int) -> list[tuple[int, ...]]:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case
 
 Array = NDArray[Any]
@@ -40,8 +40,13 @@ def sizes(level: int, **settings: Any) -> Iterator[Case]:
 @st.composite
 def sizes_drawn(draw: st.DrawFn, /, **settings: Any) -> Case:
     """Up to 70 ranks and 400 words, of any family."""
-    family = draw(among(tuple(FAMILIES)))
-    drawn = {"P": draw(whole(1, 70)), "n": draw(whole(1, 400)), "family": family, "seed": draw(whole(0, 2**31))}
+    family = draw(sampled_from(tuple(FAMILIES)))
+    drawn = {
+        "P": draw(integers(1, 70)),
+        "n": draw(integers(1, 400)),
+        "family": family,
+        "seed": draw(integers(0, 2**31)),
+    }
     return Case({**drawn, **settings})
 
 
@@ -78,7 +83,7 @@ def lengths(level: int) -> Iterator[Case]:
 @st.composite
 def lengths_drawn(draw: st.DrawFn, /, **settings: Any) -> Case:
     """Up to 70 ranks and 2^50 words."""
-    drawn = {"P": draw(whole(1, 70)), "n": draw(whole(1, 2**50)), "lengths": draw(among(tuple(LENGTHS)))}
+    drawn = {"P": draw(integers(1, 70)), "n": draw(integers(1, 2**50)), "lengths": draw(sampled_from(tuple(LENGTHS)))}
     return Case({**drawn, **settings})
 
 
@@ -184,8 +189,8 @@ def halfway(_budget: Budget) -> Iterator[Case]:
 @st.composite
 def stacks_drawn(draw: st.DrawFn) -> Case:
     """Up to twelve ranks and nine words, of any family, in both dtypes."""
-    drawn = {"P": draw(whole(1, 12)), "n": draw(whole(1, 9)), "dtype": draw(among(("float64", "float32")))}
-    case = Case({**drawn, "family": draw(among(tuple(FAMILIES))), "seed": draw(whole(0, 2**31))})
+    drawn = {"P": draw(integers(1, 12)), "n": draw(integers(1, 9)), "dtype": draw(sampled_from(("float64", "float32")))}
+    case = Case({**drawn, "family": draw(sampled_from(tuple(FAMILIES))), "seed": draw(integers(0, 2**31))})
     return Case(case.settings, stack_of(case))
 
 

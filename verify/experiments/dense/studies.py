@@ -31,7 +31,7 @@ from commbounds.verify.experiments.dense.cases import (
     wrong_entries,
 )
 from commbounds.verify.finding import Series
-from commbounds.verify.inputs import among
+from commbounds.verify.inputs import sampled_from
 from commbounds.verify.study import Case, Curve, Outcome, Study, over, shared, studies
 
 _SUBJECTS = {
@@ -114,7 +114,7 @@ def _traffic_grid(settings: tuple[dict[str, str], ...], untold: bool) -> Callabl
 
 @shared
 def _traffic_drawn(settings: tuple[dict[str, str], ...], untold: bool) -> Callable[[], Any]:
-    return lambda: among(settings).flatmap(lambda more: (lengths_drawn if untold else sizes_drawn)(**more))
+    return lambda: sampled_from(settings).flatmap(lambda more: (lengths_drawn if untold else sizes_drawn)(**more))
 
 
 def _traffic(claim: Claim) -> Study:

@@ -248,8 +248,12 @@ def _law_cases(
     overheads: Sequence[float],
     shares: Sequence[float],
 ) -> Case:
-    name, N, M = draw(inputs.among(names)), draw(inputs.among(workers)), draw(inputs.among(batches))
-    return law_case(name, N, M, draw(inputs.among(shares)), draw(inputs.among(overheads)))
+    name, N, M = (
+        draw(inputs.sampled_from(names)),
+        draw(inputs.sampled_from(workers)),
+        draw(inputs.sampled_from(batches)),
+    )
+    return law_case(name, N, M, draw(inputs.sampled_from(shares)), draw(inputs.sampled_from(overheads)))
 
 
 def law_cases(

@@ -362,12 +362,12 @@ def _with_step(random_batch_sgd: Any, eta: float, start: Any, gradient: Any, noi
 @st.composite
 def _runs(draw: st.DrawFn) -> Case:
     return _run_case(
-        draw(inputs.whole(1, 60)),
-        draw(inputs.whole(1, 8)),
-        draw(inputs.among((0.0, 1.0, 10.0, 0.1))),
-        draw(inputs.among((0.0, 0.5, 0.9))),
-        draw(inputs.whole(0, 2**31)),
-        draw(inputs.among((1.0, 0.25, 4.0))),
+        draw(inputs.integers(1, 60)),
+        draw(inputs.integers(1, 8)),
+        draw(inputs.sampled_from((0.0, 1.0, 10.0, 0.1))),
+        draw(inputs.sampled_from((0.0, 0.5, 0.9))),
+        draw(inputs.integers(0, 2**31)),
+        draw(inputs.sampled_from((1.0, 0.25, 4.0))),
     )
 
 

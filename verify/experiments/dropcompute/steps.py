@@ -65,15 +65,15 @@ def _drawn(
 
 @st.composite
 def _cases(draw: st.DrawFn) -> Case:
-    N, M, top = draw(inputs.whole(1, 40)), draw(inputs.whole(1, 12)), draw(inputs.whole(1, 9))
-    tau = Fraction(draw(inputs.whole(1, 4 * top * M)), 4)
-    seed, overhead = draw(inputs.whole(0, 2**31)), Fraction(draw(inputs.whole(0, 8)), 4)
-    return _drawn(N, M, top, seed, tau, overhead, draw(inputs.whole(0, 1)))
+    N, M, top = draw(inputs.integers(1, 40)), draw(inputs.integers(1, 12)), draw(inputs.integers(1, 9))
+    tau = Fraction(draw(inputs.integers(1, 4 * top * M)), 4)
+    seed, overhead = draw(inputs.integers(0, 2**31)), Fraction(draw(inputs.integers(0, 8)), 4)
+    return _drawn(N, M, top, seed, tau, overhead, draw(inputs.integers(0, 1)))
 
 
 @st.composite
 def _variant_cases(draw: st.DrawFn) -> Case:
-    return _with(draw(_cases()), **draw(inputs.among(_VARIANTS)))
+    return _with(draw(_cases()), **draw(inputs.sampled_from(_VARIANTS)))
 
 
 def _corpus(_budget: Budget) -> Iterator[Case]:

@@ -102,10 +102,10 @@ def _states(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_states(draw: st.DrawFn) -> Case:
-    n, eta = draw(inputs.whole(1, 6)), draw(inputs.among((0.01, 0.1, 0.5, 0.9, 1.0)))
-    rng = np.random.default_rng(draw(inputs.whole(0, 2**31)))
-    rows = draw(inputs.among((0.1, 1.0, 10.0))) * rng.standard_normal((3, n))
-    return Case({"k": draw(inputs.whole(1, n)), "eta": eta}, rows)
+    n, eta = draw(inputs.integers(1, 6)), draw(inputs.sampled_from((0.01, 0.1, 0.5, 0.9, 1.0)))
+    rng = np.random.default_rng(draw(inputs.integers(0, 2**31)))
+    rows = draw(inputs.sampled_from((0.1, 1.0, 10.0))) * rng.standard_normal((3, n))
+    return Case({"k": draw(inputs.integers(1, n)), "eta": eta}, rows)
 
 
 def _rate_curve(econtrol: Any, _seed: int) -> list[Series]:
@@ -147,16 +147,16 @@ def _growth(econtrol: Any, case: Case) -> Outcome:
         return Outcome(measured, values)
     # the other factor, q/rho, is no larger, so a step's roundings grow like the error at most; they are of numbers of
     # the size of what is compressed, of the gradient and of the estimate, which goes to it while the error falls
-    room = 64 * s["steps"] * EPS * (1 + float(measured)) * (1 + abs(_worst_start(-s["q"], s["eta"])))
-    return Outcome(measured, values, room)
+    allowance = 64 * s["steps"] * EPS * (1 + float(measured)) * (1 + abs(_worst_start(-s["q"], s["eta"])))
+    return Outcome(measured, values, allowance)
 
 
 def _any_weight(econtrol: Any, case: Case) -> Outcome:
     """The same, from any state."""
     alpha, weight = _compressor(case)[1], Fraction(case.settings["eta"])
     measured = _grown(econtrol, case)
-    room = 64 * case.settings["steps"] * EPS * (1 + float(measured))
-    return Outcome(measured, {"alpha": alpha, "error_weight": weight}, 0.0 if case.settings.get("exact") else room)
+    allowance = 64 * case.settings["steps"] * EPS * (1 + float(measured))
+    return Outcome(measured, {"alpha": alpha, "error_weight": weight}, 0.0 if case.settings.get("exact") else allowance)
 
 
 def _stretched(q: float, eta: float, steps: int) -> Case:
@@ -182,9 +182,11 @@ def _growths(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_growths(draw: st.DrawFn) -> Case:
-    q = draw(inputs.among((0.1, 0.3, 0.6, 0.8, 0.95)))
+    q = draw(inputs.sampled_from((0.1, 0.3, 0.6, 0.8, 0.95)))
     least = (1 - q) / (1 + q)
-    return _stretched(q, least + (1 - least) * draw(inputs.among((0.1, 0.5, 0.9, 1.0))), draw(inputs.whole(1, 9)))
+    return _stretched(
+        q, least + (1 - least) * draw(inputs.sampled_from((0.1, 0.5, 0.9, 1.0))), draw(inputs.integers(1, 9))
+    )
 
 
 def _growth_curve(econtrol: Any, _seed: int) -> list[Series]:
@@ -259,14 +261,14 @@ def _descents(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_descents(draw: st.DrawFn) -> Case:
-    n = draw(inputs.whole(1, 5))
+    n = draw(inputs.integers(1, 5))
     settings = {
-        "P": draw(inputs.whole(1, 4)),
+        "P": draw(inputs.integers(1, 4)),
         "n": n,
-        "k": draw(inputs.whole(1, n)),
-        "seed": draw(inputs.whole(0, 2**31)),
+        "k": draw(inputs.integers(1, n)),
+        "seed": draw(inputs.integers(0, 2**31)),
     }
-    more = {"eta": draw(inputs.among((0.0, 0.1, 1.0))), "gamma": 0.01, "steps": draw(inputs.whole(1, 6))}
+    more = {"eta": draw(inputs.sampled_from((0.0, 0.1, 1.0))), "gamma": 0.01, "steps": draw(inputs.integers(1, 6))}
     return Case({**settings, **more, "dense": draw(st.booleans())})
 
 

@@ -81,11 +81,11 @@ def _states(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_states(draw: st.DrawFn) -> Case:
-    n, mu = draw(inputs.whole(1, 6)), draw(inputs.among((0.01, 0.3, 0.9)))
-    k, rng = draw(inputs.whole(1, n)), np.random.default_rng(draw(inputs.whole(0, 2**31)))
+    n, mu = draw(inputs.integers(1, 6)), draw(inputs.sampled_from((0.01, 0.3, 0.9)))
+    k, rng = draw(inputs.integers(1, n)), np.random.default_rng(draw(inputs.integers(0, 2**31)))
     a, x, away = mu + (1 - mu) * rng.random(n), rng.standard_normal(n), rng.standard_normal(n)
     settings = {"q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}
-    return Case(settings, np.array([a, x, a * x + draw(inputs.among((0.1, 1.0, 10.0))) * away]))
+    return Case(settings, np.array([a, x, a * x + draw(inputs.sampled_from((0.1, 1.0, 10.0))) * away]))
 
 
 def _rate_curve(ef21: Any, _seed: int) -> list[Series]:

@@ -127,9 +127,9 @@ def _corpus(make: Callable[..., Case], centres: float) -> Callable[[Budget], Ite
 def _drawn(centres: tuple[float, ...]) -> Callable[[], st.SearchStrategy[Case]]:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        P, n, mu = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 6)), draw(inputs.among((0.01, 0.3, 0.9)))
-        k, rng = draw(inputs.whole(1, n)), np.random.default_rng(draw(inputs.whole(0, 2**31)))
-        rows = _rows(rng, P, n, mu, draw(inputs.among(centres)), draw(inputs.among((0.1, 1.0, 10.0))))
+        P, n, mu = draw(inputs.integers(1, 4)), draw(inputs.integers(1, 6)), draw(inputs.sampled_from((0.01, 0.3, 0.9)))
+        k, rng = draw(inputs.integers(1, n)), np.random.default_rng(draw(inputs.integers(0, 2**31)))
+        rows = _rows(rng, P, n, mu, draw(inputs.sampled_from(centres)), draw(inputs.sampled_from((0.1, 1.0, 10.0))))
         return Case({"P": P, "q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}, rows)
 
     return cases

@@ -144,7 +144,7 @@ def _ran(sgd: Any, case: Case, mechanism: Feedback, gamma: float, steps: int) ->
     return FeedbackRun.of(sgd(mechanism, gamma), _problem(case), np.zeros(case.settings["n"]), steps)
 
 
-def _room(case: Case, *sizes: Any) -> float:
+def _allowance(case: Case, *sizes: Any) -> float:
     """Rounding of a run: sums over P and n, and over the steps, relative to the largest number that comes up."""
     s = case.settings
     if s.get("exact"):
@@ -164,7 +164,7 @@ def _telescoping(sgd: Any, case: Case) -> Outcome:
     moved = sum(problem.mean(run.x(t)) for t in range(s["steps"])) * (Fraction(gamma) if exact else gamma)
     residual = run.memory(s["steps"] - 1, exact).sum(axis=0) / s["P"]
     defect = max(abs(v) for v in lifted(run.x(s["steps"]), exact) - residual - lifted(run.x(0), exact) + moved)
-    return Outcome(defect, {}, _room(case, 1, np.abs(moved).max(), np.abs(problem.c).max()))
+    return Outcome(defect, {}, _allowance(case, 1, np.abs(moved).max(), np.abs(problem.c).max()))
 
 
 def _start(case: Case, problem: Any) -> Array:
@@ -214,7 +214,7 @@ def _rate(case: Case, run: _Run, **more: Any) -> tuple[Any, dict[str, Any], floa
         "smoothness": problem.L, "alpha": _alpha(case), "variance": _variance(case, problem.exact), **more,
     }  # fmt: skip
     # at a minimiser workers' gradients cancel up to their rounding
-    return sum(run.squares) / s["steps"], values, _room(case, *run.squares, values["gap"], EPS * float(run.own))
+    return sum(run.squares) / s["steps"], values, _allowance(case, *run.squares, values["gap"], EPS * float(run.own))
 
 
 def _ef14_run(sgd: Any, case: Case) -> tuple[Any, dict[str, Any], float]:
@@ -258,7 +258,7 @@ def _descent(most: Callable[[Case], float]) -> Callable[[Any, Case], Outcome]:
             "slope": square(problem.mean(run.x(t))),
         }  # fmt: skip
         scale = values["gap"] + size / theta * (values["lag"] + values["slope"]) + 1
-        return Outcome(after, values, _room(case, scale, after))
+        return Outcome(after, values, _allowance(case, scale, after))
 
     return trial
 
@@ -271,7 +271,7 @@ def _ef21_pl(sgd: Any, case: Case) -> Outcome:
     size = Fraction(gamma) if problem.exact else gamma
     ends = [problem.gap(run.x(t)) + size / theta * _lag(run, problem, t) for t in (0, T)]
     values = {"stepsize": size, "convexity": problem.mu, "horizon": T, "potential": ends[0]}
-    return Outcome(ends[1], values, _room(case, ends[0], size * square(problem.c)))
+    return Outcome(ends[1], values, _allowance(case, ends[0], size * square(problem.c)))
 
 
 def _ef21m_descent(sgd: Any, case: Case) -> Outcome:
@@ -287,7 +287,7 @@ def _ef21m_descent(sgd: Any, case: Case) -> Outcome:
         "mean_lag": square(g - h), "momentum_lag": square(h - slope),
     }  # fmt: skip
     parts = [float(values[name]) for name in ("gap", "slope", "mean_lag", "momentum_lag")]
-    return Outcome(problem.gap(run.x(t + 1)), values, _room(case, 1 + sum(parts)))
+    return Outcome(problem.gap(run.x(t + 1)), values, _allowance(case, 1 + sum(parts)))
 
 
 # --- cases -----------------------------------------------------------------------------------------------------------
@@ -325,11 +325,16 @@ def _corpus(rates: tuple[float, ...] = (0.1, 1.0), **more: Any) -> Callable[[Bud
 def _drawn(rates: tuple[float, ...] = (0.01, 0.5, 1.0), **more: Any) -> Callable[[], st.SearchStrategy[Case]]:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        P, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 6))
-        settings = {"P": P, "n": n, "k": draw(inputs.whole(1, n)), "rate": draw(inputs.among(rates))}
-        settings |= {"steps": draw(inputs.whole(1, 12)), "apart": draw(inputs.among((0.0, 1.0, 10.0)))}
+        P, n = draw(inputs.integers(1, 4)), draw(inputs.integers(1, 6))
+        settings = {"P": P, "n": n, "k": draw(inputs.integers(1, n)), "rate": draw(inputs.sampled_from(rates))}
+        settings |= {"steps": draw(inputs.integers(1, 12)), "apart": draw(inputs.sampled_from((0.0, 1.0, 10.0)))}
         return Case(
-            {**settings, "seed": draw(inputs.whole(0, 2**31)), "dense": draw(inputs.among((True, False))), **more}
+            {
+                **settings,
+                "seed": draw(inputs.integers(0, 2**31)),
+                "dense": draw(inputs.sampled_from((True, False))),
+                **more,
+            }
         )
 
     return cases
@@ -385,13 +390,16 @@ def _rate_corpus(budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_rates(draw: st.DrawFn) -> Case:
-    P, n = draw(inputs.among((1, 2, 3, 5, 8))), draw(inputs.whole(1, 5))
-    settings = {"P": P, "n": n, "k": draw(inputs.whole(1, n)), "rate": draw(inputs.among((0.01, 0.5, 1.0)))}
-    sigma = draw(inputs.among((0.0, 0.0, 1.0)))
-    steps = draw(inputs.whole(1, 1 + 5 // P if sigma else 12))
-    settings |= {"steps": steps, "sigma": sigma, "apart": draw(inputs.among((0.0, 1.0, 10.0)))}
-    settings |= {"family": draw(inputs.among(("quadratics", "wells"))), "dense": draw(inputs.among((True, False)))}
-    return Case({**settings, "seed": draw(inputs.whole(0, 2**31))})
+    P, n = draw(inputs.sampled_from((1, 2, 3, 5, 8))), draw(inputs.integers(1, 5))
+    settings = {"P": P, "n": n, "k": draw(inputs.integers(1, n)), "rate": draw(inputs.sampled_from((0.01, 0.5, 1.0)))}
+    sigma = draw(inputs.sampled_from((0.0, 0.0, 1.0)))
+    steps = draw(inputs.integers(1, 1 + 5 // P if sigma else 12))
+    settings |= {"steps": steps, "sigma": sigma, "apart": draw(inputs.sampled_from((0.0, 1.0, 10.0)))}
+    settings |= {
+        "family": draw(inputs.sampled_from(("quadratics", "wells"))),
+        "dense": draw(inputs.sampled_from((True, False))),
+    }
+    return Case({**settings, "seed": draw(inputs.integers(0, 2**31))})
 
 
 def _nothing_left_out(_budget: Budget) -> Iterator[Case]:

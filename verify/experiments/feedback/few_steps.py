@@ -276,9 +276,9 @@ def _corpus(mechanism: str) -> Callable[[Budget], Iterator[Case]]:
 def _drawn(mechanism: str) -> Callable[[], st.SearchStrategy[Case]]:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        row, family = draw(inputs.among(ROWS[mechanism])), draw(inputs.among(("bowl", "huber")))
-        ahead, top = draw(inputs.among((0.0, 0.3, 3.0))), draw(inputs.among((False, True)))
-        return _made(np.random.default_rng(draw(inputs.whole(0, 2**31))), mechanism, row, family, ahead, top)
+        row, family = draw(inputs.sampled_from(ROWS[mechanism])), draw(inputs.sampled_from(("bowl", "huber")))
+        ahead, top = draw(inputs.sampled_from((0.0, 0.3, 3.0))), draw(inputs.sampled_from((False, True)))
+        return _made(np.random.default_rng(draw(inputs.integers(0, 2**31))), mechanism, row, family, ahead, top)
 
     return cases
 
@@ -445,9 +445,9 @@ def _corpus_of_workers(mechanism: str) -> Callable[[Budget], Iterator[Case]]:
 def _drawn_workers(mechanism: str) -> Callable[[], st.SearchStrategy[Case]]:
     @st.composite
     def cases(draw: st.DrawFn) -> Case:
-        row, ahead = draw(inputs.among(ROWS_OF_WORKERS[mechanism])), draw(inputs.among((0.0, 0.3, 3.0)))
-        rng = np.random.default_rng(draw(inputs.whole(0, 2**31)))
-        return _made_apart(rng, mechanism, row, ahead, draw(inputs.among((False, True))))
+        row, ahead = draw(inputs.sampled_from(ROWS_OF_WORKERS[mechanism])), draw(inputs.sampled_from((0.0, 0.3, 3.0)))
+        rng = np.random.default_rng(draw(inputs.integers(0, 2**31)))
+        return _made_apart(rng, mechanism, row, ahead, draw(inputs.sampled_from((False, True))))
 
     return cases
 

@@ -112,10 +112,15 @@ def _aligned_lags(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_noise(draw: st.DrawFn) -> Case:
-    P, n = draw(inputs.whole(1, 3)), draw(inputs.whole(1, 5))
-    settings = {"P": P, "n": n, "k": draw(inputs.whole(1, n)), "eta": draw(inputs.among((0.01, 0.1, 0.5, 0.9, 1.0)))}
-    amounts = {name: draw(inputs.among((0.0, 0.01, 1.0, 10.0))) for name in ("move", "sigma")}
-    return Case({**settings, **amounts, "seed": draw(inputs.whole(0, 2**31))})
+    P, n = draw(inputs.integers(1, 3)), draw(inputs.integers(1, 5))
+    settings = {
+        "P": P,
+        "n": n,
+        "k": draw(inputs.integers(1, n)),
+        "eta": draw(inputs.sampled_from((0.01, 0.1, 0.5, 0.9, 1.0))),
+    }
+    amounts = {name: draw(inputs.sampled_from((0.0, 0.01, 1.0, 10.0))) for name in ("move", "sigma")}
+    return Case({**settings, **amounts, "seed": draw(inputs.integers(0, 2**31))})
 
 
 def _eta_curve(name: str, trial: Callable[[Any, Case], Outcome]) -> Any:

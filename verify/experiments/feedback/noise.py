@@ -423,10 +423,12 @@ def _topk_floors(budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_single(draw: st.DrawFn) -> Case:
-    m, n = draw(inputs.whole(1, 4)), draw(inputs.whole(1, 3))
-    settings = {"P": draw(inputs.among((1, 2, 3, 5, 8))), "m": m, "n": n, "K": draw(inputs.whole(1, m))}
-    settings |= {"rank": draw(inputs.whole(1, 3))}
-    return Case({**settings, "steps": draw(inputs.whole(1, 3)), "seed": draw(inputs.whole(0, 2**31)), "exact": True})
+    m, n = draw(inputs.integers(1, 4)), draw(inputs.integers(1, 3))
+    settings = {"P": draw(inputs.sampled_from((1, 2, 3, 5, 8))), "m": m, "n": n, "K": draw(inputs.integers(1, m))}
+    settings |= {"rank": draw(inputs.integers(1, 3))}
+    return Case(
+        {**settings, "steps": draw(inputs.integers(1, 3)), "seed": draw(inputs.integers(0, 2**31)), "exact": True}
+    )
 
 
 def _order_curves(sgd: Any, seed: int) -> list[Series]:

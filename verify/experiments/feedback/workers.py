@@ -47,10 +47,10 @@ def _residual(ef14: Any, case: Case) -> Outcome:
         most = max(most, square(lifted(state.memory, exact)))
     reach = max(square(row) for row in lifted(case.array, exact))
     values = {"alpha": alpha, "reach": root(reach)}
-    room = (
+    allowance = (
         0.0 if exact else 8 * case.array.size * EPS * float(claims()["feedback.ef14.residual_simple"].bound(**values))
     )
-    return Outcome(most if exact else float(most), values, room)
+    return Outcome(most if exact else float(most), values, allowance)
 
 
 def _noisy_residual(ef14: Any, case: Case) -> Outcome:
@@ -108,10 +108,12 @@ def _without_noise(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_noisy(draw: st.DrawFn) -> Case:
-    n, T = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 5))
-    rng = np.random.default_rng(draw(inputs.whole(0, 2**31)))
-    gradients = draw(inputs.among((0.0, 0.1, 1.0))) * rng.standard_normal((T, n))
-    return Case({"n": n, "k": draw(inputs.whole(1, n)), "sigma": draw(inputs.among((0.0, 0.1, 1.0)))}, gradients)
+    n, T = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 5))
+    rng = np.random.default_rng(draw(inputs.integers(0, 2**31)))
+    gradients = draw(inputs.sampled_from((0.0, 0.1, 1.0))) * rng.standard_normal((T, n))
+    return Case(
+        {"n": n, "k": draw(inputs.integers(1, n)), "sigma": draw(inputs.sampled_from((0.0, 0.1, 1.0)))}, gradients
+    )
 
 
 def _noisy_curve(ef14: Any, _seed: int) -> list[Series]:
@@ -153,10 +155,12 @@ def _shrunk_sequences(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_sequences(draw: st.DrawFn) -> Case:
-    n, steps = draw(inputs.whole(1, 6)), draw(inputs.whole(1, 8))
-    rng = np.random.default_rng(draw(inputs.whole(0, 2**31)))
-    gradients = rng.standard_normal((1, n)) + draw(inputs.among((0.0, 0.1, 1.0))) * rng.standard_normal((steps, n))
-    return Case({"n": n, "k": draw(inputs.whole(1, n))}, gradients)
+    n, steps = draw(inputs.integers(1, 6)), draw(inputs.integers(1, 8))
+    rng = np.random.default_rng(draw(inputs.integers(0, 2**31)))
+    gradients = rng.standard_normal((1, n)) + draw(inputs.sampled_from((0.0, 0.1, 1.0))) * rng.standard_normal(
+        (steps, n)
+    )
+    return Case({"n": n, "k": draw(inputs.integers(1, n))}, gradients)
 
 
 def _nudged(rng: np.random.Generator, case: Case) -> Case:
@@ -232,10 +236,10 @@ def _aligned_turns(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_turns(draw: st.DrawFn) -> Case:
-    n = draw(inputs.whole(1, 8))
-    rows = np.random.default_rng(draw(inputs.whole(0, 2**31))).standard_normal((3, n))
-    rows[2] = rows[1] + draw(inputs.among((0.0, 0.1, 1.0, 10.0))) * (rows[2] - rows[1])
-    return Case({"n": n, "k": draw(inputs.whole(1, n))}, rows)
+    n = draw(inputs.integers(1, 8))
+    rows = np.random.default_rng(draw(inputs.integers(0, 2**31))).standard_normal((3, n))
+    rows[2] = rows[1] + draw(inputs.sampled_from((0.0, 0.1, 1.0, 10.0))) * (rows[2] - rows[1])
+    return Case({"n": n, "k": draw(inputs.integers(1, n))}, rows)
 
 
 def _turn_arrays(seed: int) -> Array:

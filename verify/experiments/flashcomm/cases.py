@@ -90,12 +90,12 @@ def vectors(dtype: Any = np.float64, **options: Any) -> Callable[[Budget], Itera
 
 @st.composite
 def _vector_cases(draw: st.DrawFn, dtype: Any, options: dict[str, Any]) -> Case:
-    settings = {"width": draw(inputs.whole(1, 8)), "group": draw(inputs.among((4, 1, 2, 7, 32))), **options}
+    settings = {"width": draw(inputs.integers(1, 8)), "group": draw(inputs.sampled_from((4, 1, 2, 7, 32))), **options}
     if not draw(st.booleans()):
         x = np.array(draw(inputs.small_entries(1, 6)), dtype)
     else:
-        name, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
-        n, offset = draw(inputs.whole(1, 100)), draw(inputs.among((0.0, 1.0, -30.0, 1000.0)))
+        name, seed = draw(inputs.sampled_from(tuple(inputs.FAMILIES))), draw(inputs.integers(0, 2**31))
+        n, offset = draw(inputs.integers(1, 100)), draw(inputs.sampled_from((0.0, 1.0, -30.0, 1000.0)))
         x = (inputs.family(name, n, seed, 1.0, np.float64) + offset).astype(dtype)
         settings |= {"family": name, "seed": seed, "offset": offset}
     return Case(settings, x)
@@ -123,12 +123,12 @@ def stacks(budget: Budget, **options: Any) -> Iterator[Case]:
 
 @st.composite
 def _stack_cases(draw: st.DrawFn, options: dict[str, Any]) -> Case:
-    P, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 8))
-    settings = {"P": P, "n": n, "width": draw(inputs.whole(1, 6)), "group": draw(inputs.whole(1, 8)), **options}
+    P, n = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 8))
+    settings = {"P": P, "n": n, "width": draw(inputs.integers(1, 6)), "group": draw(inputs.integers(1, 8)), **options}
     if not draw(st.booleans()):
         entries = draw(inputs.small_entries(P * n, P * n))
         return Case(settings, np.array(entries, np.float64).reshape(P, n))
-    family, seed = draw(inputs.among(tuple(inputs.FAMILIES))), draw(inputs.whole(0, 2**31))
+    family, seed = draw(inputs.sampled_from(tuple(inputs.FAMILIES))), draw(inputs.integers(0, 2**31))
     return Case({**settings, "family": family, "seed": seed}, _stack(family, P, n, seed))
 
 

@@ -140,8 +140,8 @@ def _isolated(cls: Any, case: Case) -> Outcome:
     # the ends are rounded to float16, the others coded in their own group
     reserved = float(((np.maximum(np.abs(wide[ends]), 2.0**-14) * 2.0**-11) ** 2).sum())
     most = np.repeat(largest_errors(two, about.without_spikes(x), about.exact_low, about.scale), two.group)[: x.size]
-    room = np.repeat([rounding(x[part]) for part in groups_of(x, two.group)], two.group)[: x.size]
-    reserved += float(((most + room)[~ends] ** 2).sum())
+    allowance = np.repeat([rounding(x[part]) for part in groups_of(x, two.group)], two.group)[: x.size]
+    reserved += float(((most + allowance)[~ends] ** 2).sum())
     least = 0.0
     for part, scale in zip(groups_of(x, four.group), four.compress(x).ranges.scale, strict=True):
         others = wide[part][~ends[part]]

@@ -91,8 +91,8 @@ def worst_in_steps(groups: Iterable[tuple[float, float, float]]) -> tuple[float,
     An error that rounding explains is none where the scale is zero.
     """
     worst = 0.0, 0.0
-    for error, step, room in groups:
-        found = (error / step, room / step) if step else (float(in_steps(float(error > room), 0.0)), 0.0)
+    for error, step, allowance in groups:
+        found = (error / step, allowance / step) if step else (float(in_steps(float(error > allowance), 0.0)), 0.0)
         if found[0] - found[1] > worst[0] - worst[1]:
             worst = found
     return worst
@@ -318,8 +318,8 @@ def _changed(cls: Any, case: Case) -> Outcome:
     if case.settings.get("exact"):
         ((_, again),) = c.law(y)
         return Outcome(sum(a != b for a, b in zip(y, again, strict=True)), {})
-    room = 2 * rounding(case.array)
-    return Outcome(int((np.abs(through(c, y.astype(case.array.dtype)) - y) > room).sum()), {})
+    allowance = 2 * rounding(case.array)
+    return Outcome(int((np.abs(through(c, y.astype(case.array.dtype)) - y) > allowance).sum()), {})
 
 
 QUANTISER = (

@@ -51,12 +51,12 @@ def _marginals(cls: Any, case: Case) -> Marginals:
 def _kernel_bias(cls: Any, case: Case) -> Outcome:
     """The same of the kernel: no draw, and nothing that the law in exact arithmetic says."""
     law, wide = case.once(_marginals, cls), case.array.astype(np.float64)
-    gap, room = np.abs(law.mean - wide), _kernel_room(law, case.array)
-    worst, top = int(np.argmax(gap - room)), float(np.abs(wide).max())
-    return Outcome(float(gap[worst]) / top, {}, float(room[worst]) / top)
+    gap, allowance = np.abs(law.mean - wide), _kernel_allowance(law, case.array)
+    worst, top = int(np.argmax(gap - allowance)), float(np.abs(wide).max())
+    return Outcome(float(gap[worst]) / top, {}, float(allowance[worst]) / top)
 
 
-def _kernel_room(law: Marginals, x: Array) -> Array:
+def _kernel_allowance(law: Marginals, x: Array) -> Array:
     """What a mean may be off: a probability by a cell of the uniforms' grid, and what the levels are rounded by."""
     return law.resolution * np.abs(law.upper - law.lower) + rounding(x)
 
@@ -82,9 +82,9 @@ def _kernel_variance(cls: Any, case: Case) -> Outcome:
         if step:
             largest = float((law.p * (1.0 - law.p) * (law.upper - law.lower) ** 2)[part].max()) / step**2
             # both levels are rounded; so is the difference of neighbours, relative to their distance
-            room = 2.0 * largest * 2.0 * rounding(case.array[part]) / step
-            if largest - room > worst - slack:
-                worst, slack = largest, room
+            allowance = 2.0 * largest * 2.0 * rounding(case.array[part]) / step
+            if largest - allowance > worst - slack:
+                worst, slack = largest, allowance
     return Outcome(worst, {"width": c.width}, slack)
 
 

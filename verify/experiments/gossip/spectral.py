@@ -17,7 +17,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
     distortions,
     settings,
 )
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Curve, Outcome, Study
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -90,9 +90,9 @@ def _random_vectors(topology: str) -> st.SearchStrategy[Case]:
     sizes = {"ring": tuple(range(2, 40)), "torus": (9, 16, 25, 36), "exponential": (2, 4, 8, 16, 32)}[topology]
     return st.builds(
         lambda N, rounds, seed: settings(topology=topology, N=N, rounds=rounds, input="normal", seed=seed),
-        among(sizes),
-        whole(0, 12),
-        whole(0, 2**20),
+        sampled_from(sizes),
+        integers(0, 12),
+        integers(0, 2**20),
     )
 
 

@@ -23,7 +23,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
     some_vectors,
     whole_numbers,
 )
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study, over, studies
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -193,11 +193,11 @@ def _ranges(implementation: Any, case: Case) -> Outcome:
 def _lossy() -> st.SearchStrategy[Case]:
     return st.builds(
         lambda N, rounds, topology, loss, seed: settings(N=N, rounds=rounds, topology=topology, loss=loss, seed=seed),
-        whole(1, 12),
-        whole(0, 6),
-        among(("one-peer", "ring", "exponential")),
-        among((0.0, 0.2, 0.9)),
-        whole(0, 2**20),
+        integers(1, 12),
+        integers(0, 6),
+        sampled_from(("one-peer", "ring", "exponential")),
+        sampled_from((0.0, 0.2, 0.9)),
+        integers(0, 2**20),
     )
 
 

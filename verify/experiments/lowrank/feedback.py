@@ -117,7 +117,7 @@ def _values(case: Case, reach: float) -> dict[str, Any]:
     return {"m": s["m"], "n": s["n"], "r": s["r"], "horizon": s["steps"], "reach": reach}
 
 
-def _room(case: Case, reach: float) -> float:
+def _allowance(case: Case, reach: float) -> float:
     """Of a squared residual: products with m + n terms in every step, relative to (t M)^2."""
     s = case.settings
     return float(16 * (s["m"] + s["n"]) * s["steps"] * _EPS * (s["steps"] * reach) ** 2)
@@ -130,15 +130,15 @@ def _lost(ef14: Any, case: Case) -> Outcome:
     """Gradients less messages less the residual, summed exactly."""
     s = case.settings
     runs = _steps(ef14, case) if s["warm"] else _fresh_steps(ef14, case, np.random.default_rng([s["seed"], 2]))
-    terms, room, residual = [], 0.0, np.zeros((s["m"], s["n"]), s["dtype"])
+    terms, allowance, residual = [], 0.0, np.zeros((s["m"], s["n"]), s["dtype"])
     for gradient, sent, after in runs:
-        room += float(np.abs(residual + gradient).max()) + float(np.abs(after).max())
+        allowance += float(np.abs(residual + gradient).max()) + float(np.abs(after).max())
         terms += [gradient.ravel(), -sent.ravel()]
         residual = after
     columns = np.array([*terms, -residual.ravel()], np.float64).T.tolist()
     lost = max(abs(math.fsum(column)) for column in columns)
     # a rounding moves a number by u of itself at most; the sum itself is rounded once
-    return Outcome(lost, {}, float(np.finfo(s["dtype"]).eps) / 2 * room * (1 + 4 * _EPS))
+    return Outcome(lost, {}, float(np.finfo(s["dtype"]).eps) / 2 * allowance * (1 + 4 * _EPS))
 
 
 def _telescoped(_budget: Budget) -> Iterator[Case]:
@@ -151,16 +151,19 @@ def _telescoped(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn(draw: st.DrawFn) -> Case:
-    m, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 5))
+    m, n = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 5))
     settings: dict[str, Any] = {
         "m": m,
         "n": n,
-        "r": draw(inputs.whole(1, min(m, n))),
-        "steps": draw(inputs.whole(1, 6)),
+        "r": draw(inputs.integers(1, min(m, n))),
+        "steps": draw(inputs.integers(1, 6)),
     }
-    settings |= {"M": 10.0 ** draw(inputs.whole(-10, 10)), "sequence": "normal", "sketch": "drawn"}
-    settings |= {"warm": draw(inputs.among((True, False))), "dtype": draw(inputs.among(("float32", "float64")))}
-    return Case({**settings, "seed": draw(inputs.whole(0, 2**31))})
+    settings |= {"M": 10.0 ** draw(inputs.integers(-10, 10)), "sequence": "normal", "sketch": "drawn"}
+    settings |= {
+        "warm": draw(inputs.sampled_from((True, False))),
+        "dtype": draw(inputs.sampled_from(("float32", "float64"))),
+    }
+    return Case({**settings, "seed": draw(inputs.integers(0, 2**31))})
 
 
 # --- fresh sketches --------------------------------------------------------------------------------------------------
@@ -195,7 +198,7 @@ def _averaged(ef14: Any, case: Case) -> Outcome:
     lattice = itertools.product(*(_directions(s["n"], count) for count in counts))
     squares = [_square(list(_steps(ef14, case, [first, *sketches]))[-1][2]) for sketches in lattice]
     measured = sum(squares) / len(squares)
-    return Outcome(measured, _values(case, s["M"]), _room(case, s["M"]) + off * measured)
+    return Outcome(measured, _values(case, s["M"]), _allowance(case, s["M"]) + off * measured)
 
 
 def _expected(ef14: Any, case: Case) -> Outcome:
@@ -293,7 +296,7 @@ def _warm(ef14: Any, case: Case) -> Outcome:
     reach, residual = 0.0, np.zeros(0)
     for gradient, _, after in _steps(ef14, case):
         reach, residual = max(reach, math.sqrt(_square(gradient))), after
-    return Outcome(_square(residual), _values(case, reach), _room(case, reach))
+    return Outcome(_square(residual), _values(case, reach), _allowance(case, reach))
 
 
 _SHAPES = (((2, 2, 1), 1.0), ((3, 2, 1), 0.25), ((2, 3, 1), 3.0), ((5, 4, 2), 1.0), ((3, 5, 1), 0.25))
@@ -310,15 +313,17 @@ def _sequences(sketch: str, *names: str) -> Callable[[Budget], Iterator[Case]]:
 
 @st.composite
 def _drawn_warm(draw: st.DrawFn) -> Case:
-    m, n = draw(inputs.whole(1, 5)), draw(inputs.whole(1, 5))
+    m, n = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 5))
     settings: dict[str, Any] = {
         "m": m,
         "n": n,
-        "r": draw(inputs.whole(1, min(m, n))),
-        "steps": draw(inputs.whole(1, 8)),
+        "r": draw(inputs.integers(1, min(m, n))),
+        "steps": draw(inputs.integers(1, 8)),
     }
-    settings |= {"sequence": draw(inputs.among(("normal", "along", "across", "alternating"))), "M": 1.0}
-    return Case({**settings, "sketch": draw(inputs.among(("drawn", "axes"))), "seed": draw(inputs.whole(0, 2**31))})
+    settings |= {"sequence": draw(inputs.sampled_from(("normal", "along", "across", "alternating"))), "M": 1.0}
+    return Case(
+        {**settings, "sketch": draw(inputs.sampled_from(("drawn", "axes"))), "seed": draw(inputs.integers(0, 2**31))}
+    )
 
 
 def _warm_streams(ef14: Any) -> list[Stream]:

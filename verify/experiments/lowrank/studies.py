@@ -62,14 +62,14 @@ class Reprojected(Measure):
             seen = np.linalg.svd(vt[:kept] @ second, compute_uv=False)
             cosine = float(seen[kept - 1]) / float(np.linalg.norm(second)) if kept else 1.0
             condition = float(sigma[0] / sigma[kept - 1]) if kept else 1.0
-            room = (
+            allowance = (
                 _ROUNDING
                 * float(np.finfo(x.dtype).eps)
                 * float(np.linalg.norm(y.astype(np.float64)))
                 * condition
                 / cosine
             )
-            changed += bool(np.linalg.norm(z.astype(np.float64) - y) > room)
+            changed += bool(np.linalg.norm(z.astype(np.float64) - y) > allowance)
         return Reading(changed / self.pairs)
 
 

@@ -18,7 +18,7 @@ from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.moshpit.averaging import settings
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study, over, studies
 
 Array = NDArray[Any]
@@ -242,12 +242,12 @@ def _votes_by_hand(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_votes(draw: st.DrawFn) -> Case:
-    P = draw(whole(1, 24))
-    A = draw(whole(0, P))
-    L = draw(whole(0, P - A)) if draw(among((False, True))) else 0
-    noise = draw(among((*_UNIMODAL, "skewed")))
-    r, kept = Fraction(draw(whole(1, 40)), 16), Fraction(draw(whole(1, 8)), 8)
-    how = {"zeros": draw(among(ZEROS)), "sign": draw(among((1, -1))), "way": draw(among(WAYS))}
+    P = draw(integers(1, 24))
+    A = draw(integers(0, P))
+    L = draw(integers(0, P - A)) if draw(sampled_from((False, True))) else 0
+    noise = draw(sampled_from((*_UNIMODAL, "skewed")))
+    r, kept = Fraction(draw(integers(1, 40)), 16), Fraction(draw(integers(1, 8)), 8)
+    how = {"zeros": draw(sampled_from(ZEROS)), "sign": draw(sampled_from((1, -1))), "way": draw(sampled_from(WAYS))}
     return votes(P, A, L, noise, str(r), kept=str(kept), **how)
 
 
@@ -430,7 +430,13 @@ def _stacks_by_hand(_budget: Budget) -> Iterator[Case]:
 
 def _drawn_stacks() -> st.SearchStrategy[Case]:
     return st.builds(
-        _stack_of, whole(1, 9), whole(1, 20), among(tuple(_FAMILIES)), whole(0, 2**20), among(WAYS), among(ZEROS)
+        _stack_of,
+        integers(1, 9),
+        integers(1, 20),
+        sampled_from(tuple(_FAMILIES)),
+        integers(0, 2**20),
+        sampled_from(WAYS),
+        sampled_from(ZEROS),
     )
 
 

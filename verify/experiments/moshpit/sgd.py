@@ -28,7 +28,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
 from commbounds.verify.family import Family
 from commbounds.verify.finding import Series
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.space import Of, Space, nothing, rationals
 from commbounds.verify.study import Case, Outcome, Stream, Study, over
 
@@ -237,11 +237,11 @@ def _nonconvex_cases() -> st.SearchStrategy[Case]:
         lambda N, K, start, gamma, period: settings(
             objective="ratio", gamma=gamma, period=period, N=N, r=1, K=K, start=start, noise="signs"
         ),
-        whole(1, 2),
-        whole(1, 3),
-        whole(0, 3),
-        among(("1/4", "1/8", "1/16")),
-        whole(1, 2),
+        integers(1, 2),
+        integers(1, 3),
+        integers(0, 3),
+        sampled_from(("1/4", "1/8", "1/16")),
+        integers(1, 2),
     )
 
 

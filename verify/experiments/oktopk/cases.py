@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.runs import even_cuts, family_case, stack_case
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.stack_families import FAMILIES
 from commbounds.verify.study import Case, shared
 
@@ -200,16 +200,16 @@ def _of_family(family: str, P: int, n: int, k: int, seed: int, options: dict[str
 
 @st.composite
 def _generated(draw: st.DrawFn, choices: Mapping[str, tuple[Any, ...]]) -> Case:
-    options = {option: draw(among(listed)) for option, listed in choices.items() if option != "family"}
-    P, k = draw(whole(1, 9)), draw(whole(1, 12))
+    options = {option: draw(sampled_from(listed)) for option, listed in choices.items() if option != "family"}
+    P, k = draw(integers(1, 9)), draw(integers(1, 12))
     if draw(st.booleans()):
         k = P * max(1, k // P)
-    n = k * draw(whole(1, 2 * P))
+    n = k * draw(integers(1, 2 * P))
     if draw(st.booleans()):
-        n += draw(whole(0, P))
-    family, seed = draw(among(choices["family"])), draw(whole(0, 2**31))
+        n += draw(integers(0, P))
+    family, seed = draw(sampled_from(choices["family"])), draw(integers(0, 2**31))
     if options["cuts"] == "even" and draw(st.booleans()):
-        inner = sorted(draw(whole(0, n)) for _ in range(P - 1))
+        inner = sorted(draw(integers(0, n)) for _ in range(P - 1))
         options["cuts"] = (0, *inner, n)
     case = family_case(family, P, n, k, seed, **options)
     if case is None:

@@ -18,7 +18,7 @@ from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.quadratics import QUADRATIC, kept_largest
 from commbounds.verify.finding import Series
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.stack_families import FAMILIES, stack
 from commbounds.verify.study import Case, Outcome, Study
 
@@ -107,11 +107,11 @@ def _long_runs(budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _iterate_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(among((1, 2, 4, 8))), draw(whole(1, 40))
-    k = draw(whole(1, n))
-    family = draw(among(("iid", "heavy-tailed", "same hot layers", "ties")))
-    gradients = _whole_gradients(family, P, n, k, draw(whole(0, 2**31)), draw(whole(1, 6)))
-    return _gradients_case(gradients, k, draw(whole(1, 4)))
+    P, n = draw(sampled_from((1, 2, 4, 8))), draw(integers(1, 40))
+    k = draw(integers(1, n))
+    family = draw(sampled_from(("iid", "heavy-tailed", "same hot layers", "ties")))
+    gradients = _whole_gradients(family, P, n, k, draw(integers(0, 2**31)), draw(integers(1, 6)))
+    return _gradients_case(gradients, k, draw(integers(1, 4)))
 
 
 def _residual_case(family: str, P: int, n: int, k: int, seed: int, steps: int, **more: Any) -> Case:
@@ -200,10 +200,12 @@ def _residual_extremal(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _residual_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(whole(1, 8)), draw(whole(1, 40))
-    family = draw(among(("iid", "heavy-tailed", "common + noise", "identical", "same hot layers", "own hot layers")))
-    k, seed, steps = draw(whole(1, n)), draw(whole(0, 2**31)), draw(whole(1, 8))
-    return _residual_case(family, P, n, k, seed, steps, **({"cancels": True} if draw(whole(0, 3)) == 3 else {}))
+    P, n = draw(integers(1, 8)), draw(integers(1, 40))
+    family = draw(
+        sampled_from(("iid", "heavy-tailed", "common + noise", "identical", "same hot layers", "own hot layers"))
+    )
+    k, seed, steps = draw(integers(1, n)), draw(integers(0, 2**31)), draw(integers(1, 8))
+    return _residual_case(family, P, n, k, seed, steps, **({"cancels": True} if draw(integers(0, 3)) == 3 else {}))
 
 
 def _residual_curve(implementation: Any, seed: int, statement: str = "residual") -> Sequence[Series]:

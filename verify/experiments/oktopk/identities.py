@@ -15,7 +15,7 @@ from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.cases import corpus, generated, options_of
 from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts, stack_case
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Stream, Study, Unmeasured
 
 Array = NDArray[Any]
@@ -38,8 +38,8 @@ def _largest(x: Array, k: int) -> Array:
 
 
 def _update_defect(run: OkTopkRun) -> int:
-    whole = run.x.astype(np.int64)
-    total = sum(_largest(row, run.k) for row in whole)
+    integers = run.x.astype(np.int64)
+    total = sum(_largest(row, run.k) for row in integers)
     return int(np.abs(run.result.update.astype(np.int64) - _largest(np.asarray(total), run.k)).max())
 
 
@@ -221,8 +221,8 @@ def _boundaries_corpus(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _boundaries_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(whole(1, 6)), draw(among((1, 2, 10, 1000, 2**24 + 3, 2**31 - 1)))
-    selected = [sorted({draw(whole(0, n - 1)) for _ in range(draw(whole(0, 8)))}) for _ in range(P)]
+    P, n = draw(integers(1, 6)), draw(sampled_from((1, 2, 10, 1000, 2**24 + 3, 2**31 - 1)))
+    selected = [sorted({draw(integers(0, n - 1)) for _ in range(draw(integers(0, 8)))}) for _ in range(P)]
     return _boundaries_case(selected, n)
 
 

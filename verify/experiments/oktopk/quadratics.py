@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Series
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study
 
 Array = NDArray[Any]
@@ -111,9 +111,9 @@ def _quadratic_corpus(budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _quadratic_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(whole(1, 6)), draw(whole(1, 12))
-    rate, spread = draw(among((0.01, 0.1, 0.5, 1.0, 1.9))), draw(among((0.0, 0.1, 1.0, 10.0)))
-    return _quadratic_case(P, n, draw(whole(1, n)), draw(whole(0, 2**31)), draw(whole(1, 20)), rate, spread)
+    P, n = draw(integers(1, 6)), draw(integers(1, 12))
+    rate, spread = draw(sampled_from((0.01, 0.1, 0.5, 1.0, 1.9))), draw(sampled_from((0.0, 0.1, 1.0, 10.0)))
+    return _quadratic_case(P, n, draw(integers(1, n)), draw(integers(0, 2**31)), draw(integers(1, 20)), rate, spread)
 
 
 def _quadratic_curve(implementation: Any, seed: int) -> Sequence[Series]:

@@ -18,7 +18,7 @@ from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import MATRICES, CompressorStudy
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.binding import bind
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.measures import Measure, Reading
 from commbounds.verify.study import Case, Outcome, Study, over
 
@@ -91,9 +91,9 @@ def _matrices(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_matrices(draw: st.DrawFn) -> Case:
-    m, n = draw(whole(1, 6)), draw(whole(1, 6))
-    rng = np.random.default_rng(draw(whole(0, 2**31)))
-    kind = draw(among(("normal", "signs", "rank one", "cubes")))
+    m, n = draw(integers(1, 6)), draw(integers(1, 6))
+    rng = np.random.default_rng(draw(integers(0, 2**31)))
+    kind = draw(sampled_from(("normal", "signs", "rank one", "cubes")))
     x = rng.standard_normal((m, n))
     if kind == "signs":
         x = np.where(x > 0, 1.0, -1.0) + 2.0**-30 * x
@@ -101,7 +101,7 @@ def _drawn_matrices(draw: st.DrawFn) -> Case:
         x = np.outer(x[:, 0], x[0])
     elif kind == "cubes":
         x = x**3
-    return _matrix(x, draw(whole(1, m * n)))
+    return _matrix(x, draw(integers(1, m * n)))
 
 
 def _of_top(statement: str, norm: str, **options: Any) -> Study:

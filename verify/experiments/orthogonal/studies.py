@@ -17,7 +17,7 @@ from commbounds.collectives.orthogonal import ITERATIONS
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.binding import table
 from commbounds.verify.experiments.orthogonal.compressed import LOW_RANK, TOP_K
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import AnyStudy, Case, Outcome, Study, over, studies
 
 Array = NDArray[Any]
@@ -91,9 +91,9 @@ def _values(_budget: Budget) -> Iterator[Case]:
 
 @st.composite
 def _drawn_values(draw: st.DrawFn) -> Case:
-    value = Fraction(draw(whole(0, 2**20)), 2**20) ** draw(among((1, 1, 2)))
-    steps = draw(among((5, 5, 1, 6)))
-    return _case(str(value), steps, draw(among(tuple(ITERATIONS))), P=draw(whole(1, 3)))
+    value = Fraction(draw(integers(0, 2**20)), 2**20) ** draw(sampled_from((1, 1, 2)))
+    steps = draw(sampled_from((5, 5, 1, 6)))
+    return _case(str(value), steps, draw(sampled_from(tuple(ITERATIONS))), P=draw(integers(1, 3)))
 
 
 def _turning(which: int) -> Iterator[Case]:
@@ -224,26 +224,26 @@ def _dion(what: str, dion: Any, case: Case) -> Outcome:
     values = dict(case.once(_known, None))
     state, traffic = case.once(_stepped, dion)
     s = case.settings
-    room = 64 * _EPS * s["m"] * s["n"] * s["r"] * 1e6  # columns may be dependent but for a millionth
+    allowance = 64 * _EPS * s["m"] * s["n"] * s["r"] * 1e6  # columns may be dependent but for a millionth
     if what == "words":
         return Outcome(int(traffic.sent.max()), values)
     update = state.update[s["P"] - 1]
     if what == "size":
-        return Outcome(float(np.square(update).sum()), values, room)
+        return Outcome(float(np.square(update).sum()), values, allowance)
     if what == "spectral":
-        return Outcome(float(np.linalg.norm(update, 2)), values, room)
+        return Outcome(float(np.linalg.norm(update, 2)), values, allowance)
     gradients, momentum, basis = _problem(case)
     if what == "aligned":
         b = (gradients + momentum).mean(axis=0)
         u, triangle = np.linalg.qr(b @ basis)
         taken = u[:, np.abs(np.diag(triangle)) > 1e-9 * np.abs(triangle).max()].T @ b
         nuclear = float(np.linalg.svd(taken, compute_uv=False).sum())
-        return Outcome(float((update * b).sum()), {**values, "nuclear_taken": nuclear}, room * (1 + nuclear))
+        return Outcome(float((update * b).sum()), {**values, "nuclear_taken": nuclear}, allowance * (1 + nuclear))
     b = gradients[0] + momentum[0]
     u, triangle = np.linalg.qr(b @ basis)
     taken = u[:, np.abs(np.diag(triangle)) > 1e-9 * np.abs(triangle).max()].T @ b
     values |= {"square_before": float(np.square(b).sum()), "square_taken": float(np.square(taken).sum())}
-    return Outcome(float(np.square(state.momentum[0]).sum()), values, room * (1 + values["square_before"]))
+    return Outcome(float(np.square(state.momentum[0]).sum()), values, allowance * (1 + values["square_before"]))
 
 
 _SHAPES = ((1, 1, 1), (2, 3, 1), (3, 2, 2), (4, 6, 3), (5, 4, 4))
@@ -284,10 +284,12 @@ def _apart_orthonormal(_budget: Any) -> Iterator[Case]:
 
 @st.composite
 def _drawn_dions(draw: st.DrawFn) -> Case:
-    m, n = draw(whole(1, 5)), draw(whole(1, 5))
-    mu = draw(among(("0", "1/3", "0.95", "1")))
-    right = draw(among(("columns", "orthonormal")))
-    return _dion_case(draw(whole(1, 3)), m, n, draw(whole(1, min(m, n))), mu, seed=draw(whole(0, 2**31)), right=right)
+    m, n = draw(integers(1, 5)), draw(integers(1, 5))
+    mu = draw(sampled_from(("0", "1/3", "0.95", "1")))
+    right = draw(sampled_from(("columns", "orthonormal")))
+    return _dion_case(
+        draw(integers(1, 3)), m, n, draw(integers(1, min(m, n))), mu, seed=draw(integers(0, 2**31)), right=right
+    )
 
 
 def _sizes(_level: int) -> Iterator[Case]:
@@ -349,8 +351,8 @@ def _run(dion: Any, case: Case) -> dict[str, float]:
 def _of_run(what: str, dion: Any, case: Case) -> Outcome:
     s, found = case.settings, case.once(_run, dion)
     values = {"P": s["P"], "keeps": Fraction(s["mu"]), "dion_steps": s["steps"], "largest_gradient": found["largest"]}
-    room = 64 * _EPS * s["m"] * s["n"] * s["r"] * s["steps"] ** 2 * (1 + found["largest"]) * 1e6
-    return Outcome(found[what], values, room if what == "defect" else 1e-6 * room)
+    allowance = 64 * _EPS * s["m"] * s["n"] * s["r"] * s["steps"] ** 2 * (1 + found["largest"]) * 1e6
+    return Outcome(found[what], values, allowance if what == "defect" else 1e-6 * allowance)
 
 
 def _run_case(steps: int, **more: Any) -> Case:
@@ -375,13 +377,13 @@ def _all_missed(_budget: Any) -> Iterator[Case]:
 @st.composite
 def _drawn_runs(draw: st.DrawFn) -> Case:
     more = {
-        "P": draw(whole(1, 3)),
-        "r": draw(whole(1, 3)),
-        "mu": draw(among(("0", "1/3", "0.95"))),
-        "m": draw(whole(3, 5)),
+        "P": draw(integers(1, 3)),
+        "r": draw(integers(1, 3)),
+        "mu": draw(sampled_from(("0", "1/3", "0.95"))),
+        "m": draw(integers(3, 5)),
     }
-    more |= {"fixed": draw(among((True, False))), "seed": draw(whole(0, 2**31))}
-    return _run_case(draw(whole(1, 6)), right=draw(among(("columns", "orthonormal"))), **more)
+    more |= {"fixed": draw(sampled_from((True, False))), "seed": draw(integers(0, 2**31))}
+    return _run_case(draw(integers(1, 6)), right=draw(sampled_from(("columns", "orthonormal"))), **more)
 
 
 def _of_runs(statement: str, what: str, **options: Any) -> Study:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas, fresh_replicas, layout
 from commbounds.verify import gradients
 from commbounds.verify.experiment import Budget
-from commbounds.verify.inputs import FAMILIES, among, whole
+from commbounds.verify.inputs import FAMILIES, integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study
 
 Floats = NDArray[np.float64]
@@ -114,9 +114,9 @@ def _case(workers: int, n: int, p: Any, family: str, steps: int, seed: int, **mo
 
 @st.composite
 def _cases(draw: st.DrawFn) -> Case:
-    family = draw(among(("constant", "quadratic", *FAMILIES)))
-    p = draw(among((0.5, 0.1, 0.9, "bursts")))
-    return _case(draw(whole(1, 5)), draw(whole(1, 9)), p, family, draw(whole(1, 15)), draw(whole(0, 2**31)))
+    family = draw(sampled_from(("constant", "quadratic", *FAMILIES)))
+    p = draw(sampled_from((0.5, 0.1, 0.9, "bursts")))
+    return _case(draw(integers(1, 5)), draw(integers(1, 9)), p, family, draw(integers(1, 15)), draw(integers(0, 2**31)))
 
 
 def _variants(case: Case) -> Iterator[Case]:
@@ -129,9 +129,9 @@ def _variants(case: Case) -> Iterator[Case]:
 def _gradient_cases(draw: st.DrawFn) -> Case:
     case = draw(_cases())
     more = {
-        "function": draw(among(("quadratic", "cosine"))),
-        "shift": draw(among((0.0, 1.0, -2.0, 0.1))),
-        "spread": draw(among((1.0, 0.0, 5.0))),
+        "function": draw(sampled_from(("quadratic", "cosine"))),
+        "shift": draw(sampled_from((0.0, 1.0, -2.0, 0.1))),
+        "spread": draw(sampled_from((1.0, 0.0, 5.0))),
     }
     return Case({**case.settings, **more})
 

@@ -18,7 +18,7 @@ from commbounds.theory.precision.formats import FORMATS, Format, format_named
 from commbounds.theory.rational import exact_sum
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.precision.worst import order_of, table_of, worst_input
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome
 
 Array = NDArray[Any]
@@ -166,10 +166,10 @@ def _for_tree(schedule: str, known: Format, P: int) -> Array:
 @st.composite
 def drawn(draw: st.DrawFn) -> Case:
     """Up to twelve ranks, any schedule, any pair of formats."""
-    accumulate, wire, per_hop = draw(among(PAIRS))
-    P, schedule = draw(whole(1, 12)), draw(among(SCHEDULES))
-    nodes = draw(among(nodes_of(schedule, P)))
-    stack = columns(format_named(wire), P, np.random.default_rng(draw(whole(0, 2**31))))
+    accumulate, wire, per_hop = draw(sampled_from(PAIRS))
+    P, schedule = draw(integers(1, 12)), draw(sampled_from(SCHEDULES))
+    nodes = draw(sampled_from(nodes_of(schedule, P)))
+    stack = columns(format_named(wire), P, np.random.default_rng(draw(integers(0, 2**31))))
     return case_of(stack, P, stack.shape[1], schedule, wire, accumulate, per_hop=per_hop, nodes=nodes, family="drawn")
 
 

@@ -16,7 +16,7 @@ from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.rational import exact_sum
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dense.cases import FAMILIES
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case
 
 Array = NDArray[Any]
@@ -142,8 +142,8 @@ def by_hand(_budget: Budget, /, **fixed: Any) -> Iterator[Case]:
 def drawn(draw: st.DrawFn, /, **fixed: Any) -> Case:
     """Up to twelve ranks and thirty entries, of any family and scale; options are drawn of lists."""
     how = {"schedule": list(SIMULATED), "formats": list(PAIRS), **fixed}
-    how = {name: draw(among(tuple(v))) if isinstance(v, list) else v for name, v in how.items()}
+    how = {name: draw(sampled_from(tuple(v))) if isinstance(v, list) else v for name, v in how.items()}
     how["accumulate"], how["wire"] = how.pop("formats")
-    P, n, name = draw(whole(1, 12)), draw(whole(1, 30)), draw(among(tuple(STACKS)))
-    seed, scale = draw(whole(0, 2**31)), draw(whole(-20, 20))
+    P, n, name = draw(integers(1, 12)), draw(integers(1, 30)), draw(sampled_from(tuple(STACKS)))
+    seed, scale = draw(integers(0, 2**31)), draw(integers(-20, 20))
     return summed(family(name, P, n, seed, 2.0**scale), family=name, seed=seed, **how)

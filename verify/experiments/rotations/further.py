@@ -138,27 +138,27 @@ def _kashin_values(case: Case) -> dict[str, Any]:
 
 
 def _defect(represent: Any, case: Case) -> Outcome:
-    _, _, left, room = case.once(_coefficients, represent)
-    return Outcome(float(np.abs(left).max() / np.abs(case.array).max()), _kashin_values(case), room)
+    _, _, left, allowance = case.once(_coefficients, represent)
+    return Outcome(float(np.abs(left).max() / np.abs(case.array).max()), _kashin_values(case), allowance)
 
 
 def _range(represent: Any, case: Case) -> Outcome:
-    a, plain, _, room = case.once(_coefficients, represent)
-    return Outcome(float(np.abs(a).max() / np.abs(plain).max()), _kashin_values(case), room)
+    a, plain, _, allowance = case.once(_coefficients, represent)
+    return Outcome(float(np.abs(a).max() / np.abs(plain).max()), _kashin_values(case), allowance)
 
 
 def _top(represent: Any, case: Case) -> Outcome:
-    a, _, _, room = case.once(_coefficients, represent)
+    a, _, _, allowance = case.once(_coefficients, represent)
     value = math.sqrt(a.size) * float(np.abs(a).max()) / float(np.linalg.norm(case.array))
-    return Outcome(value, _kashin_values(case), room)
+    return Outcome(value, _kashin_values(case), allowance)
 
 
 def _left(represent: Any, case: Case) -> Outcome:
-    _, plain, left, room = case.once(_coefficients, represent)
+    _, plain, left, allowance = case.once(_coefficients, represent)
     norm = float(np.linalg.norm(case.array))
     level = norm / math.sqrt(case.settings["clip_share"] * plain.size)
     active = bool(np.abs(plain).max() > level)
-    return Outcome(float(np.linalg.norm(left)) / norm, _kashin_values(case), room, active=active)
+    return Outcome(float(np.linalg.norm(left)) / norm, _kashin_values(case), allowance, active=active)
 
 
 _K, _KASHIN = "rotations.kashin.", "kashin"

@@ -32,7 +32,7 @@ def _scaled(run: CompressorRun) -> tuple[Array, Outcomes] | None:
     return wide / top, Outcomes(law.p, law.y / top)
 
 
-def _room(run: CompressorRun, x: Array, y: Array) -> float:
+def _allowance(run: CompressorRun, x: Array, y: Array) -> float:
     """What eight roundings to the dtype, and half of its smallest step, can change in a sum of squares or products."""
     kind = np.finfo(run.x.dtype)
     top = float(np.abs(run.x.astype(np.float64)).max()) or 1.0
@@ -55,7 +55,7 @@ class OverOutcomes(Measure):
         if scaled is None:
             return None
         x, law = scaled
-        return Reading(max(float(self.value(x, y)) for y in law.y), max(_room(run, x, y) for y in law.y))
+        return Reading(max(float(self.value(x, y)) for y in law.y), max(_allowance(run, x, y) for y in law.y))
 
 
 def _inner(x: Any, y: Any) -> Any:
@@ -86,7 +86,7 @@ class EntryVariance(Measure):
             return None
         x, law = scaled
         value = float((law.p @ np.square(law.y - x)).max()) / float(x @ x)
-        return Reading(value, max(_room(run, x, y) for y in law.y))
+        return Reading(value, max(_allowance(run, x, y) for y in law.y))
 
 
 class DistanceToDRIVE(Measure):
@@ -104,10 +104,10 @@ class DistanceToDRIVE(Measure):
         if not isinstance(mine, Outcomes) or not isinstance(other, Outcomes):
             return None
         # outcomes that differ by the rounding of the scale alone are one
-        room = 8.0 * float(np.finfo(run.x.dtype).eps) * float(np.abs(other.y).max())
-        room += 2.0 * float(np.finfo(run.x.dtype).smallest_subnormal)
+        allowance = 8.0 * float(np.finfo(run.x.dtype).eps) * float(np.abs(other.y).max())
+        allowance += 2.0 * float(np.finfo(run.x.dtype).smallest_subnormal)
         both, signed = np.concatenate([mine.y, other.y]), np.concatenate([mine.p, -other.p])
-        near = np.abs(both[:, None, :] - both[None, :, :]).max(axis=2) <= room
+        near = np.abs(both[:, None, :] - both[None, :, :]).max(axis=2) <= allowance
         first = near.argmax(axis=1)  # the first outcome that is the same stands for all of them
         masses = np.bincount(first, weights=signed, minlength=len(both))
         return Reading(float(np.abs(masses).sum()) / 2, 2.0 * len(both) * float(np.finfo(np.float64).eps))
@@ -128,12 +128,12 @@ class SeedScaleDefect(ScaleDefect):
         if run.kernel() is not None:
             return super().read(run)
         c, x, differing = run.c, run.x, 0.0
-        room = self.rounding * float(np.finfo(x.dtype).eps)
+        allowance = self.rounding * float(np.finfo(x.dtype).eps)
         here = c(x, np.random.default_rng(0)).astype(np.float64)
         for factor in map(float, self.factors(c)):
             there = c((x * x.dtype.type(factor)).astype(x.dtype), np.random.default_rng(0)).astype(np.float64)
             gap = float(np.abs(factor * here - there).max())
-            differing = max(differing, float(gap > room * factor * float(np.abs(here).max())))
+            differing = max(differing, float(gap > allowance * factor * float(np.abs(here).max())))
         return Reading(differing)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.experiment import Budget
 from commbounds.verify.family import Family
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.space import RANKS, Of, Space
 from commbounds.verify.study import Case, Outcome, Study, over, studies
 
@@ -136,7 +136,7 @@ def _small(level: int) -> Iterator[Case]:
 
 @st.composite
 def _drawn(draw: st.DrawFn) -> Case:
-    return _stack(draw(whole(1, 4)), draw(whole(1, 4)), draw(among(_FAMILIES)), draw(whole(0, 2**20)))
+    return _stack(draw(integers(1, 4)), draw(integers(1, 4)), draw(sampled_from(_FAMILIES)), draw(integers(0, 2**20)))
 
 
 def _opposed(_budget: Budget) -> Iterator[Case]:

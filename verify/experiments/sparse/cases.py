@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES, Traffic
 from commbounds.verify.experiment import Budget
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Curve, Outcome, Study, shared
 
 Array = NDArray[Any]
@@ -138,9 +138,9 @@ def by_hand(*choices: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
 
 @st.composite
 def _drawn(draw: st.DrawFn, choices: tuple[dict[str, Any], ...], ranks: int, largest: int) -> Case:
-    P, n = draw(whole(1, ranks)), draw(whole(1, largest))
-    k, options = draw(whole(1, n)), draw(among(choices or ({},)))
-    return case_of(P, n, k, draw(among(tuple(FAMILIES))), draw(whole(0, 2**31)), **options)
+    P, n = draw(integers(1, ranks)), draw(integers(1, largest))
+    k, options = draw(integers(1, n)), draw(sampled_from(choices or ({},)))
+    return case_of(P, n, k, draw(sampled_from(tuple(FAMILIES))), draw(integers(0, 2**31)), **options)
 
 
 @shared

@@ -25,7 +25,7 @@ from commbounds.verify.experiments.sparse.cases import (
     study,
     trial,
 )
-from commbounds.verify.inputs import among, whole
+from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Curve, Outcome, Study
 
 _SUBJECT = "gaussiank_allreduce"
@@ -133,7 +133,7 @@ def _by_law(*laws: str) -> Callable[[Budget], Iterator[Case]]:
 
 
 def _drawn_law(*laws: str) -> Callable[[], st.SearchStrategy[Case]]:
-    sizes = st.tuples(among(laws), whole(2, 400), whole(1, 99))
+    sizes = st.tuples(sampled_from(laws), integers(2, 400), integers(1, 99))
     return lambda: sizes.map(lambda size: _of_quantiles(size[0], size[1], size[2] / 100))
 
 

@@ -236,8 +236,10 @@ def _ran(implementation: Any, x: Array | None, settings: Values) -> Values:
     errors = (given["worker_errors"].mean(axis=0) + given["server_errors"])[:n] / each
     last = factor / (1 - beta) * (-errors - beta * (given["momentum"][:n] - plain))
     defect = np.abs(root * (given["weights"] - x) / rate + moved + last).max()
-    room = 256 * EPS * T * (m + P) * largest * (1 + 1 / float(scales.min())) / (1 - beta) * float((root / rate).max())
-    return {"defect": float(defect), "carried": float(carried.max()), "factors": given["factors"], "room": room}
+    allowance = (
+        256 * EPS * T * (m + P) * largest * (1 + 1 / float(scales.min())) / (1 - beta) * float((root / rate).max())
+    )
+    return {"defect": float(defect), "carried": float(carried.max()), "factors": given["factors"], "room": allowance}
 
 
 def _factor(found: Values, lamb_steps: int) -> Rounded:
