@@ -121,7 +121,8 @@ def test_every_class_of_messages_is_altered():
     def below(kind):
         return {kind}.union(*(below(sub) for sub in kind.__subclasses__()))
 
-    ours = {kind for kind in below(Message) - {Message} if kind.__module__.startswith("commbounds.")}
+    rooms = ("commbounds.compressors.", "commbounds.collectives.")  # a definition's stand-in sends to nobody
+    ours = {kind for kind in below(Message) - {Message} if kind.__module__.startswith(rooms)}
     assert {kind.__name__ for kind in ours} <= {kind.__name__ for kind in made}
 
 

@@ -100,7 +100,7 @@ def meeting(monkeypatch, tmp_path):
         return Exhibit(name, "t", "c", (Panel("p", "x", "y"),), seed, budget, exhibition.versions())
 
     monkeypatch.setattr(engine, "confront_together", lambda *a: (both.wait(), found(*a))[1])
-    monkeypatch.setattr(exhibition, "made", exhibit)
+    monkeypatch.setattr(exhibition, "make_exhibit", exhibit)
     monkeypatch.setattr(exhibition, "select_exhibits", lambda _: [EXHIBIT])
 
 

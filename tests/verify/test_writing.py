@@ -14,8 +14,8 @@ from commbounds.verify.writing import exclusive_lock
 HOLDS = """
 import sys, time
 from pathlib import Path
-from commbounds.verify.writing import alone
-with alone(Path(sys.argv[1])):
+from commbounds.verify.writing import exclusive_lock
+with exclusive_lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(600)
 """

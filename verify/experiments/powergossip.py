@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
@@ -325,10 +326,9 @@ def subjects() -> list[Any]:
     from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
 
     def cases() -> Iterator[Any]:
-        for graph in GRAPHS:
-            for P, n, dtype, why in SIZES:
-                given = {"rows": 1, "rounds": 3, "graph": graph}
-                yield case_of(why, {"stack": ranks(P, n, dtype, 91)}, given, {"seed": 5})
+        for graph, (P, n, dtype, why) in zip(itertools.cycle(GRAPHS), SIZES, strict=False):
+            given = {"rows": 1, "rounds": 3, "graph": graph}
+            yield case_of(why, {"stack": ranks(P, n, dtype, 91)}, given, {"seed": 5})
         stack = {"stack": ranks(3, 15, "float32", 92)}
         for about, options in {
             "two columns": {"rank": 2, "rounds": 4},
