@@ -46,6 +46,8 @@ def kernel(tmp_path, monkeypatch):
     path = tmp_path / "source" / "toy.py"
     path.parent.mkdir()
     path.write_text(SOURCE)
+    # Numba reads its settings again when it compiles, where a test before changed the environment
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(_kernel_cache, "_told", set())
 
