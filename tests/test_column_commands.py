@@ -184,7 +184,8 @@ def test_a_name_that_is_no_identifier_is_refused(tmp_path, name):
 
 
 @pytest.mark.parametrize("name", ["gossip", "claim", "counter", "record"])
-def test_a_name_that_is_taken_is_refused(tmp_path, name):
+def test_a_name_that_is_taken_is_refused(tmp_path, monkeypatch, name):
+    monkeypatch.setattr(_column, "checkout", lambda: ROOT)  # where the tests run against an installed package, too
     assert f"the name {name} is taken" in refused(tmp_path, name)
 
 

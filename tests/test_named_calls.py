@@ -43,6 +43,8 @@ REFUSED = {
     ),
 }
 
+ROUNDINGS = 8 * 2.0**-53  # of two or three numbers: squares, sums, a quotient
+
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_it_is_refused_clearly(name):
@@ -54,14 +56,14 @@ def test_it_is_refused_clearly(name):
 def test_a_mean_that_fits_is_found_where_the_sum_does_not():
     large = 1.7e308
     result, _ = group_average([[large, -large, 1.0], [large, -large, 3.0], [large, large, 5.0]], [0, 0, 0])
-    assert result[0].tolist() == pytest.approx([large, -large / 3, 3.0], rel=1e-15)
+    assert result[0].tolist() == pytest.approx([large, -large / 3, 3.0], rel=ROUNDINGS)
     assert (result == result[0]).all()
 
 
 def test_a_distortion_beyond_all_floats_is_infinite_without_a_warning():
     assert distortion([[1e160], [-1e160]]) == math.inf
     assert distortion([[1e160], [-1e160]], about=[0.0]) == math.inf
-    assert distortion([[1e150], [-1e150]]) == pytest.approx(1e300)
+    assert distortion([[1e150], [-1e150]]) == pytest.approx(1e300, rel=ROUNDINGS)
 
 
 @pytest.mark.parametrize("exponent", [-900, -450, 450, 511])

@@ -101,7 +101,7 @@ def _place() -> Path:
     root = checkout()
     if len(named) > 1:
         raise click.UsageError(f"{FURTHER} names {len(named)} folders: set it to the one that the column is to go to")
-    if named and named[0] == root:
+    if named and (named[0] / _TABLE).is_file():
         raise click.UsageError(f"{FURTHER} names commbounds itself: unset it to make a column of the package")
     if named and named[0].exists() and not named[0].is_dir():
         raise click.UsageError(f"{FURTHER} names {named[0]}, which is no folder: set it to a folder of your columns")
