@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import groupby
+from multiprocessing import util
 from pathlib import Path
 
 from .operators import mutated
@@ -121,6 +122,7 @@ def judged(trial: Trial) -> Verdict | None:
         process = context.Process(target=_serve, args=(its,), daemon=False)
         process.start()
         its.close()
+        util.Finalize(None, ours.close, exitpriority=1)  # before this process waits for its own: then that one ends
         _HOST.append((process, ours))
     _, pipe = _HOST[0]
     pipe.send(trial)
