@@ -265,9 +265,9 @@ def drawing(exhibit: str) -> str:
     """The program that measures what is in a figure about several claims, and draws it."""
     lines = (
         "from commbounds.figures import save_exhibits",
-        "from commbounds.verify.exhibition import made",
+        "from commbounds.verify.exhibition import make_exhibit",
         "",
-        f'save_exhibits([made("{exhibit}")], "figures")',
+        f'save_exhibits([make_exhibit("{exhibit}")], "figures")',
     )
     return "\n".join(("```python", *lines, "```", "", ""))
 

@@ -48,7 +48,7 @@ TOGETHER = (
 
 def registered(name):
     """What the column registers, by name."""
-    return [entry for allowance, table in REGISTRIES for entry in getattr(part(allowance, name), table, ())]
+    return [entry for room, table in REGISTRIES for entry in getattr(part(room, name), table, ())]
 
 
 def about(name):

@@ -43,7 +43,8 @@ def checked(folder, *parts, name="planets"):
 def environment(folder):
     import os
 
-    return {**os.environ, FURTHER: str(folder)}
+    # the package in its checkout, where its tests are, whichever one is installed
+    return {**os.environ, FURTHER: str(folder), "PYTHONPATH": str(ROOT / "src")}
 
 
 def altered(folder, file, old, new):

@@ -205,7 +205,10 @@ def test_a_second_report_into_the_same_folder_is_refused(there):
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 WAITS = """
-import sys, time
+import signal, sys, time
+for number in (signal.SIGHUP, signal.SIGTERM):
+    signal.signal(number, signal.SIG_DFL)  # a process in the background may have been told to ignore them
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from commbounds.verify import engine
 from commbounds.cli import main
 def slow(*arguments):
@@ -245,6 +248,7 @@ def test_signals_to_the_command_alone_end_its_workers_too(number, tmp_path, cach
         text=True,
         start_new_session=True,
         env={**os.environ, "COMMBOUNDS_CACHE": str(cache / "own")},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may have been told to ignore it
     )
     while not (out.exists() and out.stat().st_size):
         time.sleep(0.1)

@@ -88,7 +88,10 @@ def test_it_gets_test_vectors(folder, tmp_path):
     run(folder, "vectors", "StarsParity", "stars_allreduce", "--check", tmp_path / "vectors")
 
 
-OF_ALL_AT_ONCE = {"theory/test_hypotheses.py", "theory/test_symbols.py", "verify/test_kernel_law.py"}
+OF_ALL_AT_ONCE = {
+    *("theory/test_hypotheses.py", "theory/test_symbols.py"),
+    *("verify/test_definition.py", "verify/test_kernel_law.py"),
+}
 """Those that have no test of one column alone."""
 
 

@@ -10,6 +10,7 @@ from zoo.right import RECOVERS, mechanism
 from commbounds import compressors as c
 from commbounds.collectives import ArcRows, FeedbackSGD
 from commbounds.compressors import EF14, EF21, EF21M, EControl, FeedbackState, Plain
+from commbounds.compressors.feedback.state import plus
 from commbounds.verify import Method
 from commbounds.verify import conformance as cf
 from commbounds.verify.conformance import book_bound as bound
@@ -27,7 +28,7 @@ class AddsTheMessageToTheResidual(EF14):
     """Adds what was sent to the residual, where it should be subtracted."""
 
     def after(self, state, offered, momentum, sent):
-        return FeedbackState(offered + self.compressor.decompress(sent))
+        return FeedbackState(plus(offered, 1, sent))
 
 
 class DoublesTheResidual(EF14):
@@ -48,14 +49,14 @@ class ReplacesTheEstimate(EF21):
     """Takes the compressed correction for the new estimate."""
 
     def after(self, state, offered, momentum, sent):
-        return FeedbackState(self.compressor.decompress(sent))
+        return FeedbackState(plus(np.zeros_like(offered), 1, sent))
 
 
 class SubtractsTheCorrection(EF21):
     """Subtracts the compressed correction from the estimate."""
 
     def after(self, state, offered, momentum, sent):
-        return FeedbackState(state.memory - self.compressor.decompress(sent))
+        return FeedbackState(plus(state.memory, -1, sent))
 
 
 class SendsTheGradient(EF21):

@@ -2,7 +2,6 @@
 
 import json
 import multiprocessing
-import os
 import random
 import signal
 import subprocess
@@ -10,6 +9,7 @@ import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from given_evidence import evidence_for
@@ -212,7 +212,7 @@ engine.run("*", out={out!r})
 @pytest.mark.wide
 def test_a_killed_run_goes_on_without_repeating_or_losing_a_claim(asked, tmp_path):
     out = tmp_path / "f.jsonl"
-    script = SLOWLY.format(tests=os.path.dirname(__file__), out=str(out))
+    script = SLOWLY.format(tests=str(Path(__file__).parents[1]), out=str(out))
     process = subprocess.Popen([sys.executable, "-c", script])
     try:
         give_up = time.monotonic() + 60

@@ -63,7 +63,7 @@ with _compiling():
     def _next(pointer, kind):  # type: ignore[no-untyped-def]
         place = carray(pointer, 2, np.uint64)
         record = carray(_at(place[1]), 3, np.uint64)
-        position, length, allowance = place[0], record[0], record[1]
+        position, length, capacity = place[0], record[0], record[1]
         place[0] = position + np.uint64(1)
         if position < length:
             return carray(_at(place[1]), 3 + int(length), np.uint64)[3 + int(position)]
@@ -79,7 +79,7 @@ with _compiling():
             word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
             word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
             word = word ^ (word >> np.uint64(31))
-        if length < allowance:
+        if length < capacity:
             carray(_at(place[1]), 4 + int(length), np.uint64)[3 + int(length)] = word
             record[0] = length + np.uint64(1)
         return word
