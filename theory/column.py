@@ -114,7 +114,7 @@ class Column:
     story: str
     synopsis: Synopsis | None = None
     recalled: bool = False
-    renamed: Mapping[str, str] = field(default_factory=dict)
+    renamed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
         if not self.name.isidentifier() or self.name != self.name.lower():

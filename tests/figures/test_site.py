@@ -28,7 +28,7 @@ from commbounds.figures.trends import course, described, described_exhibit
 from commbounds.theory import Claim, Hypothesis, Source, Standing, Tag
 from commbounds.theory import quantities as q
 from commbounds.theory.book import claims, columns
-from commbounds.theory.column import Synopsis, claims_named
+from commbounds.theory.column import Synopsis, claims_named, former_names
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel
 from commbounds.verify.finding import Evidence, Finding, Method, Series, Verdict
 from commbounds.verify.writing import written
@@ -542,3 +542,13 @@ def test_the_first_page_of_a_system_has_its_card(tmp_path):
     assert columns()["oktopk"].synopsis.found in card
     drawn = {p.name: size(p.read_text("utf-8")) for p in Path(tmp_path / "figures").iterdir()}
     assert drawn["oktopk.families.card.svg"][0] < drawn["oktopk.families.svg"][0]
+
+
+def test_the_page_of_a_former_name_leads_to_the_claim(tmp_path):
+    former, now = next((f, n) for column in columns() for f, n in former_names(column).items())
+    evidence = (Evidence(Method.SEARCH, Verdict.SURVIVED, 1, "one"),)
+    report([Finding(now, Verdict.SURVIVED, True, evidence)], tmp_path)
+    page = (tmp_path / "c" / f"{former}.html").read_text("utf-8")
+    assert f'<meta http-equiv="refresh" content="0; url={now}.html">' in page
+    assert f'href="../c/{now}.html"' in page
+    assert (tmp_path / "c" / f"{now}.html").is_file()
