@@ -92,7 +92,9 @@ def test_what_is_refused(stack, c, rng, error, message):
 
 
 def test_a_group_whose_sum_overflows_has_its_mean():
-    assert (abs(group_average(np.full((2, 3), 1.5e308), [0, 0])[0] - 1.5e308) <= 3 * 2.0**-53 * 1.5e308).all()
+    with np.errstate(over="ignore"):
+        found, _ = group_average(np.full((2, 3), 1.5e308), [0, 0])
+    assert (abs(found - 1.5e308) <= 3 * 2.0**-53 * 1.5e308).all()
 
 
 @pytest.mark.parametrize(
