@@ -74,7 +74,7 @@ def _tokens(words: str) -> list[_Token]:
     return found
 
 
-class _Reader:
+class _FormulaReader:
     """Reads formulas from tokens; every method gives MathML and the place behind it, or None."""
 
     def __init__(self, tokens: list[_Token]) -> None:
@@ -350,7 +350,7 @@ def formulas(words: str) -> tuple[tuple[int, int, str], ...]:
 
 def _found(words: str) -> Iterator[tuple[int, int, str]]:
     tokens = _tokens(words)
-    reader = _Reader(tokens)
+    reader = _FormulaReader(tokens)
     at = 0
     while at < len(tokens):
         read = reader.pieces(at)
