@@ -22,7 +22,8 @@ DION_2025 = Work(
 )
 AMSEL_2025 = Work(
     "N. Amsel, D. Persson, C. Musco, R. M. Gower, 2025, The Polar Express: optimal matrix sign methods and their "
-    "application to the Muon algorithm, arXiv:2505.16932"
+    "application to the Muon algorithm, arXiv:2505.16932",
+    "The abstract, section 1.2 and algorithm 1 were read.",
 )
 ORTH_DION_2026 = Work(
     "T. Nakamori and others, 2026, Orth-Dion: eliminating geometric mismatch in distributed low-rank spectral "
