@@ -79,9 +79,9 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         relation=Eq(t.OFF_SHARE, 0),
         assumes=(t.MUON, t.IN_BFLOAT16, t.FIVE, t.ALONE),
         source=derived(
-            "One would expect it of orthogonal.muon.along. Refuted by (1, 3)^T (1, 3), which is divided by 10: 0.1, 0.3 "
-            "and 0.9 are rounded, and the matrix has two singular values then, of which the small one is multiplied by "
-            "up to 485."
+            "One would expect it of orthogonal.muon.along. Refuted by (1, 3)^T (1, 3), which is divided by 10: 0.1, "
+            "0.3 and 0.9 are rounded, and the matrix has two singular values then, of which the small one is multiplied "
+            "by up to 485."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.muon.along",
@@ -91,8 +91,8 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.muon.amplified",
-        title="In bfloat16 amplified rounding is on average three quarters or more of the squared norm of Muon's update "
-        "of a product of two Gaussian vectors",
+        title="In bfloat16 amplified rounding is on average three quarters or more of the squared norm of Muon's "
+        "update of a product of two Gaussian vectors",
         relation=Ge(t.MEAN_OFF_SHARE, sp.Rational(3, 4)),
         kind=Kind.LAW,
         assumes=(t.MUON, t.IN_BFLOAT16, t.FIVE, t.GAUSSIAN_PRODUCT),
@@ -102,7 +102,7 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
             "norm beside the gradient, whose own singular value becomes 0.7. Roundings of the iterations add to it."
         ),
         axis="n",
-        note="Muon's own code, run in torch on a processor, has the means 0.66 for 8 x 8, 0.72 for 16 x 16, 0.78 for 32 x "
-        "32, and 0.81 to 0.82 from 64 x 64 to 1024 x 1024, of ten draws each (docs/evidence.md).",
+        note="Muon's own code, run in torch on a processor, has the means 0.66 for 8 x 8, 0.72 for 16 x 16, 0.78 for "
+        "32 x 32, and 0.81 to 0.82 from 64 x 64 to 1024 x 1024, of ten draws each (docs/evidence.md).",
     ),
 )

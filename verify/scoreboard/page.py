@@ -171,7 +171,11 @@ def _failure(board: Scoreboard, failure: KnownFailure) -> Iterator[str]:
     yield ""
     yield f"{failure.title} **{failure.standing.capitalize()}.** {failure.says} <{failure.link}>"
     yield ""
-    seen = [result for result in board.of(failure.package) if result.get("subject") in {subject for subject, _ in failure.fails}]
+    seen = [
+        result
+        for result in board.of(failure.package)
+        if result.get("subject") in {subject for subject, _ in failure.fails}
+    ]
     if seen:
         version, days = _seen(seen)
         yield f"Seen in {failure.package} {version} on {days}:"

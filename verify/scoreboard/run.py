@@ -129,7 +129,9 @@ def _package(
                 _shown(board.folder / "programs" / f"{failure.name}.py", python, options.seconds)
     except NotInstalled as error:
         say(f"{package.name}: not judged: {error}")
-        yield known or [{"package": package.name, "requirements": requirements, "date": options.day, "problem": str(error)}]
+        yield known or [
+            {"package": package.name, "requirements": requirements, "date": options.day, "problem": str(error)}
+        ]
     finally:
         if not options.keep:
             removed(environment)

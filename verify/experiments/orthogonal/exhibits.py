@@ -42,12 +42,17 @@ def _values(_budget: str, _seed: int) -> Exhibit:
         "orthogonal.values",
         "In exact arithmetic Muon's five iterations leave singular values between 0.68 and 1.20, unless they are tiny",
         "Left: what becomes of a singular value, over the norm. Right: singular values of the update for the 64 x 32 "
-        "matrix of a recorded training run, average of 8 workers, in float64. Hidden units that are nearly silent leave "
-        "singular values that are tiny, and stay small. In bfloat16, as Muon's code runs, a product of two Gaussian "
-        "vectors has amplified rounding for all its other singular values.",
+        "matrix of a recorded training run, average of 8 workers, in float64. Hidden units that are nearly silent "
+        "leave singular values that are tiny, and stay small. In bfloat16, as Muon's code runs, a product of two "
+        "Gaussian vectors has amplified rounding for all its other singular values.",
         (
             Panel("One singular value", "before, over the norm", "after", tuple(lines), xscale="log"),
-            Panel("Recorded gradients, and one of rank one", "number of the singular value", "after five iterations", tuple(spectra)),
+            Panel(
+                "Recorded gradients, and one of rank one",
+                "number of the singular value",
+                "after five iterations",
+                tuple(spectra),
+            ),
         ),
     )
 

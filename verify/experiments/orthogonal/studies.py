@@ -18,8 +18,8 @@ from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.binding import table
 from commbounds.verify.experiments.orthogonal.compressed import LOW_RANK, TOP_K
+from commbounds.verify.finding import Series
 from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.series import Series
 from commbounds.verify.study import AnyStudy, Case, Outcome, Stream, Study, Unmeasured, over, studies
 
 Array = NDArray[Any]
@@ -332,9 +332,7 @@ _AS_IT_RUNS = (
     Study("orthogonal.muon.ones", "muon_update", _count, corpus=_counts),
     Study("orthogonal.muon.along", "muon_update", _off, corpus=_offs, cases=_drawn_offs),
     Study("orthogonal.muon.rounded_along", "muon_update", _off, corpus=_offs, cases=_drawn_offs),
-    Study(
-        "orthogonal.muon.amplified", "muon_update", _only_drawn, streams=_product_streams, curves=_product_curve
-    ),
+    Study("orthogonal.muon.amplified", "muon_update", _only_drawn, streams=_product_streams, curves=_product_curve),
 )
 
 # --- Dion ------------------------------------------------------------------------------------------------------------
