@@ -80,8 +80,8 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         assumes=(t.MUON, t.IN_BFLOAT16, t.FIVE, t.ALONE),
         source=derived(
             "One would expect it of orthogonal.muon.along. Refuted by (1, 3)^T (1, 3), which is divided by 10: 0.1, "
-            "0.3 and 0.9 are rounded, and the matrix has two singular values then, of which the small one is multiplied "
-            "by up to 485."
+            "0.3 and 0.9 are rounded, and the matrix has two singular values then, of which the small one is "
+            "multiplied by up to 485."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.muon.along",
