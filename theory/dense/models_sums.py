@@ -185,7 +185,7 @@ SUMS: tuple[Model, ...] = (
             "the sum is the bound, zero.",
             "every entry, P = {P}; exact additions",
             _sums(name),
-            tuple({"P": ranks} for ranks in _RANKS),
+            instances=tuple({"P": ranks} for ranks in _RANKS),
         )
         for name in ALLREDUCES
     ),
@@ -195,7 +195,7 @@ SUMS: tuple[Model, ...] = (
         "all algorithms carried out, message by message. Its difference from the sum is the bound, zero.",
         "every entry, every algorithm, P = {P}; exact additions",
         _blocks_of_sums,
-        tuple({"P": ranks} for ranks in _RANKS),
+        instances=tuple({"P": ranks} for ranks in _RANKS),
     ),
     Model(
         "dense.allgather.contents",
@@ -204,7 +204,7 @@ SUMS: tuple[Model, ...] = (
         "occurs. Its difference from x0 is the bound, zero.",
         "every entry, every algorithm, P = {P}",
         _contents,
-        tuple({"P": ranks} for ranks in _RANKS),
+        instances=tuple({"P": ranks} for ranks in _RANKS),
     ),
     *(
         Model(

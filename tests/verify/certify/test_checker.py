@@ -391,7 +391,7 @@ def test_every_certificate_is_of_a_model_that_is_tied_to_the_implementation():
         assert model.claim == name
         assert folder(claim.column) == certify.files()[name].parent
         for tie in model.checked_by:
-            assert tie in book or is_a_test(tie), (name, tie)
+            assert tie in book, (name, tie)
 
 
 @pytest.mark.parametrize("name", list(certify.files()))
