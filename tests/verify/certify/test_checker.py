@@ -353,12 +353,10 @@ def test_a_closed_form_is_proved_by_induction():
     refused("not the same", recurrence(t**2, t, 0, lambda total, index: total + index + 1)[1])
 
 
-def test_models_have_a_tie_names_and_a_scope():
+def test_models_have_names_and_a_scope():
     def goals(bound):
         return (Goal("one", bound), Goal("one", bound))
 
-    with pytest.raises(ValueError, match="tie"):
-        Model("a.b", "words", "scope", goals, ())
     with pytest.raises(ValueError, match="words"):
         Model("a.b", " ", "scope", goals, ("a.b",))
     with pytest.raises(ValueError, match="different names"):

@@ -2,14 +2,18 @@
 
 import re
 from dataclasses import replace
+from fractions import Fraction
 
 import model_runs
+import numpy as np
 import pytest
+import sympy as sp
 from column_files import TESTS
 from model_runs import Run, met_by, seen
 from samples import first_of_each
 
 from commbounds import theory
+from commbounds.theory.model import Goal, vectors
 from commbounds.verify import certify
 
 PROVED = [name for name in certify.files() if name not in certify.refutations()]
@@ -36,33 +40,56 @@ def test_every_model_was_seen_at_work_or_is_tied_by_a_test():
     assert not_seen <= MARKED | set(theory.claims()), "a model that no run meets"
 
 
-CLAIM = "variance_reduced.clag.error"
+CLAIM = next(claim for claim in PROVED if claim in SEEN and SEEN[claim].cases)
+a, b, limit = sp.symbols("a b limit")
+u, v = vectors("u v")
+LARGER = Goal("larger", a - b, given={"room": a - b - limit}, positive={"limit": limit}, zero={"b": b - 1})
+SQUARES = Goal("squares", (u - v) ** 2 - u**2 - v**2, equal=True, zero={"no product": u * v}, vectors=(u, v))
 
 
-def changed(monkeypatch, **fields):
-    """Every goal of a model with other conditions, or another thing to show."""
-    goals = tuple(replace(goal, **{k: v(goal) for k, v in fields.items()}) for goal in model_runs.goals_of(CLAIM))
-    monkeypatch.setattr(model_runs, "goals_of", lambda *_: goals)
+@pytest.fixture
+def of(monkeypatch):
+    """The goals that a run meets, of these."""
+
+    def met(goals, values, roundings=0):
+        monkeypatch.setattr(model_runs, "goals_of", lambda *_: goals)
+        model_runs.names_of.cache_clear()
+        return met_by(CLAIM, Run(values, roundings))
+
+    yield met
+    model_runs.names_of.cache_clear()
 
 
-def test_a_model_whose_conditions_no_run_meets_is_refused(monkeypatch):
-    assert seen(CLAIM)[0] >= model_runs.CASES
-    changed(monkeypatch, given=lambda goal: {name: -1 - e for name, e in goal.given.items()})
+@pytest.mark.parametrize("broken", [{"a": 1}, {"b": 2}, {"limit": 0}])
+def test_a_model_whose_conditions_no_run_meets_is_refused(of, broken):
+    values = {"a": 3, "b": 1, "limit": 1}
+    assert of((LARGER,), values) == ["larger"]
     with pytest.raises(AssertionError, match="meets no conditions"):
-        seen(CLAIM)
+        of((LARGER,), {**values, **broken})
 
 
-def test_a_goal_that_does_not_hold_at_a_run_is_refused(monkeypatch):
-    changed(monkeypatch, show=lambda goal: -1 - goal.show)
-    with pytest.raises(AssertionError, match="who"):
-        seen(CLAIM)
+def test_a_goal_that_does_not_hold_at_a_run_is_refused(of):
+    with pytest.raises(AssertionError, match="larger"):
+        of((replace(LARGER, show=b - a),), {"a": 3, "b": 1, "limit": 1})
 
 
-def test_roundings_count_by_what_is_added():
-    """1 - 1 is zero where either may be off by a rounding; 2 - 1 is not, and nothing is where all is exact."""
-    claim = "variance_reduced.zeroone.nothing_lost"
-    values = {"root": 1.0, "moved": 1.0, "sent": 1.0, "left": 2.0**-52, "e": 0.0}
-    assert met_by(claim, Run(values, 4)) == ["an entry"]
-    for broken in (Run(values), Run({**values, "left": 0.5}, 4)):
+def test_a_run_that_says_nothing_of_a_goal_does_not_count(of):
+    assert of((LARGER, SQUARES), {"a": 3, "b": 1}) == []
+
+
+def test_inner_products_are_means_over_outcomes_and_workers(of):
+    """(1, 0) and (0, 1) are orthogonal; of two outcomes, 1 and -1, the mean product with one vector is zero."""
+    ones = np.array([Fraction(1), Fraction(2)], dtype=object)
+    assert of((SQUARES,), {"u": np.array([1, 0]), "v": np.array([0, 1])}) == ["squares"]
+    assert of((SQUARES,), {"u": ones[None], "v": np.array([ones, -ones])}) == ["squares"]
+    with pytest.raises(AssertionError, match="no product"):
+        of((SQUARES,), {"u": ones, "v": ones})
+
+
+def test_roundings_count_by_what_is_added(of):
+    """1 + 2^-52 - 1 is zero where numbers were rounded four times, and not where all is exact."""
+    goals, values = (replace(LARGER, zero={"b": b - 1}),), {"a": 3.0, "b": 1 + 2.0**-52, "limit": 1.0}
+    assert of(goals, values, 4) == ["larger"]
+    for wrong, roundings in ((values, 0), ({**values, "b": 1.5}, 4)):
         with pytest.raises(AssertionError, match="meets no conditions"):
-            met_by(claim, broken)
+            of(goals, wrong, roundings)
