@@ -32,9 +32,14 @@ SEEN: dict[str, dict[str, set[str]]] = {}
 """Of claims, by the names of their models' goals: the values at which conditions held, and what is shown."""
 
 
+def seen_at(claim: str, goal: str, values: Mapping[str, Any]) -> None:
+    """Keep in mind that a goal's conditions were met at a run, and that it held there."""
+    met = SEEN.setdefault(claim, {}).setdefault(goal, set())
+    met.add(str(sorted((name, str(v)) for name, v in values.items())))
+
+
 def _note(goal: Goal, values: Mapping[str, Any]) -> None:
-    met = SEEN.setdefault(_CLAIMS.get(id(goal), ""), {})
-    met.setdefault(goal.name, set()).add(str(sorted((name, str(v)) for name, v in values.items())))
+    seen_at(_CLAIMS.get(id(goal), ""), goal.name, values)
 
 
 def exact(number: Any) -> Any:

@@ -152,9 +152,9 @@ _ONE_FORMAT = (
         title="Balanced trees in one format: the worst case, for at most 1/u ranks",
         relation=Le(RELATIVE_SUM_ERROR, TREE_WORST),
         source=derived(
-            "Attained by rank i holding u^(ones of i in binary): at every addition a sum meets another of u times its "
-            "own, which is lost, and 1 is left. That nothing is worse is enumerated in two formats of eight bits, see "
-            "precision.worst.tree."
+            "Attained by rank i holding u^o, o the ones of i in binary: at every addition a sum meets another of u "
+            "times its own, which is lost, and 1 is left. That nothing is worse is enumerated in two formats of "
+            "eight bits, see precision.worst.tree."
         ),
         assumes=(*_SUMS, TREE, FEW_RANKS),
         tightness=1,

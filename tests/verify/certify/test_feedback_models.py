@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from goal_values import seen_at
 
 from commbounds import theory
 from commbounds.collectives import FeedbackSGD
@@ -77,6 +78,7 @@ def agrees(claim: str, goal: str, numbers: dict[str, float], vectors: dict[str, 
     """Whether the conditions of a goal are met, and what it shows is true, for these values."""
     for name, form in forms(claim)[goal].items():
         assert form(numbers, vectors or {}) >= -1e-9, (claim, goal, name)
+    seen_at(claim, goal, {**numbers, **(vectors or {})})
 
 
 def runs(mechanism: Feedback, problem: Quadratics, gamma: float, sigma: float) -> Iterator[FeedbackRun]:
