@@ -14,7 +14,6 @@ from commbounds.theory.orthogonal.models_express import EXPRESS
 from commbounds.theory.orthogonal.models_norms import NORMS
 from commbounds.theory.quantities import P, m, n, r
 
-_TEST = "tests/verify/certify/test_orthogonal_models.py::"
 _x = sp.Symbol("x", nonnegative=True)
 _turn, _root, _spectral = sp.symbols("turn root spectral", nonnegative=True)
 _gap, _rows, _columns = sp.symbols("gap rows columns", nonnegative=True)
@@ -159,9 +158,9 @@ def _spectral_norm(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
     claim = f"orthogonal.{name}"
-    return Model(claim, words, scope, goals, (claim, *(_TEST + tie for tie in ties)))
+    return Model(claim, words, scope, goals, (claim,))
 
 
 _INSIDE = (
@@ -176,7 +175,6 @@ MODELS = by_claim(
         "A singular value s becomes (3 s - s^3)/2.",
         "every singular value, in real arithmetic",
         _one_step,
-        "test_iterations",
     ),
     _model(
         "cubic.converges",
@@ -184,14 +182,12 @@ MODELS = by_claim(
         "becomes s (3 - s^2)/2. Induction on the iterations.",
         "every singular value in [0, 1], every number of iterations, in real arithmetic",
         _converges,
-        "test_iterations",
     ),
     _model(
         "muon.one",
         "The iterated quintic at 1, in rational numbers.",
         "the singular value 1, five iterations, in real arithmetic",
         _of_one,
-        "test_iterations",
     ),
     _model(
         "muon.at_most",
@@ -199,7 +195,6 @@ MODELS = by_claim(
         + "So the last iteration ends below the bound, from wherever the others end.",
         "every singular value in [0, 1], five iterations, in real arithmetic",
         _at_most,
-        "test_iterations",
     ),
     _model(
         "muon.at_least",
@@ -207,7 +202,6 @@ MODELS = by_claim(
         + "From 1/660 on four iterations end above 0.2115, one after the other, and the fifth above the bound.",
         "every singular value in [1/660, 1], five iterations, in real arithmetic",
         _at_least,
-        "test_iterations",
     ),
     _model(
         "muon.below",
@@ -223,14 +217,12 @@ MODELS = by_claim(
         + "As orthogonal.muon.at_least for one less the bound; 1.203 is no more than one and the bound.",
         "every singular value in [1/660, 1], five iterations, in real arithmetic",
         _plateau,
-        "test_iterations",
     ),
     _model(
         "muon.growth",
         "An iteration maps x to p(x), and [0, 1.203] into itself, where p(x) is at most 3.4445 x.",
         "every singular value in [0, 1], five iterations, in real arithmetic",
         _growth,
-        "test_iterations",
     ),
     _model(
         "dion.words",

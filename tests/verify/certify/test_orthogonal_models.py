@@ -13,6 +13,16 @@ from commbounds.collectives.orthogonal import muon_update
 from commbounds.theory.orthogonal import models, models_express
 
 
+@pytest.mark.models(
+    "orthogonal.cubic.converges",
+    "orthogonal.cubic.one_step",
+    "orthogonal.muon.at_least",
+    "orthogonal.muon.at_most",
+    "orthogonal.muon.below",
+    "orthogonal.muon.growth",
+    "orthogonal.muon.one",
+    "orthogonal.muon.plateau",
+)
 @pytest.mark.parametrize("x", ["1/1000", "1/100", "1/10", "3/5", "24/25", "1"])
 def test_iterations(x):
     """A step of either iteration on a diagonal matrix of norm one, and the intervals of the models."""
@@ -39,6 +49,9 @@ def test_iterations(x):
     assert failing(goals("orthogonal.cubic.converges")["one more"], **given) == []
 
 
+@pytest.mark.models(
+    "orthogonal.polar_express.at_least", "orthogonal.polar_express.at_most", "orthogonal.polar_express.six"
+)
 @pytest.mark.parametrize("x", ["1/1000", "1/100", "38/100", "3/5", "1"])
 def test_intervals_of_polar_express(x):
     """Where the kernel's values are after every iteration: in the intervals that the models go through."""
