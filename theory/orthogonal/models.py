@@ -209,7 +209,6 @@ MODELS = by_claim(
         "0.6817, one after the other, which is below p at `turn`, between 1.05 and 1.0502.",
         "every singular value in [0, 1/665], five iterations, in real arithmetic",
         _below,
-        "test_iterations",
     ),
     _model(
         "muon.plateau",
