@@ -23,7 +23,8 @@ from commbounds.theory import book as contents
 from commbounds.theory.column import Column, Synopsis
 from commbounds.theory.definitions import definitions
 from commbounds.theory.model import Model, Refutation
-from commbounds.verify.certify import models, refutations
+from commbounds.verify.certify import models, refutations, seen
+from commbounds.verify.certify.certificate import Seen
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 
 KINDS = {
@@ -121,6 +122,12 @@ class Entry:
         """What the claim's certificate proves."""
         model: Model = models()[self.claim.name]
         return model
+
+    @property
+    def seen(self) -> Seen | None:
+        """What the model came to at runs of the implementation; None where none was recorded."""
+        found: Seen | None = seen().get(self.claim.name)
+        return found
 
     @property
     def refutation(self) -> Refutation:
