@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Standing
+from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Source, Standing
 from commbounds.theory.cost import critical_words
 from commbounds.theory.dense.terms import (
     ARRIVED_ELSEWHERE,
