@@ -1,9 +1,10 @@
 """An hour's load: ``python tests/load --minutes 60 --log FILE``. It takes a C compiler and a system with /proc.
 
 Over and over `verify` and `check` run; in turn they are left alone, lose a worker or themselves to a signal, or have
-disks that fail and clocks that jump (`faults.c`). What must be there afterwards is what undisturbed runs gave: findings to
-the byte, the same verdicts, nothing running, no traceback, statuses that docs/reliability.md names. A process beside them
-judges and verifies all the time, and its memory is looked at. Every run is a line of the log; the summary is the last one.
+disks that fail and clocks that jump (`faults.c`). What must be there afterwards is what undisturbed runs gave: findings
+to the byte, the same verdicts, nothing running, no traceback, statuses that docs/reliability.md names. A process beside
+them judges and verifies all the time, and its memory is looked at. Every run is a line of the log; the last one is the
+summary.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ while time.monotonic() < until:
     pages = int(open("/proc/self/statm").read().split()[1])
     print(time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE"), flush=True)
 """
-GOOD = (0, 3, 128 + signal.SIGTERM)
-"""Statuses of commands that were disturbed: done, the system failed, ended."""
+GOOD = (0, 3, 128 + signal.SIGTERM, -signal.SIGTERM)
+"""Statuses of commands that were disturbed: done, the system failed, ended, or ended before they had begun."""
 PATIENCE = 600.0
 
 

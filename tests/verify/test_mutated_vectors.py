@@ -1,4 +1,4 @@
-"""Vectors that were altered in transit: every alteration is a difference that is told, and none breaks the comparison."""
+"""Vectors that were altered in transit: every alteration is told as a difference, and none breaks the comparison."""
 
 import json
 import os
