@@ -503,8 +503,9 @@ def certificate_evidence(name: str) -> Evidence:
         return Evidence(Method.CERTIFICATE, Verdict.REFUTED, 1, detail, scope={"smallest": certificate.scope})
     tie = ", ".join(certify.models()[name].checked_by)
     detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
-    goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
-    return Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope)
+    scope = certify.record(certificate)
+    verdict = Verdict.DEFINITION if scope["grade"] == certify.Grade.DEFINITION else Verdict.PROVED
+    return Evidence(Method.CERTIFICATE, verdict, len(certificate.proofs), detail, scope=scope)
 
 
 # --- all together -----------------------------------------------------------------------------------------------------
