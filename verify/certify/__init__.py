@@ -8,6 +8,7 @@ from commbounds.verify.certify.certificate import (
     load,
     models,
     proved_for,
+    seen,
 )
 from commbounds.verify.certify.checker import check
 from commbounds.verify.certify.counterexamples import refutations
@@ -27,5 +28,6 @@ __all__ = [
     "proved_for",
     "record",
     "refutations",
+    "seen",
     "told",
 ]
