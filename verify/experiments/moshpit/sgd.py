@@ -99,9 +99,12 @@ def _objective(given: Mapping[str, Any]) -> _Bent | _Ratio:
 def _noises(kind: str, N: int, steps: int) -> tuple[Array, list[Fraction] | Array]:
     """Unit noises of every outcome, an outcome a coordinate, (steps, N, outcomes), and their probabilities.
 
-    All signs at every peer and step, or in the first step alone: there only the number of peers with a plus counts.
-    Of more than eight, numbers more than ten standard deviations from the middle are left out: less than 10^-22.
+    All signs at every peer and step, or none; or in the first step alone: there only the number of peers with a plus
+    counts. Of more than eight, numbers more than ten standard deviations from the middle are left out: less than
+    10^-22.
     """
+    if kind == "none":
+        return np.zeros((steps, N, 1)), [Fraction(1)]
     if kind == "signs":
         bits = np.arange(2 ** (steps * N)) >> np.arange(steps * N)[:, None] & 1
         return (2.0 * bits - 1).reshape(steps, N, -1), [Fraction(1, bits.shape[1])] * bits.shape[1]
@@ -165,7 +168,8 @@ def _known(_implementation: Any, case: Case) -> dict[str, Any]:
     """What hypotheses ask about f and the step size."""
     objective = _objective(case.settings)
     gamma = Fraction(case.settings["gamma"])
-    return {"stepsize": gamma, "smoothness": objective.smoothness, "convexity": objective.mu}
+    noise = Fraction(case.settings["noise"] != "none")
+    return {"stepsize": gamma, "smoothness": objective.smoothness, "convexity": objective.mu, "noise": noise}
 
 
 def _descent(bounded: str, implementation: Any, case: Case) -> Outcome:
@@ -174,12 +178,12 @@ def _descent(bounded: str, implementation: Any, case: Case) -> Outcome:
     objective, gamma = _objective(case.settings), Fraction(case.settings["gamma"])
     values = {
         **_known(implementation, case), "N": N, "iterations": K, "period": case.settings["period"],
-        "noise": Fraction(1), "distance": Fraction(start), "excess": objective.value(Fraction(start)),
+        "distance": Fraction(start), "excess": objective.value(Fraction(start)),
     }  # fmt: skip
     steps = K if bounded == "nonconvex" else K - 1
     paths, chances, largest = _run(implementation, case, steps)
     values["quality"] = sp.sqrt(sp.Rational(*(largest / gamma**2).as_integer_ratio()))
-    exact = bounded != "nonconvex" and isinstance(chances, list) and N * K <= 32
+    exact = bounded != "nonconvex" and isinstance(chances, list) and (N * K <= 32 or len(chances) == 1)
     if bounded == "nonconvex":
         slopes = [np.square(objective.gradient(path.means[:K])).mean(axis=0) for path in paths]
         total = sum(float(_mean(chances, slope)) for slope in slopes)
@@ -230,6 +234,42 @@ def _hard_nonconvex(_budget: Any) -> Iterator[Case]:
         yield _bent(left=bend, right=bend, gamma="1/2", K=64, start="64")
     yield _bent(left="1/16", right="4", gamma="1/2", K=8, N=512, r=512, start="0")
     yield _bent(left="1/32", right="4", gamma="1/4", K=3, period=3, N=3000, start="0")
+
+
+def _noiseless(bounded: str, level: int) -> Iterator[Case]:
+    """Every number of peers up to nine, of steps up to six; quadratics, and functions that are steep on one side."""
+    of_one = {"left": "1/4", "right": "1/2", "mu": "0"}
+    objectives = [{"objective": "quadratic", "h": h} for h in ("1", "1/2", "4")] + [{"objective": "bent", **of_one}]
+    objectives += [{"objective": "ratio"}] * (bounded == "nonconvex")
+    for N, K in itertools.product(range(1, 10), range(1, 5 + 2 * level)):
+        for number, objective in enumerate(objectives):
+            gamma = ("1", "1/2", "1/4", "1/8", "3/2")[(N + K + number) % 5]
+            given = {
+                "gamma": gamma,
+                "period": 1 + (N + number) % 3,
+                "N": N,
+                "r": 1,
+                "K": K,
+                "start": ("2", "-3")[K % 2],
+            }
+            yield settings(**objective, **given, noise="none")
+    yield from _on_a_tangent(None)
+
+
+def _on_a_tangent(_budget: Any) -> Iterator[Case]:
+    """Points of slope one before the last, as many as there are steps; and a step that ends at the minimiser."""
+    for gamma, K, N in itertools.product(("1", "1/2", "1/4"), (1, 2, 3, 5, 9), (1, 2, 3)):
+        start = str(float(Fraction(gamma) * (K - 1) + 1))
+        yield settings(
+            objective="bent", left="1", right="1", mu="0", gamma=gamma, period=2, N=N, r=1, K=K, start=start,
+            noise="none",
+        )  # fmt: skip
+
+
+def _at_once(_budget: Any) -> Iterator[Case]:
+    for h, gamma in (("1", "1"), ("2", "1/2"), ("4", "1/4")):
+        for K, N in itertools.product((1, 2, 3, 8), (1, 2, 5)):
+            yield settings(objective="quadratic", h=h, gamma=gamma, period=1, N=N, r=1, K=K, start="3", noise="none")
 
 
 def _nonconvex_cases() -> st.SearchStrategy[Case]:
@@ -508,6 +548,19 @@ _NOISES = (
     "all signs of unit noises and all groups of up to 4 peers and 5 steps; quadratics, and functions steep on one side"
 )
 
+_STEPS = "up to nine peers and six steps without noise; quadratics, and functions that bend"
+_LINES = {
+    bounded: [
+        settings(
+            objective=objective, **bend, gamma="1/4", period=1, N=2, r=1, K=K, start="4", noise="none"
+        )
+        for K in (1, 2, 4, 8, 16, 32)
+    ]
+    for bounded, objective, bend in (
+        ("convex", "bent", {"left": "1", "right": "1", "mu": "0"}), ("nonconvex", "ratio", {})
+    )
+}  # fmt: skip
+
 SGD_STUDIES = (
     *(
         _study(
@@ -529,6 +582,21 @@ SGD_STUDIES = (
         known=_known,
         cases=_nonconvex_cases,
         curves=partial(_descent_curve, "nonconvex"),
+    ),
+    *(
+        _study(
+            f"{bounded}_noiseless",
+            partial(_descent, bounded),
+            **{"grid" if bounded == "convex" else "corpus": cases},
+            enumerated=_STEPS,
+            extremal=extremal,
+            known=_known,
+            curves=[over("iterations", "gamma = 1/4, two peers", _LINES[bounded])],
+        )
+        for bounded, cases, extremal in (
+            ("convex", partial(_noiseless, "convex"), _on_a_tangent),
+            ("nonconvex", lambda _budget: _noiseless("nonconvex", 0), _at_once),
+        )
     ),
     _study(
         "departures",
