@@ -74,6 +74,7 @@ def _claim(e: Entry) -> dict[str, Any]:
             "work": source.work,
             "link": source.link,
             "place": source.place,
+            "text": source.text,
             "tag": str(source.tag),
             "origin": str(source.origin),
             "reading": source.reading,

@@ -37,6 +37,7 @@ _PACKAGE = "commbounds.figures.site"
 _TAGS = {
     Tag.READ: "the text was read",
     Tag.OFFICIAL_CODE: "taken from the authors' program",
+    Tag.TRANSCRIPTION: "a copy of the text that others made was read",
     Tag.SECOND_HAND: "quoted by others",
     Tag.RECALLED: "a standard result, attributed from memory",
     Tag.DERIVED: "proved here, with the sketch shown",

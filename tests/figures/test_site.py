@@ -114,6 +114,19 @@ def test_a_work_with_an_identifier_is_linked_and_can_be_cited(site, pages, book)
     assert "@misc{nobody" not in pages["c/synthetic.qsgd.variance.html"]  # a program has no authors, year and title
 
 
+def test_a_claim_can_be_cited_without_an_address(findings, book, tmp_path):
+    """The entry of the page names the file, and the release, budget and seed that make it again."""
+    finding = next(each for each in findings if book[each.claim].source.link)
+    report([finding], tmp_path / "report", {finding.claim: book[finding.claim]}, {})
+    cited = "".join(parsed((tmp_path / "report" / "c" / f"{finding.claim}.html").read_text("utf-8")).text)
+    where = cited[cited.index(f"@misc{{commbounds:{finding.claim},") :]
+    assert f"howpublished = {{c/{finding.claim}.html of a report by commbounds}}" in where
+    made = f"budget {finding.budget}, seed {finding.seed}"
+    assert re.search(rf"note = {{commbounds \S+, claim {finding.claim}: \w+, {made}}}", where)
+    assert "@misc{nobody1900," in where
+    assert "None" not in where[: where.index("@misc{nobody1900,")]
+
+
 def test_pages_load_nothing_from_elsewhere(site, code):
     allowed = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xlink"}
     for path in (*site.rglob("*.html"), *site.rglob("*.css"), *site.rglob("*.js"), *site.rglob("*.svg")):

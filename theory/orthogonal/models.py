@@ -25,6 +25,8 @@ _ABOVE = sp.Rational(1203, 1000)
 """A little more than the local maximum."""
 _CHAIN = tuple(map(sp.Rational, ("1/660", "0.00521", "0.01794", "0.06175", "0.2115")))
 """A little less than what 1/660 becomes in none to four iterations."""
+_CHAIN_BELOW = tuple(map(sp.Rational, ("1/665", "0.00518", "0.01785", "0.06146", "0.2106", "0.6817")))
+"""A little more than what 1/665 becomes in none to five."""
 
 
 def _p(x: Any) -> Any:
@@ -100,6 +102,15 @@ def _at_least(bound: Any) -> tuple[Goal, ...]:
         for i, (before, after) in enumerate(pairwise(_CHAIN), 1)
     )
     return (*_STAYS, *steps, *_extreme(bound, t._high, -1, turns, inputs))
+
+
+def _below(bound: Any) -> tuple[Goal, ...]:
+    steps = (
+        Goal(f"iteration {i}", after - _p(_x), given=in_range(_x, 0, before))
+        for i, (before, after) in enumerate(pairwise(_CHAIN_BELOW), 1)
+    )
+    turn = in_range(_turn, sp.Rational("1.05"), sp.Rational("1.0502"))
+    return (*_STAYS, *steps, Goal("below the minimum", _at_turn(bound, t._high) - _CHAIN_BELOW[-1], given=turn))
 
 
 def _plateau(bound: Any) -> tuple[Goal, ...]:
@@ -191,6 +202,13 @@ MODELS = by_claim(
         + "From 1/660 on four iterations end above 0.2115, one after the other, and the fifth above the bound.",
         "every singular value in [1/660, 1], five iterations, in real arithmetic",
         _at_least,
+    ),
+    _model(
+        "muon.below",
+        "An iteration maps x to p(x), by Sturm's theorem or by products. From 1/665 down five iterations end below "
+        "0.6817, one after the other, which is below p at `turn`, between 1.05 and 1.0502.",
+        "every singular value in [0, 1/665], five iterations, in real arithmetic",
+        _below,
     ),
     _model(
         "muon.plateau",

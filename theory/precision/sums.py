@@ -257,7 +257,7 @@ _TWO_FORMATS = (
         name="precision.per_hop.like_one_format",
         title="Rounded to the wire at every hop, a wider accumulator changes no bit",
         relation=Eq(ROUNDED_OTHERWISE, 0),
-        source=FIGUEROA.recalled(
+        source=FIGUEROA.second_hand(
             "double rounding of a sum is innocuous with 2p + 2 digits",
             "The sum of two numbers of p digits has a one in the digits behind the accumulator's only where one of "
             "them is so small that the sum is no midpoint between the wire's numbers, nor is what the accumulator "

@@ -18,11 +18,12 @@ from commbounds.theory.orthogonal import models, models_express
     "orthogonal.cubic.one_step",
     "orthogonal.muon.at_least",
     "orthogonal.muon.at_most",
+    "orthogonal.muon.below",
     "orthogonal.muon.growth",
     "orthogonal.muon.one",
     "orthogonal.muon.plateau",
 )
-@pytest.mark.parametrize("x", ["1/100", "1/10", "3/5", "24/25", "1"])
+@pytest.mark.parametrize("x", ["1/1000", "1/100", "1/10", "3/5", "24/25", "1"])
 def test_iterations(x):
     """A step of either iteration on a diagonal matrix of norm one, and the intervals of the models."""
     x, slack = Fraction(x), 64 * 3.5 * np.finfo(np.float64).eps
@@ -35,6 +36,11 @@ def test_iterations(x):
             goal = goals("orthogonal.muon.at_least")[f"iteration {i}"]
             assert failing(goal, x=x) == []
             assert value(goal.show, {"x": x}) == after - Fraction(int(least.p), int(least.q))
+    for i, (before, most) in enumerate(itertools.pairwise(models._CHAIN_BELOW), 1):
+        if x <= before:
+            goal = goals("orthogonal.muon.below")[f"iteration {i}"]
+            assert failing(goal, x=x) == []
+            assert value(goal.show, {"x": x}) == Fraction(int(most.p), int(most.q)) - after
     cubic = abs(float(muon_update(matrix[None], 1, "cubic")[0][0][0, 0]))
     goal = goals("orthogonal.cubic.one_step")["gap"]
     assert failing(goal, singular=x) == []
