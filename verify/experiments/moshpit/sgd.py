@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
+from commbounds.verify.experiments.moshpit.noiseless import LINES, STEPS, at_once, noiseless, on_a_tangent
     common_multiple,
     distortions,
     mean_of,
@@ -234,42 +235,6 @@ def _hard_nonconvex(_budget: Any) -> Iterator[Case]:
         yield _bent(left=bend, right=bend, gamma="1/2", K=64, start="64")
     yield _bent(left="1/16", right="4", gamma="1/2", K=8, N=512, r=512, start="0")
     yield _bent(left="1/32", right="4", gamma="1/4", K=3, period=3, N=3000, start="0")
-
-
-def _noiseless(bounded: str, level: int) -> Iterator[Case]:
-    """Every number of peers up to nine, of steps up to six; quadratics, and functions that are steep on one side."""
-    of_one = {"left": "1/4", "right": "1/2", "mu": "0"}
-    objectives = [{"objective": "quadratic", "h": h} for h in ("1", "1/2", "4")] + [{"objective": "bent", **of_one}]
-    objectives += [{"objective": "ratio"}] * (bounded == "nonconvex")
-    for N, K in itertools.product(range(1, 10), range(1, 5 + 2 * level)):
-        for number, objective in enumerate(objectives):
-            gamma = ("1", "1/2", "1/4", "1/8", "3/2")[(N + K + number) % 5]
-            given = {
-                "gamma": gamma,
-                "period": 1 + (N + number) % 3,
-                "N": N,
-                "r": 1,
-                "K": K,
-                "start": ("2", "-3")[K % 2],
-            }
-            yield settings(**objective, **given, noise="none")
-    yield from _on_a_tangent(None)
-
-
-def _on_a_tangent(_budget: Any) -> Iterator[Case]:
-    """Points of slope one before the last, as many as there are steps; and a step that ends at the minimiser."""
-    for gamma, K, N in itertools.product(("1", "1/2", "1/4"), (1, 2, 3, 5, 9), (1, 2, 3)):
-        start = str(float(Fraction(gamma) * (K - 1) + 1))
-        yield settings(
-            objective="bent", left="1", right="1", mu="0", gamma=gamma, period=2, N=N, r=1, K=K, start=start,
-            noise="none",
-        )  # fmt: skip
-
-
-def _at_once(_budget: Any) -> Iterator[Case]:
-    for h, gamma in (("1", "1"), ("2", "1/2"), ("4", "1/4")):
-        for K, N in itertools.product((1, 2, 3, 8), (1, 2, 5)):
-            yield settings(objective="quadratic", h=h, gamma=gamma, period=1, N=N, r=1, K=K, start="3", noise="none")
 
 
 def _nonconvex_cases() -> st.SearchStrategy[Case]:
@@ -548,19 +513,6 @@ _NOISES = (
     "all signs of unit noises and all groups of up to 4 peers and 5 steps; quadratics, and functions steep on one side"
 )
 
-_STEPS = "up to nine peers and six steps without noise; quadratics, and functions that bend"
-_LINES = {
-    bounded: [
-        settings(
-            objective=objective, **bend, gamma="1/4", period=1, N=2, r=1, K=K, start="4", noise="none"
-        )
-        for K in (1, 2, 4, 8, 16, 32)
-    ]
-    for bounded, objective, bend in (
-        ("convex", "bent", {"left": "1", "right": "1", "mu": "0"}), ("nonconvex", "ratio", {})
-    )
-}  # fmt: skip
-
 SGD_STUDIES = (
     *(
         _study(
@@ -588,14 +540,14 @@ SGD_STUDIES = (
             f"{bounded}_noiseless",
             partial(_descent, bounded),
             **{"grid" if bounded == "convex" else "corpus": cases},
-            enumerated=_STEPS,
+            enumerated=STEPS,
             extremal=extremal,
             known=_known,
-            curves=[over("iterations", "gamma = 1/4, two peers", _LINES[bounded])],
+            curves=[over("iterations", "gamma = 1/4, two peers", LINES[bounded])],
         )
         for bounded, cases, extremal in (
-            ("convex", partial(_noiseless, "convex"), _on_a_tangent),
-            ("nonconvex", lambda _budget: _noiseless("nonconvex", 0), _at_once),
+            ("convex", partial(noiseless, "convex"), on_a_tangent),
+            ("nonconvex", lambda _budget: noiseless("nonconvex", 0), at_once),
         )
     ),
     _study(
