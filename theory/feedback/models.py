@@ -457,8 +457,8 @@ EXTENTS = extents(
         (Step.FUNCTIONS,): "ef14.strongly_convex ef21.strongly_convex ef21m.descent ef14.rate_share ef21.rate_share "
         "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor",
         (Step.INDEPENDENCE, Step.EXPECTATION): "ef14.residual_noisy ef21m.momentum ef21m.lag",
-        (Step.SUM, Step.FUNCTIONS): "ef14.strongly_convex_workers ef21.strongly_convex_workers",
-        (Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate ef21.descent ef21.descent_sharp ef21.rate ef21.pl",
+        (Step.SUM, Step.FUNCTIONS): "ef14.strongly_convex_workers ef21.strongly_convex_workers ef21.descent_sharp",
+        (Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate ef21.descent ef21.rate ef21.pl",
         (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.FUNCTIONS): "arc.bound",
         (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate_noisy ef21m.bound",
     },

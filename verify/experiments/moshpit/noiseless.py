@@ -11,6 +11,7 @@ from commbounds.verify.experiments.moshpit.averaging import settings
 from commbounds.verify.study import Case
 
 STEPS = "up to nine peers and six steps without noise; quadratics, and functions that bend"
+"""What is gone through."""
 LINES = {
     bounded: [
         settings(
@@ -22,6 +23,7 @@ LINES = {
         ("convex", "bent", {"left": "1", "right": "1", "mu": "0"}), ("nonconvex", "ratio", {})
     )
 }  # fmt: skip
+"""Longer and longer runs, by what is claimed."""
 
 
 def noiseless(bounded: str, level: int) -> Iterator[Case]:
@@ -45,7 +47,7 @@ def noiseless(bounded: str, level: int) -> Iterator[Case]:
 
 
 def on_a_tangent(_budget: Any) -> Iterator[Case]:
-    """Points of slope one before the last, as many as there are steps; and a step that ends at the minimiser."""
+    """Points of slope one before the last, as many as there are steps."""
     for gamma, K, N in itertools.product(("1", "1/2", "1/4"), (1, 2, 3, 5, 9), (1, 2, 3)):
         start = str(float(Fraction(gamma) * (K - 1) + 1))
         yield settings(
@@ -55,6 +57,7 @@ def on_a_tangent(_budget: Any) -> Iterator[Case]:
 
 
 def at_once(_budget: Any) -> Iterator[Case]:
+    """A first step that ends at the minimiser."""
     for h, gamma in (("1", "1"), ("2", "1/2"), ("4", "1/4")):
         for K, N in itertools.product((1, 2, 3, 8), (1, 2, 5)):
             yield settings(objective="quadratic", h=h, gamma=gamma, period=1, N=N, r=1, K=K, start="3", noise="none")

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
-from commbounds.verify.experiments.moshpit.noiseless import LINES, STEPS, at_once, noiseless, on_a_tangent
     common_multiple,
     distortions,
     mean_of,
@@ -26,6 +25,7 @@ from commbounds.verify.experiments.moshpit.noiseless import LINES, STEPS, at_onc
     some_vectors,
     whole_numbers,
 )
+from commbounds.verify.experiments.moshpit.noiseless import LINES, STEPS, at_once, noiseless, on_a_tangent
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
 from commbounds.verify.family import Family
 from commbounds.verify.finding import Series
