@@ -78,6 +78,12 @@ def test_a_thousand_ranks(schedule):
     assert asked(order).order == order
 
 
+def test_one_entry_is_enough():
+    for P in (3, 4, 7):
+        order = schedule_order("binomial", P, 1, "bfloat16")
+        assert asked(order).order == order
+
+
 def test_ranks_that_differ_are_seen():
     def f(x):
         return np.stack([x.sum(axis=0), *([x[::-1].cumsum(axis=0)[-1]] * 4)])
