@@ -44,4 +44,9 @@ COLUMN = Column(
         picture="blockformats.scales",
         practice=True,
     ),
+    renamed={
+        "blockformats.stochastic_fouroversix.unbiased_as_published": (
+            "blockformats.stochastic_fouroversix.unbiased_as_coded"
+        ),
+    },
 )

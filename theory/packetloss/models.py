@@ -16,7 +16,7 @@ MODELS = by_claim(
 """Of all claims of the column that have one."""
 
 SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
-    "packetloss.versions.published": {"before": "first"},
+    "packetloss.versions.as_reviewed": {"before": "first"},
     "packetloss.versions.mean_gap": {"before": "first"},
     "packetloss.versions.mean_square_gap": {"before": "first"},
     "packetloss.drift.autocovariance": {"lags before": "no lag"},
