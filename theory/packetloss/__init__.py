@@ -27,8 +27,7 @@ COLUMN = Column(
         ),
         fails=(
             "The reported constant, if sigma^2 is the variance of fresh updates (`packetloss.drift.as_reviewed`), "
-            "which "
-            "is our reading; that always having the owner’s value is unbiased for given gradients "
+            "which is our reading; that always having the owner’s value is unbiased for given gradients "
             "(`packetloss.owner.unbiased_for_given_gradients`); that bursts drift no more than independent losses "
             "(`packetloss.bursts.as_if_independent`)."
         ),
