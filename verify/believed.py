@@ -21,7 +21,7 @@ from commbounds.verify.methods import certificate_evidence
 
 T = TypeVar("T")
 _SAYS = {
-    Method.CERTIFICATE: (Verdict.PROVED, Verdict.REFUTED),
+    Method.CERTIFICATE: (Verdict.PROVED, Verdict.DEFINITION, Verdict.REFUTED),
     Method.EXACT: (Verdict.ENUMERATED, Verdict.REFUTED),
     Method.INJECT: (Verdict.SURVIVED, Verdict.REFUTED),
     Method.SEARCH: (Verdict.SURVIVED, Verdict.REFUTED),

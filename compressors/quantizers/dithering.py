@@ -220,6 +220,8 @@ class QSGD(_Dithering):
         "quantizers.qsgd.support_printed",
         "quantizers.qsgd.wire",
         "quantizers.qsgd.elias",
+        "quantizers.qsgd.entropy",
+        "quantizers.qsgd.sparse_bits",
         "quantizers.qsgd.sign_symmetry",
         "quantizers.qsgd.scale_equivariance",
     )

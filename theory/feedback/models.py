@@ -17,7 +17,7 @@ from commbounds.theory.feedback.models_convex import CONVEX_MODELS
 from commbounds.theory.feedback.models_econtrol import ECONTROL_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.feedback.models_worst import WORST_MODELS
-from commbounds.theory.model import Goal, Model, by_claim, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, vectors
 from commbounds.theory.quantities import P, alpha
 
 _q = sp.Symbol("q", nonnegative=True)
@@ -425,4 +425,20 @@ MODELS = by_claim(
         goals=_growth,
         checked_by=("feedback.plain.growth",),
     ),
+)
+
+EXTENTS = extents(
+    "feedback",
+    {
+        (): "ef14.residual ef14.residual_simple ef21.contraction econtrol.telescoping econtrol.rate econtrol.growth "
+        "plain.growth",
+        (Step.FUNCTIONS,): "ef14.strongly_convex ef21.strongly_convex ef21m.descent ef14.rate_share ef21.rate_share "
+        "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "ef14.residual_noisy ef21m.momentum ef21m.lag",
+        (Step.SUM, Step.FUNCTIONS): "ef14.strongly_convex_workers ef21.strongly_convex_workers",
+        (Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate ef21.descent ef21.descent_sharp ef21.rate ef21.pl",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.FUNCTIONS): "arc.bound",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate_noisy ef21m.bound",
+    },
+    every_case="ef14.rate_share ef14.rate_share_workers ef21.rate_share ef21.rate_share_workers ef21m.bound_share",
 )
