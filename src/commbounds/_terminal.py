@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from commbounds.verify import Finding
 
 
+class RegularFile(click.Path):
+    """A file that is read, or written in one step: no folder, and no pipe or device, which would be replaced."""
+
+    def __init__(self, exists: bool = False) -> None:
+        super().__init__(exists=exists, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        if path.exists() and not path.is_file():
+            self.fail(f"{path} must be a regular file: no pipe, no device", param, ctx)
+        return path
+
+
 _COLOURS = {
     "proved": "green",
     "enumerated": "green",
