@@ -41,7 +41,7 @@ MASS: tuple[Claim, ...] = (
         "gaussiank.mass", "Gaussiank loses nothing: the ranks' vectors are the update and the residuals", derived(_OWN)
     ),
     _mass(
-        "gtopk.published_mass",
+        "gtopk.code_mass",
         "gTopk with the put-back of its authors' code loses nothing",
         derived(
             "An entry that was dropped at a merge may come into the update on another way; the put-back takes it for "
