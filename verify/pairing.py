@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -100,10 +100,12 @@ def on_rows(
             if row["P"] == P and not any(out.at(row) for out in left_out):
                 yield _Row(row, next(iter(space.make(**row).inputs.values())))
 
+    @wraps(pairing.collective)
     def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         with np.errstate(all="ignore"):  # sums that overflow are among the rows
             return collective(space.make(**case.settings)) if isinstance(case, _Row) else pairing.collective(case)
 
+    @wraps(pairing.program)
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         with np.errstate(all="ignore"):
             return program(comm, space.make(**case.settings)) if isinstance(case, _Row) else pairing.program(comm, case)
