@@ -237,7 +237,7 @@ SGD = Space(
     {
         "d": (1, 2, 5),
         "B": (1, 2, 3, 7),
-        "steps": (1, 2, 5, 9),
+        "steps": (1, 2, 5, 10),
         "gradient": ("identity", "steeper by entry"),
         "data": ("normal", "eighths"),
         "learning_rate": (0.5, 0.1),
