@@ -232,8 +232,9 @@ class Space:
         if salt not in self._rows:
             rows = self._covered(salt)
             for name, values in self.hiding.items():
-                pairs = replace(self.replaced(**{name: values}), options=(name,), combined=(), hiding={})
-                rows = rows + [{**row, SEED: row[SEED] + 500} for row in pairs._covered(salt)]
+                axes = {**self.axes, name: values}
+                pairs = replace(self, axes=axes, options=(name,), combined=(), included=(), hiding={})
+                rows = [*rows, *pairs._covered(salt)]
             self._rows[salt] = rows
         return self._rows[salt]
 
