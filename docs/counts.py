@@ -11,7 +11,8 @@ README = Path(__file__).parents[1] / "README.md"
 COUNTED = (Origin.PRINTED, Origin.USAGE, Origin.OWN)
 """The third to the fifth cell of a row; that implementations equal their definitions is counted apart."""
 SAID = re.compile(
-    r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, (\d+)\s+second-hand and (\d+) read"
+    r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, (\d+)\s+from transcriptions, "
+    r"(\d+) second-hand\s+and (\d+) read"
 )
 """How many printed statements there are, and how they are known."""
 _ROW = re.compile(r"\|.*\| `\w+`")
@@ -43,7 +44,10 @@ def told(text: str) -> str:
     """The text with the numbers of printed statements, all and by how they are known, where it says them."""
     tags = [claim.source.tag for claim in claims().values() if claim.source.origin is Origin.PRINTED]
     numbers = iter(
-        [len(tags), *(tags.count(tag) for tag in (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.SECOND_HAND, Tag.READ))]
+        [
+            len(tags),
+            *map(tags.count, (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.TRANSCRIPTION, Tag.SECOND_HAND, Tag.READ)),
+        ]
     )
     return SAID.sub(lambda said: re.sub(r"\d+", lambda _: str(next(numbers)), said[0]), text, count=1)
 

@@ -16,13 +16,15 @@ from markupsafe import Markup
 
 from commbounds.figures.curves import claim_of
 from commbounds.figures.formula import mathml
+from commbounds.figures.prose import prose
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.theory import Claim, Kind, Origin, Standing, Tag
 from commbounds.theory import book as contents
 from commbounds.theory.column import Column, Synopsis
 from commbounds.theory.definitions import definitions
 from commbounds.theory.model import Model, Refutation
-from commbounds.verify.certify import models, refutations
+from commbounds.verify.certify import models, refutations, seen
+from commbounds.verify.certify.certificate import Seen
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 
 KINDS = {
@@ -120,6 +122,12 @@ class Entry:
         """What the claim's certificate proves."""
         model: Model = models()[self.claim.name]
         return model
+
+    @property
+    def seen(self) -> Seen | None:
+        """What the model came to at runs of the implementation; None where none was recorded."""
+        found: Seen | None = seen().get(self.claim.name)
+        return found
 
     @property
     def refutation(self) -> Refutation:
@@ -348,7 +356,7 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(number=number, ratio=ratio, vector=vector, breakable=breakable, coded=coded)
+    made.filters.update(number=number, ratio=ratio, vector=vector, breakable=breakable, prose=_prose)
     return made
 
 
@@ -362,9 +370,9 @@ def breakable(name: str) -> Markup:
     return Markup(html.escape(name).replace(".", ".<wbr>").replace("_", "_<wbr>"))
 
 
-def coded(words: str) -> Markup:
-    """`words`, with what stands in backticks as code."""
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(words)))
+def _prose(words: str) -> Markup:
+    """`words`, with formulas as MathML, and what stands in backticks as code."""
+    return Markup(prose(words))
 
 
 def vector(x: Sequence[Any]) -> str:

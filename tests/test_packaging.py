@@ -1,6 +1,7 @@
 """What is installed is what is here."""
 
 import os
+import re
 import runpy
 import tomllib
 from importlib.metadata import entry_points, version
@@ -75,6 +76,18 @@ def test_every_room_has_its_link_in_the_namespace():
 
 def test_the_version_is_one():
     assert version("commbounds") == commbounds.__version__
+
+
+def test_what_is_to_be_cited_is_this_release():
+    """The fields of CITATION.cff that stand in the package as well."""
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r'^(\w[\w-]*): "?([^"\n]+)"?$', cited, re.MULTILINE))
+    assert fields["version"] == commbounds.__version__
+    assert fields["license"] == CONFIGURATION["project"]["license"]
+    description = CONFIGURATION["project"]["description"]
+    assert fields["title"].lower() == f"commbounds: {description}".lower()
+    (author,) = CONFIGURATION["project"]["authors"]
+    assert re.findall(r'- name: "(.+)"', cited) == [author["name"]]
 
 
 def test_the_command_is_installed():

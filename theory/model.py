@@ -79,8 +79,8 @@ class Model:
         Of the claim's bound (its right-hand side) and, by name, of the enumerated parameters: the goals that together
         prove the claim there.
     checked_by : tuple of str
-        What ties the model to the implementation: claims of the book whose enumeration, or tests
-        (``tests/FILE.py::NAME``) whose cases, run the kernel and compare it with the model.
+        Claims of the book whose enumeration runs the kernel, and so ties the model to it. That its conditions hold at
+        runs of the implementation, tests see besides, which find the model by its claim's name.
     instances : sequence of mapping
         Values of the enumerated parameters for which a certificate is looked for; one may prove fewer.
     """
@@ -89,15 +89,13 @@ class Model:
     words: str
     scope: str
     goals: Callable[..., Sequence[Goal]]
-    checked_by: tuple[str, ...]
+    checked_by: tuple[str, ...] = ()
     instances: Sequence[Mapping[str, Any]] = ({},)
 
     def __post_init__(self) -> None:
         for name in ("words", "scope"):
             if not getattr(self, name).strip():
                 raise ValueError(f"{name} of the model of {self.claim} must not be empty")
-        if not self.checked_by:
-            raise ValueError(f"the model of {self.claim} must name what ties it to the implementation")
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

@@ -501,8 +501,9 @@ def certificate_evidence(name: str) -> Evidence:
     if certificate.kind == "counterexample":
         detail = f"smallest counterexample; the implementation is run there by {certify.refutations()[name].checked_by}"
         return Evidence(Method.CERTIFICATE, Verdict.REFUTED, 1, detail, scope={"smallest": certificate.scope})
-    tie = ", ".join(certify.models()[name].checked_by)
-    detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
+    tie, seen = certify.models()[name].checked_by, certify.seen().get(name)
+    detail = certificate.kind + (f"; the model is tied to the implementation by {', '.join(tie)}" if tie else "")
+    detail += f"; {seen}" if seen else ""
     goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
     return Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope)
 

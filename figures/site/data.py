@@ -74,6 +74,7 @@ def _claim(e: Entry) -> dict[str, Any]:
             "work": source.work,
             "link": source.link,
             "place": source.place,
+            "text": source.text,
             "tag": str(source.tag),
             "origin": str(source.origin),
             "reading": source.reading,
@@ -113,6 +114,7 @@ def _certificate(e: Entry) -> dict[str, Any]:
         "goals": e.proof.cases,
         "model": e.model.words if proved else e.refutation.words,
         "tie": list(e.model.checked_by) if proved else [e.refutation.checked_by],
+        "runs": e.seen.runs if proved and e.seen else 0,
         "file": f"theory/{e.claim.column}/certificates/{e.id}.json",
     }
 

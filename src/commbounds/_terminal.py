@@ -182,8 +182,12 @@ def _proved(claim: Claim) -> str:
     if claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
-    tie = ", ".join(model.checked_by)
-    return f"for {certify.proved_for(certificate)}\n  model: {model.words}\n  tied to the implementation by {tie}"
+    lines = [f"for {certify.proved_for(certificate)}", f"model: {model.words}"]
+    if model.checked_by:
+        lines.append(f"tied to the implementation by {', '.join(model.checked_by)}")
+    if claim.name in certify.seen():
+        lines.append(str(certify.seen()[claim.name]))
+    return "\n  ".join(lines)
 
 
 def _refuted(claim: Claim) -> str:

@@ -334,14 +334,14 @@ MODELS = by_claim(
         "there is no residual, and the limit is not negative.",
         scope=f"{_SCOPE}, every M, any number of steps",
         goals=_residual,
-        checked_by=("feedback.ef14.telescoping", "tests/verify/certify/test_feedback_models.py::test_residuals"),
+        checked_by=("feedback.ef14.telescoping",),
     ),
     Model(
         claim="feedback.ef14.residual_simple",
         words="As feedback.ef14.residual, whose bound is the smaller one.",
         scope=f"{_SCOPE}, every M, any number of steps",
         goals=_residual,
-        checked_by=("feedback.ef14.telescoping", "tests/verify/certify/test_feedback_models.py::test_residuals"),
+        checked_by=("feedback.ef14.telescoping",),
     ),
     Model(
         claim="feedback.ef14.rate",
@@ -349,7 +349,6 @@ MODELS = by_claim(
         scope=f"every number of workers, {_SCOPE}, every L-smooth f bounded below, every step size up to 1/(2 L), "
         "every M, any number of steps, in real arithmetic",
         goals=_ef14_rate,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef14",),
     ),
     Model(
         claim="feedback.ef14.residual_noisy",
@@ -359,7 +358,6 @@ MODELS = by_claim(
         scope=f"{_SCOPE}, every M, every independent noise of variance at most sigma^2, any number of steps, in real "
         "arithmetic",
         goals=_residual_noisy,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_residuals",),
     ),
     Model(
         claim="feedback.ef14.rate_noisy",
@@ -371,28 +369,24 @@ MODELS = by_claim(
         "every M, every independent noise of variance at most sigma^2 per worker, any number of steps, in real "
         "arithmetic",
         goals=_ef14_rate_noisy,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef14",),
     ),
     Model(
         claim="feedback.ef21.contraction",
         words="d is g - grad, turn is grad+ - grad, new is g+ - grad+ = C(grad+ - g) - (grad+ - g).",
         scope=f"{_SCOPE}, in real arithmetic",
         goals=_contracts,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.descent",
         words=_EF21_STEP,
         scope=f"{_EF21_SCOPE}, every step size up to 1/(L + L~ q/(1 - q)), in real arithmetic",
         goals=_descent,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.descent_sharp",
         words=f"{_EF21_STEP} root is the one of the step size 2/(L + root).",
         scope=f"{_EF21_SCOPE}, every step size with L gamma + (L~ gamma q/(1 - q))^2 <= 1, in real arithmetic",
         goals=_descent_sharp,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.rate",
@@ -401,7 +395,6 @@ MODELS = by_claim(
         scope=f"{_EF21_SCOPE}, f bounded below, every step size up to 1/(L + L~ q/(1 - q)), any number of steps, in "
         "real arithmetic",
         goals=_ef21_rate,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.pl",
@@ -410,7 +403,6 @@ MODELS = by_claim(
         scope=f"{_EF21_SCOPE}, ||grad f||^2 >= 2 mu (f - f*), every step size up to 1/(L + sqrt(2) L~ q/(1 - q)) and "
         "(1 - q)/(2 mu), any number of steps, in real arithmetic",
         goals=_ef21_pl,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     *CONVEX_MODELS,
     *MOMENTUM_MODELS,
@@ -424,7 +416,6 @@ MODELS = by_claim(
         scope="one worker, every dimension, every compressor with ||C(x) - x||^2 <= r^2 ||x||^2, every r in (0, 1), "
         "every L-smooth mu-strongly convex f, 0 < mu < L, the step size 2/((1 - r) mu + (1 + r) L), in real arithmetic",
         goals=_cgd,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_convex_steps_without_feedback",),
     ),
     Model(
         claim="feedback.plain.growth",

@@ -83,8 +83,8 @@ QSGD: tuple[Claim, ...] = (
             NONZERO,
             NORM_FITS,
         ),
-        source=ALISTARH_2017.second_hand(
-            "Lemma 3.1 (ii), in two public transcriptions that agree",
+        source=ALISTARH_2017.transcribed(
+            "Lemma 3.1 (ii)",
             "Implied by quantizers.qsgd.variance, which is never larger.",
         ),
         tightness=sp.Piecewise(
@@ -164,8 +164,8 @@ QSGD: tuple[Claim, ...] = (
         relation=Le(SUPPORT, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS,),
-        source=ALISTARH_2017.second_hand(
-            "Lemma 3.1 (iii), in two public transcriptions that agree",
+        source=ALISTARH_2017.transcribed(
+            "Lemma 3.1 (iii)",
             "Implied by quantizers.qsgd.support, which is smaller.",
         ),
         tightness=sp.Min(n, s * sp.sqrt(n)) / (s * (s + sp.sqrt(n))),
@@ -192,8 +192,8 @@ QSGD: tuple[Claim, ...] = (
         relation=Le(ELIAS_BITS, itembits + sp.Rational(14, 5) * n),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS, LEVELS_SQUARED),
-        source=ALISTARH_2017.second_hand(
-            "Corollary 3.3, in two public transcriptions that agree: of some encoding, which is in the full version",
+        source=ALISTARH_2017.transcribed(
+            "Corollary 3.3: of some encoding, which is in the full version",
             "Equal magnitudes all have level one, which takes a sign and three bits: 4 n + 32.",
             reading="Of this encoding, and without the o(1) that its code lengths leave out.",
         ),
@@ -251,8 +251,8 @@ TERNGRAD: tuple[Claim, ...] = (
         relation=Eq(RELATIVE_ERROR, (norminf * norm1 - norm2**2) / norm2**2),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
-        source=WEN_2017.recalled(
-            "the ternarisation, without clipping and layers",
+        source=WEN_2017.second_hand(
+            "the ternarisation, without clipping and layers, and the second moment max|g| |g_i| of an entry",
             "An entry is max|x| with probability p = |x_i|/max|x|, else 0: variance max|x|^2 p (1 - p) = "
             "max|x| |x_i| - x_i^2.",
         ),

@@ -59,8 +59,8 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, *_IN_RANGE),
-        source=HORVATH_2019.second_hand(
-            "Theorem 3 of the version of 2022, in a public transcription",
+        source=HORVATH_2019.transcribed(
+            "Theorem 3",
             "For |x_i| = t 2^a, 1 <= t <= 2, the relative variance (t - 1)(2 - t)/t^2 is largest at t = 4/3: 1/8.",
         ),
         tightness=1,
@@ -72,8 +72,8 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, NATURAL_OMEGA),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
-        source=HORVATH_2019.second_hand(
-            "Theorem 3 of the version of 2022, in a public transcription: for real numbers",
+        source=HORVATH_2019.transcribed(
+            "Theorem 3: for real numbers",
             "A subnormal value y lies between 0 and the smallest normal power u, where no code is: its relative "
             "variance is u/y - 1.",
             reading="On every finite float: it is stated for real numbers.",
@@ -138,8 +138,8 @@ NATURALDITHERING: tuple[Claim, ...] = (
             NONZERO,
             NORM_FITS,
         ),
-        source=HORVATH_2019.second_hand(
-            "Theorem 7 of the version of 2022, in a public transcription, with the Euclidean norm",
+        source=HORVATH_2019.transcribed(
+            "Theorem 7, with the Euclidean norm",
             "Above the smallest level u an entry contributes at most y^2/8; below it y (u - y) <= y u, in sum at most "
             "sqrt(n) u = A, and y (u - y) <= u^2/4, in sum at most A^2/4.",
         ),

@@ -8,6 +8,7 @@ from commbounds.verify.certify.certificate import (
     load,
     models,
     proved_for,
+    seen,
 )
 from commbounds.verify.certify.checker import check
 from commbounds.verify.certify.counterexamples import refutations
@@ -22,4 +23,5 @@ __all__ = [
     "models",
     "proved_for",
     "refutations",
+    "seen",
 ]
