@@ -202,8 +202,8 @@ def collected(folder: Path, texts: dict[str, str]) -> tuple[dict[str, Verdict], 
             if where and fits and not (name in verdicts and verdicts[name].how):
                 verdicts[name] = verdict
     listed = folder / "commits"
-    lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
-    return verdicts, {column: commit for column, commit in map(str.split, lines)}
+    words = listed.read_text(encoding="utf-8").split() if listed.exists() else []
+    return verdicts, dict(zip(words[::2], words[1::2], strict=True))
 
 
 def _digest(text: str) -> str:

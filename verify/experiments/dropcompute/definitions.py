@@ -105,7 +105,6 @@ def _tied_backups() -> list[Given]:
     ]
 
 
-
 def _period(P: int, M: int, data: str, steps: int, overhead: float | None, seed: int) -> Given:
     return Given({"latencies": _sampled(data, seed, steps, P, M)}, _given(overhead=overhead))
 
@@ -155,7 +154,14 @@ BEST = Space(
 
 def _tied_thresholds() -> list[Given]:
     """Gains that are equal at two thresholds or more; elapsed times of several workers and steps that are equal."""
-    rows = ([[1, 1]], [[1, 1, 2]], [[1, 1, 2, 4]], [[2, 2], [2, 2]], [[1, 1], [2, 0]], [[2, 2, 4], [2, 2, 4], [8, 0, 0]])
+    rows = (
+        [[1, 1]],
+        [[1, 1, 2]],
+        [[1, 1, 2, 4]],
+        [[2, 2], [2, 2]],
+        [[1, 1], [2, 0]],
+        [[2, 2, 4], [2, 2, 4], [8, 0, 0]],
+    )
     found = [Given({"latencies": np.array([row] * steps, float)}) for row in rows for steps in (1, 2, 3)]
     # at T_c = 1 twice as many micro-batches take twice as long: 2 by 1, 4 by 3, 8 by 7
     doubled = np.array([[[1.0, 2, 4]], [[1.0, 2, 4]]])

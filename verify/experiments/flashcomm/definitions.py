@@ -136,21 +136,25 @@ def _summed(allreduce: Any, given: Given) -> Said:
 
 HIDING = ("ties", "zeros", "signs", "alike", "one rank")
 """Data that few levels hold exactly, or most of which are zeros: a sum that is coded once more may be the same."""
-SUMS = Space(
-    _sum,
-    {
-        "P": RANKS,
-        "n": sizes(16, 33),
-        "data": tuple(kind for kind in KINDS if kind not in ("subnormal", *HIDING)),
-        "dtype": ("float32", "float64"),
-        "width": (2, 1, 4, 7, 8),
-        "group": (4, "default", 1, 3),
-        "metadata": ("default", "float64", "bfloat16"),
-        "spikes": ("default", True),
-        "drawn": ("nothing", "seed"),
-    },
-    options=("dtype", "group", "drawn", "spikes"),
-).hidden_by(data=HIDING).search(n=(1, 24))
+SUMS = (
+    Space(
+        _sum,
+        {
+            "P": RANKS,
+            "n": sizes(16, 33),
+            "data": tuple(kind for kind in KINDS if kind not in ("subnormal", *HIDING)),
+            "dtype": ("float32", "float64"),
+            "width": (2, 1, 4, 7, 8),
+            "group": (4, "default", 1, 3),
+            "metadata": ("default", "float64", "bfloat16"),
+            "spikes": ("default", True),
+            "drawn": ("nothing", "seed"),
+        },
+        options=("dtype", "group", "drawn", "spikes"),
+    )
+    .hidden_by(data=HIDING)
+    .search(n=(1, 24))
+)
 FLAG = ("default", True, False)
 TWOSTEP = SUMS.replaced(
     second=("default", "other", "stochastic"), owner_reads_its_code=FLAG, drawn=("nothing", "seed", "uniforms")
