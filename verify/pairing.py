@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -57,12 +58,15 @@ class Pairing:
         The collective in one process.
     program : callable (communicator, case) -> RankResult
         What a rank does; of the case it uses its own row of the stack and the settings.
+    rows : callable (P) -> iterator of RankCase
+        Many more, for the claim alone: see `on_rows`.
     """
 
     name: str
     cases: Callable[[int], Iterator[RankCase]]
     collective: Callable[[RankCase], tuple[list[RankResult], Traffic]]
     program: Callable[[Communicator, RankCase], RankResult]
+    rows: Callable[[int], Iterator[RankCase]] = lambda _P: iter(())
 
 
 # --- the cases of a definition --------------------------------------------------------------------------------------
@@ -94,8 +98,7 @@ def on_rows(
         Rows that are not run, such as those that are refused.
     """
 
-    def cases(P: int) -> Iterator[RankCase]:
-        yield from pairing.cases(P)
+    def rows(P: int) -> Iterator[RankCase]:
         for row in space.covering():
             if row["P"] == P and not any(out.at(row) for out in left_out):
                 yield _Row(row, next(iter(space.make(**row).inputs.values())))
@@ -110,7 +113,7 @@ def on_rows(
         with np.errstate(all="ignore"):
             return program(comm, space.make(**case.settings)) if isinstance(case, _Row) else pairing.program(comm, case)
 
-    return Pairing(pairing.name, cases, in_one_process, on_rank)
+    return replace(pairing, collective=in_one_process, program=on_rank, rows=rows)
 
 
 def on_definition(
@@ -244,7 +247,7 @@ class PairingStudy(Study):
 
 def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
     for P in RANKS:
-        for number, case in enumerate(pairing.cases(P)):
+        for number, case in enumerate(chain(pairing.cases(P), pairing.rows(P))):
             yield Case({"P": P, "setup": number}, exact=case)
 
 
