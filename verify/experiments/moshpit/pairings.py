@@ -348,7 +348,7 @@ def _local_sgd_on_rank(comm: Communicator, given: Given) -> RankResult:
     own, noise = given.inputs["points"][comm.rank], given.inputs["noise"][:, comm.rank]
 
     def gradient(point: Array) -> Array:
-        return of_all(np.tile(point, (P, 1)))[comm.rank]
+        return np.asarray(of_all(np.tile(point, (P, 1)))[comm.rank])
 
     return vars(moshpit_sgd_on_rank(comm, own, gradient, noise=noise, **options))
 

@@ -190,7 +190,7 @@ def _started(state: OkTopkState | None, rank: int) -> OkTopkRankState | None:
 
 
 def _iterated(given: Given) -> tuple[list[RankResult], Traffic]:
-    state, iterations, traffics = given.inputs.get("state"), [], []
+    state, iterations, traffics = given.inputs.get("state"), list[list[RankResult]](), []
     for stack in given.inputs["iterations"]:
         result, state, traffic = oktopk_allreduce(stack, state=state, **given.parameters)
         iterations.append(_by_rank(result, state, stack))
@@ -209,11 +209,13 @@ def _iterated_on_rank(comm: Communicator, given: Given) -> RankResult:
 
 def _stepped(given: Given) -> tuple[list[RankResult], Traffic]:
     inputs, sgd = given.inputs, OkTopkSGD(**given.parameters)
-    state, iterations, traffics = sgd.start(inputs["weights"], len(inputs["gradients"][0])), [], []
+    state = sgd.start(inputs["weights"], len(inputs["gradients"][0]))
+    iterations, traffics = list[list[RankResult]](), []
     if "residuals" in inputs:
         state = OkTopkSGDState(state.weights, inputs["residuals"], inputs["allreduce"])
     for t, stack in enumerate(inputs["gradients"]):
         state, result, traffic = sgd.step(stack, state, inputs.get("step_sizes", {}).get(str(t)))
+        assert state.allreduce is not None
         outcomes = _by_rank(result, state.allreduce, state.residuals)
         iterations.append([{**outcome, "weights": state.weights} for outcome in outcomes])
         traffics.append(traffic)

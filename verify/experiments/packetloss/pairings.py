@@ -362,7 +362,7 @@ def _trained_on_rank(comm: Communicator, given: Given) -> RankResult:
     of_all = GRADIENTS[options.pop("gradient")]
 
     def gradient(step: int, replica: Array) -> Array:
-        return of_all(step, np.tile(replica, (comm.size, 1)))[comm.rank]
+        return np.asarray(of_all(step, np.tile(replica, (comm.size, 1)))[comm.rank])
 
     own = _replica(given.inputs["state"], comm.rank)
     state = training.lossy_training(
