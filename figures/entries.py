@@ -22,8 +22,8 @@ from commbounds.theory import Claim, Kind, Origin, Standing, Tag
 from commbounds.theory import book as contents
 from commbounds.theory.column import Column, Synopsis
 from commbounds.theory.definitions import definitions
-from commbounds.theory.model import Model, Refutation
-from commbounds.verify.certify import models, refutations, seen
+from commbounds.theory.model import STEPS, Model, Refutation
+from commbounds.verify.certify import Grade, models, refutations, seen
 from commbounds.verify.certify.certificate import Seen
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 
@@ -36,10 +36,12 @@ KINDS = {
 
 VERDICTS = {
     Verdict.PROVED: "a certificate, checked in exact arithmetic, proves a model of the claim for every input of a "
-    "stated scope; the implementation was confronted with the claim as well, and with the model by what ties it",
+    "stated scope, and its grade says how much of the claim that is; the implementation was confronted with the claim "
+    "as well, and with the model by what ties it",
     Verdict.ENUMERATED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
     Verdict.SURVIVED: "a search for a counterexample found none",
     Verdict.CONSISTENT: "a sequential test saw no violation at its declared false-alarm rate",
+    Verdict.DEFINITION: "what a certificate shows is what the model says of the quantity: no proof, and no verdict",
 }
 
 
@@ -188,6 +190,12 @@ _QUESTIONS = {
 """Quantities that are zero where the answer is yes."""
 
 
+def grades(entries: Iterable[Entry]) -> dict[str, int]:
+    """How many have a certificate of every grade, most first; what is true by definition is no proof."""
+    found = [e.finding.grade for e in entries]
+    return {str(grade): found.count(grade) for grade in Grade}
+
+
 def by_source(entries: Sequence[Entry]) -> list[tuple[str, str, int, dict[str, int]]]:
     """Origin, tag, number of statements, and how many of each standing; without those that do not occur."""
     rows = []
@@ -272,6 +280,10 @@ def facts(entries: Sequence[Entry], book: Mapping[str, Claim], given: str = "") 
         "entries": entries,
         "failing": [e for e in entries if e.failing and e.printed],
         "proved": [e for e in entries if e.finding.proved_for],
+        "certified": [e for e in entries if e.finding.shown_for],
+        "grades": grades(entries),
+        "grades_of": grades,
+        "steps": {str(step): (step.name.lower(), words) for step, words in STEPS.items()},
         "lacking": [e for e in entries if e.claim.stands is not Standing.HOLDS and not e.printed],
         "surprises": [e for e in entries if not e.finding.as_stated],
         "by_name": {e.id: e for e in entries},

@@ -4,10 +4,12 @@ import os
 import re
 import runpy
 import tomllib
-from importlib.metadata import entry_points, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import commbounds
 
@@ -102,3 +104,18 @@ def test_python_and_the_classifiers_agree():
     assert CONFIGURATION["tool"]["ruff"]["target-version"] == "py311"
     assert "Typing :: Typed" in project["classifiers"]
     assert (ROOT / "src" / "commbounds" / "py.typed").is_file()
+
+
+def test_every_dependency_has_bounds_and_what_is_installed_is_within_them():
+    project = CONFIGURATION["project"]
+    listed = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    within = 0
+    for requirement in map(Requirement, listed):
+        assert {part.operator for part in requirement.specifier} == {">=", "<"}, str(requirement)
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            continue  # of an extra
+        assert installed in requirement.specifier, requirement.name
+        within += 1
+    assert within >= len(project["dependencies"])

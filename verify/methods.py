@@ -504,8 +504,9 @@ def certificate_evidence(name: str) -> Evidence:
     tie, seen = certify.models()[name].checked_by, certify.seen().get(name)
     detail = certificate.kind + (f"; the model is tied to the implementation by {', '.join(tie)}" if tie else "")
     detail += f"; {seen}" if seen else ""
-    goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
-    return Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope)
+    scope = certify.record(certificate)
+    verdict = Verdict.DEFINITION if scope["grade"] == certify.Grade.DEFINITION else Verdict.PROVED
+    return Evidence(Method.CERTIFICATE, verdict, len(certificate.proofs), detail, scope=scope)
 
 
 # --- all together -----------------------------------------------------------------------------------------------------

@@ -244,7 +244,7 @@ def _pages(
         "graph.html": page(
             "graph",
             graphs={c.name: graph(c, told["by_name"]) for c in chapters},
-            verdict_words=[v.value for v in Verdict],
+            verdict_words=[v.value for v in Verdict if v is not Verdict.DEFINITION],
         ),
         "about.html": page("about"),
     }

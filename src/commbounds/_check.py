@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from commbounds._progress import Progress, compiling_here, progress
-from commbounds._terminal import console, escape, plain
+from commbounds._terminal import RegularFile, console, escape, plain
 
 T = TypeVar("T", bound="Callable[..., Any] | click.Command")
 
@@ -36,7 +36,7 @@ _WIDEST_CLAIM = 60
 
 
 def _file(name: str, parameter: str, told: str, **options: Any) -> Callable[[T], T]:
-    return click.option(name, parameter, type=click.Path(dir_okay=False, path_type=Path, **options), help=told)
+    return click.option(name, parameter, type=RegularFile(**options), help=told)
 
 
 @click.command()
@@ -264,7 +264,7 @@ def wrong(reports: list[Report], known: dict[tuple[str, str], str], print_unmatc
     unmatched = [key for key in known if key not in judged] if print_unmatched else []
     for subject, claim in unmatched:
         click.echo(f"{subject}: {claim} was expected to fail, but there is no such finding", err=True)
-    return bool(unmatched or any(report.failures for report in reports))
+    return bool(unmatched or not all(report.passed for report in reports))
 
 
 # --- what is printed ---------------------------------------------------------------------------------------------

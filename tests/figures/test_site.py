@@ -309,18 +309,43 @@ def test_data_keep_their_published_schemas(site, findings, book):
 
 @pytest.mark.wide  # reads the models of all columns
 def test_data_of_certificates_keep_their_schema(tmp_path):
-    proof = Evidence(Method.CERTIFICATE, Verdict.PROVED, 3, "identity; a", scope={"for": "every x"})
+    steps = {"grade": "proved but for steps in words", "steps": "a sum, independence"}
+    proof = Evidence(Method.CERTIFICATE, Verdict.PROVED, 3, "identity; a", scope={"for": "every x", **steps})
+    defined = Evidence(
+        Method.CERTIFICATE, Verdict.DEFINITION, 1, "identity; c", scope={"for": "every k", "grade": "by definition"}
+    )
     point = Evidence(
         Method.CERTIFICATE, Verdict.REFUTED, 1, "counterexample; b", scope={"smallest": "refuted at n = 1"}
     )
     found = [
         Finding("sparsifiers.topk.contraction", Verdict.PROVED, True, (proof,)),
         Finding("sparsifiers.topk.global_contraction", Verdict.REFUTED, True, (point,)),
+        Finding("sparsifiers.randk.bias", Verdict.ENUMERATED, True, (defined,)),
     ]
     report(found, tmp_path)
     data = json.loads((tmp_path / "data" / "certificates.json").read_text("utf-8"))
     jsonschema.validate(data, json.loads((tmp_path / "data" / "certificates.schema.json").read_text("utf-8")))
-    assert [(row["proves"], row["scope"]) for row in data["certificates"]] == [(True, "every x"), (False, "at n = 1")]
+    assert [(row["proves"], row["scope"]) for row in data["certificates"]] == [
+        (True, "every x"),
+        (False, "at n = 1"),
+        (False, "every k"),
+    ]
+    assert [row["grade"] for row in data["certificates"]] == [steps["grade"], "", "by definition"]
+    assert data["certificates"][0]["steps_in_words"] == ["a sum", "independence"]
+    names = [f.claim for f in found]
+    badges = [
+        json.loads((tmp_path / "badge" / f"{name}.json").read_text("utf-8"))["message"]
+        for name in (*names, "sparsifiers")
+    ]
+    assert badges[0] == "proved but for steps in words (a sum, independence)"
+    assert badges[2] == "enumerated, by definition"
+    assert badges[3] == "2 of 3 hold, 1 proved but for steps in words, 1 by definition"
+    about = (tmp_path / "about.html").read_text("utf-8")
+    for path in re.findall(
+        r'href="\.\./about\.html#([\w-]+)"', (tmp_path / "c" / f"{names[0]}.html").read_text("utf-8")
+    ):
+        assert f'id="{path}"' in about
+    assert "about.html#step-independence" in (tmp_path / "c" / f"{names[0]}.html").read_text("utf-8")
     page = (tmp_path / "proofs.html").read_text("utf-8")
     assert "every x" in page
     assert "commbounds certificates 'sparsifiers.*'" in page
@@ -335,7 +360,7 @@ def test_badges_say_the_verdict(site, findings):
         assert str(finding.verdict) in badge["message"]
         assert (badge["color"] == "red") is (not finding.as_stated)
     column = json.loads((site / "badge" / "synthetic.json").read_text("utf-8"))
-    assert column["message"] == "8 of 12 hold, 0 proved, 2 disagree"
+    assert column["message"] == "8 of 12 hold, 2 disagree"
 
 
 def test_a_search_looks_at_every_claim(site, findings, book):

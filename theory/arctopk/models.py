@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence
 from commbounds.theory.quantities import P, k, m, mu, n, r
 
 _chances, _squares, _kept = sp.symbols("chances squares kept", nonnegative=True)
@@ -171,4 +171,15 @@ MODELS = by_claim(
         goals=_against_gather,
         checked_by=(_A + "words_against_gather",),
     ),
+)
+
+EXTENTS = extents(
+    "arctopk",
+    {
+        (): "allreduce.commutes",
+        (Step.SYMMETRY,): "allreduce.contraction_orthogonal",
+        (Step.CLAIM,): "rows.ceiling",
+        (Step.SYMMETRY, Step.SUM): "allreduce.contraction_two_rows",
+    },
+    by_definition="allreduce.words allreduce.words_doubling allreduce.words_against_gather",
 )

@@ -194,7 +194,7 @@ REFUTATIONS = by_claim(
         met=_NOT_ZERO,
     ),
     Refutation(
-        claim="blockformats.stochastic_fouroversix.unbiased_as_published",
+        claim="blockformats.stochastic_fouroversix.unbiased_as_coded",
         words="1536 and 160 in a block: ended at 6, 160 is 128 or 256, with probabilities 3/4 and 1/4; ended at 4, "
         "it is 0 or 192, with 1/6 and 5/6. 128 is not left for 192, which is as far; 256 is. The mean is 440/3, "
         "relative to 1536.",

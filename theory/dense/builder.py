@@ -68,8 +68,8 @@ class AllReduceClaims:
             ),
         )
 
-    def printed(self, where: str, why: str) -> Claim:
-        """The formula of the literature, beyond the conditions that it is exact under."""
+    def printed(self, where: str, why: str, source: Source | None = None) -> Claim:
+        """The formula of the literature, or of `source`, beyond the conditions that it is exact under."""
         schedule = SCHEDULES[self.name]
         assert schedule.printed is not None
         return self.equal(
@@ -77,7 +77,8 @@ class AllReduceClaims:
             CRITICAL_PATH,
             "the printed formula holds for every P and n",
             schedule.printed.words,
-            replace(
+            source
+            or replace(
                 schedule.source,
                 proof=why,
                 reading="For every P and n: it is printed for numbers of ranks and entries that come out even.",

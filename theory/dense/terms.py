@@ -11,7 +11,7 @@ import sympy as sp
 from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.quantities import P, Quantity, index_bits, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 ceil_log2 = index_bits(P)
@@ -114,6 +114,8 @@ THAKUR_2005 = Work(
     "doi:10.1177/1094342005051521",
     "The cost model and its formulas, as a public note and comments in MPICH's source restate them.",
 )
+MPICH = Work("MPICH (pmodels/mpich), src/mpi/coll, by authors of the papers")
+MPICH_AT = Repository("pmodels/mpich", "6a79bf6575c3b5b41cabbd3d59340634d6f9412d")
 BRUCK_1997 = Work(
     "J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, 1997, Efficient algorithms for all-to-all "
     "communications in multiport message-passing systems, doi:10.1109/71.642949",

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.moshpit.models_grid import by_size_of_sets, variance_of_factor, whole_mean
 from commbounds.theory.moshpit.models_groups import second_moment
 from commbounds.theory.moshpit.terms import N, cap, failure, loss, ring_walks, roughness, rounds
@@ -326,3 +326,16 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "gossip.exponential.distortion": {"up to here": "no round"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "gossip",
+    {
+        (): "push_sum.range restarts.attempts restarts.restarts restarts.capped",
+        (Step.INDEPENDENCE,): "one_peer.factor mean.one_way",
+        (Step.SUM,): "mean.own_instead push_sum.mean",
+        (Step.COUNTING,): "one_peer.exact",
+        (Step.SPECTRUM,): "ring.distortion torus.distortion exponential.distortion",
+        (Step.SYMMETRY, Step.INDEPENDENCE): "ring.iid",
+    },
+    by_definition="ring.words torus.words exponential.words one_peer.words push_sum.words",
+)

@@ -25,7 +25,7 @@ from commbounds.theory.lowcomm.terms import (
     retained,
     retained_second,
 )
-from commbounds.theory.model import STAND_IN, Goal, Model, by_claim, recurrence
+from commbounds.theory.model import STAND_IN, Goal, Model, Step, by_claim, extents, recurrence
 from commbounds.theory.quantities import P
 
 # --- the outer step ----------------------------------------------------------------------------------------------
@@ -317,3 +317,17 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "lowcomm.e3m0.contraction": {"share": STAND_IN, "half-way": STAND_IN},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "lowcomm",
+    {
+        (): "diloco.effective_step diloco.ball_step local.limit quorum.stragglers loco.compensation loco.late "
+        "loco.kept_compensation loco.kept_dead",
+        (Step.SYMMETRY,): "noloco.even noloco.odd noloco.half noloco.pull",
+        (Step.INDEPENDENCE,): "local.spread",
+        (Step.SUM,): "streaming.blend diloco.first_round diloco.progress local.drift_bound local.drift_sharp "
+        "qgz.ring e3m0.contraction",
+        (Step.INDEPENDENCE, Step.CLAIM): "local.spread_bound",
+        (Step.SUM, Step.CLAIM): "sparseloco.residual loco.kept_late_rounds",
+    },
+)

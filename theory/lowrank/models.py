@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
-from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
 _q, _rho = sp.symbols("q rho", positive=True)
@@ -276,3 +276,17 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "lowrank.powersgd_ef14.two": {"before": "first"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "lowrank",
+    {
+        (): "powersgd.nonexpansive",
+        (Step.EXPECTATION, Step.CLAIM): "powersgd_ef14.two",
+        (Step.EXPECTATION, Step.LIMIT): "powersgd.determinant",
+        (Step.SUM, Step.SPECTRUM): "lowrank.contraction",
+        (Step.NORMS, Step.CLAIM): "powersgd_ef14.steps powersgd_ef14.residual powersgd_ef14.warm_start_growth "
+        "powersgd_ef14.warm_start_gaussian",
+        (Step.CLAIM, Step.LIMIT): "powersgd_ef14.equal",
+        (Step.SYMMETRY, Step.EXPECTATION, Step.SUM, Step.SPECTRUM): "powersgd.contraction",
+    },
+)

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.majority.terms import GAUSS, flip, gauss, inverting, snr, tieloss, vote_error, votebits
-from commbounds.theory.model import Goal, Model, by_claim, cases, in_range, recurrence
+from commbounds.theory.model import Goal, Model, Step, by_claim, cases, extents, in_range, recurrence
 from commbounds.theory.quantities import P, choose, n
 
 # --- bytes -------------------------------------------------------------------------------------------------------
@@ -371,3 +371,18 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "majority.vote.sharp": {"up to here": "all workers"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "majority",
+    {
+        (): "server.worker vote.even_worker",
+        (Step.SYMMETRY,): "ties.drift",
+        (Step.SUM,): "vote.distortion",
+        (Step.COUNTING,): "shards.busiest",
+        (Step.SYMMETRY, Step.INDEPENDENCE): "adversaries.half",
+        (Step.INDEPENDENCE, Step.CLAIM): "vote.sharp",
+        (Step.EXPECTATION, Step.LEMMA): "worker.gauss",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.CLAIM): "vote.bound adversaries.inverting",
+    },
+    by_definition="server.busiest shards.thirty_two all_gather.busiest",
+)

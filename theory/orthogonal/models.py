@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range, recurrence, vectors
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.orthogonal.models_express import EXPRESS
 from commbounds.theory.orthogonal.models_norms import NORMS
@@ -261,3 +261,19 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "orthogonal.dion.buffer": {"up to here": "no step"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "orthogonal",
+    {
+        (): "dion.keeps",
+        (Step.NORMS,): "dion.spectral",
+        (
+            Step.SPECTRUM,
+        ): "cubic.one_step cubic.converges muon.at_most muon.at_least muon.growth muon.below quintic.one_step "
+        "cubic.growth muon.plateau polar_express.at_most polar_express.at_least polar_express.six "
+        "lowrank.spectral",
+        (Step.SUM, Step.SPECTRUM): "matrix_topk.spectral matrix_topk.nuclear lowrank.nuclear",
+        (Step.NORMS, Step.CLAIM): "dion.buffer",
+    },
+    by_definition="dion.words",
+)

@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.terms import ceil_log2, unit
-from commbounds.theory.model import CASE, Goal, Model, by_claim
+from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.ordering_terms import add_depth
 from commbounds.theory.precision.terms import addends, least, wire_unit
@@ -278,3 +278,12 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "precision.average.error": {"now": "the division: not larger", "what is left": CASE},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "precision",
+    {
+        (): "any.sure running.sure",
+        (Step.SUM,): "tree.sure hierarchical.sure stochastic.running_sure average.error",
+        (Step.SUM, Step.CLAIM): "underflow.wider_input average.underflow_before",
+    },
+)

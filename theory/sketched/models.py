@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, in_range
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range
 from commbounds.theory.quantities import P, k, n, norm2
 from commbounds.theory.sketched import terms as t
 
@@ -407,4 +407,19 @@ MODELS = by_claim(
         goals=_same,
         checked_by=("sketched.fetchsgd.same",),
     ),
+)
+
+EXTENTS = extents(
+    "sketched",
+    {
+        (): "hashes.collision hashes.sign_pair recovery.one_entry fetchsgd.same fetchsgd.growth minmax.exact",
+        (Step.SYMMETRY,): "median.lower_bias median.of_three median.tail",
+        (Step.CLAIM,): "row.variance_bound",
+        (Step.SYMMETRY, Step.LIMIT): "median.variance",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "row.variance",
+        (Step.SUM, Step.CLAIM): "row.error recovery.one_cell",
+        (Step.LEMMA, Step.CLAIM): "row.tail",
+    },
+    by_definition="recovery.second_round words.one_round words.two_rounds",
+    every_case="median.tail",
 )

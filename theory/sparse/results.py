@@ -41,7 +41,7 @@ MASS: tuple[Claim, ...] = (
         "gaussiank.mass", "Gaussiank loses nothing: the ranks' vectors are the update and the residuals", derived(_OWN)
     ),
     _mass(
-        "gtopk.published_mass",
+        "gtopk.code_mass",
         "gTopk with the put-back of its authors' code loses nothing",
         SHI_GTOPK_2019.official_code(
             "own selected values that are not in the update are put back",

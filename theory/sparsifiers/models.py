@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents
 from commbounds.theory.quantities import (
     P,
     block,
@@ -322,3 +322,17 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "sparsifiers.adaptivesparsification.contraction": {"n times the claim for n entries": "one entry"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "sparsifiers",
+    {
+        (): "topk.two_workers",
+        (Step.EXPECTATION,): "adaptivesparsification.error",
+        (Step.SUM,): "topk.contraction topk.ceil_k topk.local_contraction topk.global_error blocktopk.contraction "
+        "chunktopk.contraction hardthreshold.absolute_error",
+        (Step.CLAIM,): "adaptivesparsification.contraction",
+        (Step.SYMMETRY, Step.SUM): "randk.variance",
+        (Step.SYMMETRY, Step.INDEPENDENCE, Step.SUM): "randk.global_error_independent randk.global_error_scaled",
+    },
+    by_definition="chunktopk.wire",
+)
