@@ -169,6 +169,16 @@ NODES = SUMS.replaced(
     both_read_both=FLAG,
 )
 
+NODES = NODES.including(
+    *NODES.every(
+        P=(4, 6, 8, 9), n=(33,), node=NODES.axes["node"][2:], both_read_both=(True, False), drawn=("nothing", "seed")
+    )
+)
+TWOSTEP = TWOSTEP.including(
+    *TWOSTEP.every(P=RANKS, n=(33,), second=("default", "other"), owner_reads_its_code=(True, False))
+)
+"""Groups of one entry, short vectors and spikes lose nothing: these rows do."""
+
 
 def _of_sums(space: Space, twin: Callable[[Mapping[str, Any]], Said], *options: str) -> Definition:
     chosen = replace(space, options=(*SUMS.options, *options))
