@@ -101,6 +101,10 @@ def confront_together(
         evidence = tuple(j.evidence[method] for method in Method if method in j.evidence)
         verdict = verdict_of(evidence)
         message = _disagreement(claim, verdict, j)
+        if j.refused is not None:
+            verdict = verdict if verdict is Verdict.REFUTED else Verdict.ERROR
+            found = "a counterexample was found" if verdict is Verdict.REFUTED else "no counterexample was found"
+            message = f"the certificate is refused: {j.refused}; {found}"
         findings.append(_finding(j, verdict, not message, evidence, series.get(claim.name, ()), budget, seed, message))
     return findings
 
