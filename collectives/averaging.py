@@ -1,10 +1,8 @@
-"""The average of the workers' compressed vectors: what a parameter server, or an all-gather, ends with.
-
-Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
-"""
+"""The average of the workers' compressed vectors: what a parameter server, or an all-gather, ends with."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -32,7 +30,8 @@ def mean_of_compressed(
     Returns
     -------
     (n,) dtype of stack
-        Summed in rank order in float64, rounded once.
+        Summed in rank order in float64, rounded once; where the sum is beyond all floats, of the vectors over a power
+        of two.
 
     Raises
     ------
@@ -42,14 +41,26 @@ def mean_of_compressed(
     array = checked_array(stack, 2, name="stack")
     checked_kind("compressor", compressor, Compressor)
     checked_flag("shared", shared)
-    total = np.zeros(array.shape[1])
+    outputs = []
     if not (shared and compressor.randomised):
         for x in array:  # one worker draws after the other: independent
-            total += compressor(x, rng if compressor.randomised else None)
+            outputs.append(compressor(x, rng if compressor.randomised else None))
     else:
         common = np.random.default_rng(checked_rng(rng).integers(0, 2**63))
         state = common.bit_generator.state
         for x in array:
             common.bit_generator.state = state
-            total += compressor(x, common)
-    return (total / len(array)).astype(array.dtype)
+            outputs.append(compressor(x, common))
+    with np.errstate(over="ignore", invalid="ignore"):
+        mean = _in_order(outputs) / len(array)
+    beyond, scale = ~np.isfinite(mean), 2.0 ** -len(array).bit_length()
+    mean[beyond] = _in_order([output[beyond] * scale for output in outputs]) / (len(array) * scale)
+    return mean.astype(array.dtype)
+
+
+def _in_order(rows: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+    """The sum of `rows`, one after another, in float64."""
+    total = np.zeros(rows[0].size)
+    for row in rows:
+        total += row
+    return total

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
@@ -58,6 +59,9 @@ ITERATIONS: Mapping[str, tuple[Coefficients, ...]] = MappingProxyType(
 )
 """Coefficients a, b, c of X <- a X + b (X X^T) X + c (X X^T)^2 X, step by step, of which the last go on: Muon's own,
 Newton-Schulz's of degree 3 and 5, and Polar Express."""
+
+ARITHMETIC = ("dtype", "bfloat16")
+"""What the iterations are computed in: the dtype of the stack; or, as the authors' code does, bfloat16."""
 
 RIGHT = ("columns", "orthonormal")
 """What Dion makes of the right factor: columns of norm 1, as in the authors' code; orthonormal ones, as Orth-Dion."""
@@ -137,6 +141,26 @@ def _orthogonalised(x: Array, steps: int, coefficients: tuple[Coefficients, ...]
     return np.asarray(x)
 
 
+def _bfloat16(x: ArrayLike) -> Array:
+    """Rounded to bfloat16, by way of float32 as torch does it; in float32."""
+    return np.asarray(x, np.float32).astype(ml_dtypes.bfloat16).astype(np.float32)
+
+
+def _orthogonalised_in_bfloat16(x: Array, steps: int, coefficients: tuple[Coefficients, ...]) -> Array:
+    """The same line by line as the authors' code has it, which adds 1e-7 to the norm: all results are rounded."""
+    size = _bfloat16(_norm(_bfloat16(x)))
+    now = _bfloat16(_bfloat16(x) / _bfloat16(size + np.float32(1e-7)))
+    for step in range(steps):
+        a, b, c = map(np.float32, coefficients[min(step, len(coefficients) - 1)])
+        gram = _bfloat16(_times(now, np.ascontiguousarray(now.T)))
+        inner = _bfloat16(_bfloat16(b * gram) + _bfloat16(_times(_bfloat16(c * gram), gram)))
+        now = _bfloat16(_bfloat16(a * now) + _bfloat16(_times(inner, now)))
+    return now.astype(x.dtype)
+
+
+_COMPUTED = {"dtype": _orthogonalised, "bfloat16": _orthogonalised_in_bfloat16}
+
+
 def _matrices(stack: ArrayLike) -> Array:
     array = as_array(stack, "stack")
     if array.ndim != 3 or 0 in array.shape:
@@ -164,7 +188,9 @@ def _averaged(comm: Communicator, x: Array) -> Array:
 
 
 @one_program(np.stack, checked=_matrices)
-def muon_update(comm: Communicator, matrix: ArrayLike, steps: int = 5, iteration: str = "muon") -> Array:
+def muon_update(
+    comm: Communicator, matrix: ArrayLike, steps: int = 5, iteration: str = "muon", arithmetic: str = "dtype"
+) -> Array:
     """Muon's update: the average gradient, all of whose singular values are brought near one.
 
     X <- G/||G||_F, then X <- a X + b (X X^T) X + c (X X^T)^2 X, `steps` times (Jordan et al. 2024).
@@ -177,12 +203,16 @@ def muon_update(comm: Communicator, matrix: ArrayLike, steps: int = 5, iteration
         Iterations, >= 0.
     iteration : {"muon", "cubic", "quintic", "polar_express"}
         Coefficients: see `ITERATIONS`.
+    arithmetic : {"dtype", "bfloat16"}
+        What the iterations are computed in. "bfloat16" is what the authors' code does: every result of an operation
+        is rounded to bfloat16, products of matrices are summed in float32 from the first term to the last, and 1e-7
+        is added to the norm.
 
     Returns
     -------
     update : (P, m, n) dtype of stack
-        The same on every rank. A matrix with more rows than columns is transposed meanwhile. Zero stays zero: the
-        authors' code adds 1e-7 to the norm, which this does not.
+        The same on every rank. A matrix with more rows than columns is transposed meanwhile. Zero stays zero; in the
+        arithmetic "dtype" nothing is added to the norm.
     traffic : Traffic
         In words: a ring all-reduce of m n entries.
 
@@ -197,20 +227,24 @@ def muon_update(comm: Communicator, matrix: ArrayLike, steps: int = 5, iteration
     >>> update[0].tolist(), traffic.sent.tolist()
     ([[1.0, 0.0], [0.0, 0.0]], [0])
     """
-    x = _own(comm, matrix, {"steps": steps, "iteration": iteration})
-    count, name = comm.common(
-        lambda: (checked_count(steps, "steps", 0), checked_choice("iteration", iteration, ITERATIONS))
+    x = _own(comm, matrix, {"steps": steps, "iteration": iteration, "arithmetic": arithmetic})
+    count, name, computed = comm.common(
+        lambda: (
+            checked_count(steps, "steps", 0),
+            checked_choice("iteration", iteration, ITERATIONS),
+            checked_choice("arithmetic", arithmetic, ARITHMETIC),
+        )
     )
     mean = _averaged(comm, x)
-    return _near_one(comm, mean, count, name)
+    return _near_one(comm, mean, count, name, computed)
 
 
-def _near_one(comm: Communicator, mean: Array, count: int, name: str) -> Array:
+def _near_one(comm: Communicator, mean: Array, count: int, name: str, arithmetic: str = "dtype") -> Array:
     """The matrix that all ranks have, its singular values brought near one."""
     with np.errstate(over="ignore", invalid="ignore"):
         tall = mean.shape[0] > mean.shape[1]
         found = comm.shared(
-            lambda: _orthogonalised(np.ascontiguousarray(mean.T if tall else mean), count, ITERATIONS[name])
+            lambda: _COMPUTED[arithmetic](np.ascontiguousarray(mean.T if tall else mean), count, ITERATIONS[name])
         )
         return np.ascontiguousarray(found.T if tall else found)
 

@@ -321,12 +321,12 @@ def check_part(
     Raises
     ------
     TypeError
-        It is no array, or of another dtype.
+        It is no array, one of a subclass such as masked arrays, or of another dtype.
     ValueError
         It has another shape, or an entry out of range.
     """
-    if not isinstance(part, np.ndarray) or part.dtype not in [np.dtype(dtype) for dtype in dtypes]:
-        found = part.dtype if isinstance(part, np.ndarray) else type(part).__name__
+    if type(part) is not np.ndarray or part.dtype not in [np.dtype(dtype) for dtype in dtypes]:
+        found = part.dtype if type(part) is np.ndarray else type(part).__name__
         raise TypeError(f"{name} of the message must be {' or '.join(np.dtype(d).name for d in dtypes)}, got {found}")
     if part.shape != shape:
         raise ValueError(f"{name} of the message must have the shape {shape}, got {part.shape}")
@@ -341,10 +341,41 @@ def check_part(
             raise ValueError(f"{name} of the message must be in [{low}, {high}], got {least} to {most}")
 
 
-def check_number(name: str, value: Any) -> None:
-    """See that a part of a message is a finite real number: else a TypeError or a ValueError."""
-    if not np.isfinite(checked_real(f"{name} of the message", value)):
-        raise ValueError(f"{name} of the message must be finite, got {shown(value)}")
+def check_number(name: str, value: Any, dtype: np.dtype[Any]) -> None:
+    """See that a part of a message is a float, and finite in this dtype: else a TypeError or a ValueError."""
+    if not isinstance(value, float | np.floating):
+        raise TypeError(f"{name} of the message must be a float, got {shown(value)}")
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(dtype.type(value))
+    if not finite:
+        raise ValueError(f"{name} of the message must be finite in {dtype}, got {shown(value)}")
+
+
+def zeros_for(message: Message) -> NDArray[Any]:
+    """Zeros of the message's shape and dtype.
+
+    Raises
+    ------
+    ValueError
+        They do not fit in memory: a message of a few entries may speak of any length.
+    """
+    try:
+        return np.zeros(message.shape, message.dtype)
+    except MemoryError:
+        raise ValueError(f"shape of the message must fit in memory, got {message.shape}") from None
+
+
+def finite_reading(array: NDArray[Any]) -> NDArray[Any]:
+    """What a message stands for, if all of it is finite: parts may be, and their product may not.
+
+    Raises
+    ------
+    ValueError
+        It is not.
+    """
+    if not np.isfinite(array).all():
+        raise ValueError(f"the message must stand for finite numbers, not for what leaves the range of {array.dtype}")
+    return array
 
 
 def check_same(name: str, value: Any, expected: Any) -> None:

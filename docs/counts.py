@@ -1,17 +1,25 @@
-"""Numbers of claims in README.md: ``python docs/counts.py`` writes them anew from the book."""
+"""Numbers in README.md and docs/certificates.md: ``python docs/counts.py`` writes them anew from the book."""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
+from functools import cache
 from pathlib import Path
 
 from commbounds.theory import Claim, Origin, Standing, Tag, claims
+from commbounds.theory.model import STEPS
+from commbounds.verify import certify
+from commbounds.verify.certify import Grade
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+GUIDE = ROOT / "docs" / "certificates.md"
 COUNTED = (Origin.PRINTED, Origin.USAGE, Origin.OWN)
 """The third to the fifth cell of a row; that implementations equal their definitions is counted apart."""
 SAID = re.compile(
-    r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, (\d+)\s+second-hand and (\d+) read"
+    r"Of the (\d+) printed statements (\d+) are recalled, (\d+) from official code, (\d+)\s+from transcriptions, "
+    r"(\d+) second-hand\s+and (\d+) read"
 )
 """How many printed statements there are, and how they are known."""
 _ROW = re.compile(r"\|.*\| `\w+`")
@@ -43,16 +51,102 @@ def told(text: str) -> str:
     """The text with the numbers of printed statements, all and by how they are known, where it says them."""
     tags = [claim.source.tag for claim in claims().values() if claim.source.origin is Origin.PRINTED]
     numbers = iter(
-        [len(tags), *(tags.count(tag) for tag in (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.SECOND_HAND, Tag.READ))]
+        [
+            len(tags),
+            *map(tags.count, (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.TRANSCRIPTION, Tag.SECOND_HAND, Tag.READ)),
+        ]
     )
     return SAID.sub(lambda said: re.sub(r"\d+", lambda _: str(next(numbers)), said[0]), text, count=1)
 
 
+POINTS = "smallest counterexamples"
+"""What certificates are that prove nothing and have no grade."""
+TRUSTED = {
+    "the checker of proofs": ("verify/certify/checker.py", "verify/certify/polynomials.py"),
+    "what it calls: letters, conditions, the files' form, `Model` and `Goal`": (
+        "verify/certify/letters.py",
+        "verify/certify/hypotheses.py",
+        "verify/certify/certificate.py",
+        "theory/model.py",
+    ),
+    "for kernels that are run, and for counterexamples": (
+        "verify/certify/exhaustion.py",
+        "verify/certify/run.py",
+        "verify/certify/counterexamples.py",
+        "verify/certify/enclosures.py",
+    ),
+    "the models of proofs, with how much each shows": ("theory/*/models*.py",),
+    "the models of refutations": ("theory/*/refutations*.py",),
+}
+"""What has to be believed, and where it is."""
+
+
+@cache
+def grades() -> dict[str, Counter[str]]:
+    """How many certificates of each grade a column has; counterexamples beside."""
+    found: dict[str, Counter[str]] = {}
+    for name in certify.files():
+        certificate = certify.load(name)
+        kind = POINTS if certificate.kind == "counterexample" else str(certify.grade(certificate))
+        found.setdefault(name.partition(".")[0], Counter())[kind] += 1
+    return found
+
+
+def grade_table() -> str:
+    """Certificates by column and by grade, with their sums."""
+    kinds = [*map(str, Grade), POINTS]
+    rows = {f"`{column}`": count for column, count in grades().items()}
+    rows["**all**"] = sum(grades().values(), Counter())
+    lines = [f"| column | {' | '.join(kinds)} |", "|---" * (len(kinds) + 1) + "|"]
+    lines += [f"| {name} | {' | '.join(str(count[kind]) for kind in kinds)} |" for name, count in rows.items()]
+    return "\n".join(lines)
+
+
+def grade_sentence() -> str:
+    """The same of all columns in a sentence."""
+    found = sum(grades().values(), Counter())
+    shown = ", ".join(f"{found[grade]} *{grade}*" for grade in map(str, Grade))
+    return f"Of the {sum(found.values())} certificates {shown}, and {found[POINTS]} are {POINTS}."
+
+
+def step_list() -> str:
+    """What the steps in words are, and how many proofs need each."""
+    used = Counter(step for name in certify.files() for step in certify.extent(name).steps_in_words)
+    return "\n\n".join(
+        f"### {step[0].upper()}{step[1:]}\n\n{words} {used[step]} proofs." for step, words in STEPS.items()
+    )
+
+
+def trusted_table() -> str:
+    """What has to be believed, in lines: tens of programs, hundreds of models."""
+    lines = ["| what | lines |", "|---|---|"]
+    for what, patterns in TRUSTED.items():
+        files = [file for pattern in patterns for file in sorted(ROOT.glob(pattern))]
+        count = sum(len(file.read_text("utf-8").splitlines()) for file in files)
+        named = f" (`{'`, `'.join(patterns)}`)"
+        lines.append(f"| {what}{named} | {round(count, -2 if '*' in patterns[0] else -1):,} |")
+    return "\n".join(lines)
+
+
+GENERATED = {"grades": grade_table, "sentence": grade_sentence, "steps": step_list, "trusted": trusted_table}
+"""What stands between ``<!-- NAME -->`` and ``<!-- end -->``."""
+
+
+def generated(text: str) -> str:
+    """The text with what is generated as the book has it."""
+    for name, make in GENERATED.items():
+        text = re.sub(
+            rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", lambda m, make=make: m[1] + make() + m[2], text, flags=re.DOTALL
+        )
+    return text
+
+
 def main() -> None:
-    """Write the README with the numbers of the book."""
+    """Write the numbers of the book."""
     lines = README.read_text(encoding="utf-8").split("\n")
     text = "\n".join(counted(line) if is_row(line) else line for line in lines)
-    README.write_text(told(text), encoding="utf-8")
+    README.write_text(generated(told(text)), encoding="utf-8")
+    GUIDE.write_text(generated(GUIDE.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -208,21 +208,25 @@ def what_was_read() -> str:
     """The page of the works that claims come from: how each is known, where, and in which lines of which commit."""
     known: dict[str, dict[tuple[str, str, Code | None], list[str]]] = {}
     links: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for claim in claims().values():
         source = claim.source
         if source.tag is not Tag.DERIVED and source.work != COMMON_USAGE and not claim.asked_of_all:
             places = known.setdefault(source.work, {})
             links[source.work] = source.link
+            texts[source.work] = source.text or texts.get(source.work, "")
             places.setdefault((str(source.tag), source.place, source.code), []).append(claim.name)
     text = "# What was read\n\n" + (
         "The works that claims come from, by their authors or makers; under each how it is known, in which place, and "
         "by which claims. What was read in code has the commit, the lines, the setting and what became of it. No source"
-        " was read in full: *read* is said of the place that is named, *second-hand* of what others report or "
-        "transcribe, and *recalled* of what is attributed from memory and may be misremembered. What a claim adds of "
+        " was read in full: *read* is said of the place that is named, *transcription* of a copy of the text that "
+        "others made, *second-hand* of what others report, and *recalled* of what is attributed from memory and may "
+        "be misremembered. What a claim adds of "
         "its own is said on its page.\n\n"
     )
     for work in sorted(known, key=str.casefold):
         text += f"## {plain(work)}\n\n" + (f"<{links[work]}>\n\n" if links[work] else "")
+        text += f"{plain(texts[work])}.\n\n" if texts[work] else ""
         for (tag, place, code), names in known[work].items():
             where = "" if code is None else f" ([{plain(code.words)}]({code.link}))"
             text += f"- *{tag}*: {plain(place)}{where}: {', '.join(f'`{name}`' for name in names)}\n"

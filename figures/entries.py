@@ -16,13 +16,15 @@ from markupsafe import Markup
 
 from commbounds.figures.curves import claim_of
 from commbounds.figures.formula import mathml
+from commbounds.figures.prose import prose
 from commbounds.figures.status import MEANING, Status, number, ratio, status
 from commbounds.theory import Claim, Kind, Origin, Standing, Tag
 from commbounds.theory import book as contents
 from commbounds.theory.column import Column, Synopsis
 from commbounds.theory.definitions import definitions
-from commbounds.theory.model import Model, Refutation
-from commbounds.verify.certify import models, refutations
+from commbounds.theory.model import STEPS, Model, Refutation
+from commbounds.verify.certify import Grade, models, refutations, seen
+from commbounds.verify.certify.certificate import Seen
 from commbounds.verify.finding import Evidence, Finding, Method, Verdict
 
 KINDS = {
@@ -34,10 +36,12 @@ KINDS = {
 
 VERDICTS = {
     Verdict.PROVED: "a certificate, checked in exact arithmetic, proves a model of the claim for every input of a "
-    "stated scope; the implementation was confronted with the claim as well, and with the model by what ties it",
+    "stated scope, and its grade says how much of the claim that is; the implementation was confronted with the claim "
+    "as well, and with the model by what ties it",
     Verdict.ENUMERATED: "all randomness was enumerated in exact arithmetic, on every input of the grids named",
     Verdict.SURVIVED: "a search for a counterexample found none",
     Verdict.CONSISTENT: "a sequential test saw no violation at its declared false-alarm rate",
+    Verdict.DEFINITION: "what a certificate shows is what the model says of the quantity: no proof, and no verdict",
 }
 
 
@@ -122,6 +126,12 @@ class Entry:
         return model
 
     @property
+    def seen(self) -> Seen | None:
+        """What the model came to at runs of the implementation; None where none was recorded."""
+        found: Seen | None = seen().get(self.claim.name)
+        return found
+
+    @property
     def refutation(self) -> Refutation:
         """What the claim's counterexample is a point of."""
         refutation: Refutation = refutations()[self.claim.name]
@@ -178,6 +188,12 @@ _QUESTIONS = {
     "rankdifferences": "is what its ranks do one by one?",
 }
 """Quantities that are zero where the answer is yes."""
+
+
+def grades(entries: Iterable[Entry]) -> dict[str, int]:
+    """How many have a certificate of every grade, most first; what is true by definition is no proof."""
+    found = [e.finding.grade for e in entries]
+    return {str(grade): found.count(grade) for grade in Grade}
 
 
 def by_source(entries: Sequence[Entry]) -> list[tuple[str, str, int, dict[str, int]]]:
@@ -264,6 +280,10 @@ def facts(entries: Sequence[Entry], book: Mapping[str, Claim], given: str = "") 
         "entries": entries,
         "failing": [e for e in entries if e.failing and e.printed],
         "proved": [e for e in entries if e.finding.proved_for],
+        "certified": [e for e in entries if e.finding.shown_for],
+        "grades": grades(entries),
+        "grades_of": grades,
+        "steps": {str(step): (step.name.lower(), words) for step, words in STEPS.items()},
         "lacking": [e for e in entries if e.claim.stands is not Standing.HOLDS and not e.printed],
         "surprises": [e for e in entries if not e.finding.as_stated],
         "by_name": {e.id: e for e in entries},
@@ -348,7 +368,7 @@ def environment(package: str) -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters.update(number=number, ratio=ratio, vector=vector, breakable=breakable, coded=coded)
+    made.filters.update(number=number, ratio=ratio, vector=vector, breakable=breakable, prose=_prose)
     return made
 
 
@@ -362,9 +382,9 @@ def breakable(name: str) -> Markup:
     return Markup(html.escape(name).replace(".", ".<wbr>").replace("_", "_<wbr>"))
 
 
-def coded(words: str) -> Markup:
-    """`words`, with what stands in backticks as code."""
-    return Markup(re.sub(r"`([^`]*)`", r"<code>\1</code>", html.escape(words)))
+def _prose(words: str) -> Markup:
+    """`words`, with formulas as MathML, and what stands in backticks as code."""
+    return Markup(prose(words))
 
 
 def vector(x: Sequence[Any]) -> str:

@@ -56,6 +56,11 @@ def _inside(name: str) -> bool:
     return bool(name) and not path.is_absolute() and ".." not in path.parts and "\\" not in name
 
 
+def _held(folder: Path, name: str) -> bool:
+    """Whether a file of this name is really in the folder, and not where a link leads to."""
+    return (folder / name).is_file() and (folder / name).resolve().is_relative_to(folder.resolve())
+
+
 def _published(folder: Path) -> set[str]:
     """What an earlier site in the folder consists of; nothing if there is none, or its list is none of ours."""
     path = folder / FILES
@@ -67,4 +72,4 @@ def _published(folder: Path) -> set[str]:
         return set()
     if not (isinstance(listed, dict) and "commbounds" in listed and isinstance(listed.get("files"), list)):
         return set()
-    return {name for name in listed["files"] if isinstance(name, str) and _inside(name) and (folder / name).is_file()}
+    return {name for name in listed["files"] if isinstance(name, str) and _inside(name) and _held(folder, name)}

@@ -22,7 +22,24 @@ def goals(claim: str, **instance: Any) -> dict[str, Goal]:
 
 @cache
 def _goals(claim: str, instance: Any) -> dict[str, Goal]:
-    return models()[claim].goals_at(claims()[claim].relation.rhs, dict(instance))
+    found: dict[str, Goal] = models()[claim].goals_at(claims()[claim].relation.rhs, dict(instance))
+    _CLAIMS.update((id(goal), claim) for goal in found.values())
+    return found
+
+
+_CLAIMS: dict[int, str] = {}
+SEEN: dict[str, dict[str, set[str]]] = {}
+"""Of claims, by the names of their models' goals: the values at which conditions held, and what is shown."""
+
+
+def seen_at(claim: str, goal: str, values: Mapping[str, Any]) -> None:
+    """Keep in mind that a goal's conditions were met at a run, and that it held there."""
+    met = SEEN.setdefault(claim, {}).setdefault(goal, set())
+    met.add(str(sorted((name, str(v)) for name, v in values.items())))
+
+
+def _note(goal: Goal, values: Mapping[str, Any]) -> None:
+    seen_at(_CLAIMS.get(id(goal), ""), goal.name, values)
 
 
 def exact(number: Any) -> Any:
@@ -63,6 +80,8 @@ def failing(goal: Goal, **values: Any) -> list[str]:
     wrong, shown = list(_broken(goal, values)), value(goal.show, values)
     if not (shown == 0 if goal.equal else shown >= 0):
         wrong.append("show")
+    if not wrong:
+        _note(goal, values)
     return wrong
 
 
@@ -96,7 +115,9 @@ def met(claim: str, values: Mapping[str, Any], instance: Any = ()) -> dict[Any, 
     for number, goal in enumerate(goals(claim, **dict(instance)).values()):
         told = _everything(claim, tuple(instance), goal.name) <= set(values)
         if told and (goal.given or goal.zero) and next(_broken(goal, values), None) is None:
-            found[number, goal.name] = value(goal.show, values)
+            found[number, goal.name] = shown = value(goal.show, values)
+            if shown == 0 if goal.equal else shown >= 0:
+                _note(goal, values)
     return found
 
 

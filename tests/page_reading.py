@@ -2,6 +2,8 @@
 
 from html.parser import HTMLParser
 
+from commbounds.figures.prose import prose
+
 VOID = {"meta", "link", "br", "hr", "img", "input", "wbr"}
 
 
@@ -45,3 +47,8 @@ def parsed(page):
     assert not checked.faults
     assert not checked.open
     return checked
+
+
+def shown(words):
+    """What a page shows of `words`, without markup."""
+    return "".join(parsed(prose(words)).text)

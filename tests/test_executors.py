@@ -1,6 +1,9 @@
 """Executors: the same findings on all of them, and what becomes of a task whose worker dies."""
 
+import contextlib
 import importlib.util
+import json
+import os
 import signal
 import socket
 import subprocess
@@ -327,6 +330,50 @@ def test_an_address_without_a_scheduler_is_said_in_time(listening, monkeypatch):
         with pytest.raises(ConnectionError, match=message), executor(f"dask:{address}"):
             pytest.fail("it was taken")
         assert time.monotonic() - began < 30
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    """A scheduler and a worker, as processes of their own, and the scheduler's address."""
+    pytest.importorskip("distributed", reason="needs distributed")
+    told, started = tmp_path / "scheduler.json", []
+    for part in (
+        ("scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", told),
+        ("worker", "--scheduler-file", told, "--nthreads", "1", "--no-dashboard", "--local-directory", tmp_path),
+    ):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{part[0]}", *map(str, part[1:])]
+        started.append(subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True))
+        while not told.exists():
+            assert started[-1].poll() is None
+            time.sleep(0.1)
+    yield json.loads(told.read_text())["address"], started[0]
+    for process in started:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+@NEEDS_DASK
+@pytest.mark.long
+def test_after_a_lost_scheduler_the_same_command_goes_on_from_the_file(cluster, tmp_path):
+    """One line, status 3; what was found before is there, and is not computed again."""
+    address, scheduler = cluster
+    out = tmp_path / "f.jsonl"
+    command = [sys.executable, "-m", "commbounds", "verify", "*.wire", "--seed", "7", "--out", str(out)]
+    lost = subprocess.Popen([*command, "--executor", f"dask:{address}"], stderr=subprocess.PIPE, text=True)
+    while not (out.exists() and out.stat().st_size):
+        assert lost.poll() is None
+        time.sleep(0.05)
+    os.killpg(scheduler.pid, signal.SIGKILL)
+    _, said = lost.communicate(timeout=120)
+    kept = out.read_bytes()
+    assert lost.returncode == 3, said
+    assert "the cluster has given up its tasks" in " ".join(said.split())
+    assert "Traceback" not in said
+    assert 0 < len(load(out)) < len(NAMES)
+    subprocess.run([*command, "--jobs", "1"], check=True, timeout=300)
+    assert [finding.claim for finding in load(out)] == NAMES
+    assert out.read_bytes().startswith(kept)
 
 
 # --- mpi --------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,15 @@
 """What is installed is what is here."""
 
 import os
+import re
 import runpy
 import tomllib
-from importlib.metadata import entry_points, version
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from itertools import chain
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import commbounds
 
@@ -77,6 +80,18 @@ def test_the_version_is_one():
     assert version("commbounds") == commbounds.__version__
 
 
+def test_what_is_to_be_cited_is_this_release():
+    """The fields of CITATION.cff that stand in the package as well."""
+    cited = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    fields = dict(re.findall(r'^(\w[\w-]*): "?([^"\n]+)"?$', cited, re.MULTILINE))
+    assert fields["version"] == commbounds.__version__
+    assert fields["license"] == CONFIGURATION["project"]["license"]
+    description = CONFIGURATION["project"]["description"]
+    assert fields["title"].lower() == f"commbounds: {description}".lower()
+    (author,) = CONFIGURATION["project"]["authors"]
+    assert re.findall(r'- name: "(.+)"', cited) == [author["name"]]
+
+
 def test_the_command_is_installed():
     (command,) = entry_points(group="console_scripts", name="commbounds")
     assert command.value == "commbounds.cli:main"
@@ -89,3 +104,18 @@ def test_python_and_the_classifiers_agree():
     assert CONFIGURATION["tool"]["ruff"]["target-version"] == "py311"
     assert "Typing :: Typed" in project["classifiers"]
     assert (ROOT / "src" / "commbounds" / "py.typed").is_file()
+
+
+def test_every_dependency_has_bounds_and_what_is_installed_is_within_them():
+    project = CONFIGURATION["project"]
+    listed = [*project["dependencies"], *chain.from_iterable(project["optional-dependencies"].values())]
+    within = 0
+    for requirement in map(Requirement, listed):
+        assert {part.operator for part in requirement.specifier} == {">=", "<"}, str(requirement)
+        try:
+            installed = version(requirement.name)
+        except PackageNotFoundError:
+            continue  # of an extra
+        assert installed in requirement.specifier, requirement.name
+        within += 1
+    assert within >= len(project["dependencies"])

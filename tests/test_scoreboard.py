@@ -3,6 +3,7 @@
 import json
 import re
 import zipfile
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import jsonschema
@@ -19,6 +20,29 @@ BOARD = read(FOLDER)
 
 def test_the_page_is_what_the_data_say():
     assert (FOLDER / "README.md").read_text(encoding="utf-8") == page(BOARD)
+
+
+def test_every_row_says_which_version_was_judged_and_when():
+    """The rows of the table, and the lines over the details of every package and failure, from the results alone."""
+    lines = page(BOARD).splitlines()
+    for name in BOARD.packages:
+        found = [result for result in BOARD.of(name) if "problem" not in result]
+        tried = [f"tried on {result['date']}" for result in BOARD.of(name) if "problem" in result]
+        assert all(any(line.startswith(f"- **{name}**") and words in line for line in lines) for words in tried)
+        for result in found:
+            (row,) = [line for line in lines if line.startswith(f"| [{name}](")]
+            assert row.split(" | ")[1:3] == [result["version"], result["date"]]
+            assert any(line.startswith(f"Judged on {result['date']} with ") for line in lines)
+    for failure in BOARD.failures:
+        (start,) = [i for i, line in enumerate(lines) if line == f"### {failure.name}"]
+        (result,) = {(r["version"], r["date"]) for r in BOARD.of(failure.package) if "problem" not in r}
+        assert f"Seen in {failure.package} {result[0]} on {result[1]}:" in lines[start : start + 5]
+
+
+def test_a_date_that_is_none_is_refused(toy):
+    (toy / "results.jsonl").write_text('{"package": "a", "requirements": ["a==1"], "date": "May", "problem": "no"}\n')
+    with pytest.raises(ValueError, match="date must be a day like 2026-01-31, got 'May'"):
+        read(toy)
 
 
 def test_what_fails_is_written_about_and_nothing_else():
@@ -145,6 +169,8 @@ def test_a_scoreboard_is_run_and_goes_on_where_it_was(toy, tmp_path):
     assert verdicts["crashing", "answers"] == "fail"
     assert verdicts["same", "Contraction(alpha=1.0)"] == "pass"
     assert {result["version"] for result in board.of("scored-toy")} == {"1.0"}
+    today = datetime.now(UTC).date()
+    assert all(today - timedelta(days=1) <= date.fromisoformat(result["date"]) <= today for result in board.results)
     assert "problem" in board.of("missing")[0]
     assert list((tmp_path / "environments").iterdir()) == []
 

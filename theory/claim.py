@@ -46,6 +46,8 @@ class Tag(StrEnum):
 
     READ = "read"
     OFFICIAL_CODE = "official code"
+    TRANSCRIPTION = "transcription"
+    """A copy of the whole text that somebody else made was read, and not the work's own pages."""
     SECOND_HAND = "second-hand"
     RECALLED = "recalled"
     DERIVED = "derived"
@@ -166,6 +168,8 @@ class Source:
         for an approximation, hypotheses left out. Then the statement is ours.
     code : Code or None
         For what was read in public code: which lines of which version.
+    text : str
+        Which text of the work was read: its version, who made the copy, how much of it. Empty where the place says it.
     """
 
     work: str
@@ -174,6 +178,7 @@ class Source:
     proof: str = ""
     reading: str = ""
     code: Code | None = None
+    text: str = ""
 
     @property
     def link(self) -> str:

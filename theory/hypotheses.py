@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.claim import Eq, Hypothesis, Le
-from commbounds.theory.quantities import alpha, block, k, m, mu, n, r, s
+from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
+from commbounds.theory.quantities import alpha, block, itembits, k, m, mu, n, r, s
 
 
 def signs_survive(x: Any, scales: Any) -> bool:
@@ -178,6 +178,9 @@ ANY_SKETCH = Hypothesis(
     ensured="Every matrix is given the sketch that suits it least, along its last right singular vectors.",
 )
 LEVELS_SQUARED = Hypothesis("levels_squared", "QSGD has s = sqrt(n) levels.", Eq(s**2, n))
+BINARY64 = Hypothesis("binary64", "Entries are binary64 numbers.", Eq(itembits, 64))
+FEW_LEVELS = Hypothesis("few_levels", "QSGD has at most sqrt(n)/2 levels.", Le(4 * s**2, n))
+SEVERAL_LEVELS = Hypothesis("several_levels", "QSGD has two levels or more.", Ge(s, 2))
 SOME_ALPHA = Hypothesis("some_alpha", "alpha is some fixed number between 0 and 1.", sp.Lt(alpha, 1))
 
 # What the claim compares

@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -62,6 +63,128 @@ class Goal:
             raise ValueError(f"conditions of {self.name} must have different names, got {', '.join(names)}")
 
 
+class Step(StrEnum):
+    """A step of a proof that stands in the model's words, as no goal shows it. There are no others."""
+
+    SUM = "a sum"
+    EXPECTATION = "linearity of the expectation"
+    INDEPENDENCE = "independence"
+    SYMMETRY = "symmetry of a law"
+    NORMS = "Jensen and norms"
+    HARRIS = "Harris' inequality"
+    LEMMA = "a named lemma"
+    FUNCTIONS = "smooth and convex functions"
+    CLAIM = "another claim"
+    LIMIT = "an integral or a limit"
+    COUNTING = "counting"
+    SPECTRUM = "singular values and modes"
+
+
+STEPS: Mapping[Step, str] = MappingProxyType(
+    {
+        Step.SUM: (
+            "What a goal shows of one entry, pair, worker, outcome or step is added up over all of them. The goal "
+            "holds for each, and the claim's two sides are the sums."
+        ),
+        Step.EXPECTATION: (
+            "Expectations are added up, or taken one after another given the past, over a law that no goal writes "
+            "out. Where a law has few outcomes, goals write them out, and nothing is left in words."
+        ),
+        Step.INDEPENDENCE: (
+            "The mean of a product is the product of the means, or variances add up, as one factor is independent "
+            "of the other, or has no mean whatever the other is."
+        ),
+        Step.SYMMETRY: (
+            "A law does not change if entries, workers, signs or hashes change places. So probabilities or "
+            "moments are equal, and a sum over all of them says what each is."
+        ),
+        Step.NORMS: (
+            "Jensen's inequality, or that of Cauchy and Schwarz, of Minkowski, or of the triangle, relates a norm "
+            "or a mean in the conditions to the vectors or laws that it is one of."
+        ),
+        Step.HARRIS: (
+            "Two functions that both grow in every one of independent variables are positively correlated, and "
+            "negatively where one falls."
+        ),
+        Step.LEMMA: (
+            "A theorem with a name is cited: of Wald, Markov, Khinchin, Szarek, Chebyshev (for sums), or Polya "
+            "and Szego. The model's words say which."
+        ),
+        Step.FUNCTIONS: (
+            "The inequalities that every smooth, convex or strongly convex function has (descent, cocoercivity, "
+            "interpolation) are conditions. They follow from what smooth and convex mean."
+        ),
+        Step.CLAIM: (
+            "What another claim of the book says is a condition, or the measured quantity is by it the formula "
+            "that the goal is about. The step is as good as that claim's grade."
+        ),
+        Step.LIMIT: (
+            "A mean over a continuous law is an integral, or a value is that of a limit, and only the integrand "
+            "or the formula before the limit is in a goal."
+        ),
+        Step.COUNTING: (
+            "How many, or which, messages, entries or steps there are is read off the algorithm, and is a "
+            "condition of the goals."
+        ),
+        Step.SPECTRUM: (
+            "A statement about a matrix, a rotation or a mixing step is made one about its singular values, its "
+            "orthogonal modes, or inner products that it keeps."
+        ),
+    }
+)
+"""What the steps are."""
+
+
+@dataclass(frozen=True)
+class Extent:
+    """How much of its claim a model shows, as its author says.
+
+    Parameters
+    ----------
+    steps_in_words : tuple of Step
+        What the words say and no goal shows, between the mechanism and the claim.
+    by_definition : bool
+        Whether the goals say of the quantity no more than what the words say it is.
+    every_case : bool
+        Whether the instances, or the bit patterns of a run, are all that the claim speaks of.
+    """
+
+    steps_in_words: tuple[Step, ...] = ()
+    by_definition: bool = False
+    every_case: bool = False
+
+
+def extents(
+    column: str, but_for: Mapping[tuple[Step, ...], str], by_definition: str = "", every_case: str = ""
+) -> dict[str, Extent]:
+    """How much a column's models show, by claim; none is listed whose goals are zero, or conditions, as they stand.
+
+    Parameters
+    ----------
+    column : str
+        What the names of the claims begin with.
+    but_for : mapping from tuple of Step to str
+        Claims, apart by blanks, by the steps that stand in words; ``()`` for those without.
+    by_definition, every_case : str
+        Claims that are so, see `Extent`.
+
+    Raises
+    ------
+    ValueError
+        A claim is said to be two things.
+    """
+    said = [
+        (name, Extent(steps, every_case=name in every_case.split()))
+        for steps in but_for
+        for name in but_for[steps].split()
+    ]
+    said += [(name, Extent(by_definition=True)) for name in by_definition.split()]
+    found = {f"{column}.{name}": extent for name, extent in said}
+    if len(found) < len(said) or not all(f"{column}.{name}" in found for name in every_case.split()):
+        raise ValueError(f"every claim of {column} must be listed once")
+    return found
+
+
 @dataclass(frozen=True)
 class Model:
     """A claim's measured quantity in exact arithmetic: what a certificate proves the claim of.
@@ -79,8 +202,8 @@ class Model:
         Of the claim's bound (its right-hand side) and, by name, of the enumerated parameters: the goals that together
         prove the claim there.
     checked_by : tuple of str
-        What ties the model to the implementation: claims of the book whose enumeration, or tests
-        (``tests/FILE.py::NAME``) whose cases, run the kernel and compare it with the model.
+        Claims of the book whose enumeration runs the kernel, and so ties the model to it. That its conditions hold at
+        runs of the implementation, tests see besides, which find the model by its claim's name.
     instances : sequence of mapping
         Values of the enumerated parameters for which a certificate is looked for; one may prove fewer.
     """
@@ -89,15 +212,13 @@ class Model:
     words: str
     scope: str
     goals: Callable[..., Sequence[Goal]]
-    checked_by: tuple[str, ...]
+    checked_by: tuple[str, ...] = ()
     instances: Sequence[Mapping[str, Any]] = ({},)
 
     def __post_init__(self) -> None:
         for name in ("words", "scope"):
             if not getattr(self, name).strip():
                 raise ValueError(f"{name} of the model of {self.claim} must not be empty")
-        if not self.checked_by:
-            raise ValueError(f"the model of {self.claim} must name what ties it to the implementation")
 
     @cached_property
     def parameters(self) -> tuple[str, ...]:

@@ -184,6 +184,11 @@ ELIAS_BITS = Quantity(
     r"\mathbb{E}\,\mathrm{bits}_\gamma(C(x))",
     "size of the message with a sign bit and an Elias gamma code of its level plus one for every entry, expected",
 )
+CODE_ENTROPY = Quantity(
+    "code_entropy",
+    r"H(C(x))",
+    "entropy of the output in bits: no code whose words can be told apart has a smaller expected length",
+)
 SUPPORT = Quantity("support", r"\mathbb{E}\,\lVert C(x)\rVert_0", "number of nonzero entries of the output, expected")
 LEVEL = Quantity("level", r"\max_i \ell_i", "largest level of a quantised entry, sign left out")
 SIGN_DEFECT = Quantity(

@@ -7,9 +7,11 @@ its range, every verdict has the evidence that it takes, and certificates are ch
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from functools import cache
 from typing import Any, TypeVar
+from unicodedata import category
 
 from commbounds.theory import Standing, claims
 from commbounds.verify import certify
@@ -21,7 +23,7 @@ from commbounds.verify.methods import certificate_evidence
 
 T = TypeVar("T")
 _SAYS = {
-    Method.CERTIFICATE: (Verdict.PROVED, Verdict.REFUTED),
+    Method.CERTIFICATE: (Verdict.PROVED, Verdict.DEFINITION, Verdict.REFUTED),
     Method.EXACT: (Verdict.ENUMERATED, Verdict.REFUTED),
     Method.INJECT: (Verdict.SURVIVED, Verdict.REFUTED),
     Method.SEARCH: (Verdict.SURVIVED, Verdict.REFUTED),
@@ -64,6 +66,8 @@ def each_once(entries: Iterable[T], name: Callable[[T], str]) -> None:
 def _problems(finding: Finding) -> Iterator[str]:
     """Whatever is wrong; later parts rely on earlier ones."""
     name, verdict = finding.claim, finding.verdict
+    if strange := next((text for text in _texts(asdict(finding)) if not _plain(text)), None):
+        yield f"texts must be without characters that control a screen, got {strange!r:.80}"
     if verdict is Verdict.ERROR and not finding.evidence and name in study_entries():
         if finding.as_stated or not finding.message:
             yield f"{name} must say why it is not as the book says: {finding.message!r}"
@@ -88,6 +92,21 @@ def _problems(finding: Finding) -> Iterator[str]:
     if Method.CERTIFICATE in methods and verdict is not Verdict.ERROR:
         yield from _of_certificate(name, finding.evidence[methods.index(Method.CERTIFICATE)])
     yield from (f"{name}: {what}" for what in _of_numbers(finding))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """All texts inside of a value, keys of mappings too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _texts([*value, *value.values()])
+    elif isinstance(value, list | tuple):
+        for entry in value:
+            yield from _texts(entry)
+
+
+def _plain(text: str) -> bool:
+    return text.isprintable() or all(category(c) not in ("Cc", "Cf", "Cs", "Co") or c == "\n" for c in text)
 
 
 def _of_evidence(evidence: Evidence) -> Iterator[str]:

@@ -109,9 +109,13 @@ def verdict_of(evidence: tuple[Evidence, ...]) -> Verdict:
     """The strongest verdict that the evidence supports; refuted as soon as one piece of it refutes.
 
     A certificate's counterexample is one of a model: that the implementation breaks the claim, other evidence must say.
+    Neither does it count that a claim is true of its model by definition.
     """
-    of_models = (Method.CERTIFICATE, Verdict.REFUTED)
-    judging = [e.verdict for e in evidence if e.method is not Method.EXTREMAL and (e.method, e.verdict) != of_models]
+    judging = [
+        e.verdict
+        for e in evidence
+        if e.method is not Method.EXTREMAL and (e.method is not Method.CERTIFICATE or e.verdict is Verdict.PROVED)
+    ]
     if Verdict.REFUTED in judging:
         return Verdict.REFUTED
     if set(judging) <= {Verdict.PROVED}:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from typing import Any
 
+from commbounds.verify.certify.grades import told
 from commbounds.verify.reading import parsed, record
 
 
@@ -26,6 +27,8 @@ class Verdict(StrEnum):
     """A counterexample was found."""
     ERROR = "error"
     """The implementation raised on an admissible input."""
+    DEFINITION = "by definition"
+    """Of a certificate alone: it shows what the model says of the quantity, and proves nothing."""
 
 
 class Method(StrEnum):
@@ -98,7 +101,7 @@ class Evidence:
         None where cases are samples.
     scope : dict of str to str
         Which values every setting and every symbol that counts something took: ``{"P": "1, 2, 3, 5, 8"}``. Of a
-        certificate under ``for`` its scope, or under ``smallest`` its counterexample.
+        certificate what `commbounds.verify.certify.grades.record` says, or under ``smallest`` its counterexample.
     """
 
     method: Method
@@ -223,8 +226,28 @@ class Finding:
 
     @property
     def proved_for(self) -> str:
-        """The scope of the claim's certificate, in words; empty without one."""
+        """The scope of the claim's certificate, in words; empty without one, and where it proves nothing."""
+        return "" if self.grade == Verdict.DEFINITION else self.shown_for
+
+    @property
+    def shown_for(self) -> str:
+        """The scope of the claim's certificate, in words, whatever it proves; empty without one."""
         return self._certified("for")
+
+    @property
+    def grade(self) -> str:
+        """How much of the claim its certificate proves, see `commbounds.verify.certify.Grade`; empty without one."""
+        return self._certified("grade")
+
+    @property
+    def graded(self) -> str:
+        """The same, with the steps in words and a scope that is finite."""
+        return next((told(e.scope) for e in self.evidence if e.method is Method.CERTIFICATE), "")
+
+    @property
+    def steps_in_words(self) -> tuple[str, ...]:
+        """What the proof of the claim says in words: values of `commbounds.theory.model.Step`."""
+        return tuple(filter(None, self._certified("steps").split(", ")))
 
     @property
     def refuted_at(self) -> str:

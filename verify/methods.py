@@ -501,10 +501,12 @@ def certificate_evidence(name: str) -> Evidence:
     if certificate.kind == "counterexample":
         detail = f"smallest counterexample; the implementation is run there by {certify.refutations()[name].checked_by}"
         return Evidence(Method.CERTIFICATE, Verdict.REFUTED, 1, detail, scope={"smallest": certificate.scope})
-    tie = ", ".join(certify.models()[name].checked_by)
-    detail = f"{certificate.kind}; the model is tied to the implementation by {tie}"
-    goals, scope = len(certificate.proofs), {"for": certify.proved_for(certificate)}
-    return Evidence(Method.CERTIFICATE, Verdict.PROVED, goals, detail, scope=scope)
+    tie, seen = certify.models()[name].checked_by, certify.seen().get(name)
+    detail = certificate.kind + (f"; the model is tied to the implementation by {', '.join(tie)}" if tie else "")
+    detail += f"; {seen}" if seen else ""
+    scope = certify.record(certificate)
+    verdict = Verdict.DEFINITION if scope["grade"] == certify.Grade.DEFINITION else Verdict.PROVED
+    return Evidence(Method.CERTIFICATE, verdict, len(certificate.proofs), detail, scope=scope)
 
 
 # --- all together -----------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from llvmlite import binding  # type: ignore[import-untyped]
 
-from commbounds.folders import require_private, shared, written
+from commbounds.folders import regular, removed, require_private, shared, written
 from commbounds.verify.confront import claim_alpha, versions
 from commbounds.verify.contents import claims_with, study_entries
 from commbounds.verify.exhibit import Exhibit, exhibit_from_json
@@ -166,15 +166,16 @@ class Store:
         key = self._key(name, modules)
         path = self._path(name, key)
         try:
-            with path.open("rb") as file:
-                held, whose = file.read(), os.fstat(file.fileno())
+            held, whose = regular(path)
         except FileNotFoundError:
             return None
+        except ValueError:  # a link, a pipe, a folder
+            held, whose = b"", path.lstat()
         head, _, text = held.partition(b"\n")
         date = _date(head, key, text)
         if not date or whose.st_uid not in (os.geteuid(), 0) or shared(whose):
             self.damaged.append(path)
-            path.unlink(missing_ok=True)
+            removed(path)
             return None
         os.utime(path)
         self.dates[name] = date

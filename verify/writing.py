@@ -30,10 +30,14 @@ def exclusive_lock(path: Path) -> Iterator[None]:
         Another run writes to it, or nothing can be written there.
     """
     ready(path.parent)
+    if path.exists() and not path.is_file():
+        raise ValueError(f"{path} must be a regular file, and it is a folder, a pipe or a device")
     lock = path.with_name(f".{path.name}.lock")
     while True:
         ours = not lock.exists()
-        handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o644)
+        if lock.is_symlink():
+            raise ValueError(f"{lock} must be a regular file, and it is a symbolic link: remove it")
+        handle = os.open(lock, os.O_CREAT | os.O_RDWR | os.O_NOFOLLOW, 0o644)
         try:
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

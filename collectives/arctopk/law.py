@@ -154,6 +154,7 @@ def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[floa
     -------
     kept, error : float
         By adaptive quadrature: scores are independent, row j's is its square times a chi-square of `rank` degrees.
+        Infinite where what is kept is beyond all floats.
     """
     from scipy.integrate import quad
     from scipy.special import chdtrc, gammaincinv
@@ -162,6 +163,11 @@ def kept_of_orthogonal_rows(squares: ArrayLike, K: int, rank: int) -> tuple[floa
     if w.ndim != 1 or not np.isfinite(w).all() or (w < 0).any():
         raise ValueError(f"squares must be a finite nonnegative vector, got {shown(squares)}")
     kept, columns = checked_count("K", K, 1, len(w)), checked_count("rank", rank, 1, MAX_ENTRIES)
+    exponent = int(np.frexp(w.max(initial=0.0))[1])
+    if abs(exponent) > 2 * _EXPONENT:  # sums would over- or underflow: of squares in another unit
+        scaled = kept_of_orthogonal_rows(np.ldexp(w, -exponent), kept, columns)
+        value, error = (float(np.ldexp(v, exponent)) for v in scaled)
+        return value, error
     live = w[w > 0]
     if kept >= live.size:
         return float(w.sum()), 0.0

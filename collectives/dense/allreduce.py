@@ -76,6 +76,8 @@ def ring_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
 
     In 2 (P - 1) steps every block goes round twice, from rank to rank + 1: first adding up, then as the sum.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64
@@ -110,6 +112,8 @@ def recursive_doubling_allreduce(comm: Communicator, vector: ArrayLike) -> Array
     """What every rank holds after an all-reduce by recursive doubling, and the traffic.
 
     In step j = 0, 1, ..., log2 P - 1, ranks r and r xor 2^j exchange their whole vectors and add.
+
+    Sums that leave the range of the dtype become infinite, or NaN.
 
     Parameters
     ----------
@@ -150,6 +154,8 @@ def rabenseifner_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
 
     A reduce-scatter by recursive halving (n/2 words, n/4, ..., n/P), then an all-gather by recursive doubling.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64
@@ -182,6 +188,8 @@ def butterfly_allreduce(comm: Communicator, vector: ArrayLike) -> Array:
     """What every rank holds after a direct reduce-scatter and a direct all-gather, and the traffic.
 
     In step s = 1, ..., P - 1, rank r sends block r + s to its rank; in P - 1 more, its sum to rank r + s.
+
+    Sums that leave the range of the dtype become infinite, or NaN.
 
     Parameters
     ----------
@@ -223,6 +231,8 @@ def reduce_scatter(comm: Communicator, vector: ArrayLike, algorithm: str = "ring
 
     Each algorithm is the all-gather of that name run backwards, who received sends, what was copied is added; the ring
     goes the same way round, and is the first half of `ring_allreduce`.
+
+    Sums that leave the range of the dtype become infinite, or NaN.
 
     Parameters
     ----------

@@ -68,6 +68,8 @@ def checked_batches(
         raise ValueError(f"gradients must be (N, M, d) with no empty axis, got shape {g.shape}")
     if not np.isfinite(g).all():
         raise ValueError("gradients must be finite, got NaN or infinity")
+    if np.abs(g).max() > np.finfo(np.float64).max / (len(g) * g.shape[1]):
+        raise ValueError(f"gradients must have sums within the range of floats, got {np.abs(g).max()}")
     if counts.shape != (len(g),) or counts.dtype.kind not in "iu":
         raise ValueError(f"completed must be {len(g)} integers, got {shown(completed)}")
     if counts.min() < 0 or counts.max() > g.shape[1]:
@@ -86,6 +88,8 @@ def random_batch_sgd(
     """The iterates of SGD whose step i uses the first batches[i] of its samples, divided by the largest batch.
 
     x_{i+1} = x_i - (learning_rate / B) sum over s < batches[i] of (gradient(x_i) + noise[i, s]), B = noise.shape[1].
+
+    A descent that diverges ends at infinity, or NaN.
 
     Parameters
     ----------

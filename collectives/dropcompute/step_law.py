@@ -35,11 +35,14 @@ def checked_size(name: str, value: Any, high: int = MAX_ENTRIES) -> int:
     return int(value)
 
 
+_LONGEST = 1e300
+
+
 def checked_overhead(value: Any) -> float:
-    """`value` as a finite number of seconds that is not negative."""
+    """`value` as a number of seconds from 0 to 1e300, so that products with it are finite."""
     seconds = checked_real("overhead", value)
-    if not math.isfinite(seconds) or seconds < 0.0:
-        raise ValueError(f"overhead must be finite and not negative, got {value}")
+    if not 0.0 <= seconds <= _LONGEST:
+        raise ValueError(f"overhead must be finite and not negative, at most {_LONGEST:g}, got {value}")
     return seconds
 
 

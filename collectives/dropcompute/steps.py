@@ -96,7 +96,7 @@ def _step(t, tau, rule, forward, completed, times):  # type: ignore[no-untyped-d
 
 
 def checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Array:
-    """`latencies` as a float64 array of `ndim` axes: finite, not negative, no axis empty."""
+    """`latencies` as a float64 array of `ndim` axes: not negative, their sum finite, no axis empty."""
     t = np.asarray(as_numbers(latencies, "latencies", np.float64), order="C")
     shape = "(N, M)" if ndim == 2 else "(steps, N, M)"
     if t.ndim != ndim or 0 in t.shape:
@@ -105,6 +105,8 @@ def checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Array:
         raise ValueError("latencies must be finite, got NaN or infinity")
     if (t < 0).any():
         raise ValueError(f"latencies must not be negative, got {t.min()}")
+    if t.max() > np.finfo(np.float64).max / t.size:
+        raise ValueError(f"latencies must have a sum within the range of floats, got {t.max()}")
     return t
 
 

@@ -112,6 +112,8 @@ def twostep_quantised_allreduce(
     they read in rank order; every owner quantises its sum, sends it to all, and everyone reads the same bytes
     (Flash Communication, arXiv 2412.04964; its own text was not read, the steps are reconstructed).
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64
@@ -177,6 +179,8 @@ def ring_quantised_allreduce(
     In the reduce-scatter a block is quantised, sent, read and added to the next rank's own P - 1 times; its sum is then
     quantised once, and the all-gather forwards those bytes. Everyone reads them, the owner too.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64
@@ -224,6 +228,8 @@ def oneshot_quantised_allreduce(
 ) -> RankSum:
     """The sum of the ranks' vectors by an all-gather of the quantised vectors: everyone reads and adds all of them.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64
@@ -265,6 +271,8 @@ def hierarchical_quantised_allreduce(
     both_read_both: bool = True,
 ) -> RankSum:
     """The sum over nodes of `node` ranks each: reduce-scatter within, exchange across, all-gather within.
+
+    Sums that leave the range of the dtype become infinite, or NaN.
 
     Parameters
     ----------

@@ -176,6 +176,8 @@ def gossip(
 ) -> Array:
     """The peers' vectors after some rounds of averaging with those who send to them, all with equal weights.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (N, n) float32 or float64
@@ -298,6 +300,8 @@ def push_sum(
     lost: str = "kept",
 ) -> tuple[tuple[NDArray[Any], NDArray[np.float64]], Traffic]:
     """The peers' sums and weights after some rounds of push-sum; the estimates of the mean are their ratios.
+
+    Sums that leave the range of the dtype become infinite, or NaN.
 
     Parameters
     ----------

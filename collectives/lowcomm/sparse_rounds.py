@@ -21,6 +21,8 @@ Array = NDArray[Any]
 SHARES = ("ranks", "senders")
 """What sums of sparse messages are divided by: the number of ranks, or of those that sent the entry."""
 
+_SUMMABLE = float(np.finfo(np.float64).max)
+
 
 def binned(values: ArrayLike, bins: int = 4, reach: float = 6.0) -> Array:
     """Values replaced by the means of their bins, as SparseLoCo's code quantises what it sends.
@@ -61,14 +63,16 @@ def binned(values: ArrayLike, bins: int = 4, reach: float = 6.0) -> Array:
     checked_count("bins", bins, 2, 256)
     span = checked_between("reach", reach, 0.01, 100.0)
     x = row.astype(np.float64)
-    centred = x - x.mean()
-    sd = np.sqrt(np.square(centred).sum() / max(1, x.size - 1))
+    mean = x.mean() if np.abs(x).max() < _SUMMABLE / x.size else (x / x.size).sum()
+    centred = x - mean
+    with np.errstate(over="ignore"):
+        sd = np.sqrt(np.square(centred).sum() / max(1, x.size - 1))
     if sd == 0 or not np.isfinite(sd):
-        return np.full_like(row, x.mean())
+        return np.full_like(row, mean)
     codes = np.clip(np.rint(centred * (bins / (span * sd))) + bins // 2, 0, bins - 1).astype(np.int64)
     counts = np.bincount(codes, minlength=bins)
     means = np.bincount(codes, centred, bins) / np.maximum(counts, 1)
-    result: Array = (means[codes] + x.mean()).astype(row.dtype)
+    result: Array = (means[codes] + mean).astype(row.dtype)
     return result
 
 

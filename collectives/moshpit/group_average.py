@@ -1,7 +1,4 @@
-"""Averaging within groups by butterfly all-reduce: what every round of Moshpit all-reduce consists of.
-
-Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
-"""
+"""Averaging within groups by butterfly all-reduce: what every round of Moshpit all-reduce consists of."""
 
 from __future__ import annotations
 
@@ -33,13 +30,17 @@ def _chunk_mean(stack, members, low, high, total):  # type: ignore[no-untyped-de
     for j in range(members.size):
         for i in range(low, high):
             total[i] += stack[members[j], i]
+    scale = 1.0
+    while scale * members.size >= 1.0:
+        scale /= 2.0
     for i in range(low, high):
         if np.isfinite(total[i]):
             total[i] /= members.size
-        else:  # the sum is beyond all floats, and the mean is not: of shares in place of vectors
+        else:  # the sum is beyond all floats, and the mean is not: of numbers over a power of two
             total[i] = 0.0
             for j in range(members.size):
-                total[i] += stack[members[j], i] / members.size
+                total[i] += stack[members[j], i] * scale
+            total[i] /= members.size * scale
 
 
 @njit(cache=True, nogil=True)
@@ -164,7 +165,7 @@ def group_average(
     -------
     result : (N, n) dtype of stack
         Members are summed in rank order in float64, divided by their number and rounded once; where the sum is beyond
-        all floats, what is summed are the members' shares.
+        all floats, of the vectors over a power of two.
     traffic : Traffic
         Two steps: every member sends chunk c of its vector to the group's c-th member, and gets the averaged chunks
         back. A peer may send to, and receive from, all others of its group in one step. Nothing is sent to a peer

@@ -212,6 +212,8 @@ def group_trials(
 ) -> NDArray[np.float64]:
     """The distortion after every round of many independent trials, about the initial mean, which all of them keep.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (N, n) float32 or float64

@@ -49,6 +49,8 @@ def moshpit_sgd(
 ) -> tuple[Trajectory, Traffic]:
     """The trajectory of SGD on every peer, with averages in groups after every `period` steps.
 
+    A descent that diverges ends at infinity, or NaN.
+
     Parameters
     ----------
     points : (N, n) float32 or float64

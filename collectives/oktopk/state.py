@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives._peers import checked_count
+from commbounds.compressors.base import as_numbers, checked_real
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,8 @@ class OkTopkState:
     boundaries: NDArray[np.int64]
 
     def __post_init__(self) -> None:
-        local = np.array(self.local_thresholds, np.float64)
+        local = np.array(as_numbers(self.local_thresholds, "local_thresholds", np.float64))
+        wide = checked_real("global_threshold", self.global_threshold)
         cuts = np.array(self.boundaries)
         if cuts.dtype.kind not in "iu":
             raise TypeError(f"boundaries must be integers, got {cuts.dtype}")
@@ -62,7 +64,7 @@ class OkTopkState:
         cuts = cuts.astype(np.int64)
         if cuts[0] != 0 or cuts[-1] < 1 or (np.diff(cuts) < 0).any():
             raise ValueError(f"boundaries must go from 0 to n >= 1 and never descend, got {cuts.tolist()}")
-        for name, thresholds in (("local_thresholds", local), ("global_threshold", np.array(self.global_threshold))):
+        for name, thresholds in (("local_thresholds", local), ("global_threshold", np.array(wide))):
             if not (np.isfinite(thresholds) & (thresholds >= 0)).all():
                 raise ValueError(f"{name} must be finite and not negative, got {thresholds.tolist()}")
         object.__setattr__(self, "t", checked_count(self.t, "t", 0))
@@ -70,7 +72,7 @@ class OkTopkState:
         for name, array in (("local_thresholds", local), ("boundaries", cuts)):
             array.flags.writeable = False
             object.__setattr__(self, name, array)
-        object.__setattr__(self, "global_threshold", float(self.global_threshold))
+        object.__setattr__(self, "global_threshold", wide)
 
     @property
     def P(self) -> int:
@@ -240,10 +242,12 @@ class Controller:
     at_once_tries: int = 0
 
     def __post_init__(self) -> None:
+        for name in ("low", "local_high", "global_high", "at_once_above"):
+            checked_real(name, getattr(self, name))
         if not 0 <= self.low <= min(self.local_high, self.global_high, self.at_once_above):
             raise ValueError(f"low must be in [0, the upper counts], got {self.low}")
         for name in ("local_step", "global_down", "global_up", "at_once_step"):
-            factor = getattr(self, name)
+            factor = checked_real(name, getattr(self, name))
             if not (np.isfinite(factor) and factor >= 1):
                 raise ValueError(f"{name} must be finite and at least 1, got {factor}")
         checked_count(self.at_once_tries, "at_once_tries", 0)

@@ -104,7 +104,17 @@ def _mean_of_arrived(stack, c, here, divisor):  # type: ignore[no-untyped-def]
         if here[i]:
             total += np.float64(stack[i, c])
             count += 1
-    return (0.0 if count == 0 else total / (divisor if divisor > 0.0 else float(count))), count
+    share = divisor if divisor > 0.0 else float(max(count, 1))
+    if np.isfinite(total):
+        return total / share, count
+    scale = 1.0  # the sum is beyond all floats, and the mean need not be: of numbers over a power of two
+    while scale * count >= 1.0:
+        scale /= 2.0
+    total = 0.0
+    for i in range(here.size):
+        if here[i]:
+            total += np.float64(stack[i, c]) * scale
+    return total / (share * scale), count
 
 
 @njit(cache=True, nogil=True)

@@ -71,6 +71,8 @@ def gaussiank_allreduce(
     A rank selects the entries with |x_i| > mean + z sd, where z is the standard normal quantile of 1 - k/(2n), and mean
     and sd (over n) are those of its vector. For normal entries of mean zero about k exceed it.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64

@@ -33,6 +33,8 @@ Array = NDArray[Any]
 def gtopk_allreduce(comm: Communicator, vector: ArrayLike, k: int, *, putback: str = "conserving") -> SparseRankResult:
     """An approximation of the k largest entries of the sum: top-k after every merge of a binomial tree.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64

@@ -47,6 +47,8 @@ def spardl_allreduce(
     ceil(log2 m) steps, every block cut down to its h largest entries whenever it is sent; teams then agree on every
     block, and an all-gather within the team brings the blocks to all.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64

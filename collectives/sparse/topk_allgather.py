@@ -27,6 +27,8 @@ from commbounds.compressors.base import checked_choice, checked_count
 def topk_allgather(comm: Communicator, vector: ArrayLike, k: int, *, allgather: str = "bruck") -> SparseRankResult:
     """The sum of the ranks' top-k vectors, by an all-gather of k entries from each.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64

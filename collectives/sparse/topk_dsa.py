@@ -38,6 +38,8 @@ def topk_dsa(
 ) -> SparseRankResult:
     """The sum of the ranks' top-k vectors: entries go to the owners of even regions, which gather the sums.
 
+    Sums that leave the range of the dtype become infinite, or NaN.
+
     Parameters
     ----------
     stack : (P, n) float32 or float64

@@ -67,4 +67,4 @@ class ScaledBlocks(Message):
         super().check()
         check_part("codes", self.codes, self.shape, (np.int8,), -7, 7)
         check_part("scales", self.scales, (np.size(self.scales),), (np.uint8,), 0, 126)
-        check_number("tensor", self.tensor)
+        check_number("tensor", self.tensor, np.dtype(np.float32))

@@ -22,6 +22,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_flag,
     checked_message,
+    finite_reading,
     product_law,
 )
 from commbounds.compressors.flashcomm._kernels import (
@@ -148,7 +149,7 @@ class GroupQuantizer(Compressor):
         out, codes = np.empty(message.shape, message.dtype), message.codes
         self._for_groups(out.size, lambda part, groups: self._decode(codes[part], message.ranges, groups, out[part]))
         message.ranges.put_spikes(out)
-        return out
+        return finite_reading(out)
 
     def law(self, x: Sequence[Any]) -> Law:
         """The output in exact arithmetic, where scales and zero points are stored exactly.

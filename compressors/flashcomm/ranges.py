@@ -10,7 +10,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.compressors._blocks import BLOCK, for_blocks
-from commbounds.compressors.base import check_part, check_same
+from commbounds.compressors.base import check_part, check_same, shown
 from commbounds.compressors.flashcomm.metadata import FORMATS, stored, stored_above, stored_below
 
 Array = NDArray[Any]
@@ -123,6 +123,8 @@ class Ranges:
         """See that a receiver can read `n` entries of this dtype with the ranges; raises as `Message.check` does."""
         groups = -(-n // group)
         check_same("group of the ranges", self.group, group)
+        if not isinstance(self.form, str) or self.form not in FORMATS:
+            raise ValueError(f"form of the message must be one of {', '.join(FORMATS)}, got {shown(self.form)}")
         for name in ("low", "scale"):
             check_part(name, getattr(self, name), (groups,), (dtype,))
         if self.points is not None:

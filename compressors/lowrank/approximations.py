@@ -24,6 +24,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_message,
     checked_rng,
+    finite_reading,
     shown,
 )
 from commbounds.compressors.lowrank.exact_rank import best_approximation
@@ -172,7 +173,7 @@ class _LowRank(Compressor):
         product, exponent = _product(message.left.astype(np.float64), message.right.astype(np.float64))
         with np.errstate(over="ignore"):
             whole: NDArray[Any] = np.ldexp(product, exponent).astype(message.dtype)
-        return whole
+        return finite_reading(whole)
 
 
 def _checked_matrix(x: ArrayLike, rank: int) -> NDArray[Any]:

@@ -139,7 +139,7 @@ class _Dithering(RandomisedQuantiser):
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Coded)
         check_same("levels", message.levels, self._levels)
-        check_number("norm", message.norm)
+        check_number("norm", message.norm, message.dtype)
         levels, norm = float(message.levels), float(message.norm)
         out = np.empty(message.shape, message.dtype)
         for_blocks(out.size, lambda start, stop: _undither(message.codes[start:stop], levels, norm, out[start:stop]))
@@ -220,6 +220,8 @@ class QSGD(_Dithering):
         "quantizers.qsgd.support_printed",
         "quantizers.qsgd.wire",
         "quantizers.qsgd.elias",
+        "quantizers.qsgd.entropy",
+        "quantizers.qsgd.sparse_bits",
         "quantizers.qsgd.sign_symmetry",
         "quantizers.qsgd.scale_equivariance",
     )

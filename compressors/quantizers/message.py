@@ -72,7 +72,7 @@ class Coded(Message):
             raise ValueError(f"levels of the message must be an integer in [1, 2^31 - 1], got {shown(self.levels)}")
         check_part("codes", self.codes, self.shape, (np.int8, np.int16, np.int32), -self.levels, self.levels)
         if self.norm is not None:
-            check_number("norm", self.norm)
+            check_number("norm", self.norm, self.dtype)
 
 
 def code_dtype(levels: int) -> type[np.signedinteger[Any]]:

@@ -111,7 +111,7 @@ class NaturalDithering(RandomisedQuantiser):
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Coded)
         check_same("levels", message.levels, self.levels)
-        check_number("norm", message.norm)
+        check_number("norm", message.norm, message.dtype)
         magnitudes = np.ldexp(float(message.norm), np.arange(1, message.levels + 1) - message.levels)
         return looked_up(message, value_table(magnitudes, message.dtype))
 

@@ -59,7 +59,7 @@ class Signs(Message):
         if self.zero and not self.signs.all():
             raise ValueError("signs of the message must be -1 or 1, as zero is 1")
         if self.scale is not None:
-            check_number("scale", self.scale)
+            check_number("scale", self.scale, self.dtype)
 
 
 @njit(cache=True, nogil=True)

@@ -26,6 +26,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_message,
     checked_rng,
+    finite_reading,
     merged_law,
 )
 from commbounds.compressors.rotations.hadamard import (
@@ -142,7 +143,8 @@ class EDEN(Compressor):
         check_same("number of numbers", message.numbers.size, 1)
         y = _tables(self.width)[0][message.codes]
         with np.errstate(over="ignore"):
-            return (backward(y, message.signs) * float(message.numbers[0])).astype(message.dtype)
+            read: Array = (backward(y, message.signs) * float(message.numbers[0])).astype(message.dtype)
+        return finite_reading(read)
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output, the centroids being what they are in float64.

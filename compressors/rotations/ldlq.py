@@ -29,10 +29,13 @@ def ldl(hessian: Array) -> tuple[Array, Array]:
     L, d = np.eye(n), np.zeros(n)
     for i in range(n):
         d[i] = left[i, i]
-        if not d[i] > 0.0:
+        if not 0.0 < d[i] < np.inf:
             raise ValueError(f"hessian must be positive definite, got the pivot {d[i]}")
-        L[i + 1 :, i] = left[i + 1 :, i] / d[i]
-        left[i + 1 :, i + 1 :] -= np.outer(L[i + 1 :, i], left[i, i + 1 :])
+        with np.errstate(over="ignore", invalid="ignore"):
+            L[i + 1 :, i] = left[i + 1 :, i] / d[i]
+            left[i + 1 :, i + 1 :] -= np.outer(L[i + 1 :, i], left[i, i + 1 :])
+    if not np.isfinite(L).all():
+        raise ValueError("hessian must be positive definite, got columns that leave the range of floats")
     return L, d
 
 

@@ -22,6 +22,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_message,
     checked_rng,
+    finite_reading,
     merged_law,
 )
 from commbounds.compressors.rotations.hadamard import (
@@ -133,7 +134,8 @@ class RotatedDithering(Compressor):
         share = message.codes / self.levels
         y = low * (1.0 - share) + high * share
         with np.errstate(over="ignore"):
-            return np.ldexp(backward(y, message.signs), exponent).astype(message.dtype)
+            read: Array = np.ldexp(backward(y, message.signs), exponent).astype(message.dtype)
+        return finite_reading(read)
 
     def marginals(self, y: Sequence[Fraction]) -> list[list[tuple[Fraction, Fraction]]]:
         """The (probability, value) pairs of every entry of y = H D x, rounded, over d."""

@@ -79,10 +79,12 @@ def decoded(compressor: Compressor, message: Rotated) -> Rotated:
     """
     largest = max(map(abs, message.numbers.tolist())) if message.numbers.size < 8 else np.abs(message.numbers).max()
     if float(largest) * message.codes.size * 8 >= LARGEST[message.dtype.itemsize]:
-        with np.errstate(over="ignore"):
-            output = compressor.decompress(message)
-        if not np.isfinite(output).all():
-            raise ValueError(f"x must be small enough for its estimate to fit in {message.dtype}: scale x down")
+        try:
+            compressor.decompress(message)
+        except ValueError:
+            raise ValueError(
+                f"x must be small enough for its estimate to fit in {message.dtype}: scale x down"
+            ) from None
     return message
 
 

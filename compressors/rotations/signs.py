@@ -22,6 +22,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_message,
     checked_rng,
+    finite_reading,
     merged_law,
 )
 from commbounds.compressors.rotations.hadamard import (
@@ -137,7 +138,8 @@ class DRIVE(Compressor):
         check_same("number of numbers", message.numbers.size, 1)
         y = 2.0 * message.codes - 1.0
         with np.errstate(over="ignore"):
-            return (backward(y, message.signs) * float(message.numbers[0])).astype(message.dtype)
+            read: Array = (backward(y, message.signs) * float(message.numbers[0])).astype(message.dtype)
+        return finite_reading(read)
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output: all patterns of signs, at most 2^16."""

@@ -24,6 +24,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_message,
     checked_rng,
+    finite_reading,
     merged_law,
 )
 from commbounds.compressors.rotations.hadamard import (
@@ -132,7 +133,8 @@ class HadamardSketch(Compressor):
         exponent = math.frexp(float(np.abs(wide).max()))[1]
         y[message.kept] = np.ldexp(wide, -exponent)
         with np.errstate(over="ignore"):
-            return np.ldexp(backward(y, message.signs), exponent).astype(message.dtype)
+            read: Array = np.ldexp(backward(y, message.signs), exponent).astype(message.dtype)
+        return finite_reading(read)
 
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output: all patterns of signs and all subsets, at most 2^16 pairs."""

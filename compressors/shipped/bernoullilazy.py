@@ -20,6 +20,7 @@ from commbounds.compressors.base import (
     checked_real,
     checked_rng,
     merged_law,
+    zeros_for,
 )
 from commbounds.compressors.shipped.message import Maybe
 
@@ -118,7 +119,7 @@ class BernoulliLazy(Compressor):
     def decompress(self, message: Maybe) -> NDArray[Any]:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Maybe)
-        return message.values.copy() if message.values.size else np.zeros(message.shape, message.dtype)
+        return message.values.copy() if message.values.size else zeros_for(message)
 
     def law(self, x: Sequence[Any]) -> Law:
         """Everything over `keep`, with that probability, or zeros."""

@@ -81,7 +81,7 @@ class Quartic(Message):
     def check(self) -> None:
         super().check()
         check_part("packed", self.packed, (np.size(self.packed),), (np.uint8,))
-        check_number("scale", self.scale)
+        check_number("scale", self.scale, self.dtype)
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors.base import Compressor, Message, check_part, checked_message
+from commbounds.compressors.base import Compressor, Message, check_part, checked_message, zeros_for
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +49,7 @@ class Sparse(Message):
 
     def dense(self) -> NDArray[Any]:
         """The vector of shape `shape` and dtype `dtype` that the message stands for."""
-        out = np.zeros(self.shape, self.dtype)
+        out = zeros_for(self)
         out[self.indices] = self.values
         return out
 

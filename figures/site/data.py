@@ -7,15 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from commbounds import __version__
-from commbounds.figures.entries import Chapter, Entry
+from commbounds.figures.entries import Chapter, Entry, grades
 from commbounds.theory import Code, Hypothesis, Standing
 from commbounds.theory.notation import latex
+from commbounds.verify.certify import Grade
 from commbounds.verify.finding import Verdict
 
 TABLES = {
     "claims": "every claim of this run: statement in LaTeX, hypotheses, source and how it is known, what the book says",
     "findings": "what this run found about each: verdict, evidence, curves, counterexample",
-    "certificates": "claims that are proved, or refuted by a certified counterexample: for which inputs, by what tied",
+    "certificates": "claims that are proved, or true by definition, or refuted at a point: how much, for which inputs",
     "hypotheses": "what the claims assume, in words, with the claims that assume it",
 }
 """Names of the tables, each with what is in it; ``NAME.schema.json`` beside this module is its schema."""
@@ -27,6 +28,7 @@ _COLOURS = {
     Verdict.CONSISTENT: "yellowgreen",
     Verdict.REFUTED: "orange",
     Verdict.ERROR: "red",
+    Verdict.DEFINITION: "lightgrey",
 }
 
 
@@ -35,7 +37,7 @@ def tables(entries: Sequence[Entry]) -> dict[str, str]:
     rows: dict[str, list[Any]] = {
         "claims": [_claim(e) for e in entries],
         "findings": [json.loads(e.finding.to_json()) for e in entries],
-        "certificates": [_certificate(e) for e in entries if e.finding.proved_for or e.finding.refuted_at],
+        "certificates": [_certificate(e) for e in entries if e.finding.shown_for or e.finding.refuted_at],
         "hypotheses": [_hypothesis(h, names) for h, names in users(entries).items()],
     }
     return {name: _object({"commbounds": __version__, name: rows[name]}) for name in TABLES}
@@ -74,6 +76,7 @@ def _claim(e: Entry) -> dict[str, Any]:
             "work": source.work,
             "link": source.link,
             "place": source.place,
+            "text": source.text,
             "tag": str(source.tag),
             "origin": str(source.origin),
             "reading": source.reading,
@@ -104,15 +107,18 @@ def _code(code: Code | None) -> dict[str, Any] | None:
 
 
 def _certificate(e: Entry) -> dict[str, Any]:
-    proved = bool(e.finding.proved_for)
+    proved = bool(e.finding.shown_for)
     return {
         "claim": e.id,
-        "proves": proved,
-        "scope": e.finding.proved_for or e.finding.refuted_at.removeprefix("refuted "),
+        "proves": bool(e.finding.proved_for),
+        "grade": e.finding.grade,
+        "steps_in_words": list(e.finding.steps_in_words),
+        "scope": e.finding.shown_for or e.finding.refuted_at.removeprefix("refuted "),
         "kind": e.proof.detail.partition(";")[0],
         "goals": e.proof.cases,
         "model": e.model.words if proved else e.refutation.words,
         "tie": list(e.model.checked_by) if proved else [e.refutation.checked_by],
+        "runs": e.seen.runs if proved and e.seen else 0,
         "file": f"theory/{e.claim.column}/certificates/{e.id}.json",
     }
 
@@ -128,8 +134,9 @@ def badges(entries: Sequence[Entry], chapters: Sequence[Chapter]) -> dict[str, s
     for chapter in chapters:
         every = chapter.entries
         surprises = sum(not e.finding.as_stated for e in every)
-        hold, proved = sum(not e.failing for e in every), sum(bool(e.finding.proved_for) for e in every)
-        text = f"{hold} of {len(every)} hold, {proved} proved" + f", {surprises} disagree" * bool(surprises)
+        text = f"{sum(not e.failing for e in every)} of {len(every)} hold"
+        text += "".join(f", {count} {words}" for words, count in grades(every).items() if count)
+        text += f", {surprises} disagree" * bool(surprises)
         made[chapter.name] = _badge(f"commbounds {chapter.name}", text, "red" if surprises else "brightgreen")
     return made
 
@@ -142,7 +149,11 @@ def _says(e: Entry) -> tuple[str, str]:
         if e.claim.stands is Standing.HOLDS
         else f", {e.claim.stands}" * (e.claim.stands is Standing.HOLDS_AS_CORRECTED)
     )
-    return f"{e.finding.verdict}{stands}", _COLOURS[e.finding.verdict]
+    if e.finding.verdict is not Verdict.PROVED:
+        defined = f", {Grade.DEFINITION}" if e.finding.grade == Grade.DEFINITION else ""
+        return f"{e.finding.verdict}{defined}{stands}", _COLOURS[e.finding.verdict]
+    whole = e.finding.grade == Grade.PROVED
+    return f"{e.finding.graded}{stands}", _COLOURS[Verdict.PROVED if whole else Verdict.ENUMERATED]
 
 
 def _badge(label: str, message: str, colour: str) -> str:

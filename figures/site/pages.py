@@ -21,6 +21,7 @@ from commbounds.figures.entries import NAME, Chapter, Entry, breakable, entries_
 from commbounds.figures.exhibits import draw_exhibit
 from commbounds.figures.formula import mathml
 from commbounds.figures.picture import picture, size
+from commbounds.figures.prose import prose
 from commbounds.figures.publishing import published
 from commbounds.figures.site.data import TABLES, badges, searched, tables, users
 from commbounds.figures.site.graph import graph
@@ -36,6 +37,7 @@ _PACKAGE = "commbounds.figures.site"
 _TAGS = {
     Tag.READ: "the text was read",
     Tag.OFFICIAL_CODE: "taken from the authors' program",
+    Tag.TRANSCRIPTION: "a copy of the text that others made was read",
     Tag.SECOND_HAND: "quoted by others",
     Tag.RECALLED: "a standard result, attributed from memory",
     Tag.DERIVED: "proved here, with the sketch shown",
@@ -242,7 +244,7 @@ def _pages(
         "graph.html": page(
             "graph",
             graphs={c.name: graph(c, told["by_name"]) for c in chapters},
-            verdict_words=[v.value for v in Verdict],
+            verdict_words=[v.value for v in Verdict if v is not Verdict.DEFINITION],
         ),
         "about.html": page("about"),
     }
@@ -328,7 +330,7 @@ _NAMED = re.compile(rf"`([^`]*)`|\b({NAME.pattern})\b")
 
 
 def _linked(by_name: Mapping[str, Entry], words: str, root: str, here: str = "") -> Markup:
-    """`words` with the names of claims as links, and everything else in backticks as code.
+    """`words` with the names of claims as links, formulas as MathML, and everything else in backticks as code.
 
     Parameters
     ----------
@@ -343,14 +345,18 @@ def _linked(by_name: Mapping[str, Entry], words: str, root: str, here: str = "")
     """
 
     def shown(found: re.Match[str]) -> str:
-        name = html.unescape(found[1] or found[2])
+        name = found[1] or found[2]
         if name not in by_name:
-            return f"<code>{found[1]}</code>" if found[1] is not None else found[0]
+            return prose(found[0])
         title = html.escape(by_name[name].claim.title, quote=True)
         text = breakable(name.removeprefix(f"{here}."))
         return f'<a class="ref" href="{root}c/{name}.html" title="{title}"><code>{text}</code></a>'
 
-    return Markup(_NAMED.sub(shown, html.escape(words)))
+    pieces, at = [], 0
+    for found in _NAMED.finditer(words):
+        pieces += [prose(words[at : found.start()]), shown(found)]
+        at = found.end()
+    return Markup("".join([*pieces, prose(words[at:])]))
 
 
 _LATEX = re.compile(r"[&%$#_{}]")

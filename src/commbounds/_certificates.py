@@ -23,10 +23,12 @@ def _matching(patterns: tuple[str, ...], names: Any, what: str) -> list[str]:
 
 
 def _said(certificate: Any) -> str:
-    """For what a proof holds, or the point of a counterexample."""
+    """How much a proof proves, and for what; or the point of a counterexample."""
     from commbounds.verify import certify
 
-    return certificate.scope if certificate.kind == "counterexample" else certify.proved_for(certificate)
+    if certificate.kind == "counterexample":
+        return str(certificate.scope)
+    return f"{certify.told(certify.record(certificate))}: {certify.proved_for(certificate)}"
 
 
 @click.command()
@@ -47,6 +49,7 @@ def certificates(patterns: tuple[str, ...], every: int | None, coq: Path | None)
     Exits with 1 if one does not prove its claim, or refute it by a counterexample, and, with --every, if a kernel is
     not its definition.
     """
+    from collections import Counter
     from time import perf_counter
 
     from commbounds.verify import certify
@@ -58,7 +61,7 @@ def certificates(patterns: tuple[str, ...], every: int | None, coq: Path | None)
     if coq is not None:
         _write_coq(names, coq)
         return
-    refused = 0
+    refused, grades = 0, Counter[str]()
     again: dict[str, None] = {}
     for name in names:
         start = perf_counter()
@@ -68,10 +71,15 @@ def certificates(patterns: tuple[str, ...], every: int | None, coq: Path | None)
             found = runs_of(certificate) if every is not None else ()
             again |= dict.fromkeys(found)
             line = f"{certificate.kind:14}  {name}: {_said(certificate)}"
+            counted = certificate.kind == "counterexample"
+            grades["counterexample" if counted else certify.grade(certificate)] += 1
         except certify.CertificateError as error:
             refused += 1
             line = f"{click.style('refused', fg='red'):14}  {name}: {error}"
         click.echo(f"{1e3 * (perf_counter() - start):8.1f} ms  {line}")
+    for grade in (*certify.Grade, "counterexample"):
+        if grades[grade]:
+            click.echo(f"{grades[grade]:8}     {grade}")
     click.echo(f"{len(names)} certificates, " + (f"{refused} refused" if refused else "all check"))
     if every is not None:
         for name in again:

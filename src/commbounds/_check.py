@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from commbounds._progress import Progress, compiling_here, progress
-from commbounds._terminal import console, escape, plain
+from commbounds._terminal import RegularFile, console, escape, plain
 
 T = TypeVar("T", bound="Callable[..., Any] | click.Command")
 
@@ -36,7 +36,7 @@ _WIDEST_CLAIM = 60
 
 
 def _file(name: str, parameter: str, told: str, **options: Any) -> Callable[[T], T]:
-    return click.option(name, parameter, type=click.Path(dir_okay=False, path_type=Path, **options), help=told)
+    return click.option(name, parameter, type=RegularFile(**options), help=told)
 
 
 @click.command()

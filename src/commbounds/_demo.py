@@ -109,8 +109,8 @@ def _lines(claim: Claim, finding: Finding) -> list[str]:
         else f"verdict: {finding.verdict}; {finding.message}",
         f"cases: {evidence}",
     ]
-    if finding.proved_for:
-        lines.append(f"proved for {finding.proved_for}")
+    if finding.grade:
+        lines.append(f"{finding.graded}: {finding.shown_for}")
     if finding.tightness is not None:
         lines.append(f"nearest to the bound: measured / bound = {finding.tightness:.4g}")
     if finding.counterexample is not None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from numba.core import caching, dispatcher
 
-from commbounds.folders import require_private, shared
+from commbounds.folders import regular, removed, require_private, shared
 
 _OURS = __name__.partition(".")[0]
 _told: set[str] = set()
@@ -70,17 +70,18 @@ class _Files(caching.IndexDataCacheFile):  # type: ignore[misc]
     def _held(self, path: str) -> Any:
         """What was put there by this version of Numba; None where that is nothing, or damaged and now removed."""
         try:
-            with open(path, "rb") as file:
-                held, whose = file.read(), os.fstat(file.fileno())
+            held, whose = regular(Path(path))
         except FileNotFoundError:
             return None
+        except ValueError:  # a link, a pipe, a folder
+            held, whose = b"", os.lstat(path)
         head, _, pickled = held.partition(b"\n")
-        ours = whose.st_uid in (os.geteuid(), 0) and not shared(whose)
+        ours = bool(held) and whose.st_uid in (os.geteuid(), 0) and not shared(whose)
         if ours and head == self._head(pickled):
             return pickle.loads(pickled)
         if not ours or not head.startswith(b"numba ") or head.startswith(f"numba {self._version} ".encode()):
             _tell("damaged files among the compiled kernels are removed, and the kernels compiled again", path)
-        Path(path).unlink(missing_ok=True)
+        removed(Path(path))
         return None
 
     def _put(self, path: str, value: Any) -> None:

@@ -92,9 +92,9 @@ class Suspect:
     def off_by(self, added: Wide, entries: Entries) -> bool:
         """Whether the result is the sum and `added`, to the rounding of a sum that is larger by as much."""
         size, sizes = np.abs(added), self.sums.sizes[entries]
-        share = np.divide(size, sizes, out=np.zeros_like(size), where=sizes > 0.0)
-        distance = self.distance[entries]
-        allowance = self.allowed[entries] * (1.0 + share) + 4.0 * _U * (np.abs(distance) + size)
+        distance, allowed = self.distance[entries], self.allowed[entries]
+        share = np.divide(allowed, sizes, out=np.zeros_like(size), where=sizes > 0.0)
+        allowance = allowed + share * size + 4.0 * _U * (np.abs(distance) + size)
         return bool((np.abs(distance - added) <= allowance).all())
 
     def is_multiple(self, factor: float, entries: Entries) -> bool:

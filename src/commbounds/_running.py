@@ -20,7 +20,7 @@ from commbounds._index import check_patterns
 from commbounds._progress import Progress, compiling_here, progress
 from commbounds._terminal import FindingRows
 from commbounds._workers import check_executor, processors, worker_context
-from commbounds.folders import cache_folder, ready, written
+from commbounds.folders import cache_folder, ready, regular, written
 from commbounds.verify.contents import claim_entries
 
 if TYPE_CHECKING:
@@ -278,7 +278,7 @@ class _Costs:
     def _read(self) -> dict[str, dict[str, Any]]:
         """All budgets'; empty where the file is not there or none: then costs are estimated."""
         try:
-            held = json.loads(self._path.read_bytes())
+            held = json.loads(regular(self._path)[0])
         except (OSError, ValueError, RecursionError):
             return {}
         whole = isinstance(held, dict) and all(isinstance(of_budget, dict) for of_budget in held.values())

@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from commbounds.verify import Finding
 
 
+class RegularFile(click.Path):
+    """A file that is read, or written in one step: no folder, and no pipe or device, which would be replaced."""
+
+    def __init__(self, exists: bool = False) -> None:
+        super().__init__(exists=exists, dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        path = super().convert(value, param, ctx)
+        if path.exists() and not path.is_file():
+            self.fail(f"{path} must be a regular file: no pipe, no device", param, ctx)
+        return path
+
+
 _COLOURS = {
     "proved": "green",
     "enumerated": "green",
@@ -144,7 +157,7 @@ def _lines_of(name: str) -> list[tuple[str, str]]:
         ("assumes", "".join(f"\n  {_hypothesis(h)}" for h in claim.assumes) or "nothing"),
         ("regimes", "".join(f"\n  {regime.name}" for regime in regimes(claim.relation.rhs))),
         ("not tested", "".join(f"\n  {pattern}: {reason}" for pattern, reason in (*claim.unpinned, *claim.unentered))),
-        ("proved", _proved(claim)),
+        ("certificate", _proved(claim)),
         ("refuted", _refuted(claim)),
         ("stands", str(claim.stands) + (f", by {claim.corrected_by}" if claim.corrected_by else "")),
         ("tight", "" if claim.tightness is None else f"{claim.tightness}, at: {claim.extremal}"),
@@ -174,7 +187,7 @@ def _certified(claim: Claim) -> bool:
 
 
 def _proved(claim: Claim) -> str:
-    """Scope, model and tie of the claim's certificate; empty without one."""
+    """Grade, scope, model and tie of the claim's certificate; empty without one."""
     if not _certified(claim):
         return ""
     from commbounds.verify import certify
@@ -182,8 +195,12 @@ def _proved(claim: Claim) -> str:
     if claim.name not in certify.models():
         return ""
     model, certificate = certify.models()[claim.name], certify.load(claim.name)
-    tie = ", ".join(model.checked_by)
-    return f"for {certify.proved_for(certificate)}\n  model: {model.words}\n  tied to the implementation by {tie}"
+    lines = [f"{certify.told(certify.record(certificate))}: {certify.proved_for(certificate)}", f"model: {model.words}"]
+    if model.checked_by:
+        lines.append(f"tied to the implementation by {', '.join(model.checked_by)}")
+    if claim.name in certify.seen():
+        lines.append(str(certify.seen()[claim.name]))
+    return "\n  ".join(lines)
 
 
 def _refuted(claim: Claim) -> str:
@@ -236,7 +253,7 @@ class FindingRows:
         tightness = "" if finding.tightness is None else f"{finding.tightness:.4g}"
         told = [] if finding.as_stated else [plain(finding.message)]
         told += [finding.refuted_at] if finding.refuted_at else []
-        told += [f"proved for {finding.proved_for}"] if finding.proved_for else []
+        told += [f"{finding.graded}: {finding.shown_for}"] if finding.grade else []
         told += [", ".join(f"{e.method} {e.cases}" for e in finding.evidence)]
         told += [f"from the store, {self._dates[finding.claim]}"] if finding.claim in self._dates else []
         verdict = str(finding.verdict)

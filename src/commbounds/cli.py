@@ -25,7 +25,15 @@ from commbounds._ranks import ranks
 from commbounds._replay import replay
 from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, alone_in, check_run, of_few, workers
 from commbounds._scoreboard import scoreboard
-from commbounds._terminal import console, print_claim, print_claims, print_findings, print_summary, print_unpinned
+from commbounds._terminal import (
+    RegularFile,
+    console,
+    print_claim,
+    print_claims,
+    print_findings,
+    print_summary,
+    print_unpinned,
+)
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
 from commbounds.folders import cache_folder, require_private
@@ -120,7 +128,7 @@ def _run_options(command: Any) -> Any:
 @_run_options
 @click.option(
     "--out",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=RegularFile(),
     help="JSON-lines file; an interrupted run goes on from it.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines instead of a table.")
@@ -182,9 +190,7 @@ def _require_a_book() -> None:
         raise click.ClickException(f"nothing is drawn without the book: {'; '.join(torn)}")
 
 
-_FINDINGS = click.option(
-    "--findings", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Draw these instead of verifying."
-)
+_FINDINGS = click.option("--findings", type=RegularFile(exists=True), help="Draw these instead of verifying.")
 
 
 @main.command()

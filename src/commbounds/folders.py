@@ -96,6 +96,36 @@ def require_private(folder: Path) -> None:
                 break
 
 
+def regular(path: Path) -> tuple[bytes, os.stat_result]:
+    """What a file holds that this package keeps, and its status; links are not followed, pipes not waited for.
+
+    Raises
+    ------
+    OSError
+        There is none, or it cannot be read.
+    ValueError
+        It is no regular file.
+    """
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):
+            raise ValueError(f"{path} must be a regular file") from None
+        raise
+    found = os.fstat(handle)
+    if not stat.S_ISREG(found.st_mode):
+        os.close(handle)
+        raise ValueError(f"{path} must be a regular file")
+    with open(handle, "rb") as file:
+        return file.read(), found
+
+
+def removed(path: Path) -> None:
+    """Remove what is there in place of a file: a folder only if it is empty."""
+    with suppress(OSError):
+        path.rmdir() if path.is_dir() and not path.is_symlink() else path.unlink()
+
+
 def written(path: Path, content: bytes, lasting: bool = True) -> None:
     """Put `content` at `path`, whose folder is made where it is not there.
 

@@ -1,4 +1,4 @@
-"""For tests of all-reduces: `assert_allreduce_close`, whose tolerance is derived and not guessed."""
+"""For tests of all-reduces: inputs with determined sums, and a tolerance that is derived and not guessed."""
 
 from __future__ import annotations
 
@@ -6,11 +6,16 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds._arrays import FLOATS, SAME_SIZE, format_of, named, stacked
+from commbounds._exact import assert_exact as assert_exact
+from commbounds._exact import exact_inputs as exact_inputs
 from commbounds._mistakes import Suspect, explanations
+from commbounds._orders import Order as Order
+from commbounds._orders import schedule_order as schedule_order
+from commbounds._replayed import assert_replayed as assert_replayed
 from commbounds._sums import RankSums, rank_sums
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.precision.tolerance import Tolerance, rounded_up, tolerance
@@ -18,9 +23,7 @@ from commbounds.theory.precision.tolerance import Tolerance, rounded_up, toleran
 Array = NDArray[Any]
 Wide = NDArray[np.float64]
 
-_FLOATS = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in FORMATS}
 _tolerance = lru_cache(maxsize=4096)(tolerance)
-_SAME_SIZE = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
 
 
 def assert_allreduce_close(
@@ -93,9 +96,9 @@ def assert_allreduce_close(
     AssertionError: all-reduce of 2 ranks: 2 of 2 entries are beyond what rounding explains
         worst: entry (0,) is 1.0, the sum is 4.0: off by 3, where 2.38e-07 is explained: 1.26e+07 times
         any order of additions, float32: On its longest way a term passes 1 addition, rounded to float32 (u = 2^-24).
-        what fits: the result is the input of rank 0, not reduced; rank 1 is missing
+        what fits: the result is the input of rank 0, not reduced
     """
-    stack = _stacked(inputs, "inputs")
+    stack = stacked(inputs, "inputs")
     if stack.ndim < 1 or len(stack) < 1:
         raise ValueError("inputs must hold at least one rank")
     if op not in ("sum", "mean"):
@@ -103,7 +106,7 @@ def assert_allreduce_close(
     if op == "sum" and average is not None:
         raise ValueError(f"average is of op='mean', got {average!r}")
     shape = stack.shape[1:]
-    result = _stacked(actual, "actual")
+    result = stacked(actual, "actual")
     of_all = result.ndim == len(shape) + 1
     if result.shape != (stack.shape if of_all else shape):
         raise ValueError(
@@ -115,8 +118,8 @@ def assert_allreduce_close(
     if n == 0:
         return
     rows = result.reshape(-1, n)
-    held, brought = _format(result, "actual"), _format(stack, "inputs")
-    wire = held if dtype is None else _named(dtype)
+    held, brought = format_of(result, "actual"), format_of(stack, "inputs")
+    wire = held if dtype is None else named(dtype)
     if not held.holds(wire):
         raise ValueError(
             f"the result, of {held.name}, does not hold what is sent in {wire.name}: give dtype={held.name!r}, and "
@@ -138,7 +141,7 @@ def assert_allreduce_close(
     sums, times = rank_sums(flat), P if op == "mean" else 1
     _require_range(bound, sums, shape)
     allowed = _allowed(bound, sums, times, probability is not None)
-    earlier = None if previous is None else _stacked(previous, "previous").reshape(-1)
+    earlier = None if previous is None else stacked(previous, "previous").reshape(-1)
     if earlier is not None and earlier.shape != (n,):
         raise ValueError(f"previous must have the shape of one input, {shape}")
     distances = [np.abs(sums.distance(row, times)) for row in rows]
@@ -150,56 +153,6 @@ def assert_allreduce_close(
         raise AssertionError(_message(suspect, bound, shape, rank if of_all else None, beyond, fits))
     if same_bits:
         _require_same_bits(rows, shape)
-
-
-# --- arrays ------------------------------------------------------------------------------------------------------
-
-
-def _stacked(values: Any, name: str) -> Array:
-    """One array of what may be a sequence of arrays."""
-    if isinstance(values, list | tuple):
-        rows = [_array(value) for value in values]
-        if not rows:
-            raise ValueError(f"{name} must not be empty")
-        shapes = {f"{row.shape} {row.dtype.name}" for row in rows}
-        if len(shapes) > 1:
-            raise ValueError(f"{name} must have one shape and one dtype, got {', '.join(sorted(shapes))}")
-        return np.stack(rows)
-    return _array(values)
-
-
-def _array(value: Any) -> Array:
-    """A numpy array of the same numbers: of a torch tensor, of what speaks DLPack, or as numpy converts it."""
-    if isinstance(value, np.ndarray):
-        return value
-    if type(value).__module__.partition(".")[0] == "torch":
-        return _of_torch(value)
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
-    return np.asarray(value)
-
-
-def _of_torch(tensor: Any) -> Array:
-    import torch
-
-    plain = tensor.detach().cpu()
-    name = str(plain.dtype).removeprefix("torch.")
-    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
-        bits = torch.int16 if plain.dtype.itemsize == 2 else torch.uint8
-        return np.asarray(plain.contiguous().view(bits).numpy()).view(_FLOATS[name])
-    return np.asarray(plain.numpy())
-
-
-def _format(array: Array, name: str) -> Format:
-    if array.dtype.name not in FORMATS:
-        raise TypeError(f"{name} must be of one of {', '.join(FORMATS)}, got {array.dtype.name}")
-    return FORMATS[array.dtype.name]
-
-
-def _named(name: str) -> Format:
-    if name not in FORMATS:
-        raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {name!r}")
-    return FORMATS[name]
 
 
 # --- bounds ------------------------------------------------------------------------------------------------------
@@ -241,7 +194,7 @@ def _coarser(
             added[words] = _tolerance(
                 dtype=wire.name, accumulate=form.name, wider_input=not wire.holds(brought), **after
             )
-        elif 8 <= form.digits < wire.digits and (y.astype(_FLOATS[form.name]).astype(y.dtype) == y).all():
+        elif 8 <= form.digits < wire.digits and (y.astype(FLOATS[form.name]).astype(y.dtype) == y).all():
             words = f"what is wrong are numbers of {form.name}: sums are rounded to it"
             rounded[words] = _tolerance(dtype=form.name, wider_input=not form.holds(brought), **after)
     found = {**added, **dict(reversed(rounded.items()))}
@@ -254,7 +207,7 @@ def _coarser(
 
 
 def _require_same_bits(rows: Array, shape: tuple[int, ...]) -> None:
-    bits = np.ascontiguousarray(rows).view(_SAME_SIZE[rows.dtype.itemsize])
+    bits = np.ascontiguousarray(rows).view(SAME_SIZE[rows.dtype.itemsize])
     for rank in range(1, len(rows)):
         # NaNs compare unequal to themselves; a NaN is a NaN, whatever its payload
         differ = np.flatnonzero((bits[rank] != bits[0]) & ((rows[rank] == rows[rank]) | (rows[0] == rows[0])))

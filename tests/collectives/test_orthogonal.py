@@ -1,6 +1,8 @@
 """Orthogonalised updates: what is accepted and refused, single facts by hand, twins and ranks."""
 
+import json
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.orthogonal import dion_update, muon_update
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.theory import claims
+from commbounds.verify.experiments.orthogonal import studies
 from commbounds.verify.experiments.orthogonal.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -57,6 +60,7 @@ def test_what_stacks_are_refused(stack, error, message):
         ({"steps": 2.0}, TypeError, "steps must be an integer"),
         ({"iteration": "septic"}, ValueError, "iteration must be one of muon, cubic"),
         ({"iteration": 5}, TypeError, "iteration must be a string"),
+        ({"arithmetic": "float16"}, ValueError, "arithmetic must be one of dtype, bfloat16"),
     ],
 )
 def test_what_options_of_muon_are_refused(options, error, message):
@@ -128,6 +132,27 @@ def test_the_iteration_is_that_of_singular_values():
             s = 3.4445 * s - 4.7750 * s**3 + 2.0315 * s**5
         update, _ = muon_update(matrix[None])
         assert np.abs(update[0] - (u * s) @ v).max() <= 256 * 3.5**5 * EPS
+
+
+def test_in_bfloat16_it_has_the_bits_of_the_authors_code():
+    """As it was run in torch by docs/evidence/muon.py."""
+    printed = (Path(__file__).parents[2] / "docs" / "evidence" / "muon.txt").read_text(encoding="utf-8")
+    pairs = [line.split(" becomes ") for line in printed.splitlines() if " becomes " in line]
+    assert len(pairs) == 4
+    for matrix, after in pairs:
+        update, _ = muon_update(np.array([json.loads(matrix)], np.float32), arithmetic="bfloat16")
+        assert update[0].tolist() == json.loads(after)
+    ends = [float(line.split()[-3]) for line in printed.splitlines() if " at 0.00" in line]
+    assert ends == [float(claims()[f"orthogonal.muon.rounded_{name}"].bound()) for name in ("at_most", "at_least")]
+
+
+def test_every_number_of_bfloat16_is_run_where_they_are_counted():
+    """That the other entry makes the norm one, so that nothing is rounded before the iterations."""
+    values = [Fraction(case.settings["value"]) for case in studies._rounded_grid(1)]
+    assert sum(660 * value >= 1 for value in values) == 0x3F80 - 0x3AC6
+    for value in values[::7]:
+        matrix = np.diag([float(value), float(1 - value**2) ** 0.5])
+        assert muon_update(matrix[None], 0, arithmetic="bfloat16")[0][0][0, 0] == float(value)
 
 
 def test_dion_of_full_rank_keeps_mu_of_everything():

@@ -13,11 +13,12 @@ from xml.etree import ElementTree
 import jsonschema
 import pytest
 import sympy as sp
-from page_reading import parsed
+from page_reading import parsed, shown
 
 from commbounds.figures import report, single
 from commbounds.figures.entries import Chapter, entries_of
 from commbounds.figures.picture import palette, picture, size
+from commbounds.figures.prose import prose
 from commbounds.figures.publishing import FILES, published
 from commbounds.figures.site.data import TABLES
 from commbounds.figures.site.graph import graph
@@ -113,6 +114,19 @@ def test_a_work_with_an_identifier_is_linked_and_can_be_cited(site, pages, book)
     assert "@misc{nobody" not in pages["c/synthetic.qsgd.variance.html"]  # a program has no authors, year and title
 
 
+def test_a_claim_can_be_cited_without_an_address(findings, book, tmp_path):
+    """The entry of the page names the file, and the release, budget and seed that make it again."""
+    finding = next(each for each in findings if book[each.claim].source.link)
+    report([finding], tmp_path / "report", {finding.claim: book[finding.claim]}, {})
+    cited = "".join(parsed((tmp_path / "report" / "c" / f"{finding.claim}.html").read_text("utf-8")).text)
+    where = cited[cited.index(f"@misc{{commbounds:{finding.claim},") :]
+    assert f"howpublished = {{c/{finding.claim}.html of a report by commbounds}}" in where
+    made = f"budget {finding.budget}, seed {finding.seed}"
+    assert re.search(rf"note = {{commbounds \S+, claim {finding.claim}: \w+, {made}}}", where)
+    assert "@misc{nobody1900," in where
+    assert "None" not in where[: where.index("@misc{nobody1900,")]
+
+
 def test_pages_load_nothing_from_elsewhere(site, code):
     allowed = {"http://www.w3.org/2000/svg", "http://www.w3.org/1998/Math/MathML", "http://www.w3.org/1999/xlink"}
     for path in (*site.rglob("*.html"), *site.rglob("*.css"), *site.rglob("*.js"), *site.rglob("*.svg")):
@@ -132,9 +146,9 @@ def test_every_finding_has_a_page_with_all_that_is_known(pages, findings, book):
         assert f"@misc{{commbounds:{finding.claim}," in text
         assert f"url = {{https://example.org/checked/c/{finding.claim}.html}}" in text
         for words in (claim.title, claim.quantity.meaning, claim.source.work, claim.note, claim.extremal):
-            assert words in text
+            assert shown(words) in text
         for hypothesis in claim.assumes:
-            assert hypothesis.statement in text
+            assert shown(hypothesis.statement) in text
             assert f'href="../h/{hypothesis.name}.html"' in page
     assert "plain <b>text</b>" in "".join(parsed(pages["c/synthetic.signs.sign_symmetry.html"]).text)
 
@@ -295,18 +309,43 @@ def test_data_keep_their_published_schemas(site, findings, book):
 
 @pytest.mark.wide  # reads the models of all columns
 def test_data_of_certificates_keep_their_schema(tmp_path):
-    proof = Evidence(Method.CERTIFICATE, Verdict.PROVED, 3, "identity; a", scope={"for": "every x"})
+    steps = {"grade": "proved but for steps in words", "steps": "a sum, independence"}
+    proof = Evidence(Method.CERTIFICATE, Verdict.PROVED, 3, "identity; a", scope={"for": "every x", **steps})
+    defined = Evidence(
+        Method.CERTIFICATE, Verdict.DEFINITION, 1, "identity; c", scope={"for": "every k", "grade": "by definition"}
+    )
     point = Evidence(
         Method.CERTIFICATE, Verdict.REFUTED, 1, "counterexample; b", scope={"smallest": "refuted at n = 1"}
     )
     found = [
         Finding("sparsifiers.topk.contraction", Verdict.PROVED, True, (proof,)),
         Finding("sparsifiers.topk.global_contraction", Verdict.REFUTED, True, (point,)),
+        Finding("sparsifiers.randk.bias", Verdict.ENUMERATED, True, (defined,)),
     ]
     report(found, tmp_path)
     data = json.loads((tmp_path / "data" / "certificates.json").read_text("utf-8"))
     jsonschema.validate(data, json.loads((tmp_path / "data" / "certificates.schema.json").read_text("utf-8")))
-    assert [(row["proves"], row["scope"]) for row in data["certificates"]] == [(True, "every x"), (False, "at n = 1")]
+    assert [(row["proves"], row["scope"]) for row in data["certificates"]] == [
+        (True, "every x"),
+        (False, "at n = 1"),
+        (False, "every k"),
+    ]
+    assert [row["grade"] for row in data["certificates"]] == [steps["grade"], "", "by definition"]
+    assert data["certificates"][0]["steps_in_words"] == ["a sum", "independence"]
+    names = [f.claim for f in found]
+    badges = [
+        json.loads((tmp_path / "badge" / f"{name}.json").read_text("utf-8"))["message"]
+        for name in (*names, "sparsifiers")
+    ]
+    assert badges[0] == "proved but for steps in words (a sum, independence)"
+    assert badges[2] == "enumerated, by definition"
+    assert badges[3] == "2 of 3 hold, 1 proved but for steps in words, 1 by definition"
+    about = (tmp_path / "about.html").read_text("utf-8")
+    for path in re.findall(
+        r'href="\.\./about\.html#([\w-]+)"', (tmp_path / "c" / f"{names[0]}.html").read_text("utf-8")
+    ):
+        assert f'id="{path}"' in about
+    assert "about.html#step-independence" in (tmp_path / "c" / f"{names[0]}.html").read_text("utf-8")
     page = (tmp_path / "proofs.html").read_text("utf-8")
     assert "every x" in page
     assert "commbounds certificates 'sparsifiers.*'" in page
@@ -321,7 +360,7 @@ def test_badges_say_the_verdict(site, findings):
         assert str(finding.verdict) in badge["message"]
         assert (badge["color"] == "red") is (not finding.as_stated)
     column = json.loads((site / "badge" / "synthetic.json").read_text("utf-8"))
-    assert column["message"] == "8 of 12 hold, 0 proved, 2 disagree"
+    assert column["message"] == "8 of 12 hold, 2 disagree"
 
 
 def test_a_search_looks_at_every_claim(site, findings, book):
@@ -539,7 +578,7 @@ def test_the_first_page_of_a_system_has_its_card(tmp_path):
     page = report(found, tmp_path, exhibits=[exhibit]).read_text("utf-8")
     card = page[page.index('<li class="card">') :].partition("</li>")[0]
     assert 'src="figures/oktopk.families.card.svg"' in card
-    assert columns()["oktopk"].synopsis.found in card
+    assert prose(columns()["oktopk"].synopsis.found) in card
     drawn = {p.name: size(p.read_text("utf-8")) for p in Path(tmp_path / "figures").iterdir()}
     assert drawn["oktopk.families.card.svg"][0] < drawn["oktopk.families.svg"][0]
 

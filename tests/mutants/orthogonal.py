@@ -11,51 +11,86 @@ from commbounds.verify import conformance as cf
 from mutants.record import Mutant
 
 
-def coefficients_swapped(stack, steps=5, iteration="muon"):
+def coefficients_swapped(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """The cubic where the quintic is asked for, and the other way round."""
-    return muon_update(stack, steps, {"muon": "cubic", "cubic": "muon"}.get(iteration, "quintic"))
+    return muon_update(stack, steps, {"muon": "cubic", "cubic": "muon"}.get(iteration, "quintic"), arithmetic)
 
 
-def one_iteration_less(stack, steps=5, iteration="muon"):
+def one_iteration_less(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """One iteration is left out."""
-    return muon_update(stack, max(0, steps - 1), iteration)
+    return muon_update(stack, max(0, steps - 1), iteration, arithmetic)
 
 
-def one_iteration_more(stack, steps=5, iteration="muon"):
+def one_iteration_more(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """One iteration too many."""
-    return muon_update(stack, steps + 1, iteration)
+    return muon_update(stack, steps + 1, iteration, arithmetic)
 
 
-def not_divided_by_its_norm(stack, steps=5, iteration="muon"):
+def not_divided_by_its_norm(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """The update is as large as the gradient was, in eighths more."""
-    update, traffic = muon_update(stack, steps, iteration)
+    update, traffic = muon_update(stack, steps, iteration, arithmetic)
     return update * 1.125, traffic
 
 
-def polar_factor_of_it(stack, steps=5, iteration="muon"):
+def polar_factor_of_it(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """All singular values but zero become one."""
-    _, traffic = muon_update(stack, 0, iteration)
+    _, traffic = muon_update(stack, 0, iteration, arithmetic)
     u, s, v = np.linalg.svd(np.asarray(stack, float).mean(axis=0), full_matrices=False)
     polar = (u * (s > 1e-12 * max(s[0], 1e-300))) @ v
     return np.array([polar] * len(stack)), traffic
 
 
-def averages_the_first_two(stack, steps=5, iteration="muon"):
+def averages_the_first_two(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """Ranks from the third on do not count."""
-    update, traffic = muon_update(np.asarray(stack)[:2], steps, iteration)
+    update, traffic = muon_update(np.asarray(stack)[:2], steps, iteration, arithmetic)
     return np.array([update[0]] * len(stack)), traffic
 
 
-def each_orthogonalised_first(stack, steps=5, iteration="muon"):
+def each_orthogonalised_first(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """Gradients are brought near one before they are averaged, not after."""
-    found = [muon_update(np.asarray(stack)[p : p + 1], steps, iteration) for p in range(len(stack))]
+    found = [muon_update(np.asarray(stack)[p : p + 1], steps, iteration, arithmetic) for p in range(len(stack))]
     return np.array([np.mean([update[0] for update, _ in found], axis=0)] * len(stack)), found[0][1]
 
 
-def shrinks_what_is_small(stack, steps=5, iteration="muon"):
+def shrinks_what_is_small(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """The update is halved."""
-    update, traffic = muon_update(stack, steps, iteration)
+    update, traffic = muon_update(stack, steps, iteration, arithmetic)
     return update / 2, traffic
+
+
+def never_in_bfloat16(stack, steps=5, iteration="muon", arithmetic="dtype"):
+    """The arithmetic is always that of the dtype."""
+    return muon_update(stack, steps, iteration)
+
+
+def a_unit_further_out(stack, steps=5, iteration="muon", arithmetic="dtype"):
+    """Entries are larger by a unit in the last place of bfloat16."""
+    update, traffic = muon_update(stack, steps, iteration, arithmetic)
+    return update * (1 + 2.0**-7), traffic
+
+
+def a_unit_further_in(stack, steps=5, iteration="muon", arithmetic="dtype"):
+    """Entries are smaller by a unit in the last place of bfloat16."""
+    update, traffic = muon_update(stack, steps, iteration, arithmetic)
+    return update * (1 - 2.0**-7), traffic
+
+
+def a_hundredth_larger(stack, steps=5, iteration="muon", arithmetic="dtype"):
+    """The update is larger by a hundredth."""
+    update, traffic = muon_update(stack, steps, iteration, arithmetic)
+    return update * 1.01, traffic
+
+
+def no_entry_above_one(stack, steps=5, iteration="muon", arithmetic="dtype"):
+    """Entries are cut off at one."""
+    update, traffic = muon_update(stack, steps, iteration, arithmetic)
+    return np.clip(update, -1, 1), traffic
+
+
+def first_row_alone(stack, steps=5, iteration="muon", arithmetic="dtype"):
+    """Rows but the first are left as zeros."""
+    update, traffic = muon_update(stack, steps, iteration, arithmetic)
+    return update * (np.arange(update.shape[1]) == 0)[:, None], traffic
 
 
 def keeps_everything(stack, momentum, basis, mu=0.95, right="columns"):
@@ -106,10 +141,10 @@ def momentum_doubled(stack, momentum, basis, mu=0.95, right="columns"):
     return state._replace(momentum=2 * state.momentum), traffic
 
 
-def safety_factor_left_out(stack, steps=5, iteration="muon"):
+def safety_factor_left_out(stack, steps=5, iteration="muon", arithmetic="dtype"):
     """Polar Express begins with the matrix as long as 1.01."""
     if iteration != "polar_express" or steps < 5:
-        return muon_update(stack, steps, iteration)
+        return muon_update(stack, steps, iteration, arithmetic)
     update, traffic = muon_update(stack, 4, iteration)
     again, _ = muon_update(update, 1, "cubic")
     return again, traffic
@@ -154,6 +189,12 @@ MUTANTS = (
     Mutant(averages_the_first_two, "muon_update", _C + "cubic.one_step", SEARCH),
     Mutant(each_orthogonalised_first, "muon_update", _C + "muon.at_least", SEARCH),
     Mutant(shrinks_what_is_small, "muon_update", _C + "muon.at_least", SEARCH),
+    Mutant(a_unit_further_out, "muon_update", _C + "muon.rounded_at_most", EXACT),
+    Mutant(a_unit_further_in, "muon_update", _C + "muon.rounded_at_least", EXACT),
+    Mutant(a_hundredth_larger, "muon_update", _C + "muon.below", SEARCH),
+    Mutant(no_entry_above_one, "muon_update", _C + "muon.ones", SEARCH),
+    Mutant(never_in_bfloat16, "muon_update", _C + "muon.amplified", Method.SAMPLE),
+    Mutant(first_row_alone, "muon_update", _C + "muon.along", SEARCH),
     Mutant(keeps_everything, "dion_update", _C + "dion.keeps", SEARCH),
     Mutant(forgets_everything, "dion_update", _C + "dion.keeps", SEARCH),
     Mutant(momentum_not_added, "dion_update", _C + "dion.keeps", SEARCH),

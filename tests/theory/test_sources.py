@@ -55,3 +55,12 @@ def test_published_works_have_an_identifier_that_leads_to_them():
 def test_one_work_is_spelled_in_one_way():
     identifiers = [re.sub(r"v\d+$", "", link) for link in WORKS.values() if link]
     assert sorted({link for link in identifiers if identifiers.count(link) > 1}) == []
+
+
+def test_what_was_read_of_a_work_is_said():
+    """Which version, whose copy, how much of it; where the abstract alone was read, the place says so."""
+    for name, claim in claims().items():
+        source = claim.source
+        if source.tag in (Tag.READ, Tag.TRANSCRIPTION, Tag.SECOND_HAND):
+            assert source.text or source.place.lower().startswith("abstract"), name
+        assert source.tag is not Tag.TRANSCRIPTION or re.search("transcription|plain text", source.text), name

@@ -135,6 +135,16 @@ FORGED = {
     ),
     "as stated where it was refuted": (HOLDS, lambda f: replace(f, verdict=Verdict.REFUTED), "is said to be as stated"),
     "a message where all is well": (HOLDS, lambda f: replace(f, message="oh"), "must say why"),
+    "orders to the screen": (
+        HOLDS,
+        lambda f: evidence(f, Method.SEARCH, detail="12 cases\x1b[2J\x1b]0;title\x07"),
+        "characters that control a screen",
+    ),
+    "letters that go backwards": (
+        HOLDS,
+        lambda f: replace(f, regimes={"low\u202e": 1}),
+        "characters that control a screen",
+    ),
     "no claim of the book": (HOLDS, lambda f: replace(f, claim="a.b.c"), "the book has no claim"),
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2
-from commbounds.theory.model import Goal, Model, by_claim, recurrence
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence
 from commbounds.theory.quantities import P, k, m, mu, n, r
 
 _chances, _squares, _kept = sp.symbols("chances squares kept", nonnegative=True)
@@ -15,7 +15,6 @@ _chance, _square = sp.symbols("chance square", nonnegative=True)
 _rows = sp.Symbol("rows", nonnegative=True)
 _sketch_block, _row_block, _d = sp.symbols("sketch_block row_block d", nonnegative=True)
 _average_score = sp.Symbol("average_score", real=True)
-_TESTS = "tests/verify/certify/test_arctopk_models.py::"
 _A = "arctopk.allreduce."
 
 
@@ -134,7 +133,6 @@ MODELS = by_claim(
         "of one more row: Chebyshev's sum inequality by induction on the rows; then over all m.",
         scope="all orthogonal rows, not all zero, every m >= k >= 1 and every rank of the sketch; exact arithmetic",
         goals=_orthogonal,
-        checked_by=(_TESTS + "test_chances_rise_with_squares",),
     ),
     Model(
         claim=_A + "contraction_two_rows",
@@ -144,7 +142,6 @@ MODELS = by_claim(
         "l', the larger row is selected with `chance` >= 1/2.",
         scope="every two rows, not both zero, every rank of the sketch; exact arithmetic",
         goals=_two_rows,
-        checked_by=(_TESTS + "test_the_larger_of_two_rows",),
     ),
     Model(
         claim="arctopk.rows.ceiling",
@@ -159,14 +156,12 @@ MODELS = by_claim(
         words="A ring all-reduce takes 2 (P - 1) steps of a block each: one of sketches, one of rows.",
         scope="every P, m, n, k and r such that P divides m r and k n",
         goals=_ring_words,
-        checked_by=(_TESTS + "test_rings_move_blocks",),
     ),
     Model(
         claim=_A + "words_doubling",
         words="P = 2^d ranks. A round more, for twice as many ranks, moves both vectors once more. Induction on d.",
         scope="every power of two P, every m, n, k and r",
         goals=_doubled_words,
-        checked_by=(_TESTS + "test_doubling_moves_all",),
     ),
     Model(
         claim=_A + "words_against_gather",
@@ -174,6 +169,17 @@ MODELS = by_claim(
         "2 (P - 1) blocks of m r/P words and of k n/P.",
         scope="every P >= 2, m, n, k and r such that P divides m r and k n",
         goals=_against_gather,
-        checked_by=(_A + "words_against_gather", _TESTS + "test_rings_move_blocks"),
+        checked_by=(_A + "words_against_gather",),
     ),
+)
+
+EXTENTS = extents(
+    "arctopk",
+    {
+        (): "allreduce.commutes",
+        (Step.SYMMETRY,): "allreduce.contraction_orthogonal",
+        (Step.CLAIM,): "rows.ceiling",
+        (Step.SYMMETRY, Step.SUM): "allreduce.contraction_two_rows",
+    },
+    by_definition="allreduce.words allreduce.words_doubling allreduce.words_against_gather",
 )

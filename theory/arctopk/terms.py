@@ -162,5 +162,7 @@ BLOCKS_OF_BOTH = Hypothesis(
 
 ARC_2025 = Work(
     "C. Chen, C. Ma, Z. Li, Y. He, Y. Dong, K. Yuan, 2025, An all-reduce compatible Top-K compressor for "
-    "communication-efficient distributed learning, arXiv:2510.26709"
+    "communication-efficient distributed learning, arXiv:2510.26709",
+    "Algorithm 1 and notation from a public study, the rest from the authors' README; the theorem on contraction was "
+    "not read.",
 )

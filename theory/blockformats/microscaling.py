@@ -188,8 +188,8 @@ MICROSCALING: tuple[Claim, ...] = (
         title="MX formats with the specification’s scales contract; for MXFP4 with 1 - alpha = 47/431",
         relation=Le(RELATIVE_ERROR, FLOOR_CONTRACTION),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
-        source=MX.recalled(
-            "the conversion of section 6.3, as microxcaling and torchao have it",
+        source=MX.second_hand(
+            "the conversion of section 6.3, quoted word for word in public notes, as microxcaling and torchao have it",
             _OTHERS.format(
                 "a power of two, without error; half-way above it; or, in the limit, the next power of two, "
                 "clipped. Blocks "

@@ -8,7 +8,7 @@ from commbounds.theory.blockformats.models_blocks import BLOCKS
 from commbounds.theory.blockformats.models_ends import ENDS
 from commbounds.theory.blockformats.models_hops import HOPS
 from commbounds.theory.blockformats.models_sums import SUMS
-from commbounds.theory.model import STAND_IN, by_claim
+from commbounds.theory.model import STAND_IN, Step, by_claim, extents
 
 MODELS = by_claim(*BLOCKS, *ENDS, *SUMS, *HOPS)
 
@@ -24,3 +24,24 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "blockformats.multihop.mxfp4_ring": {"up to here": "no rank", "a rounding": ("between 3 and 4", "between 4 and 6")},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "blockformats",
+    {
+        (): "microscaling.maximum microscaling.maximum_unclipped stochastic.unbiased stochastic.bias nvfp4.maximum "
+        "stochastic_nvfp4.unbiased microexponents.maximum correlated.unbiased correlated.pair table.sums "
+        "table.at_a_number",
+        (Step.SYMMETRY,): "correlated.equal",
+        (Step.INDEPENDENCE,): "correlated.independent table.variance table.two_stages_nested",
+        (Step.SUM,): "microscaling.contraction_even microscaling.contraction_rceil microscaling.contraction_wide "
+        "fouroversix.contraction requantised.direct_error table.unbiased multihop.nearest_error",
+        (Step.LEMMA,): "correlated.never_worse",
+        (Step.CLAIM,): "multihop.butterfly_bounded",
+        (Step.SPECTRUM,): "mseden.projection",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "multihop.ring_law multihop.butterfly_law multihop.mxfp4_ring",
+        (Step.SUM, Step.CLAIM): "nvfp4.contraction",
+        (Step.SUM, Step.SPECTRUM): "table.beyond",
+    },
+    by_definition="microscaling.wire requantised.bytes requantised.bits_an_entry_of_whole_blocks "
+    "homomorphic.sums homomorphic.bytes table.index_sums_of_even multihop.bytes",
+)

@@ -12,7 +12,6 @@ from commbounds.theory.blockformats.terms import ENTRIES_OF_BLOCK, element_unit,
 from commbounds.theory.model import Goal, Model, in_range
 from commbounds.theory.quantities import block, n, norm2
 
-TEST = "tests/verify/certify/test_blockformats_models.py::"
 _top, _a, _off, _others = sp.symbols("top a off others", nonnegative=True)
 _share, _entries = sp.symbols("share B", positive=True)
 _ratio, _scale, _inner = sp.symbols("ratio scale inner", positive=True)
@@ -27,10 +26,10 @@ _ENDS = (sp.Integer(0), *((a + b) / 2 for a, b in pairwise(E2M1)))
 """Where they begin to be the nearest."""
 
 
-def named(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+def named(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"blockformats.{name}"
-    return Model(claim, words, scope, goals, (claim, *(TEST + tie for tie in ties)))
+    return Model(claim, words, scope, goals, (claim,))
 
 
 def _nearest(low: Any, high: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -202,7 +201,6 @@ BLOCKS = (
         "by u at most, half a gap, and u is at most half of the overshoot in every format of the column.",
         _NOT_ZERO + ", every element format",
         _maximum,
-        "test_formats",
     ),
     named(
         "microscaling.maximum_unclipped",
@@ -210,7 +208,6 @@ BLOCKS = (
         "half a gap; and by no more than its distance from the power of two, which is an element.",
         _NOT_ZERO + ", every floating element format",
         _unclipped,
-        "test_formats",
     ),
     *(
         named(
@@ -218,7 +215,6 @@ BLOCKS = (
             _PER_BLOCK + where,
             _NOT_ZERO + ", E2M1",
             _contracting(low, high),
-            "test_nearest_elements",
         )
         for rule, low, high, where in (
             ("even", sp.Rational(7, 2), 7, "It is from 7/2 to 7."),
@@ -233,14 +229,13 @@ BLOCKS = (
         _wire(0, elementbits),
     ),
     named("stochastic.unbiased", _ROUNDED, _NOT_ZERO.replace(" but zero", ""), _unbiased,
-          "test_formats"),
+          ),
     named(
         "stochastic.bias",
         _UNITS + "`top` stands for any entry that is beyond the largest element, 2 - overshoot, and so becomes that; "
         "relative to itself it is off by no less than relative to the largest entry. Others are unbiased.",
         _NOT_ZERO + ", every element format",
         _stochastic_bias,
-        "test_formats",
     ),
     named(
         "nvfp4.maximum",
@@ -248,7 +243,6 @@ BLOCKS = (
         "four digits: from 17/18 to 17/16. The block's largest entry is 6 ratio of the scale, and becomes 6.",
         "every n, every block, every x in R^n but zero whose scales are normal numbers, in real arithmetic",
         _of_largest,
-        "test_scales",
     ),
     named(
         "nvfp4.contraction",
@@ -259,7 +253,6 @@ BLOCKS = (
         "every n, every block of at most 19 entries, every x in R^n but zero whose scales are normal numbers, in real "
         "arithmetic",
         _contracting_nvfp4,
-        "test_nearest_elements",
     ),
     named(
         "nvfp4.wire",
@@ -272,7 +265,6 @@ BLOCKS = (
         _ROUNDED,
         "every n, every block, every x in R^n whose largest magnitude is a scale's, in real arithmetic",
         _unbiased,
-        "test_formats",
     ),
     named(
         "mseden.projection",

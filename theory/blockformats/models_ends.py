@@ -72,7 +72,6 @@ ENDS = (
         "every n, every block of at most 16 entries, every x in R^n but zero whose scales are exact, in real "
         "arithmetic",
         _either,
-        "test_blocks_that_end_at_four_or_six",
     ),
     named(
         "homomorphic.sums",

@@ -263,7 +263,6 @@ HOPS = (
         "one more rank and rounding, over the square of an entry; `next` is the square of the number of ranks.",
         "every number of ranks, every entry whose sums have scales in E8M0",
         _mxfp4_ring,
-        "test_roundings_of_hops",
     ),
     named(
         "multihop.bytes",
@@ -278,7 +277,6 @@ HOPS = (
         "the powers `down` and `up` of these. The error is at most the sum of |factor - 1| times magnitudes.",
         "all entries whose sums have scales in E8M0, every number of halvings",
         _nearest_error,
-        "test_roundings_of_hops",
     ),
     named(
         "microexponents.maximum",
@@ -286,6 +284,5 @@ HOPS = (
         "step below.",
         "every vector whose blocks have normal largest entries, every number of digits, every block",
         _micro_maximum,
-        "test_the_largest_entry_of_shared_microexponents",
     ),
 )

@@ -44,9 +44,8 @@ NVFP4: tuple[Claim, ...] = (
         title="NVFP4: a block’s largest entry keeps E4M3’s relative precision, it is off by at most 1/17",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 17)),
         assumes=(NEAREST_SCALE, NORMAL_SCALES, NONZERO),
-        source=NVIDIA_2025.second_hand(
-            "a digest of the paper: at least 6.25 % of the values, the largest of each block, are at near-FP8 "
-            "precision",
+        source=NVIDIA_2025.transcribed(
+            "section 2: at least 6.25 % of the values, the largest of each block, are at near-FP8 precision",
             _LARGEST,
             reading="The number is ours.",
         ),
@@ -59,11 +58,10 @@ NVFP4: tuple[Claim, ...] = (
         title="NVFP4: a block’s largest entry is off by at most 1/17, whatever its scale",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 17)),
         assumes=(NEAREST_SCALE, TENSOR_FITS, NONZERO),
-        source=NVIDIA_2025.second_hand(
-            "a digest of the paper: at least 6.25 % of the values, the largest of each block, are at near-FP8 "
-            "precision",
+        source=NVIDIA_2025.transcribed(
+            "section 2: at least 6.25 % of the values, the largest of each block, are at near-FP8 precision",
             "Below 2^-6 E4M3’s numbers are equidistant, and below 2^-10 they are zero: so is a block then.",
-            reading="For every block: the digest names no exception.",
+            reading="For every block: sections 2 and B name no exception.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_N + "maximum",
@@ -148,8 +146,8 @@ NVFP4: tuple[Claim, ...] = (
         name=_N + "wire",
         title="NVFP4 takes 4.5 bits an entry in blocks of 16, and 32 bits a vector",
         relation=Eq(BITS, 4 * n + 8 * sp.ceiling(n / block) + 32),
-        source=NVIDIA_2025.second_hand(
-            "a digest of the paper: blocks of 16, an E4M3 scale each, and a float32 for the tensor",
+        source=NVIDIA_2025.transcribed(
+            "section 2 and appendix B: blocks of 16, an E4M3 scale each, and a float32 for the tensor",
             "Four bits an element, a byte a block, and a float32.",
         ),
         axis="n",

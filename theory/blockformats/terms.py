@@ -12,7 +12,10 @@ from commbounds.theory.quantities import P, Quantity, block, n
 from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
-MX = Work("Open Compute Project, 2023, OCP Microscaling Formats (MX) Specification, version 1.0")
+MX = Work(
+    "Open Compute Project, 2023, OCP Microscaling Formats (MX) Specification, version 1.0",
+    "Section 6.3, as several public notes quote it word for word.",
+)
 MICROXCALING_AT = Repository("microsoft/microxcaling", "7bc41952de394f5cc5e782baf132e7c7542eb4e4")
 TORCHAO_AT = Repository("pytorch/ao", "36027d82d1ad9949597ea16002ff4940374b1b94")
 TSENG_AT = Repository("amazon-science/mxfp4-llm", "0cc57fecd911a1b4809201d6a9eddbc0157efb70")
@@ -20,12 +23,19 @@ PANFEROV_AT = Repository("IST-DASLab/Quartet-II", "8776a90b7aa0c0a400ad858a3c05a
 THC_AT = Repository("SophiaLi06/BytePS_THC", "a6af970c43c47fcfdaabed595f87338487faff6b")
 MICROXCALING = Work("Microsoft, 2023, microxcaling: the MX formats emulated in PyTorch")
 TORCHAO = Work("PyTorch, 2024, torchao: prototype/mx_formats")
-NEURON = Work("Amazon Web Services, Neuron documentation, nki.isa.quantize_mx")
+NEURON = Work(
+    "Amazon Web Services, Neuron documentation, nki.isa.quantize_mx",
+    "The page on the instruction, as it was in 2025.",
+)
 MISHRA_2025 = Work(
     "A. Mishra, D. Stosic, S. Layton, P. Micikevicius, 2025, Recipes for pre-training LLMs with MXFP8, arXiv:2506.08027"
 )
 TSENG_2025 = Work("A. Tseng, T. Yu, Y. Park, 2025, Training LLMs with MXFP4, arXiv:2502.20586")
-NVIDIA_2025 = Work("NVIDIA, 2025, Pretraining large language models with NVFP4, arXiv:2509.25149v1")
+NVIDIA_2025 = Work(
+    "NVIDIA, 2025, Pretraining large language models with NVFP4, arXiv:2509.25149v1",
+    "Sections 1 and 2 and appendices B and C of v1 were read, in a plain text that others took from the PDF by a "
+    "program.",
+)
 TRANSFORMER_ENGINE_AT = Repository("NVIDIA/TransformerEngine", "c74e5aa37a65eda5c1680562119d466c123ca6ae")
 TRANSFORMER_ENGINE = Work("NVIDIA, Transformer Engine, reference implementation of the NVFP4 recipe")
 PANFEROV_2026 = Work(
@@ -39,8 +49,8 @@ SHRINKAGE_2026 = Work(
 )
 LI_2024 = Work(
     "M. Li, R. Ben Basat, S. Vargaftik, C. Lao, K. Xu, M. Mitzenmacher, M. Yu, 2024, THC: accelerating distributed "
-    "deep "
-    "learning using tensor homomorphic compression, arXiv:2302.08545"
+    "deep learning using tensor homomorphic compression, arXiv:2302.08545",
+    "The abstract was read, on the web, and the authors' code.",
 )
 HAN_2026 = Work(
     "W. Han, S. Vargaftik, M. Mitzenmacher, R. Ben Basat, 2026, DynamiQ: accelerating gradient synchronization using "
@@ -48,7 +58,8 @@ HAN_2026 = Work(
 )
 SURESH_2022 = Work(
     "A. T. Suresh, Z. Sun, J. H. Ro, F. Yu, 2022, Correlated quantization for distributed mean estimation and "
-    "optimization, arXiv:2203.04925"
+    "optimization, arXiv:2203.04925",
+    "The abstract, and public reviews; of the code the notebook.",
 )
 NOTEBOOK = Repository("google-research/google-research", "35a5be244885197babac12954c71274ff76b27b7").at(
     "correlated_compression/correlated_compression_experiments.ipynb", "186-193"

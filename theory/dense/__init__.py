@@ -33,7 +33,6 @@ COLUMN = Column(
         ),
         picture="dense.schedules",
     ),
-    recalled=True,
     renamed={
         "dense.ring.printed_words": "dense.ring.words_any_ranks",
         "dense.recursive_doubling.printed_words": "dense.recursive_doubling.words_any_ranks",

@@ -7,7 +7,15 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Ge
 from commbounds.theory.cost import power_below
 from commbounds.theory.dense.builder import AllReduceClaims
-from commbounds.theory.dense.terms import BITS_OF_REST, CORE_BLOCKS_DIVIDE, SEVERAL_RANKS, ceil_log2, floor_log2
+from commbounds.theory.dense.terms import (
+    BITS_OF_REST,
+    CORE_BLOCKS_DIVIDE,
+    MPICH,
+    MPICH_AT,
+    SEVERAL_RANKS,
+    ceil_log2,
+    floor_log2,
+)
 from commbounds.theory.quantities import P, n
 from commbounds.theory.schedules import DENSE_LOWER_BOUND
 from commbounds.theory.sources import derived
@@ -66,11 +74,23 @@ _RING = (
     RING.order(_BIG, "block b is added up from rank b + 1 on, so its order differs from block to block."),
 )
 
+_FOLDED = "Else the ranks beyond a power of two send n words before, and get n words after: up to 1.9 times as many."
 _DOUBLING = (
     *DOUBLING.counted(),
     DOUBLING.printed(
         "three ranks: 3n words, not n log2 3",
-        "Else the ranks beyond a power of two send n words before, and get n words after.",
+        _FOLDED,
+        MPICH.official_code(
+            "a comment, Cost = lgp.alpha + n.lgp.beta + n.lgp.gamma, without a condition on p, above code that folds "
+            "ranks beyond a power of two",
+            _FOLDED,
+            "For every P: the comment has no condition, and may be meant for powers of two, as in the papers.",
+            MPICH_AT.at(
+                "src/mpi/coll/allreduce/allreduce_intra_recursive_doubling.c",
+                "16",
+                "up to eight bytes, user-defined operations, or fewer entries than a power of two of the ranks",
+            ),
+        ),
     ),
     DOUBLING.equal(
         "messages",
@@ -120,7 +140,8 @@ _RABENSEIFNER = (
     *RABENSEIFNER.counted(BITS_OF_REST),
     RABENSEIFNER.printed(
         "three ranks, two words: 6 words, not 8/3",
-        "Else 2n(P' - 1)/P' words for the largest power of two P' below P, and 2n to fold and unfold.",
+        "Else 2n(P' - 1)/P' words for the largest power of two P' below P, and 2n to fold and unfold; comments in "
+        "MPICH's source have P for P' there, 2n(1/P' - 1/P) too many.",
     ),
     RABENSEIFNER.equal(
         "messages",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Source, Standing, for_one_reason
@@ -68,8 +68,8 @@ class AllReduceClaims:
             ),
         )
 
-    def printed(self, where: str, why: str) -> Claim:
-        """The formula of the literature, beyond the conditions that it is exact under."""
+    def printed(self, where: str, why: str, source: Source | None = None) -> Claim:
+        """The formula of the literature, or of `source`, beyond the conditions that it is exact under."""
         schedule = SCHEDULES[self.name]
         assert schedule.printed is not None
         return self.equal(
@@ -77,12 +77,11 @@ class AllReduceClaims:
             CRITICAL_PATH,
             "the printed formula holds for every P and n",
             schedule.printed.words,
-            Source(
-                schedule.source.work,
-                schedule.source.place,
-                schedule.source.tag,
-                why,
-                "For every P and n: it is printed for numbers of ranks and entries that come out even.",
+            source
+            or replace(
+                schedule.source,
+                proof=why,
+                reading="For every P and n: it is printed for numbers of ranks and entries that come out even.",
             ),
             stands=Standing.HOLDS_AS_CORRECTED,
             corrected_by=f"dense.{self.name}.critical_path",
@@ -110,8 +109,8 @@ class AllReduceClaims:
             name=f"dense.{self.name}.rounding",
             title=f"{self.title[0].upper()}{self.title[1:]}: rounding error of the sum, on every rank",
             relation=Le(RELATIVE_SUM_ERROR, depth * unit / (1 - depth * unit)),
-            source=HIGHAM_2002.recalled(
-                "error of a sum by a tree of additions",
+            source=HIGHAM_2002.second_hand(
+                "sections 3.4 and 4.2: error of a sum by a tree of additions of height h, h u/(1 - h u)",
                 f"Every entry passes through at most h = {why} additions, each of which multiplies by 1 + d with "
                 "|d| <= u/(1 + u), and additions do not underflow. So every term carries a factor within (1 +- u/(1 + "
                 "u))^h, and (1 + u)^h - 1 <= hu/(1 - hu). With two ranks 1 + u is rounded to 1, an error of u/(1 + u); "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
@@ -94,12 +95,10 @@ GATHER: tuple[Claim, ...] = (
         "Bruck's all-gather of any blocks has n(P - 1)/P words on its critical path",
         CRITICAL_PATH,
         _printed.words,
-        Source(
-            SCHEDULES["allgather_bruck"].source.work,
-            SCHEDULES["allgather_bruck"].source.place,
-            SCHEDULES["allgather_bruck"].source.tag,
-            "Exact if P divides n: every step then moves equal blocks, and min(1, P - 1) + ... adds up to P - 1.",
-            "For blocks of any sizes: it is printed for equal ones.",
+        replace(
+            SCHEDULES["allgather_bruck"].source,
+            proof="Exact if P divides n: every step then moves equal blocks, and min(1, P - 1) + ... adds up to P - 1.",
+            reading="For blocks of any sizes: it is printed for equal ones.",
         ),
         BY_BRUCK,
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -5,6 +5,20 @@ from __future__ import annotations
 from commbounds.theory.dense.models_gather import GATHERED
 from commbounds.theory.dense.models_sums import SUMS
 from commbounds.theory.dense.models_words import WORDS
-from commbounds.theory.model import by_claim
+from commbounds.theory.model import Step, by_claim, extents
 
 MODELS = by_claim(*WORDS, *SUMS, *GATHERED)
+
+EXTENTS = extents(
+    "dense",
+    {
+        (): "butterfly.sent butterfly.received allgather.bruck_steps",
+        (Step.SUM,): "ring.rounding recursive_doubling.rounding rabenseifner.rounding butterfly.rounding",
+        (Step.COUNTING,): "recursive_doubling.sent recursive_doubling.received recursive_doubling.lower_bound "
+        "rabenseifner.critical_path rabenseifner.sent rabenseifner.received rabenseifner.mean_received "
+        "allgather.bruck_words reduce_scatter.bruck_words allgather.doubling_words reduce_scatter.doubling_words "
+        "allgather.even_words",
+    },
+    by_definition="ring.critical_path ring.mean_received recursive_doubling.critical_path "
+    "butterfly.critical_path butterfly.mean_received allgather.ring_words reduce_scatter.ring_words",
+)

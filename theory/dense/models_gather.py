@@ -10,7 +10,6 @@ from commbounds.theory.dense.models_words import (
     AROUND,
     EVERY,
     LONGEST_NEIGHBOURS,
-    TIE,
     Goals,
     around,
     doubled,
@@ -121,8 +120,8 @@ def _mean_of_blocks(bound: Any) -> tuple[Goal, ...]:
     return (Goal("total", P * bound - (P * n - lengths), equal=True, zero={"lengths = n": lengths - n}),)
 
 
-def _model(claim: str, words: str, goals: Goals, test: str, scope: str = EVERY) -> Model:
-    return Model(f"dense.{claim}", words, scope, goals, (f"{TIE}{test}",))
+def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
+    return Model(f"dense.{claim}", words, scope, goals)
 
 
 _BRUCK = (
@@ -142,14 +141,12 @@ GATHERED: tuple[Model, ...] = (
                 f"{half}.ring_words",
                 AROUND + "In each of them every block is on its way, so that the busiest rank moves ceil(n/P) words.",
                 around(longest),
-                "test_gathers",
             ),
-            _model(f"{half}.bruck_words", _BRUCK, _bruck_words, "test_gathers"),
+            _model(f"{half}.bruck_words", _BRUCK, _bruck_words),
             _model(
                 f"{half}.doubling_words",
                 "P = P' = 2^doublings. " + LONGEST_NEIGHBOURS,
                 _doubling_words,
-                "test_gathers",
                 "every P = 2^d, every n",
             ),
         )
@@ -159,17 +156,15 @@ GATHERED: tuple[Model, ...] = (
         "P >= 2; 2^full < P <= 2^(full + 1). Before the last step 2^full - 1 blocks have been sent, by induction, and "
         "in the last P - 2^full; each has q = n/P words. With one rank nothing moves.",
         _even_words,
-        "test_gathers",
         "every P, every n that P divides",
     ),
-    _model("allgather.ring_steps", AROUND + "One step each.", around(1), "test_gathers", "every P"),
+    _model("allgather.ring_steps", AROUND + "One step each.", around(1), "every P"),
     _model(
         "allgather.bruck_steps",
         "After t steps a rank has min(2^t, P) blocks: twice as many as before, until it has all. `doublings` is "
         "ceil(log2 P): 2^(doublings - 1) < P <= 2^doublings. That many steps are enough, and from two ranks on "
         "one fewer is not.",
         _until_all,
-        "test_gathers",
         "every P",
     ),
     _model(
@@ -177,7 +172,6 @@ GATHERED: tuple[Model, ...] = (
         "One step a doubling of 2^doublings ranks, and for other P one before and one after. Induction on the "
         "doublings.",
         doubled(2, 1),
-        "test_gathers",
         "every P",
     ),
     _model(
@@ -185,21 +179,18 @@ GATHERED: tuple[Model, ...] = (
         "By every algorithm a rank receives every block but its own once. Its `own` has at least q = floor(n/P) words, "
         "and the last rank's has no more, as at most P - 1 are longer.",
         _all_but_own,
-        "test_gathers",
     ),
     _model(
         "reduce_scatter.sent",
         "By every algorithm a rank sends every block but its own once. Its `own` has at least q = floor(n/P) words, "
         "and the last rank's has no more, as at most P - 1 are longer.",
         _all_but_own,
-        "test_gathers",
     ),
     _model(
         "gather_blocks.mean_received",
         "By every algorithm a rank receives every block but its own once, n words less those of its own; `lengths` is "
         "the sum of all blocks' words. P times the mean is the sum over the ranks.",
         _mean_of_blocks,
-        "test_gathers_of_any_blocks",
         "every P, blocks of any lengths",
     ),
 )

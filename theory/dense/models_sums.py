@@ -7,7 +7,6 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.dense.models_words import TIE
 from commbounds.theory.dense.terms import ceil_log2, unit
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import P
@@ -186,8 +185,7 @@ SUMS: tuple[Model, ...] = (
             "the sum is the bound, zero.",
             "every entry, P = {P}; exact additions",
             _sums(name),
-            (f"{TIE}test_schedules",),
-            tuple({"P": ranks} for ranks in _RANKS),
+            instances=tuple({"P": ranks} for ranks in _RANKS),
         )
         for name in ALLREDUCES
     ),
@@ -197,8 +195,7 @@ SUMS: tuple[Model, ...] = (
         "all algorithms carried out, message by message. Its difference from the sum is the bound, zero.",
         "every entry, every algorithm, P = {P}; exact additions",
         _blocks_of_sums,
-        (f"{TIE}test_schedules",),
-        tuple({"P": ranks} for ranks in _RANKS),
+        instances=tuple({"P": ranks} for ranks in _RANKS),
     ),
     Model(
         "dense.allgather.contents",
@@ -207,8 +204,7 @@ SUMS: tuple[Model, ...] = (
         "occurs. Its difference from x0 is the bound, zero.",
         "every entry, every algorithm, P = {P}",
         _contents,
-        (f"{TIE}test_schedules",),
-        tuple({"P": ranks} for ranks in _RANKS),
+        instances=tuple({"P": ranks} for ranks in _RANKS),
     ),
     *(
         Model(
@@ -220,7 +216,7 @@ SUMS: tuple[Model, ...] = (
             "f (1 + error) is in the next. So the error of the sum is at most g(h) times the sum of the magnitudes.",
             f"every input whose sums do not overflow, every P with {why} < 1/unit",
             _rounding,
-            (f"{TIE}test_additions_of_a_term", f"dense.{name}.rounding"),
+            (f"dense.{name}.rounding",),
         )
         for name, why in (
             ("ring", "P - 1"),

@@ -33,7 +33,6 @@ steps = sp.Symbol("steps", integer=True, nonnegative=True)
 
 Goals = Callable[..., tuple[Goal, ...]]
 _core = power_below(P)
-TIE = "tests/verify/certify/test_dense_models.py::"
 AROUND = "P = steps + 1. A block gets to every other rank in P - 1 steps: induction on their number. "
 EVERY = "every P, every n"
 
@@ -193,8 +192,8 @@ def _doubling_lower_bound(bound: Any) -> tuple[Goal, ...]:
     return tuple(found)
 
 
-def _model(claim: str, words: str, goals: Goals, test: str, scope: str = EVERY) -> Model:
-    return Model(f"dense.{claim}", words, scope, goals, (f"{TIE}{test}",))
+def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
+    return Model(f"dense.{claim}", words, scope, goals)
 
 
 _TWO_HALVES = AROUND + "In each of them, of both halves, "
@@ -214,21 +213,18 @@ WORDS: tuple[Model, ...] = (
                 f"{name}.critical_path",
                 f"{_TWO_HALVES}every block is on its way, so that the busiest rank moves the longest, ceil(n/P) words.",
                 around(2 * longest),
-                "test_steps_around",
             ),
-            _model(f"{name}.steps", f"{_TWO_HALVES}one step.", around(2), "test_steps_around", "every P"),
+            _model(f"{name}.steps", f"{_TWO_HALVES}one step.", around(2), "every P"),
             _model(
                 f"{name}.messages",
                 f"{_TWO_HALVES}every rank sends one message.",
                 around(2),
-                "test_steps_around",
                 "every P",
             ),
             _model(
                 f"{name}.mean_received",
                 f"{_TWO_HALVES}every block is received by one rank: n words. P times the mean is their sum.",
                 _mean_around,
-                "test_steps_around",
             ),
         )
     ),
@@ -240,7 +236,6 @@ WORDS: tuple[Model, ...] = (
             "are short, 2q words, and floor((n + 1)/P) = q; with rem = P - 1 only the last is, 2q + 1, and "
             "floor((n + 1)/P) = q + 1.",
             _ring_busiest,
-            "test_busiest_of_the_ring",
             "every P >= 2, every n",
         )
         for verb in ("sent", "received")
@@ -251,7 +246,6 @@ WORDS: tuple[Model, ...] = (
             "A rank sends every block but its own once, n - block words, and its own P - 1 times (or receives as "
             "many); the longest block has ceil(n/P) words. With one rank nothing moves.",
             _direct_busiest,
-            "test_busiest_of_the_butterfly",
         )
         for verb in ("sent", "received")
     ),
@@ -259,14 +253,12 @@ WORDS: tuple[Model, ...] = (
         "recursive_doubling.critical_path",
         _RANKS + "Every message is a whole vector.",
         doubled(2 * n, n),
-        "test_doublings",
     ),
-    _model("recursive_doubling.steps", _RANKS, doubled(2, 1), "test_doublings", "every P"),
+    _model("recursive_doubling.steps", _RANKS, doubled(2, 1), "every P"),
     _model(
         "recursive_doubling.messages",
         _SPEAKERS + "one message a doubling, and one to unfold. A folded rank sends one message.",
         lambda bound: _busiest(bound, sp.Integer(1), sp.Integer(1)),
-        "test_doublings",
         "every P",
     ),
     *(
@@ -274,7 +266,6 @@ WORDS: tuple[Model, ...] = (
             f"recursive_doubling.{verb}",
             f"{_SPEAKERS}n words a doubling, and n once more. {_FOLDED_ONCE}",
             lambda bound: _busiest(bound, n, n),
-            "test_doublings",
         )
         for verb in ("sent", "received")
     ),
@@ -283,7 +274,6 @@ WORDS: tuple[Model, ...] = (
         "2^doublings ranks receive n words a doubling; extra ranks receive n words in folding, and extra others in "
         "unfolding. P = 1, P = 2 or 3, and P >= 4, where doublings = more + 2.",
         _doubling_lower_bound,
-        "test_doublings",
     ),
     _model(
         "rabenseifner.critical_path",
@@ -293,9 +283,8 @@ WORDS: tuple[Model, ...] = (
             *named("power of two", longest_neighbours(in_core(bound, False), 2)),
             *named("folded", longest_neighbours(in_core(bound, True), 2, 2 * n)),
         ),
-        "test_halvings",
     ),
-    _model("rabenseifner.steps", f"{_RANKS}Here a doubling is two steps.", doubled(2, 2), "test_halvings", "every P"),
+    _model("rabenseifner.steps", f"{_RANKS}Here a doubling is two steps.", doubled(2, 2), "every P"),
     _model(
         "rabenseifner.messages",
         _SPEAKERS + "two messages a doubling, and one to unfold. A folded rank sends one message.",
@@ -304,7 +293,6 @@ WORDS: tuple[Model, ...] = (
             Goal("not the ranks that are not folded", in_core(bound, True) - 2 * doublings, given={}),
             Goal("not the folded ranks", in_core(bound, True) - 1, given={"doublings": doublings}),
         ),
-        "test_halvings",
         "every P",
     ),
     *(
@@ -313,7 +301,6 @@ WORDS: tuple[Model, ...] = (
             "P' = 2^doublings divides n. A rank moves n/2, n/4, ..., n/P' words and as many again; induction on the "
             f"doublings. One that speaks for a folded rank moves n more. {_FOLDED_ONCE}",
             _halved,
-            "test_halvings",
             "every P, every n that the largest power of two up to P divides",
         )
         for verb in ("sent", "received")
@@ -324,7 +311,6 @@ WORDS: tuple[Model, ...] = (
         "and again in the halving. Folding and unfolding bring n words to `extra` ranks each. P times the mean is the "
         "sum; induction on the doublings.",
         _mean_halved,
-        "test_halvings",
     ),
 )
 """Of the all-reduces."""

@@ -11,7 +11,7 @@ import sympy as sp
 from commbounds.theory.claim import Eq, Ge, Hypothesis
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.quantities import P, Quantity, index_bits, n
-from commbounds.theory.sources import Work
+from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
 ceil_log2 = index_bits(P)
@@ -96,19 +96,28 @@ BY_DOUBLING = Hypothesis(
     lambda algorithm: algorithm == "recursive-doubling",
 )
 
-HIGHAM_2002 = Work("N. J. Higham, 2002, Accuracy and stability of numerical algorithms, doi:10.1137/1.9780898718027")
+HIGHAM_2002 = Work(
+    "N. J. Higham, 2002, Accuracy and stability of numerical algorithms, doi:10.1137/1.9780898718027",
+    "As the survey of Boldo, Jeannerod, Melquiond and Muller (Acta Numerica, 2023) states it, equation 4.8, which a "
+    "public note quotes.",
+)
 PATARASUK_2009 = Work(
     "P. Patarasuk, X. Yuan, 2009, Bandwidth optimal all-reduce algorithms for clusters of workstations, "
     "doi:10.1016/j.jpdc.2008.09.002"
 )
 RABENSEIFNER_2004 = Work(
-    "R. Rabenseifner, 2004, Optimization of collective reduction operations, doi:10.1007/978-3-540-24685-5_1"
+    "R. Rabenseifner, 2004, Optimization of collective reduction operations, doi:10.1007/978-3-540-24685-5_1",
+    "The cost, as a public note and comments in MPICH's source restate it.",
 )
 THAKUR_2005 = Work(
     "R. Thakur, R. Rabenseifner, W. Gropp, 2005, Optimization of collective communication operations in MPICH, "
-    "doi:10.1177/1094342005051521"
+    "doi:10.1177/1094342005051521",
+    "The cost model and its formulas, as a public note and comments in MPICH's source restate them.",
 )
+MPICH = Work("MPICH (pmodels/mpich), src/mpi/coll, by authors of the papers")
+MPICH_AT = Repository("pmodels/mpich", "6a79bf6575c3b5b41cabbd3d59340634d6f9412d")
 BRUCK_1997 = Work(
     "J. Bruck, C.-T. Ho, S. Kipnis, E. Upfal, D. Weathersby, 1997, Efficient algorithms for all-to-all "
-    "communications in multiport message-passing systems, doi:10.1109/71.642949"
+    "communications in multiport message-passing systems, doi:10.1109/71.642949",
+    "The abstract was read; the cost, as a comment in MPICH's source restates it.",
 )

@@ -135,7 +135,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.at_most",
         "A worker completes at most the threshold over the mean latency, and the squared coefficient of variation",
         Le(COMPLETED, sp.Min(M, tau / latency + jitter**2 / latency**2)),
-        LORDEN_1970.recalled(
+        LORDEN_1970.second_hand(
             "the bound E[t^2]/mu on the expected overshoot",
             "Without end, the first micro-batch that ends at tau or later ends at tau + E[t^2]/mu at most in "
             "expectation; Wald, and one micro-batch less.",

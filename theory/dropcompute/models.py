@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from commbounds.theory.dropcompute import models_moments, models_steps
-from commbounds.theory.model import by_claim
+from commbounds.theory.model import Step, by_claim, extents
 
 MODELS = by_claim(*models_steps.MODELS.values(), *models_moments.MODELS.values())
 """Of all claims of the column that have one."""
@@ -24,3 +24,26 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "dropcompute.sgd.convex": {"before": "no sample"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "dropcompute",
+    {
+        (): "step.between_at_least step.between_at_most step.monotone step.subadditive localsgd.subadditive "
+        "backup.dominated time.ceiling",
+        (Step.INDEPENDENCE,): "completed.work",
+        (Step.EXPECTATION,): "completed.one_sided time.increasing gain.with_means gain.bounded",
+        (Step.SUM,): "threshold.optimal",
+        (Step.LEMMA,): "completed.at_least completed.new_better completed.exponential",
+        (Step.CLAIM,): "gain.at_the_mean gain.new_better gain.single sgd.nonconvex_tuned sgd.convex_tuned",
+        (Step.LIMIT,): "time.universal",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "time.variance",
+        (Step.INDEPENDENCE, Step.LIMIT): "time.concave",
+        (Step.EXPECTATION, Step.HARRIS): "gain.calibrated",
+        (Step.EXPECTATION, Step.NORMS): "time.dependent time.dependent_within",
+        (Step.EXPECTATION, Step.CLAIM): "gain.degenerate",
+        (Step.NORMS, Step.LEMMA): "completed.at_the_mean",
+        (Step.LEMMA, Step.LIMIT): "completed.new_worse",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.FUNCTIONS): "sgd.nonconvex sgd.convex",
+    },
+    by_definition="step.overshoot completed.accounting",
+)

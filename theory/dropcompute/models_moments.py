@@ -31,11 +31,6 @@ from commbounds.theory.dropcompute.terms import (
 )
 from commbounds.theory.model import Goal, Model, by_claim, vectors
 
-_TEST = "tests/verify/certify/test_dropcompute_models.py::"
-COMPLETED = f"{_TEST}test_completed_micro_batches_obey_the_conditions"
-GAINS = f"{_TEST}test_gains_obey_the_conditions"
-DESCENT = f"{_TEST}test_sgd_obeys_the_conditions_of_a_step"
-
 _done, _weight, _count, _passed, _x, _u = sp.symbols("done weight count passed x u", nonnegative=True)
 _deviation, _root, _square, _ending, _gain = sp.symbols("deviation root square ending gain", nonnegative=True)
 _paid, _ratio, _both, _worker, _power = sp.symbols("paid ratio both worker power", nonnegative=True)
@@ -355,7 +350,7 @@ MODELS = by_claim(
         "adds weight mu to the expected time at which the worker stops, and weight to `begun`.",
         scope=f"{_INDEPENDENT} with a mean, every M and tau",
         goals=_work,
-        checked_by=("dropcompute.completed.work", COMPLETED),
+        checked_by=("dropcompute.completed.work",),
     ),
     Model(
         claim="dropcompute.completed.accounting",
@@ -363,14 +358,14 @@ MODELS = by_claim(
         "`count` that it completed, else as many. Induction on the outcomes.",
         scope="every law of the latencies, every M and tau",
         goals=_accounting,
-        checked_by=("dropcompute.completed.accounting", COMPLETED),
+        checked_by=("dropcompute.completed.accounting",),
     ),
     Model(
         claim="dropcompute.completed.at_least",
         words=f"{_WALD_IN_WORDS}, which is min(tau, T_n) or later. At least the larger of two is at least each.",
         scope=f"{_INDEPENDENT} with a mean, every M and tau",
         goals=_at_least,
-        checked_by=("dropcompute.completed.at_least", COMPLETED),
+        checked_by=("dropcompute.completed.at_least",),
     ),
     Model(
         claim="dropcompute.completed.new_better",
@@ -378,7 +373,7 @@ MODELS = by_claim(
         "mean is at most mu whenever it began.",
         scope=f"{_INDEPENDENT} that are new better than used, every M and tau",
         goals=_new_better,
-        checked_by=("dropcompute.completed.new_better", COMPLETED),
+        checked_by=("dropcompute.completed.new_better",),
     ),
     Model(
         claim="dropcompute.completed.new_worse",
@@ -388,7 +383,7 @@ MODELS = by_claim(
         "tau.",
         scope=f"{_INDEPENDENT} that are new worse than used, every M and tau",
         goals=_new_worse,
-        checked_by=("dropcompute.completed.new_worse", COMPLETED),
+        checked_by=("dropcompute.completed.new_worse",),
     ),
     Model(
         claim="dropcompute.completed.exponential",
@@ -396,7 +391,7 @@ MODELS = by_claim(
         "mean mu: the law has no memory.",
         scope="independent exponential latencies of every mean, every M and tau",
         goals=_exponential,
-        checked_by=("dropcompute.completed.exponential", COMPLETED),
+        checked_by=("dropcompute.completed.exponential",),
     ),
     Model(
         claim="dropcompute.completed.at_the_mean",
@@ -405,7 +400,7 @@ MODELS = by_claim(
         "that is positive but for constant latency.",
         scope=f"{_INDEPENDENT} with a variance, every M, tau = M mu",
         goals=_at_the_mean,
-        checked_by=("dropcompute.completed.at_the_mean", COMPLETED),
+        checked_by=("dropcompute.completed.at_the_mean",),
     ),
     Model(
         claim="dropcompute.completed.one_sided",
@@ -429,7 +424,7 @@ MODELS = by_claim(
         "and E T. The claim's bound for both of the two that may be the smaller.",
         scope="every law of the latencies with a mean, every N, M, tau and T_c",
         goals=_with_means,
-        checked_by=("dropcompute.gain.with_means", GAINS),
+        checked_by=("dropcompute.gain.with_means",),
     ),
     Model(
         claim="dropcompute.gain.calibrated",
@@ -439,7 +434,7 @@ MODELS = by_claim(
         "done, and paid ratio <= E A R = E T + T_c.",
         scope=f"{_INDEPENDENT} with a mean, every N, M, tau, every T_c, min(tau, T) + T_c not always 0",
         goals=_calibrated,
-        checked_by=("dropcompute.gain.calibrated", GAINS),
+        checked_by=("dropcompute.gain.calibrated",),
     ),
     Model(
         claim="dropcompute.gain.at_the_mean",
@@ -447,7 +442,7 @@ MODELS = by_claim(
         "min(tau, T) <= tau = M mu. `root`^2 is M. At least the larger of two is at least each.",
         scope=f"{_INDEPENDENT} with a variance, every N, M and T_c, tau = M mu",
         goals=_gain_at_the_mean,
-        checked_by=("dropcompute.gain.at_the_mean", "dropcompute.completed.at_the_mean", GAINS),
+        checked_by=("dropcompute.gain.at_the_mean", "dropcompute.completed.at_the_mean"),
     ),
     Model(
         claim="dropcompute.gain.new_better",
@@ -455,7 +450,7 @@ MODELS = by_claim(
         "done by dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, every N, M, tau and T_c",
         goals=_gain_new_better,
-        checked_by=("dropcompute.gain.new_better", "dropcompute.completed.new_better", GAINS),
+        checked_by=("dropcompute.gain.new_better", "dropcompute.completed.new_better"),
     ),
     Model(
         claim="dropcompute.gain.single",
@@ -463,7 +458,7 @@ MODELS = by_claim(
         "and at least mu done by dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, N = 1, every M, tau and T_c",
         goals=_gain_single,
-        checked_by=("dropcompute.gain.single", "dropcompute.completed.new_better", GAINS),
+        checked_by=("dropcompute.gain.single", "dropcompute.completed.new_better"),
     ),
     Model(
         claim="dropcompute.gain.bounded",
@@ -471,7 +466,7 @@ MODELS = by_claim(
         "longer than M b.",
         scope=f"{_INDEPENDENT} in [a, b], every N, M, tau and T_c with M a + T_c > 0",
         goals=_gain_bounded,
-        checked_by=("dropcompute.gain.bounded", GAINS),
+        checked_by=("dropcompute.gain.bounded",),
     ),
     Model(
         claim="dropcompute.gain.degenerate",
@@ -480,7 +475,7 @@ MODELS = by_claim(
         "<= tau.",
         scope="independent exponential latencies of every mean, every N, M and tau, T_c = 0",
         goals=_gain_degenerate,
-        checked_by=("dropcompute.gain.degenerate", "dropcompute.completed.exponential", GAINS),
+        checked_by=("dropcompute.gain.degenerate", "dropcompute.completed.exponential"),
     ),
     Model(
         claim="dropcompute.gradient.computed",
@@ -499,7 +494,7 @@ MODELS = by_claim(
         "most Delta.",
         scope=_SGD,
         goals=_nonconvex,
-        checked_by=("dropcompute.sgd.nonconvex", DESCENT),
+        checked_by=("dropcompute.sgd.nonconvex",),
     ),
     Model(
         claim="dropcompute.sgd.convex",
@@ -509,7 +504,7 @@ MODELS = by_claim(
         "f*, `sum` its sum times batches before, `used` the samples before. Induction on the steps.",
         scope=_SGD.replace("L-smooth", "convex L-smooth"),
         goals=_convex,
-        checked_by=("dropcompute.sgd.convex", DESCENT),
+        checked_by=("dropcompute.sgd.convex",),
     ),
     Model(
         claim="dropcompute.sgd.nonconvex_tuned",

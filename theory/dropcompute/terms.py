@@ -355,7 +355,8 @@ DROP_AT = Repository("paper-submissions/dropcompute", "77c62e71e3b30761ccbfcdb81
 GILADI_2023 = Work(
     "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, "
     "DropCompute: simple and more robust distributed synchronous training via compute variance reduction, "
-    "arXiv:2306.10598"
+    "arXiv:2306.10598",
+    "The abstract, and a public review.",
 )
 CHEN_2016 = Work(
     "J. Chen, X. Pan, R. Monga, S. Bengio, R. Jozefowicz, 2016, Revisiting distributed synchronous SGD, "
@@ -363,11 +364,15 @@ CHEN_2016 = Work(
 )
 HARTLEY_1954 = Work(
     "H. O. Hartley, H. A. David, 1954, Universal bounds for mean range and extreme observation, "
-    "doi:10.1214/aoms/1177728848"
+    "doi:10.1214/aoms/1177728848",
+    "The inequality, as public notes restate and prove it.",
 )
 KAMATH_2015 = Work("G. Kamath, 2015, Bounds on the expectation of the maximum of samples from a Gaussian")
 VAN_ZWET_1964 = Work("W. R. van Zwet, 1964, Convex transformations of random variables")
-LORDEN_1970 = Work("G. Lorden, 1970, On excess over the boundary, doi:10.1214/aoms/1177697092")
+LORDEN_1970 = Work(
+    "G. Lorden, 1970, On excess over the boundary, doi:10.1214/aoms/1177697092",
+    "The inequality, as public notes restate it.",
+)
 
 
 def claim(name: str, title: str, relation: Any, source: Source | str, **more: Any) -> Claim:

@@ -64,7 +64,7 @@ TIMES: tuple[Claim, ...] = (
         "time.universal",
         "Whatever the law, the slowest worker exceeds the mean by about sqrt(N/2) standard deviations at most",
         Le(MEAN_TIME, _MEAN + _SPREAD * (N - 1) / sp.sqrt(2 * N - 1)),
-        HARTLEY_1954.recalled(
+        HARTLEY_1954.second_hand(
             "the largest of N independent observations",
             "E[max] - m = int (x(u) - m)(N u^(N-1) - 1) du; Cauchy and Schwarz, with int (N u^(N-1) - 1)^2 du = "
             "(N-1)^2/(2N-1).",

@@ -63,8 +63,8 @@ _EF14 = (
         name="feedback.ef14.telescoping",
         title="Weights less the mean residual are what uncompressed steps would have led to",
         relation=Eq(t.TELESCOPING, 0),
-        source=KARIMIREDDY_2019.recalled(
-            "the virtual iterate of error feedback",
+        source=KARIMIREDDY_2019.second_hand(
+            "the virtual iterate of error feedback, weights less the residual",
             "What a worker sends is gamma g + e - e+; the residuals telescope in the sum over the steps.",
         ),
         axis="horizon",
@@ -220,8 +220,8 @@ _EF21 = (
         title="EF21's estimate contracts to the gradient by 1 - theta = q, and its turns add beta = q^2/(1 - q)",
         relation=Le(t.ESTIMATE_LAG, (1 - t.theta) * t.lag + t.beta * t.turn),
         assumes=(t.CONTRACTIVE,),
-        source=t.EF21_2021.recalled(
-            "the recursion of the lag, with theta and beta",
+        source=t.EF21_2021.second_hand(
+            "Lemma 2, with these theta and beta, in expectation",
             "||g+ - grad+|| <= q (||g - grad|| + ||grad+ - grad||); square with "
             "(a + b)^2 <= (1 + s) a^2 + (1 + 1/s) b^2 at s = 1/q - 1.",
         ),
@@ -295,7 +295,7 @@ _EF21 = (
             2 * t.gap / (t.stepsize * t.horizon) + t.lag / (t.theta * t.horizon),
         ),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
-        source=t.EF21_2021.recalled("the non-convex rate", "The descent of the potential, summed."),
+        source=t.EF21_2021.second_hand("Theorem 1", "The descent of the potential, summed."),
         tightness=1,
         extremal="one worker, nothing left out, a quadratic in one dimension, step size 1/L",
         axis="horizon",
@@ -318,8 +318,8 @@ _EF21 = (
         title="Where the Polyak-Lojasiewicz inequality holds, EF21 converges linearly, by 1 - gamma mu",
         relation=Le(t.EXCESS, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
-        source=t.EF21_2021.recalled(
-            "the linear rate",
+        source=t.EF21_2021.second_hand(
+            "Theorem 2",
             _STEP.format("With gamma/theta in place of gamma/(2 theta), half of the lag's contraction is left:")
             + " 1 - theta/2 <= 1 - gamma mu.",
         ),

@@ -17,7 +17,7 @@ from commbounds.theory.feedback.models_convex import CONVEX_MODELS
 from commbounds.theory.feedback.models_econtrol import ECONTROL_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.feedback.models_worst import WORST_MODELS
-from commbounds.theory.model import Goal, Model, by_claim, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, vectors
 from commbounds.theory.quantities import P, alpha
 
 _q = sp.Symbol("q", nonnegative=True)
@@ -334,14 +334,14 @@ MODELS = by_claim(
         "there is no residual, and the limit is not negative.",
         scope=f"{_SCOPE}, every M, any number of steps",
         goals=_residual,
-        checked_by=("feedback.ef14.telescoping", "tests/verify/certify/test_feedback_models.py::test_residuals"),
+        checked_by=("feedback.ef14.telescoping",),
     ),
     Model(
         claim="feedback.ef14.residual_simple",
         words="As feedback.ef14.residual, whose bound is the smaller one.",
         scope=f"{_SCOPE}, every M, any number of steps",
         goals=_residual,
-        checked_by=("feedback.ef14.telescoping", "tests/verify/certify/test_feedback_models.py::test_residuals"),
+        checked_by=("feedback.ef14.telescoping",),
     ),
     Model(
         claim="feedback.ef14.rate",
@@ -349,7 +349,6 @@ MODELS = by_claim(
         scope=f"every number of workers, {_SCOPE}, every L-smooth f bounded below, every step size up to 1/(2 L), "
         "every M, any number of steps, in real arithmetic",
         goals=_ef14_rate,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef14",),
     ),
     Model(
         claim="feedback.ef14.residual_noisy",
@@ -359,7 +358,6 @@ MODELS = by_claim(
         scope=f"{_SCOPE}, every M, every independent noise of variance at most sigma^2, any number of steps, in real "
         "arithmetic",
         goals=_residual_noisy,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_residuals",),
     ),
     Model(
         claim="feedback.ef14.rate_noisy",
@@ -371,28 +369,24 @@ MODELS = by_claim(
         "every M, every independent noise of variance at most sigma^2 per worker, any number of steps, in real "
         "arithmetic",
         goals=_ef14_rate_noisy,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef14",),
     ),
     Model(
         claim="feedback.ef21.contraction",
         words="d is g - grad, turn is grad+ - grad, new is g+ - grad+ = C(grad+ - g) - (grad+ - g).",
         scope=f"{_SCOPE}, in real arithmetic",
         goals=_contracts,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.descent",
         words=_EF21_STEP,
         scope=f"{_EF21_SCOPE}, every step size up to 1/(L + L~ q/(1 - q)), in real arithmetic",
         goals=_descent,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.descent_sharp",
         words=f"{_EF21_STEP} root is the one of the step size 2/(L + root).",
         scope=f"{_EF21_SCOPE}, every step size with L gamma + (L~ gamma q/(1 - q))^2 <= 1, in real arithmetic",
         goals=_descent_sharp,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.rate",
@@ -401,7 +395,6 @@ MODELS = by_claim(
         scope=f"{_EF21_SCOPE}, f bounded below, every step size up to 1/(L + L~ q/(1 - q)), any number of steps, in "
         "real arithmetic",
         goals=_ef21_rate,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.pl",
@@ -410,7 +403,6 @@ MODELS = by_claim(
         scope=f"{_EF21_SCOPE}, ||grad f||^2 >= 2 mu (f - f*), every step size up to 1/(L + sqrt(2) L~ q/(1 - q)) and "
         "(1 - q)/(2 mu), any number of steps, in real arithmetic",
         goals=_ef21_pl,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21",),
     ),
     *CONVEX_MODELS,
     *MOMENTUM_MODELS,
@@ -424,7 +416,6 @@ MODELS = by_claim(
         scope="one worker, every dimension, every compressor with ||C(x) - x||^2 <= r^2 ||x||^2, every r in (0, 1), "
         "every L-smooth mu-strongly convex f, 0 < mu < L, the step size 2/((1 - r) mu + (1 + r) L), in real arithmetic",
         goals=_cgd,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_convex_steps_without_feedback",),
     ),
     Model(
         claim="feedback.plain.growth",
@@ -434,4 +425,20 @@ MODELS = by_claim(
         goals=_growth,
         checked_by=("feedback.plain.growth",),
     ),
+)
+
+EXTENTS = extents(
+    "feedback",
+    {
+        (): "ef14.residual ef14.residual_simple ef21.contraction econtrol.telescoping econtrol.rate econtrol.growth "
+        "plain.growth",
+        (Step.FUNCTIONS,): "ef14.strongly_convex ef21.strongly_convex ef21m.descent ef14.rate_share ef21.rate_share "
+        "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "ef14.residual_noisy ef21m.momentum ef21m.lag",
+        (Step.SUM, Step.FUNCTIONS): "ef14.strongly_convex_workers ef21.strongly_convex_workers",
+        (Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate ef21.descent ef21.descent_sharp ef21.rate ef21.pl",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.FUNCTIONS): "arc.bound",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate_noisy ef21m.bound",
+    },
+    every_case="ef14.rate_share ef14.rate_share_workers ef21.rate_share ef21.rate_share_workers ef21m.bound_share",
 )

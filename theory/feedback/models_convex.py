@@ -168,7 +168,6 @@ CONVEX_MODELS = (
         f"x - e - gamma grad f(x). {_RATE_OF_CONVEX} x and x*, where the gradient is zero, {_SCALED} > 0.",
         scope=f"one worker, {_SCOPE}, {_CONVEX_SCOPE}",
         goals=_ef14_strongly_convex,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_convex_steps_of_ef14",),
     ),
     Model(
         claim="feedback.ef14.strongly_convex_workers",
@@ -177,7 +176,6 @@ CONVEX_MODELS = (
         f"residuals after the step. {_APART} All gradients are zero at x*. {_SCALED}(z^2 - q^2) > 0.",
         scope=f"every number of workers, {_SCOPE}, {_CONVEX_SCOPE.replace('f,', 'f_i of one minimiser,')}",
         goals=_ef14_strongly_convex_workers,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_convex_steps_of_ef14",),
     ),
     Model(
         claim="feedback.ef21.strongly_convex",
@@ -185,7 +183,6 @@ CONVEX_MODELS = (
         f"it. {_RATE_OF_CONVEX} x and x+, {_SCALED} > 0.",
         scope=f"one worker, {_SCOPE}, {_CONVEX_SCOPE}",
         goals=_strongly_convex,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_convex_steps_of_ef21",),
     ),
     Model(
         claim="feedback.ef21.strongly_convex_workers",
@@ -194,6 +191,5 @@ CONVEX_MODELS = (
         f"estimates lack. {_APART} {_SCALED}(z^2 - q^2) > 0.",
         scope=f"every number of workers, {_SCOPE}, {_CONVEX_SCOPE.replace('f,', 'f_i,')}",
         goals=_strongly_convex_workers,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_convex_steps_of_ef21",),
     ),
 )

@@ -109,7 +109,6 @@ ECONTROL_MODELS = (
         scope="every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in (0, 1), every weight "
         "of the error in [0, 1], every state, in real arithmetic",
         goals=_falls,
-        checked_by=("tests/verify/certify/test_feedback_models.py::test_steps_of_econtrol",),
     ),
     Model(
         claim="feedback.econtrol.growth",

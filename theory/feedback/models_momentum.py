@@ -184,7 +184,6 @@ _WORDS = (
 _NOISE = "every independent noise of mean zero and variance at most sigma^2 per worker"
 _WORKERS = "every number of workers, every dimension"
 _REAL = "in real arithmetic"
-_TIE = ("tests/verify/certify/test_feedback_models.py::test_steps_of_ef21m",)
 
 MOMENTUM_MODELS = (
     Model(
@@ -193,7 +192,6 @@ MOMENTUM_MODELS = (
         "noise, of the averages; the noise is independent of the rest, and its average has variance sigma^2/P at most.",
         scope=f"{_WORKERS}, every L-smooth f, every eta in (0, 1], {_NOISE}, {_REAL}",
         goals=_momentum,
-        checked_by=_TIE,
     ),
     Model(
         claim="feedback.ef21m.lag",
@@ -202,7 +200,6 @@ MOMENTUM_MODELS = (
         scope=f"{_WORKERS}, every compressor with ||C(x) - x||^2 <= (1 - alpha)||x||^2, every alpha in (0, 1], every "
         f"L_i-smooth f_i, L~^2 the mean of their squares, every eta in (0, 1], {_NOISE}, {_REAL}",
         goals=_contracts,
-        checked_by=_TIE,
     ),
     Model(
         claim="feedback.ef21m.descent",
@@ -210,7 +207,6 @@ MOMENTUM_MODELS = (
         "times the estimate.",
         scope=f"{_WORKERS}, every L-smooth f, every step size up to 1/(2 L), {_REAL}",
         goals=_descent,
-        checked_by=_TIE,
     ),
     Model(
         claim="feedback.ef21m.bound",
@@ -221,7 +217,6 @@ MOMENTUM_MODELS = (
         f"L-smooth f bounded below of L_i-smooth f_i, L~^2 the mean of their squares, every eta in (0, 1], {_NOISE}, "
         f"every step size up to alpha/(8 L~) and eta/(3 L), any number of steps, {_REAL}",
         goals=_ef21m_bound,
-        checked_by=_TIE,
     ),
     Model(
         claim="feedback.arc.bound",
@@ -232,6 +227,5 @@ MOMENTUM_MODELS = (
         f"(0, 1], every L-smooth f bounded below, every eta in (0, 1], {_NOISE}, every step size up to alpha/(8 L) and "
         f"eta/(3 L), any number of steps, {_REAL}",
         goals=_arc_bound,
-        checked_by=_TIE,
     ),
 )

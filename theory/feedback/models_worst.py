@@ -205,7 +205,6 @@ _INTERPOLATION = (
 _WORDS = (
     _UNITS + "slope0, slope1, ... are the gradients at x^0, x^1, ..., f0, f1, ... the values of f there, {0}. "
 ) + _INTERPOLATION
-_TIE = ("tests/verify/certify/test_feedback_models.py::test_few_steps",)
 
 
 def _numbers(table: Sequence[LargestShare], row: int) -> tuple[Any, Any, int, Any]:
@@ -227,7 +226,6 @@ _APART = (
     + "slope_w_t and {0}_w_t are worker w's gradient and {0} in step t, f_w_t the value of its function; the rate "
     "is about the gradients of their average f, and rows say how many workers there are. "
 ) + _INTERPOLATION
-_TIE_WORKERS = ("tests/verify/certify/test_feedback_models.py::test_few_steps_of_workers",)
 _WORKERS = _WORKER.replace("one worker", "two or three workers").replace("every L-smooth f", "all L-smooth functions")
 
 WORST_MODELS = (
@@ -238,7 +236,6 @@ WORST_MODELS = (
         scope=f"{_WORKER} bounded below; q, step size and steps of rows {{row}} of WORST_EF14 in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef14,
-        checked_by=_TIE,
         instances=_instances(WORST_EF14),
     ),
     Model(
@@ -247,7 +244,6 @@ WORST_MODELS = (
         scope=f"{_WORKER} bounded below; q, step size and steps of rows {{row}} of WORST_EF21 in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21,
-        checked_by=_TIE,
         instances=_instances(WORST_EF21),
     ),
     Model(
@@ -257,7 +253,6 @@ WORST_MODELS = (
         scope=f"{_WORKER} bounded below, no noise; q, eta and steps of rows {{row}} of WORST_EF21M in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21m,
-        checked_by=_TIE,
         instances=_instances(WORST_EF21M),
     ),
     Model(
@@ -267,7 +262,6 @@ WORST_MODELS = (
         scope=f"{_WORKERS}, f bounded below; workers, q, step size and steps of rows {{row}} of WORST_EF14_WORKERS in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef14_workers,
-        checked_by=_TIE_WORKERS,
         instances=_instances(WORST_EF14_WORKERS),
     ),
     Model(
@@ -278,7 +272,6 @@ WORST_MODELS = (
         scope=f"{_WORKERS}, f bounded below; workers, q, step size and steps of rows {{row}} of WORST_EF21_WORKERS in "
         "theory/feedback/worst.py, in real arithmetic",
         goals=_ef21_workers,
-        checked_by=_TIE_WORKERS,
         instances=_instances(WORST_EF21_WORKERS),
     ),
 )

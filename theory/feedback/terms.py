@@ -321,7 +321,8 @@ THREE_WORKERS = Hypothesis(
 
 EF21_2021 = Work(
     "P. Richtárik, I. Sokolov, I. Fatkhullin, 2021, EF21: a new, simpler, theoretically better, and practically "
-    "faster error feedback, arXiv:2106.05203"
+    "faster error feedback, arXiv:2106.05203",
+    "Theorems 1 to 3, Lemma 2 and the algorithms, as public teaching notes restate them.",
 )
 EF21_AT = Repository("IgorSokoloff/ef21_experiments_source_code", "805c9d77de73fe211712ce21e865c1bdbc7c032a")
 THOMSEN_AT = Repository("DanielBergThomsen/error-feedback-tight", "87720164e9b6a7d8353971c493f4f46c2ac65c97")
@@ -341,7 +342,8 @@ THOMSEN_2026 = Work(
 )
 ECONTROL_2023 = Work(
     "Y. Gao, R. Islamov, S. U. Stich, 2023, EControl: fast distributed optimization with compression and error "
-    "control, arXiv:2311.05645"
+    "control, arXiv:2311.05645",
+    "The recursion, from code of others.",
 )
 EF21M_2023 = Work(
     "I. Fatkhullin, A. Tyurin, P. Richtárik, 2023, Momentum provably improves error feedback!, arXiv:2305.15155"

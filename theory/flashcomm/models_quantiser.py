@@ -11,7 +11,6 @@ from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import n
 
-_TESTS = "tests/verify/certify/test_flashcomm_models.py::"
 _G = "flashcomm.groupquant."
 _N = 2**t.width - 1
 _HALF = sp.Rational(1, 2)
@@ -329,7 +328,6 @@ QUANTISER = (
         words="Levels go from lo to lo + (2^b - 1) s = hi, and no entry lies outside. " + _LEVEL,
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_error,
-        checked_by=(_TESTS + "test_levels",),
     ),
     Model(
         claim=_G + "ends",
@@ -348,7 +346,6 @@ QUANTISER = (
         "included, every width b <= 8 and unit "
         "roundoff u <= 2^-24",
         goals=_error_rounded,
-        checked_by=(_TESTS + "test_rounded_levels",),
     ),
     Model(
         claim=_G + "ends_rounded",
@@ -360,7 +357,6 @@ QUANTISER = (
         "least (2^b - 1) t, where the scale is no subnormal "
         "number, every width b <= 8 and unit roundoff u <= 2^-24",
         goals=_ends_rounded,
-        checked_by=(_TESTS + "test_rounded_levels",),
     ),
     Model(
         claim=_G + "stored",
@@ -372,7 +368,6 @@ QUANTISER = (
         "do: all 2^32 bit patterns of float32 were run when the certificate was made, a check runs every 1021st); "
         "codes and what is read of them in exact arithmetic",
         goals=_stored,
-        checked_by=(_TESTS + "test_stored_levels",),
     ),
     Model(
         claim=_G + "repaired",
@@ -380,7 +375,6 @@ QUANTISER = (
         "stored levels enclose all entries. " + _LEVEL,
         scope="every group of real numbers, every width and format; codes and what is read of them in exact arithmetic",
         goals=_repaired,
-        checked_by=(_TESTS + "test_stored_levels",),
     ),
     Model(
         claim=_G + "repaired_rounded",
@@ -390,7 +384,6 @@ QUANTISER = (
         "and format, every unit roundoff "
         "u <= 2^-24",
         goals=_repaired_rounded,
-        checked_by=(_TESTS + "test_rounded_levels",),
     ),
     Model(
         claim=_G + "integer_point",

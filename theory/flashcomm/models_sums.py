@@ -11,7 +11,6 @@ from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P
 
-_TESTS = "tests/verify/certify/test_flashcomm_models.py::"
 _REAL = "exact arithmetic"
 
 _errors, _error, _second = sp.symbols("errors error second", real=True)
@@ -204,16 +203,19 @@ _APART = (
     "it. "
 )
 _ALL = f"all vectors and groups, every width, every P; {_REAL}"
-_TEST = (_TESTS + "test_errors_of_sums",)
 
 SUMS = (
-    Model(claim=_T + "error", words=_ERRORS + _OWNERS, scope=_ALL, goals=_twostep, checked_by=_TEST),
+    Model(
+        claim=_T + "error",
+        words=_ERRORS + _OWNERS,
+        scope=_ALL,
+        goals=_twostep,
+    ),
     Model(
         claim=_T + "error_by_scales",
         words=_ERRORS + _OWNERS + _APART + "Both over 2^b - 1.",
         scope=_ALL,
         goals=_by_scales,
-        checked_by=_TEST,
     ),
     Model(
         claim=_T + "error_mixed",
@@ -223,7 +225,6 @@ SUMS = (
         + "Errors are over the widths' numbers of steps; `steps` and `step` are ranges.",
         scope=f"all vectors and groups, every two widths, every P; {_REAL}",
         goals=_mixed,
-        checked_by=_TEST,
     ),
     Model(
         claim=_R + "error",
@@ -234,9 +235,13 @@ SUMS = (
         "`sums` adds these sums up, `errors` the errors.",
         scope=_ALL,
         goals=_ring,
-        checked_by=(_TESTS + "test_errors_of_the_ring",),
     ),
-    Model(claim=_O + "error", words=_ERRORS, scope=_ALL, goals=_oneshot, checked_by=_TEST),
+    Model(
+        claim=_O + "error",
+        words=_ERRORS,
+        scope=_ALL,
+        goals=_oneshot,
+    ),
     Model(
         claim=_T + "unbiased",
         words="A quantisation that finds a number `f` of a step above level `c` rounds up with that probability. The "

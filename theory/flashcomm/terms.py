@@ -225,5 +225,11 @@ TWO_HALVES = Hypothesis(
 )
 TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", conditions.nodes_are_two)
 
-FLASH_2024 = Work("Flash Communication, 2024, arXiv:2412.04964")
-FLASH_2025 = Work("FlashCommunication V2, 2025, arXiv:2508.03760")
+FLASH_2024 = Work(
+    "Flash Communication, 2024, arXiv:2412.04964",
+    "Public notes alone.",
+)
+FLASH_2025 = Work(
+    "FlashCommunication V2, 2025, arXiv:2508.03760",
+    "The abstract was read.",
+)

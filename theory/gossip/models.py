@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.moshpit.models_grid import by_size_of_sets, variance_of_factor, whole_mean
 from commbounds.theory.moshpit.models_groups import second_moment
 from commbounds.theory.moshpit.terms import N, cap, failure, loss, ring_walks, roughness, rounds
@@ -19,7 +19,6 @@ _start, _now = sp.symbols("start now", nonnegative=True)
 _bits = sp.Symbol("bits", integer=True, positive=True)
 _x, _y, _s, _e = vectors("x y s e")
 _parts = sp.Symbol("parts", integer=True, positive=True)
-_TESTS = "tests/verify/certify/test_gossip_models.py::"
 
 
 def _modes(bound: Any, shrinks: Any, name: str = "one more round", **conditions: Any) -> Goal:
@@ -191,7 +190,7 @@ def _traffic(name: str, words: Any, why: str) -> Model:
         words=f"Counted: {why} in every round. Induction on the rounds.",
         scope="every N >= 2 of the topology, every n and T, no link broken",
         goals=_sends(words),
-        checked_by=(f"gossip.{name}.words", f"{_TESTS}test_words"),
+        checked_by=(f"gossip.{name}.words",),
     )
 
 
@@ -204,7 +203,7 @@ MODELS = by_claim(
         "c_1.",
         scope=f"every N >= 2, every T, {_LAW}",
         goals=_ring,
-        checked_by=("gossip.ring.distortion", f"{_TESTS}test_modes_of_rings"),
+        checked_by=("gossip.ring.distortion",),
     ),
     Model(
         claim="gossip.torus.distortion",
@@ -213,7 +212,7 @@ MODELS = by_claim(
         "4. For m = 3 the cosines are -1/2, and 1 for the angle 0.",
         scope=f"every N = m^2, m >= 3, every T, {_LAW}",
         goals=_torus,
-        checked_by=("gossip.torus.distortion", f"{_TESTS}test_modes_of_tori"),
+        checked_by=("gossip.torus.distortion",),
     ),
     Model(
         claim="gossip.exponential.distortion",
@@ -224,7 +223,7 @@ MODELS = by_claim(
         "being `size`: induction over unit vectors `e` of the plane, `s` the sum of `terms` of them.",
         scope=f"every N = 2^d >= 2, every T, {_LAW}",
         goals=_exponential,
-        checked_by=("gossip.exponential.distortion", f"{_TESTS}test_modes_of_exponential_graphs"),
+        checked_by=("gossip.exponential.distortion",),
     ),
     Model(
         claim="gossip.ring.iid",
@@ -234,7 +233,7 @@ MODELS = by_claim(
         "the variance 1/N.",
         scope="every N >= 2, every T, real arithmetic",
         goals=_ring_iid,
-        checked_by=("gossip.ring.iid", f"{_TESTS}test_walks"),
+        checked_by=("gossip.ring.iid",),
     ),
     Model(
         claim="gossip.one_peer.factor",
@@ -243,7 +242,7 @@ MODELS = by_claim(
         "at the start: v by the claim is shown to be 1 and then halved. Induction on T.",
         scope="every N = 2^d >= 2, every T <= d, real arithmetic",
         goals=_one_peer_factor,
-        checked_by=("gossip.one_peer.factor", f"{_TESTS}test_weights_of_one_peer_graphs"),
+        checked_by=("gossip.one_peer.factor",),
     ),
     Model(
         claim="gossip.one_peer.exact",
@@ -252,7 +251,7 @@ MODELS = by_claim(
         "which add up to one. After log2 N = bits rounds their squared distance from the weights of the mean is zero.",
         scope=f"every N = 2^d, {_LAW}",
         goals=_one_peer_exact,
-        checked_by=("gossip.one_peer.exact", f"{_TESTS}test_weights_of_one_peer_graphs"),
+        checked_by=("gossip.one_peer.exact",),
     ),
     Model(
         claim="gossip.mean.own_instead",
@@ -260,7 +259,7 @@ MODELS = by_claim(
         "x, peer y counts x or y, with the weight 1/parts. The pair adds the same to the sum over the peers.",
         scope=f"every ring and torus, every set of links that break both ways, every T, {_LAW}",
         goals=_own_instead,
-        checked_by=("gossip.mean.own_instead", f"{_TESTS}test_links"),
+        checked_by=("gossip.mean.own_instead",),
     ),
     Model(
         claim="gossip.mean.one_way",
@@ -270,7 +269,7 @@ MODELS = by_claim(
         "links.",
         scope=f"every N, every l, one round, {_LAW}",
         goals=_one_way,
-        checked_by=("gossip.mean.one_way", f"{_TESTS}test_links"),
+        checked_by=("gossip.mean.one_way",),
     ),
     Model(
         claim="gossip.push_sum.mean",
@@ -279,7 +278,7 @@ MODELS = by_claim(
         "and their ratio is the weighted mean of the estimates.",
         scope=f"every graph, every set of links that break, every T, {_LAW}",
         goals=_push_sum_mean,
-        checked_by=("gossip.push_sum.mean", f"{_TESTS}test_shares"),
+        checked_by=("gossip.push_sum.mean",),
     ),
     Model(
         claim="gossip.push_sum.range",
@@ -288,7 +287,7 @@ MODELS = by_claim(
         "shares; then the difference of any two new estimates, total/weight and other/other_weight.",
         scope="every graph, every set of links that break, shares kept or gone, every T, real arithmetic",
         goals=_push_sum_range,
-        checked_by=("gossip.push_sum.range", f"{_TESTS}test_shares"),
+        checked_by=("gossip.push_sum.range",),
     ),
     Model(
         claim="gossip.restarts.attempts",
@@ -327,3 +326,16 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "gossip.exponential.distortion": {"up to here": "no round"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "gossip",
+    {
+        (): "push_sum.range restarts.attempts restarts.restarts restarts.capped",
+        (Step.INDEPENDENCE,): "one_peer.factor mean.one_way",
+        (Step.SUM,): "mean.own_instead push_sum.mean",
+        (Step.COUNTING,): "one_peer.exact",
+        (Step.SPECTRUM,): "ring.distortion torus.distortion exponential.distortion",
+        (Step.SYMMETRY, Step.INDEPENDENCE): "ring.iid",
+    },
+    by_definition="ring.words torus.words exponential.words one_peer.words push_sum.words",
+)

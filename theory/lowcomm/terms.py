@@ -19,7 +19,8 @@ DILOCO = Work(
 )
 STREAMING = Work(
     "A. Douillard et al., 2025, Streaming DiLoCo with overlapping communication: towards a distributed free lunch, "
-    "arXiv:2501.18512"
+    "arXiv:2501.18512",
+    "Summaries on the web alone.",
 )
 DECOUPLED = Work("A. Douillard et al., 2026, Decoupled DiLoCo for resilient distributed pre-training, arXiv:2604.21428")
 NOLOCO = Work(

@@ -116,8 +116,8 @@ FEEDBACK: tuple[Claim, ...] = (
         source=derived(
             "The residual s u v' has rank one, and E||e+||^2 is the product of the singular values of p = e + g. Let x "
             "and y be the parts of g along v and across it (of its transpose, if the matrix is wide). The product is "
-            "the area |(s u + x) ^ y| <= s|y| + |x||y| <= s^2/3 + 3/4 |y|^2 + |x||y| <= s^2/3 + |x|^2 + |y|^2, as 1 is "
-            "the largest eigenvalue of ((0, 1/2), (1/2, 3/4)). So E||e+||^2 <= E||e||^2/3 + M^2."
+            "the area of s u + x and y, at most s |y| + |x| |y| <= s^2/3 + 3/4 |y|^2 + |x| |y| <= s^2/3 + |x|^2 + "
+            "|y|^2, as 1 is the largest eigenvalue of ((0, 1/2), (1/2, 3/4)). So E||e+||^2 <= E||e||^2/3 + M^2."
         ),
         axis="horizon",
         note="The series above gives 5.83 in place of 3/2. Gradients with 0.54 along what was lost to 1 across it come "

@@ -8,10 +8,9 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
-from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
-_TEST = "tests/verify/certify/test_lowrank_models.py"
 _q, _rho = sp.symbols("q rho", positive=True)
 _kept, _rest, _captured, _total = sp.symbols("kept rest captured total", nonnegative=True)
 _larger, _smaller, _uu, _vv, _det = sp.symbols("larger smaller uu vv det", nonnegative=True)
@@ -178,7 +177,7 @@ MODELS = by_claim(
         "squared error. Each of the r is at least each of the others: summed over all pairs, (q - r) kept >= r rest.",
         scope=_MATRIX,
         goals=_truncated,
-        checked_by=("lowrank.lowrank.contraction", f"{_TEST}::test_singular_values"),
+        checked_by=("lowrank.lowrank.contraction",),
     ),
     Model(
         claim="lowrank.powersgd.contraction",
@@ -191,14 +190,14 @@ MODELS = by_claim(
         "(s_i - s_j) (l_i - l_j) >= 0 for all pairs, which sum to q captured - r total.",
         scope=_MATRIX + ", a Gaussian sketch",
         goals=_powersgd,
-        checked_by=("lowrank.powersgd.contraction", f"{_TEST}::test_leverages"),
+        checked_by=("lowrank.powersgd.contraction",),
     ),
     Model(
         claim="lowrank.powersgd.nonexpansive",
         words="`sent` is the orthogonal projection of M's columns, `error` the rest: orthogonal to each other.",
         scope="every m by n matrix but zero, every r and every sketch, in real arithmetic",
         goals=_nonexpansive,
-        checked_by=("lowrank.powersgd.nonexpansive", f"{_TEST}::test_projection"),
+        checked_by=("lowrank.powersgd.nonexpansive",),
     ),
     Model(
         claim="lowrank.powersgd.determinant",
@@ -208,7 +207,7 @@ MODELS = by_claim(
         "the error.",
         scope="every matrix of two singular values a, b > 0, r = 1, a Gaussian sketch, in real arithmetic",
         goals=_determinant,
-        checked_by=("lowrank.powersgd.determinant", f"{_TEST}::test_pairs_and_determinant"),
+        checked_by=("lowrank.powersgd.determinant",),
     ),
     Model(
         claim="lowrank.powersgd_ef14.telescoping",
@@ -223,18 +222,14 @@ MODELS = by_claim(
         words=_CONTRACTED,
         scope=f"every number of steps t, every m, n and r < min(m, n), gradients of norm at most M, {_REAL}",
         goals=_steps,
-        checked_by=("lowrank.powersgd_ef14.steps", "lowrank.powersgd.contraction", f"{_TEST}::test_residual_recursion"),
+        checked_by=("lowrank.powersgd_ef14.steps", "lowrank.powersgd.contraction"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.residual",
         words=_CONTRACTED + "0 <= rho^t <= 1.",
         scope=f"every number of steps, every m, n and r < min(m, n), gradients of norm at most M, {_REAL}",
         goals=_limit,
-        checked_by=(
-            "lowrank.powersgd_ef14.residual",
-            "lowrank.powersgd.contraction",
-            f"{_TEST}::test_residual_recursion",
-        ),
+        checked_by=("lowrank.powersgd_ef14.residual", "lowrank.powersgd.contraction"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.two",
@@ -244,7 +239,7 @@ MODELS = by_claim(
         "`expected`, from 0.",
         scope=f"every number of steps, matrices of two singular values, r = 1, gradients of norm at most M, {_REAL}",
         goals=_two,
-        checked_by=("lowrank.powersgd_ef14.two", "lowrank.powersgd.determinant", f"{_TEST}::test_area"),
+        checked_by=("lowrank.powersgd_ef14.two", "lowrank.powersgd.determinant"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.equal",
@@ -256,7 +251,7 @@ MODELS = by_claim(
         "3 is det(e + c) = c^2 + c tr e.",
         scope=f"steps 1, 2 and 3, r = 1, every constant gradient of two equal singular values, {_REAL}",
         goals=_equal,
-        checked_by=("lowrank.powersgd_ef14.equal", "lowrank.powersgd.determinant", f"{_TEST}::test_trace"),
+        checked_by=("lowrank.powersgd_ef14.equal", "lowrank.powersgd.determinant"),
     ),
     Model(
         claim="lowrank.powersgd_ef14.warm_start_growth",
@@ -264,7 +259,7 @@ MODELS = by_claim(
         "M a step, from 0: at most t M, whose square is at most the bound.",
         scope=f"every number of steps, every matrix, rank and first sketch, gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: sp.S.Zero, 0),
-        checked_by=("lowrank.powersgd_ef14.warm_start_growth", f"{_TEST}::test_residual_recursion"),
+        checked_by=("lowrank.powersgd_ef14.warm_start_growth",),
     ),
     Model(
         claim="lowrank.powersgd_ef14.warm_start_gaussian",
@@ -273,7 +268,7 @@ MODELS = by_claim(
         "M in every later one: at most (t - 1 + rho) M, whose square is at most the bound.",
         scope=f"every number of steps, every m, n and r <= min(m, n), gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: _rho * reach, 1),
-        checked_by=("lowrank.powersgd_ef14.warm_start_gaussian", f"{_TEST}::test_residual_recursion"),
+        checked_by=("lowrank.powersgd_ef14.warm_start_gaussian",),
     ),
 )
 
@@ -281,3 +276,17 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "lowrank.powersgd_ef14.two": {"before": "first"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "lowrank",
+    {
+        (): "powersgd.nonexpansive",
+        (Step.EXPECTATION, Step.CLAIM): "powersgd_ef14.two",
+        (Step.EXPECTATION, Step.LIMIT): "powersgd.determinant",
+        (Step.SUM, Step.SPECTRUM): "lowrank.contraction",
+        (Step.NORMS, Step.CLAIM): "powersgd_ef14.steps powersgd_ef14.residual powersgd_ef14.warm_start_growth "
+        "powersgd_ef14.warm_start_gaussian",
+        (Step.CLAIM, Step.LIMIT): "powersgd_ef14.equal",
+        (Step.SYMMETRY, Step.EXPECTATION, Step.SUM, Step.SPECTRUM): "powersgd.contraction",
+    },
+)

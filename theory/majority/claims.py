@@ -37,7 +37,6 @@ from commbounds.theory.majority.terms import (
     SERVER,
     SEVERAL,
     SHARDS,
-    SIGNSGD,
     SUBMISSION,
     UNIMODAL,
     VALUES,
@@ -57,7 +56,7 @@ from commbounds.theory.majority.terms import (
     votebits,
 )
 from commbounds.theory.quantities import P, choose, n
-from commbounds.theory.sources import FOLKLORE, Repository, Work, derived
+from commbounds.theory.sources import BERNSTEIN_2018, FOLKLORE, Repository, Work, derived
 
 # --- claims: bytes -----------------------------------------------------------------------------------------------
 
@@ -73,7 +72,7 @@ _BYTES = (
         title="A worker sends and receives a bit an entry; two where zeros abstain",
         relation=Eq(WORKER_BYTES, _ballot),
         assumes=(SERVER, SEVERAL),
-        source=SUBMISSION.read(
+        source=SUBMISSION.transcribed(
             "Section 1: all communication to and from the parameter server is compressed to one bit",
             "Counted: one message each way, of n ballots, eight bits to a byte.",
         ),
@@ -90,7 +89,7 @@ _BYTES = (
         title="A single server of the majority vote sends 32 times fewer bytes than a rank of a full-precision ring",
         relation=Le(BUSIEST_BYTES, _ring / 32),
         assumes=(SERVER, WHOLE_BYTES, A_BIT),
-        source=SUBMISSION.read(
+        source=SUBMISSION.transcribed(
             "Abstract: 32 times less communication per iteration than full-precision, distributed SGD; Section 4 "
             "compares with NCCL's all-reduce",
             "Refuted by four workers: the server sends 3 n/8 bytes, a rank of a ring all-reduce 8 n 3/4 = 32 (3 n/16).",
@@ -126,7 +125,7 @@ _BYTES = (
         title="With the server in shards, 32 times fewer bytes than ring all-reduce",
         relation=Le(BUSIEST_BYTES, _ring / 32),
         assumes=(SHARDS, WHOLE_BYTES, A_BIT),
-        source=SUBMISSION.read(
+        source=SUBMISSION.transcribed(
             "Section 5 expects a further speed-up of fragmenting the server over all machines; no number is given",
             "2 (P - 1) blocks of n/P bits, against 2 (P - 1) blocks of n/P words of 32 bits.",
             reading="The factor 32: the source gives no number for shards.",
@@ -220,7 +219,7 @@ _VOTE = (
         relation=Le(WORKER_ERROR, GAUSS),
         kind=Kind.LAW,
         assumes=(UNIMODAL, HONEST, ALONE),
-        source=SUBMISSION.read(
+        source=SUBMISSION.transcribed(
             "Lemma 1, after Gauss",
             "Half of Gauss' bound on P[|noise| >= |g|]. A symmetric unimodal law mixes uniform laws on [-a, a], for "
             "which the wrong share is (1 - |g|/a)/2; for a given variance a mixture of two, one of them at zero, is "
@@ -250,7 +249,7 @@ _VOTE = (
         relation=Le(VOTE_ERROR, 1 / (sp.sqrt(P) * snr)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, HONEST, UNIMODAL),
-        source=SIGNSGD.recalled(
+        source=BERNSTEIN_2018.recalled(
             "proof of Theorem 2 (b), in the supplement; that it is by Gauss and Cantelli is said in Section 4",
             f"{_CANTELLI} {_LARGEST_SHARE}",
         ),
@@ -347,7 +346,8 @@ _ADVERSARIES = (
         kind=Kind.LAW,
         assumes=(INDEPENDENT, UNIMODAL, MINORITY, INVERT),
         source=SUBMISSION.recalled(
-            "proof of Theorem 2, in the appendix; the theorem, read, has the same factor 1/(1 - 2 a) sqrt(M)",
+            "proof of Theorem 2, in the appendix; the theorem, read in a transcription, has the same factor 1/(1 - 2 "
+            "a) sqrt(M)",
             f"{_CANTELLI} {_MONOTONE}",
         ),
         axis="inverting",
@@ -370,7 +370,7 @@ _ADVERSARIES = (
         relation=Le(VOTE_ERROR, _of_minority),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, UNIMODAL, MINORITY, ANY_BALLOT),
-        source=SUBMISSION.read(
+        source=SUBMISSION.transcribed(
             "Section 3.4: the worst that adversaries restricted to signs can do is send the negation of their sign "
             "gradient",
             "Refuted by adversaries that vote -1 whatever they see, where the gradient is positive: where a sign is "

@@ -8,10 +8,8 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.majority.terms import GAUSS, flip, gauss, inverting, snr, tieloss, vote_error, votebits
-from commbounds.theory.model import Goal, Model, by_claim, cases, in_range, recurrence
+from commbounds.theory.model import Goal, Model, Step, by_claim, cases, extents, in_range, recurrence
 from commbounds.theory.quantities import P, choose, n
-
-_TESTS = "tests/verify/certify/test_majority_models.py::"
 
 # --- bytes -------------------------------------------------------------------------------------------------------
 
@@ -254,7 +252,7 @@ MODELS = by_claim(
         "them: two cases, over = 0 and 1 <= over <= 7. A worker sends a ballot and receives a vote of that length.",
         scope="every n, ballots of any number of bits, every P >= 2",
         goals=_worker,
-        checked_by=("majority.server.worker", f"{_TESTS}test_bytes"),
+        checked_by=("majority.server.worker",),
     ),
     Model(
         claim="majority.server.busiest",
@@ -262,7 +260,7 @@ MODELS = by_claim(
         "P, from one rank. A worker sends one ballot.",
         scope="every n, ballots of any number of bits, every P",
         goals=_server,
-        checked_by=("majority.server.busiest", f"{_TESTS}test_bytes"),
+        checked_by=("majority.server.busiest",),
     ),
     Model(
         claim="majority.all_gather.busiest",
@@ -270,7 +268,7 @@ MODELS = by_claim(
         "rank has one more ballot. Induction on P, from one rank.",
         scope="every n, ballots of any number of bits, every P",
         goals=_one_more_rank,
-        checked_by=("majority.all_gather.busiest", f"{_TESTS}test_bytes"),
+        checked_by=("majority.all_gather.busiest",),
     ),
     Model(
         claim="majority.shards.busiest",
@@ -279,7 +277,7 @@ MODELS = by_claim(
         "to all others. n mod P is 0 or left + 1: owners of longer blocks send what is claimed, the others no more.",
         scope="every n and P, ballots of any number of bits",
         goals=_shards,
-        checked_by=("majority.shards.busiest", f"{_TESTS}test_bytes"),
+        checked_by=("majority.shards.busiest",),
     ),
     Model(
         claim="majority.shards.thirty_two",
@@ -287,7 +285,7 @@ MODELS = by_claim(
         "1 ballots and P - 1 votes.",
         scope="every multiple n of 8 P, every P, a bit a ballot",
         goals=_shards_against_ring,
-        checked_by=("majority.shards.thirty_two", f"{_TESTS}test_bytes"),
+        checked_by=("majority.shards.thirty_two",),
     ),
     Model(
         claim="majority.worker.gauss",
@@ -297,7 +295,7 @@ MODELS = by_claim(
         "added to the bound. For S > 2/w the first branch, w the root of three, for S <= 2/w the second.",
         scope="every S > 0, every symmetric unimodal law of finite variance",
         goals=_worker_gauss,
-        checked_by=("majority.worker.gauss", f"{_TESTS}test_uniform_noise"),
+        checked_by=("majority.worker.gauss",),
     ),
     Model(
         claim="majority.vote.even_worker",
@@ -307,7 +305,7 @@ MODELS = by_claim(
         "half the probability if he makes a tie.",
         scope="every even P, every q",
         goals=_even_worker,
-        checked_by=("majority.vote.even_worker", f"{_TESTS}test_pivots"),
+        checked_by=("majority.vote.even_worker",),
     ),
     Model(
         claim="majority.vote.sharp",
@@ -316,14 +314,14 @@ MODELS = by_claim(
         "induction backwards it is no less with one of them fewer.",
         scope="every P, every S > 0, every symmetric unimodal law of finite variance, every rule for ties",
         goals=_sharp,
-        checked_by=("majority.vote.sharp", f"{_TESTS}test_pivots"),
+        checked_by=("majority.vote.sharp",),
     ),
     Model(
         claim="majority.vote.bound",
         words=_CANTELLI + "Here c = 1.",
         scope="every P, every S > 0, every symmetric unimodal law of finite variance, every rule for ties",
         goals=_bound,
-        checked_by=("majority.vote.law", f"{_TESTS}test_tails"),
+        checked_by=("majority.vote.law",),
     ),
     Model(
         claim="majority.adversaries.inverting",
@@ -331,7 +329,7 @@ MODELS = by_claim(
         scope="every P, every A < P/2, every S > 0, every symmetric unimodal law of finite variance, every rule for "
         "ties",
         goals=_inverting,
-        checked_by=("majority.vote.law", f"{_TESTS}test_tails"),
+        checked_by=("majority.vote.law",),
     ),
     Model(
         claim="majority.adversaries.half",
@@ -340,7 +338,7 @@ MODELS = by_claim(
         "are ties: e(A) + e(P - A) = 1, `error` and `mirrored`. As A >= P - A, error >= mirrored.",
         scope="every P, every A >= P/2, every q <= 1/2",
         goals=_half,
-        checked_by=("majority.adversaries.half", f"{_TESTS}test_pivots"),
+        checked_by=("majority.adversaries.half",),
     ),
     Model(
         claim="majority.vote.distortion",
@@ -348,7 +346,7 @@ MODELS = by_claim(
         "sign. Over all entries y - m adds up to zero, so that the multiple of it that is taken away does nothing.",
         scope="every P and n, every stack whose average is not zero, every rule for ties, real arithmetic",
         goals=_distortion,
-        checked_by=("majority.vote.distortion", f"{_TESTS}test_entries"),
+        checked_by=("majority.vote.distortion",),
     ),
     Model(
         claim="majority.ties.drift",
@@ -357,7 +355,7 @@ MODELS = by_claim(
         "+1.",
         scope="every P",
         goals=_drift,
-        checked_by=("majority.ties.drift", f"{_TESTS}test_signs"),
+        checked_by=("majority.ties.drift",),
     ),
     Model(
         claim="majority.ties.fair",
@@ -365,7 +363,7 @@ MODELS = by_claim(
         "the majority. A tie is +1 or -1 equally often, or 0.",
         scope="every P, every symmetric law, zeros included",
         goals=_fair,
-        checked_by=("majority.ties.fair", f"{_TESTS}test_signs"),
+        checked_by=("majority.ties.fair",),
     ),
 )
 
@@ -373,3 +371,18 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "majority.vote.sharp": {"up to here": "all workers"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "majority",
+    {
+        (): "server.worker vote.even_worker",
+        (Step.SYMMETRY,): "ties.drift",
+        (Step.SUM,): "vote.distortion",
+        (Step.COUNTING,): "shards.busiest",
+        (Step.SYMMETRY, Step.INDEPENDENCE): "adversaries.half",
+        (Step.INDEPENDENCE, Step.CLAIM): "vote.sharp",
+        (Step.EXPECTATION, Step.LEMMA): "worker.gauss",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.CLAIM): "vote.bound adversaries.inverting",
+    },
+    by_definition="server.busiest shards.thirty_two all_gather.busiest",
+)

@@ -18,13 +18,11 @@ from commbounds.theory.quantities import P, Quantity, n
 from commbounds.theory.sources import Work
 from commbounds.theory.symbols import Symbol
 
-SIGNSGD = Work(
-    "J. Bernstein, Y.-X. Wang, K. Azizzadenesheli, A. Anandkumar, 2018, signSGD: compressed optimisation for "
-    "non-convex problems, arXiv:1802.04434"
-)
 SUBMISSION = Work(
     "J. Bernstein, J. Zhao, K. Azizzadenesheli, A. Anandkumar, 2018, signSGD with majority vote is communication "
-    "efficient and Byzantine fault tolerant, as submitted to ICLR 2019 (arXiv:1810.05291)"
+    "efficient and Byzantine fault tolerant, as submitted to ICLR 2019 (arXiv:1810.05291)",
+    "Of the submission the main text was read, in a transcription by others that a program made; the appendix is not "
+    "in it.",
 )
 
 # --- symbols -----------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from commbounds.theory.model import Step, extents
 from commbounds.theory.moshpit.models_grid import GRID_MODELS
 from commbounds.theory.moshpit.models_groups import GROUP_MODELS
 from commbounds.theory.moshpit.models_sgd import SGD_MODELS
@@ -15,3 +16,26 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "moshpit.sgd.averaging_quality": {"up to here, times (1 - rho) N": "at the start"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "moshpit",
+    {
+        (): "traffic.words traffic.critical_path",
+        (Step.SYMMETRY,): "random_groups.general random_groups.skip random_groups.abort random_groups.regrouping",
+        (Step.INDEPENDENCE,): "grid.factor grid.failures grid.partial sgd.mean_square sgd.flat",
+        (Step.CLAIM,): "random_groups.upper",
+        (Step.COUNTING,): "grid.exact grid.late grid.no_repeats grid.rectangular",
+        (Step.SYMMETRY, Step.INDEPENDENCE): "mean.one_way mean.leaving random_groups.factor random_groups.labels "
+        "random_groups.all_partitions",
+        (Step.SYMMETRY, Step.CLAIM): "trials.random trials.fixed trials.keys",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "random_groups.with_replacement",
+        (Step.INDEPENDENCE, Step.SUM): "sgd.spread",
+        (Step.INDEPENDENCE, Step.FUNCTIONS): "sgd.averaging_quality",
+        (Step.SYMMETRY, Step.INDEPENDENCE, Step.CLAIM): "sgd.leaving",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): (
+            "sgd.convex sgd.strongly_convex sgd.nonconvex"
+        ),
+        (Step.SYMMETRY, Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): "sgd.departures",
+    },
+    by_definition="traffic.equal_chunks traffic.messages",
+)

@@ -184,7 +184,7 @@ GRID_MODELS = by_claim(
         "from the weights of the mean is zero.",
         scope=_GRID,
         goals=_exact,
-        checked_by=("moshpit.grid.exact", "tests/verify/certify/test_moshpit_models.py::test_weights_on_full_grids"),
+        checked_by=("moshpit.grid.exact",),
     ),
     Model(
         claim="moshpit.grid.late",
@@ -192,7 +192,7 @@ GRID_MODELS = by_claim(
         "axes is left. " + _WEIGHTS + "There are M^d = N after d more rounds.",
         scope=_GRID + ", chunk indices by rank",
         goals=_exact,
-        checked_by=("moshpit.grid.late", "tests/verify/certify/test_moshpit_models.py::test_weights_of_late_grids"),
+        checked_by=("moshpit.grid.late",),
     ),
     Model(
         claim="moshpit.grid.no_repeats",
@@ -201,10 +201,7 @@ GRID_MODELS = by_claim(
         "numbers with a difference that is zero, and whose square is one or more, everything follows.",
         scope="every side M, every d, N = M^d, every way to deal out chunk indices",
         goals=_no_repeats,
-        checked_by=(
-            "moshpit.grid.no_repeats",
-            "tests/verify/certify/test_moshpit_models.py::test_indices_stay_in_keys",
-        ),
+        checked_by=("moshpit.grid.no_repeats",),
     ),
     Model(
         claim="moshpit.grid.rectangular",
@@ -212,10 +209,7 @@ GRID_MODELS = by_claim(
         "one member of each of the M first ones, and means of `held` M = N are left.",
         scope=f"every M, every multiple N <= M^2 of M, {_LAW}, chunk indices by rank",
         goals=_rectangular,
-        checked_by=(
-            "moshpit.grid.rectangular",
-            "tests/verify/certify/test_moshpit_models.py::test_weights_of_rectangles",
-        ),
+        checked_by=("moshpit.grid.rectangular",),
     ),
     Model(
         claim="moshpit.grid.factor",
@@ -224,7 +218,7 @@ GRID_MODELS = by_claim(
         "claim is shown to be 1 and then divided by M. Induction on t.",
         scope="every side M, every d, N = M^d >= 2, every t <= d, real arithmetic",
         goals=_factor,
-        checked_by=("moshpit.grid.factor", "tests/verify/certify/test_moshpit_models.py::test_weights_on_full_grids"),
+        checked_by=("moshpit.grid.factor",),
     ),
     Model(
         claim="moshpit.trials.keys",
@@ -242,7 +236,7 @@ GRID_MODELS = by_claim(
         "number of blocks: induction on M, as in moshpit.random_groups.skip.",
         scope="every side M, every d, N = M^d, every p, real arithmetic",
         goals=_failures,
-        checked_by=("moshpit.grid.failures", "tests/verify/certify/test_moshpit_models.py::test_blocks_of_skipped"),
+        checked_by=("moshpit.grid.failures",),
     ),
     Model(
         claim="moshpit.trials.fixed",
@@ -261,7 +255,7 @@ GRID_MODELS = by_claim(
         "one over N, and the mean of all has the variance 1/N.",
         scope="every side M, every N <= M^2, real arithmetic",
         goals=_partial,
-        checked_by=("moshpit.grid.partial", "tests/verify/certify/test_moshpit_models.py::test_columns"),
+        checked_by=("moshpit.grid.partial",),
     ),
     Model(
         claim="moshpit.mean.preserved",
@@ -269,14 +263,14 @@ GRID_MODELS = by_claim(
         "of the groups before, which is what it was. All members get group/held.",
         scope=f"every N, every partition into groups in every round, every failures, {_LAW}",
         goals=_preserved,
-        checked_by=("moshpit.mean.preserved", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+        checked_by=("moshpit.mean.preserved",),
     ),
     Model(
         claim="moshpit.traffic.words",
         words=_CHUNKS + "Induction on the rounds; a group of one sends nothing.",
         scope=_SENT,
         goals=_words,
-        checked_by=("moshpit.traffic.words", "tests/verify/certify/test_moshpit_models.py::test_chunks"),
+        checked_by=("moshpit.traffic.words",),
     ),
     Model(
         claim="moshpit.traffic.equal_chunks",
@@ -284,7 +278,7 @@ GRID_MODELS = by_claim(
         "and its averaged chunk to the M - 1 others. Induction on the rounds.",
         scope="every M, every multiple n of M, every T",
         goals=_equal_chunks,
-        checked_by=("moshpit.traffic.equal_chunks", "tests/verify/certify/test_moshpit_models.py::test_chunks"),
+        checked_by=("moshpit.traffic.equal_chunks",),
     ),
     Model(
         claim="moshpit.traffic.critical_path",
@@ -293,7 +287,7 @@ GRID_MODELS = by_claim(
         "nobody does more. Induction on the rounds.",
         scope=_SENT,
         goals=_critical_path,
-        checked_by=("moshpit.traffic.critical_path", "tests/verify/certify/test_moshpit_models.py::test_chunks"),
+        checked_by=("moshpit.traffic.critical_path",),
     ),
     Model(
         claim="moshpit.traffic.messages",

@@ -180,14 +180,14 @@ GROUP_MODELS = by_claim(
         words=_COUNTING + "Solved for a.",
         scope=f"every N >= 2, every law of groups that does not change if peers are renamed, {_LAW}",
         goals=_general,
-        checked_by=("moshpit.random_groups.general", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+        checked_by=("moshpit.random_groups.general",),
     ),
     Model(
         claim="moshpit.random_groups.factor",
         words=_COUNTING + "R = r. " + _ROUNDS,
         scope=f"every N >= 2, every r <= N, every T, {_LAW}",
         goals=_factor,
-        checked_by=("moshpit.random_groups.factor", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+        checked_by=("moshpit.random_groups.factor",),
     ),
     Model(
         claim="moshpit.random_groups.upper",
@@ -203,7 +203,7 @@ GROUP_MODELS = by_claim(
         "induction on N, from two peers, whose labels are equal with probability 1/r. " + _ROUNDS,
         scope=f"every N >= 2, every r >= 1, every T, {_LAW}",
         goals=_labels,
-        checked_by=("moshpit.random_groups.labels", "tests/verify/certify/test_moshpit_models.py::test_labels"),
+        checked_by=("moshpit.random_groups.labels",),
     ),
     Model(
         claim="moshpit.random_groups.all_partitions",
@@ -212,10 +212,7 @@ GROUP_MODELS = by_claim(
         "R + 1. " + _ROUNDS,
         scope=f"every N >= 2, every T, {_LAW}",
         goals=_all_partitions,
-        checked_by=(
-            "moshpit.random_groups.all_partitions",
-            "tests/verify/certify/test_moshpit_models.py::test_partitions",
-        ),
+        checked_by=("moshpit.random_groups.all_partitions",),
     ),
     Model(
         claim="moshpit.random_groups.with_replacement",
@@ -231,10 +228,7 @@ GROUP_MODELS = by_claim(
         "and makes a block if all others fail, p^M. Induction on M.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_skip,
-        checked_by=(
-            "moshpit.random_groups.skip",
-            "tests/verify/certify/test_moshpit_models.py::test_blocks_of_skipped",
-        ),
+        checked_by=("moshpit.random_groups.skip",),
     ),
     Model(
         claim="moshpit.random_groups.abort",
@@ -243,10 +237,7 @@ GROUP_MODELS = by_claim(
         "is one block. Induction on M, from two.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_abort,
-        checked_by=(
-            "moshpit.random_groups.abort",
-            "tests/verify/certify/test_moshpit_models.py::test_blocks_of_aborted",
-        ),
+        checked_by=("moshpit.random_groups.abort",),
     ),
     Model(
         claim="moshpit.random_groups.regrouping",
@@ -272,7 +263,7 @@ GROUP_MODELS = by_claim(
         + _COUNTING,
         scope=f"every N >= 2, every r <= N, every q, {_LAW}",
         goals=_one_way,
-        checked_by=("moshpit.mean.one_way", "tests/verify/certify/test_moshpit_models.py::test_deaf_peers"),
+        checked_by=("moshpit.mean.one_way",),
     ),
     Model(
         claim="moshpit.mean.leaving",
@@ -282,6 +273,6 @@ GROUP_MODELS = by_claim(
         "distortion, and every round multiplies the mean by a. " + _COUNTING,
         scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
         goals=_leaving,
-        checked_by=("moshpit.mean.leaving", "tests/verify/certify/test_moshpit_models.py::test_projection"),
+        checked_by=("moshpit.mean.leaving",),
     ),
 )

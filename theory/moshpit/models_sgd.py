@@ -285,7 +285,7 @@ SGD_MODELS = by_claim(
         "over 2 N^2; N (N - 1) of them get noise. An average multiplies the expectation by rho.",
         scope=_NORMAL,
         goals=_spread,
-        checked_by=("moshpit.sgd.spread", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+        checked_by=("moshpit.sgd.spread",),
     ),
     Model(
         claim="moshpit.sgd.mean_square",
@@ -293,7 +293,7 @@ SGD_MODELS = by_claim(
         "N^2 `now` is the variance of their sum, by the claim: every peer adds sigma^2. Induction on N.",
         scope=_NORMAL,
         goals=_mean_square,
-        checked_by=("moshpit.sgd.mean_square", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+        checked_by=("moshpit.sgd.mean_square",),
     ),
     Model(
         claim="moshpit.sgd.leaving",
@@ -311,7 +311,7 @@ SGD_MODELS = by_claim(
         "independent noises. tau steps and an average make the recurrence; induction on the averages.",
         scope="every rho < 1, every tau, N and sigma, every number of averages, real arithmetic",
         goals=_flat,
-        checked_by=("moshpit.sgd.flat", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_quadratics"),
+        checked_by=("moshpit.sgd.flat",),
     ),
     Model(
         claim="moshpit.sgd.averaging_quality",
@@ -321,10 +321,7 @@ SGD_MODELS = by_claim(
         scope="every convex and smooth f, every gamma <= 2/L, every rho < 1, every tau, N and sigma, every number of "
         "averages, real arithmetic",
         goals=_averaging_quality,
-        checked_by=(
-            "moshpit.sgd.averaging_quality",
-            "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions",
-        ),
+        checked_by=("moshpit.sgd.averaging_quality",),
     ),
     Model(
         claim="moshpit.sgd.convex",
@@ -332,7 +329,7 @@ SGD_MODELS = by_claim(
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and sigma, real "
         "arithmetic",
         goals=_convex,
-        checked_by=("moshpit.sgd.convex", "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions"),
+        checked_by=("moshpit.sgd.convex",),
     ),
     Model(
         claim="moshpit.sgd.strongly_convex",
@@ -345,10 +342,7 @@ SGD_MODELS = by_claim(
         scope="every mu-strongly convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and "
         "sigma, real arithmetic",
         goals=_strongly_convex,
-        checked_by=(
-            "moshpit.sgd.strongly_convex",
-            "tests/verify/certify/test_moshpit_models.py::test_sgd_on_bent_functions",
-        ),
+        checked_by=("moshpit.sgd.strongly_convex",),
     ),
     Model(
         claim="moshpit.sgd.departures",

@@ -14,7 +14,6 @@ from commbounds.theory.oktopk.models_words import (
     GATHERED,
     POSITIVE,
     RANKS,
-    TIE,
     WINNERS,
     by_remainder,
     enters,
@@ -31,7 +30,6 @@ from commbounds.theory.quantities import P, index_bits, k
 _total = P * quotient + remainder
 _block, _heard, _d, _moved, _rounds, _path, _step = sp.symbols("block heard d moved rounds path step", nonnegative=True)
 _early, _late, _last, _bits = sp.symbols("early late last bits", nonnegative=True)
-_TESTS = "tests/verify/certify/test_oktopk_models.py::"
 _AT_MOST_K = "where P divides the at most k winners"
 
 
@@ -184,7 +182,6 @@ BALANCE = (
         words=COUNTS + DIVIDES,
         scope=f"{ANY_P}, {_AT_MOST_K}",
         goals=_balanced,
-        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.quarter",
@@ -194,7 +191,6 @@ BALANCE = (
         "times the mean; balanced, all are P-th parts, and the case of oktopk.balance.always.",
         scope="all vectors and boundaries, every k >= 1, every power of two P >= 2, every rank, " + _AT_MOST_K,
         goals=_quarter,
-        checked_by=(_TESTS + "test_doubling_sends_the_blocks_of_twice_as_many", *TIE),
     ),
     Model(
         claim="oktopk.balance.quarter_ring",
@@ -202,7 +198,6 @@ BALANCE = (
         "if data are not balanced, and a P-th part if they are.",
         scope=f"{ANY_P}, {_AT_MOST_K}",
         goals=_quarter_ring,
-        checked_by=(_TESTS + "test_paths",),
     ),
     Model(
         claim="oktopk.balance.never",
@@ -210,14 +205,12 @@ BALANCE = (
         "sends a winner twice.",
         scope=f"{ANY_P}, where at most k entries win",
         goals=_never,
-        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.moves_out",
         words=COUNTS + "There are P quotient + remainder winners, 0 <= remainder < P, and no target is below quotient.",
         scope=f"{ANY_P}, any number of winners",
         goals=_out,
-        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.moves_in",
@@ -225,7 +218,6 @@ BALANCE = (
         "or quotient + 1 where a remainder is left.",
         scope=f"{ANY_P}, any number of winners",
         goals=_in,
-        checked_by=TIE,
     ),
     Model(
         claim="oktopk.balance.equal_blocks",
@@ -233,7 +225,6 @@ BALANCE = (
         "quotient of the winners by P: it receives the bound, and nobody more.",
         scope=f"{ANY_P}, any number of winners, where the all-gather sends nothing twice",
         goals=_equal_blocks,
-        checked_by=TIE,
     ),
 )
 
@@ -244,7 +235,6 @@ ROUNDS = (
         "`step` is the largest of them.",
         scope=f"{ANY_P}, where splits are even and destinations rotated",
         goals=_rotation,
-        checked_by=(_TESTS + "test_paths",),
     ),
     Model(
         claim="oktopk.split.unrotated",
@@ -252,7 +242,6 @@ ROUNDS = (
         "others send to one rank. `step` is the largest of them.",
         scope=f"{ANY_P}, where splits are even and all ranks send to one in a step",
         goals=_unrotated,
-        checked_by=(_TESTS + "test_paths",),
     ),
     Model(
         claim="oktopk.sizes.counted",
@@ -261,7 +250,6 @@ ROUNDS = (
         "P = 2^d ranks has the full rounds only. Inductions on P and on d.",
         scope="every P >= 1, an all-gather that sends nothing twice",
         goals=_sizes,
-        checked_by=(_TESTS + "test_sizes_come_once",),
     ),
     Model(
         claim="oktopk.split.steps",
@@ -269,6 +257,5 @@ ROUNDS = (
         "`bits` = ceil(log2 P) each.",
         scope=f"{ANY_P}, an iteration that finds neither thresholds nor boundaries anew",
         goals=_all_rounds,
-        checked_by=(_TESTS + "test_rounds",),
     ),
 )

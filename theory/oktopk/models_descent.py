@@ -11,7 +11,6 @@ from commbounds.theory.oktopk.terms import before, eta, gap, horizon, missed, mo
 from commbounds.theory.quantities import k, n
 
 _gamma, _residual, _rest, _accumulated = sp.symbols("gamma residual rest accumulated", nonnegative=True)
-_TESTS = "tests/verify/certify/test_oktopk_models.py::"
 
 
 def _with_gamma(bound: Any) -> Any:
@@ -121,14 +120,12 @@ DESCENT = (
         words=_NORMS + "xi times the norm `move` is what the update misses.",
         scope="all gradients, every n >= k >= 1 and P, where the mean gradient is not zero; exact arithmetic",
         goals=_residual_xi,
-        checked_by=(_TESTS + "test_residuals",),
     ),
     Model(
         claim="oktopk.sgd.residual_missed",
         words=_NORMS,
         scope="all gradients, every n >= k >= 1 and P; exact arithmetic",
         goals=_residual_missed,
-        checked_by=(_TESTS + "test_residuals",),
     ),
     Model(
         claim="oktopk.sgd.gradient",

@@ -11,7 +11,6 @@ from commbounds.theory.oktopk.models_words import POSITIVE, RANKS
 from commbounds.theory.oktopk.terms import union, winners
 from commbounds.theory.quantities import P, k, n
 
-_TESTS = "tests/verify/certify/test_oktopk_models.py::"
 _EVERY = "all vectors and boundaries, every k >= 1"
 
 # --- the least that is received, and what a re-evaluation brings ------------------------------------------------------
@@ -144,7 +143,6 @@ SELECTION = (
         "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_most,
-        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.lower.mean",
@@ -153,7 +151,6 @@ SELECTION = (
         "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_mean,
-        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.reevaluation.mean",
@@ -161,7 +158,6 @@ SELECTION = (
         "`total` and `owned` are sums over the `ranks` before, `received` and `own` those of one more: induction.",
         scope=f"{_EVERY}, any number of sums, every P >= 1, an all-gather that sends nothing twice",
         goals=_mean_gathered,
-        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.reevaluation.mean_worst",
@@ -169,7 +165,7 @@ SELECTION = (
         "more than n. Below the least of two bounds is what is below both.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_mean_worst,
-        checked_by=("oktopk.reevaluation.mean", _TESTS + "test_what_ranks_are_told"),
+        checked_by=("oktopk.reevaluation.mean",),
     ),
     Model(
         claim="oktopk.reevaluation.most",
@@ -177,21 +173,18 @@ SELECTION = (
         "of two bounds is what is below both.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_most_gathered,
-        checked_by=(_TESTS + "test_what_ranks_are_told",),
     ),
     Model(
         claim="oktopk.threshold.inclusive",
         words="`above` entries are larger than the k-th largest, `equal` are as large: all of these pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_inclusive,
-        checked_by=(_TESTS + "test_thresholds",),
     ),
     Model(
         claim="oktopk.threshold.strict",
         words="`above` entries are larger than the k-th largest, `equal` are as large: the larger ones pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_strict,
-        checked_by=(_TESTS + "test_thresholds",),
     ),
     Model(
         claim="oktopk.boundaries.global_count",
@@ -202,7 +195,6 @@ SELECTION = (
         "An empty region receives nothing; behind the last entry there is none.",
         scope="all vectors, every k >= 1 and P >= 2, where at most k entries are selected",
         goals=_global_count,
-        checked_by=(_TESTS + "test_cuts_at_equal_counts",),
     ),
     Model(
         claim="oktopk.update.mass",

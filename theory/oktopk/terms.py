@@ -5,13 +5,11 @@ from __future__ import annotations
 from fractions import Fraction
 
 from commbounds.theory.quantities import Quantity
-from commbounds.theory.sources import Repository, Work
+from commbounds.theory.sources import LI_HOEFLER_2022 as LI_HOEFLER_2022
+from commbounds.theory.sources import Repository
 from commbounds.theory.symbols import Symbol
 
 OKTOPK_AT = Repository("Shigangli/Ok-Topk", "9763dccb0bf704779435cb8f66592be5a9b294bf")
-LI_HOEFLER_2022 = Work(
-    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning, arXiv:2201.07598"
-)
 
 winners = Symbol("winners", r"\lvert T\rvert", 5, integer=True, nonnegative=True)
 """Entries that pass the global threshold: the size of the result."""

@@ -9,6 +9,7 @@ from commbounds.theory.implementations import defined
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.orthogonal.compressed import COMPRESSED_CLAIMS
 from commbounds.theory.orthogonal.iterations import ITERATION_CLAIMS
+from commbounds.theory.orthogonal.rounded import ROUNDED_CLAIMS
 from commbounds.theory.quantities import P, m, n, r
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import MOST_SENT
@@ -44,7 +45,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         name="orthogonal.muon.one",
         title="In exact arithmetic Muon's five iterations take a gradient of rank one to the singular value 0.6964",
         relation=Eq(t.VALUE, t.of_one(5)),
-        assumes=(t.MUON, t.FIVE, t.ALONE),
+        assumes=(t.MUON, t.IN_DTYPE, t.FIVE, t.ALONE),
         source=t.MUON_2024.official_code(
             _MUON + "the coefficients, and that the iteration no longer converges to one",
             "p(1) = 0.701 to begin with: one is no fixed point. The number is p five times of 1, exactly.",
@@ -53,16 +54,14 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         ),
         axis="singular",
         note="The fixed points are 0.868 and 1.264, and both repel: however many iterations, it does not converge. "
-        "Five iterations take twelve other values between 0.0024 and 0.86 of the norm to one exactly. The code runs in "
-        "bfloat16, and there a gradient of rank one is none after the first rounding: run as it is on products of two "
-        "Gaussian vectors, 64 to 1024 long, it gives 0.69 to 0.70 along the gradient and amplifies what was rounded "
-        "to 78 to 83 percent of the update's squared norm. None of these claims is about bfloat16.",
+        "Twelve other values do become one (orthogonal.muon.ones). The code runs in bfloat16, where a gradient of rank "
+        "one is none after the first rounding: see orthogonal.muon.rounded_along and orthogonal.muon.amplified.",
     ),
     Claim(
         name="orthogonal.muon.at_most",
         title="In exact arithmetic no singular value is above 1.2024 after Muon's five iterations",
         relation=Le(t.VALUE, t.TOP),
-        assumes=(t.MUON, t.FIVE),
+        assumes=(t.MUON, t.IN_DTYPE, t.FIVE),
         source=derived(_MAPPED + "From [0, 1] nothing comes above the maximum, and p of [1, 1.2024] is below one."),
         tightness=1,
         extremal="a singular value that is 0.5545 after four iterations",
@@ -72,7 +71,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         name="orthogonal.muon.at_least",
         title="Singular values of at least 1/660 of the norm are at least 0.6818 after Muon's five iterations",
         relation=Ge(t.VALUE, t.BOTTOM),
-        assumes=(t.MUON, t.FIVE, t.NOT_TINY),
+        assumes=(t.MUON, t.IN_DTYPE, t.FIVE, t.NOT_TINY),
         source=derived(
             _MAPPED + "[0.6818, 1.2024] is mapped into itself, from 0.211 on all is mapped there, and four iterations "
             "bring 1/660 above that."
@@ -80,8 +79,8 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         tightness=1,
         extremal="a singular value that is 1.0501 after four iterations",
         axis="singular",
-        note="In exact arithmetic. Those below come out as small as they like, so that for all of them there is no "
-        "such interval: see orthogonal.muon.growth.",
+        note="In exact arithmetic; in bfloat16 it is orthogonal.muon.rounded_at_least. Those below 1/665 come out "
+        "below the interval (orthogonal.muon.below), and as small as they like (orthogonal.muon.growth).",
     ),
     Claim(
         name="orthogonal.muon.uniform",
@@ -99,13 +98,14 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="a singular value that is next to nothing",
         axis="singular",
-        note="Nor do any come near 1.5: what is not tiny lies between 0.6818 and 1.2024.",
+        note="Nor do any come near 1.5: what is not tiny lies between 0.6818 and 1.2024, and in bfloat16, if the "
+        "gradient is diagonal, between 43/64 and 77/64.",
     ),
     Claim(
         name="orthogonal.muon.growth",
         title="Five of Muon's iterations multiply a singular value by 3.4445^5 = 485 at most",
         relation=Le(t.VALUE, t.A**5 * t.singular),
-        assumes=(t.MUON, t.FIVE),
+        assumes=(t.MUON, t.IN_DTYPE, t.FIVE),
         source=derived("|p(x)| <= 3.4445 x where x is at most 1.2024."),
         tightness=1,
         extremal="singular values next to zero",
@@ -185,4 +185,4 @@ _DEFINITIONS = defined(
     },
 )
 
-CLAIMS = (*_ORTHOGONAL, *ITERATION_CLAIMS, *COMPRESSED_CLAIMS, *_DEFINITIONS)
+CLAIMS = (*_ORTHOGONAL, *ROUNDED_CLAIMS, *ITERATION_CLAIMS, *COMPRESSED_CLAIMS, *_DEFINITIONS)

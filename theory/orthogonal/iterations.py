@@ -46,9 +46,9 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.muon.plateau",
-        title="Muon's five iterations end within 0.3182 of one",
+        title="Singular values of at least 1/660 of the norm end within 0.3182 of one after Muon's five iterations",
         relation=Le(t.VALUE_ERROR, 1 - t.BOTTOM),
-        assumes=(t.MUON, t.FIVE, t.NOT_TINY),
+        assumes=(t.MUON, t.IN_DTYPE, t.FIVE, t.NOT_TINY),
         source=t.AMSEL_2025.read(
             "section 1.2, that it plateaus at an error of about 0.3",
             "orthogonal.muon.at_least and orthogonal.muon.at_most: 1 - 0.6818 is more than 1.2024 - 1.",

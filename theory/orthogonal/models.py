@@ -8,13 +8,12 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence, vectors
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range, recurrence, vectors
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.orthogonal.models_express import EXPRESS
 from commbounds.theory.orthogonal.models_norms import NORMS
 from commbounds.theory.quantities import P, m, n, r
 
-_TEST = "tests/verify/certify/test_orthogonal_models.py::"
 _x = sp.Symbol("x", nonnegative=True)
 _turn, _root, _spectral = sp.symbols("turn root spectral", nonnegative=True)
 _gap, _rows, _columns = sp.symbols("gap rows columns", nonnegative=True)
@@ -26,6 +25,8 @@ _ABOVE = sp.Rational(1203, 1000)
 """A little more than the local maximum."""
 _CHAIN = tuple(map(sp.Rational, ("1/660", "0.00521", "0.01794", "0.06175", "0.2115")))
 """A little less than what 1/660 becomes in none to four iterations."""
+_CHAIN_BELOW = tuple(map(sp.Rational, ("1/665", "0.00518", "0.01785", "0.06146", "0.2106", "0.6817")))
+"""A little more than what 1/665 becomes in none to five."""
 
 
 def _p(x: Any) -> Any:
@@ -103,6 +104,15 @@ def _at_least(bound: Any) -> tuple[Goal, ...]:
     return (*_STAYS, *steps, *_extreme(bound, t._high, -1, turns, inputs))
 
 
+def _below(bound: Any) -> tuple[Goal, ...]:
+    steps = (
+        Goal(f"iteration {i}", after - _p(_x), given=in_range(_x, 0, before))
+        for i, (before, after) in enumerate(pairwise(_CHAIN_BELOW), 1)
+    )
+    turn = in_range(_turn, sp.Rational("1.05"), sp.Rational("1.0502"))
+    return (*_STAYS, *steps, Goal("below the minimum", _at_turn(bound, t._high) - _CHAIN_BELOW[-1], given=turn))
+
+
 def _plateau(bound: Any) -> tuple[Goal, ...]:
     """One less the bound from below, and one more than it from above: by 1.203."""
     turns = (sp.Rational("1.05"), sp.Rational("1.0502"))
@@ -148,9 +158,9 @@ def _spectral_norm(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
     claim = f"orthogonal.{name}"
-    return Model(claim, words, scope, goals, (claim, *(_TEST + tie for tie in ties)))
+    return Model(claim, words, scope, goals, (claim,))
 
 
 _INSIDE = (
@@ -165,7 +175,6 @@ MODELS = by_claim(
         "A singular value s becomes (3 s - s^3)/2.",
         "every singular value, in real arithmetic",
         _one_step,
-        "test_iterations",
     ),
     _model(
         "cubic.converges",
@@ -173,14 +182,12 @@ MODELS = by_claim(
         "becomes s (3 - s^2)/2. Induction on the iterations.",
         "every singular value in [0, 1], every number of iterations, in real arithmetic",
         _converges,
-        "test_iterations",
     ),
     _model(
         "muon.one",
         "The iterated quintic at 1, in rational numbers.",
         "the singular value 1, five iterations, in real arithmetic",
         _of_one,
-        "test_iterations",
     ),
     _model(
         "muon.at_most",
@@ -188,7 +195,6 @@ MODELS = by_claim(
         + "So the last iteration ends below the bound, from wherever the others end.",
         "every singular value in [0, 1], five iterations, in real arithmetic",
         _at_most,
-        "test_iterations",
     ),
     _model(
         "muon.at_least",
@@ -196,7 +202,13 @@ MODELS = by_claim(
         + "From 1/660 on four iterations end above 0.2115, one after the other, and the fifth above the bound.",
         "every singular value in [1/660, 1], five iterations, in real arithmetic",
         _at_least,
-        "test_iterations",
+    ),
+    _model(
+        "muon.below",
+        "An iteration maps x to p(x), by Sturm's theorem or by products. From 1/665 down five iterations end below "
+        "0.6817, one after the other, which is below p at `turn`, between 1.05 and 1.0502.",
+        "every singular value in [0, 1/665], five iterations, in real arithmetic",
+        _below,
     ),
     _model(
         "muon.plateau",
@@ -204,14 +216,12 @@ MODELS = by_claim(
         + "As orthogonal.muon.at_least for one less the bound; 1.203 is no more than one and the bound.",
         "every singular value in [1/660, 1], five iterations, in real arithmetic",
         _plateau,
-        "test_iterations",
     ),
     _model(
         "muon.growth",
         "An iteration maps x to p(x), and [0, 1.203] into itself, where p(x) is at most 3.4445 x.",
         "every singular value in [0, 1], five iterations, in real arithmetic",
         _growth,
-        "test_iterations",
     ),
     _model(
         "dion.words",
@@ -251,3 +261,19 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "orthogonal.dion.buffer": {"up to here": "no step"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "orthogonal",
+    {
+        (): "dion.keeps",
+        (Step.NORMS,): "dion.spectral",
+        (
+            Step.SPECTRUM,
+        ): "cubic.one_step cubic.converges muon.at_most muon.at_least muon.growth muon.below quintic.one_step "
+        "cubic.growth muon.plateau polar_express.at_most polar_express.at_least polar_express.six "
+        "lowrank.spectral",
+        (Step.SUM, Step.SPECTRUM): "matrix_topk.spectral matrix_topk.nuclear lowrank.nuclear",
+        (Step.NORMS, Step.CLAIM): "dion.buffer",
+    },
+    by_definition="dion.words",
+)

@@ -37,6 +37,16 @@ REFUTATIONS = by_claim(
         met={"muon_iteration": "It is."},
     ),
     Refutation(
+        claim="orthogonal.muon.rounded_along",
+        words="The product of (1, 3) and (1, 3): divided by 10, 0.1, 0.3 and 0.9 are rounded to bfloat16, and five "
+        "iterations make of them -93/256, 91/256 and 37/64.",
+        whole={},
+        measured=sp.Rational(6779, 20940),
+        values={t.singular: 1, t.iterations: 5, m: 2, n: 2},
+        x=(1, 3, 1, 3),
+        met={"muon_iteration": "It is.", "in_bfloat16": "It is."},
+    ),
+    Refutation(
         claim="orthogonal.polar_express.balanced",
         words="The singular value 1/1000: five polynomials of it, a rational number of some twenty thousand digits.",
         whole={},

@@ -22,7 +22,8 @@ DION_2025 = Work(
 )
 AMSEL_2025 = Work(
     "N. Amsel, D. Persson, C. Musco, R. M. Gower, 2025, The Polar Express: optimal matrix sign methods and their "
-    "application to the Muon algorithm, arXiv:2505.16932"
+    "application to the Muon algorithm, arXiv:2505.16932",
+    "The abstract, section 1.2 and algorithm 1 were read.",
 )
 ORTH_DION_2026 = Work(
     "T. Nakamori and others, 2026, Orth-Dion: eliminating geometric mismatch in distributed low-rank spectral "
@@ -120,6 +121,17 @@ VALUE = Quantity("singular_after", r"\sigma_T", "the singular value that a singu
 SQUARE_GAP = Quantity("square_gap", r"1-\sigma_T^2", "one less the square of what a singular value becomes")
 ONE_GAP = Quantity("one_gap", r"1-\sigma_1", "one less what a singular value becomes in one iteration")
 VALUE_ERROR = Quantity("value_error", r"|1-\sigma_T|", "distance from one of what a singular value becomes")
+ONES = Quantity("singular_ones", r"\#\{\sigma:\sigma_T=1\}", "how many singular values become one exactly")
+OFF_SHARE = Quantity(
+    "off_share",
+    r"1-\frac{\langle X_T,G\rangle^2}{\lVert X_T\rVert_F^2\lVert G\rVert_F^2}",
+    "share of the update's squared norm that is not along the average gradient",
+)
+MEAN_OFF_SHARE = Quantity(
+    "mean_off_share",
+    r"\mathbb{E}\left[1-\frac{\langle X_T,G\rangle^2}{\lVert X_T\rVert_F^2\lVert G\rVert_F^2}\right]",
+    "mean share of the update's squared norm that is not along the average gradient",
+)
 ALIGNED = Quantity(
     "aligned", r"\langle UQ^T,B\rangle", "inner product of Dion's update with the momentum and gradient of all ranks"
 )
@@ -145,6 +157,24 @@ UPDATE_SPECTRAL = Quantity("update_spectral", r"\lVert UQ^T\rVert_2", "largest s
 
 MUON = Hypothesis("muon_iteration", "The quintic with the coefficients 3.4445, -4.7750, 2.0315.",
                   lambda iteration: iteration == "muon")  # fmt: skip
+IN_DTYPE = Hypothesis(
+    "in_its_dtype",
+    "The iterations are computed in float32 or float64, and what is said is of exact arithmetic.",
+    lambda arithmetic: arithmetic == "dtype",
+)
+IN_BFLOAT16 = Hypothesis(
+    "in_bfloat16",
+    "The iterations are computed as the code runs: in bfloat16, products of matrices summed in float32.",
+    lambda arithmetic: arithmetic == "bfloat16",
+)
+DIAGONAL = Hypothesis(
+    "diagonal_gradient", "The singular vectors of the average gradient are axes.", lambda turned: not turned
+)
+GAUSSIAN_PRODUCT = Hypothesis(
+    "gaussian_product",
+    "The average gradient is the product of two independent Gaussian vectors of 32 to 64 entries.",
+    ensured="All draws are.",
+)
 CUBIC = Hypothesis("cubic_iteration", "The cubic 3/2 x - x^3/2.", lambda iteration: iteration == "cubic")
 QUINTIC = Hypothesis(
     "quintic_schulz", "Newton-Schulz of degree 5, (15 x - 10 x^3 + 3 x^5)/8.", lambda iteration: iteration == "quintic"
@@ -171,6 +201,7 @@ LEFT_OUT = Hypothesis("matrix_not_zero", "The matrix is not zero.", lambda x: bo
 FIVE = Hypothesis("five_iterations", "There are five iterations.", Eq(iterations, 5))
 ONCE = Hypothesis("one_iteration", "There is one iteration.", Eq(iterations, 1))
 ALONE = Hypothesis("rank_one_gradient", "The average gradient has rank one.", Eq(singular, 1))
+TINY = Hypothesis("tiny", "The singular value is at most 1/665 of the norm.", sp.Le(665 * singular, 1))
 NOT_TINY = Hypothesis("not_tiny", "The singular value is at least 1/660 of the norm.", Ge(660 * singular, 1))
 WHOLE_BLOCKS = Hypothesis(
     "whole_blocks_of_factors", "The number of ranks divides m r and n r.",

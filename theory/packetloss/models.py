@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commbounds.theory.model import by_claim
+from commbounds.theory.model import Step, by_claim, extents
 from commbounds.theory.packetloss import models_bounds, models_drift, models_estimators, models_training
 
 MODELS = by_claim(
@@ -28,3 +28,26 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "packetloss.training.convergence": {"before": "no step"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "packetloss",
+    {
+        (): "arrivals.empty staleness.law staleness.never_updated versions.differ versions.gap drift.two_updates "
+        "packets.all_lost versions.published training.replica_gap training.stale_gradients",
+        (Step.SYMMETRY,): "arrivals.unbiased arrivals.conditional_variance",
+        (Step.INDEPENDENCE,): "expected.variance drift.pair drift.owner drift.given_updates drift.relaxation "
+        "drift.whole_vector drift.consensus drift.any_losses bursts.pair bursts.owner shared.owner packets.drift "
+        "versions.mean_gap versions.mean_square_gap drift.sure_norm drift.owner_sure_norm drift.mean_norm",
+        (Step.EXPECTATION,): "volume.received workers.range",
+        (Step.SUM,): "arrivals.mean_inverse_recurrence",
+        (Step.CLAIM,): "arrivals.zero_fill bursts.average average.pair average.owner average.differ "
+        "bursts.pair_limit drift.pair_limit drift.published_with_correlated_updates drift.autoregressive "
+        "drift.owner_limit drift.consensus_limit drift.whole_vector_limit",
+        (Step.SYMMETRY, Step.SUM): "owner.bias",
+        (Step.INDEPENDENCE, Step.SUM): "owner.variance_iid owner.inflation",
+        (Step.EXPECTATION, Step.CLAIM): "arrivals.variance",
+        (Step.SUM, Step.CLAIM): "arrivals.mean_inverse drift.autocovariance",
+        (Step.INDEPENDENCE, Step.SUM, Step.NORMS, Step.FUNCTIONS): "training.descent training.convergence",
+    },
+    by_definition="volume.sent drift.one_step corners.owner_at_certain_loss",
+)

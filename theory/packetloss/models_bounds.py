@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.model import Goal, Model, by_claim, in_range, recurrence
-from commbounds.theory.packetloss.models_drift import LAWS, MEANS, STEP, exactly_one, missed
+from commbounds.theory.packetloss.models_drift import exactly_one, missed
 from commbounds.theory.packetloss.terms import (
     G,
     N,
@@ -260,7 +260,7 @@ MODELS = by_claim(
         "differ iff exactly one receives, or neither and they differed. Induction on t.",
         scope="every p < 1, every t",
         goals=_published_versions,
-        checked_by=("packetloss.versions.published", STEP),
+        checked_by=("packetloss.versions.published",),
     ),
     Model(
         claim="packetloss.versions.mean_gap",
@@ -268,7 +268,7 @@ MODELS = by_claim(
         "where exactly one does. Induction on t, the limit being a fixed point.",
         scope="every p < 1, every t",
         goals=_versions_mean,
-        checked_by=("packetloss.versions.mean_gap", STEP, LAWS),
+        checked_by=("packetloss.versions.mean_gap",),
     ),
     Model(
         claim="packetloss.versions.mean_square_gap",
@@ -276,70 +276,70 @@ MODELS = by_claim(
         "does, (1 + L)^2 where exactly one does. Induction on t, the limit being a fixed point.",
         scope="every p < 1, every t",
         goals=_versions_square,
-        checked_by=("packetloss.versions.mean_square_gap", STEP, LAWS),
+        checked_by=("packetloss.versions.mean_square_gap",),
     ),
     Model(
         claim="packetloss.drift.sure_norm",
         words=_NORM,
         scope=_UPDATES,
         goals=_sure,
-        checked_by=("packetloss.drift.sure_norm", STEP, LAWS),
+        checked_by=("packetloss.drift.sure_norm",),
     ),
     Model(
         claim="packetloss.drift.mean_norm",
         words=_NORM,
         scope=_UPDATES,
         goals=_sure_mean,
-        checked_by=("packetloss.drift.mean_norm", STEP, LAWS),
+        checked_by=("packetloss.drift.mean_norm",),
     ),
     Model(
         claim="packetloss.drift.owner_sure_norm",
         words=f"{_MOMENTS} However the updates depend on the losses, the gap to the owner is at most G L.",
         scope=_UPDATES,
         goals=_sure_owner,
-        checked_by=("packetloss.drift.owner_sure_norm", STEP, LAWS),
+        checked_by=("packetloss.drift.owner_sure_norm",),
     ),
     Model(
         claim="packetloss.drift.pair_limit",
         words=_FROM_EXACT.format("packetloss.drift.pair"),
         scope=_WHITE_SCOPE,
         goals=_pair_limit,
-        checked_by=("packetloss.drift.pair", LAWS),
+        checked_by=("packetloss.drift.pair",),
     ),
     Model(
         claim="packetloss.drift.owner_limit",
         words=_FROM_EXACT.format("packetloss.drift.owner"),
         scope=_WHITE_SCOPE,
         goals=_owner_limit,
-        checked_by=("packetloss.drift.owner", LAWS),
+        checked_by=("packetloss.drift.owner",),
     ),
     Model(
         claim="packetloss.drift.consensus_limit",
         words=_FROM_EXACT.format("packetloss.drift.consensus") + " N is 2 + `more`; a single copy has no distance.",
         scope=f"{_WHITE_SCOPE}, every N",
         goals=_consensus_limit,
-        checked_by=("packetloss.drift.consensus", LAWS),
+        checked_by=("packetloss.drift.consensus",),
     ),
     Model(
         claim="packetloss.drift.whole_vector_limit",
         words=_FROM_EXACT.format("packetloss.drift.whole_vector") + " N is 2 + `more`.",
         scope="every p < 1, every t, every N >= 2",
         goals=_whole_limit,
-        checked_by=("packetloss.drift.whole_vector", LAWS),
+        checked_by=("packetloss.drift.whole_vector",),
     ),
     Model(
         claim="packetloss.drift.autoregressive",
         words=_CORRELATED,
         scope="every p < 1, every rho in [-(1 + p)/2, 1], every t, every sigma",
         goals=_autoregressive,
-        checked_by=("packetloss.drift.autoregressive", "packetloss.drift.two_updates", LAWS),
+        checked_by=("packetloss.drift.autoregressive", "packetloss.drift.two_updates"),
     ),
     Model(
         claim="packetloss.drift.published_with_correlated_updates",
         words=_CORRELATED,
         scope="every p < 1, rho = -1/(2 - p), every t, every sigma",
         goals=_matching,
-        checked_by=("packetloss.drift.published_with_correlated_updates", "packetloss.drift.two_updates", LAWS),
+        checked_by=("packetloss.drift.published_with_correlated_updates", "packetloss.drift.two_updates"),
     ),
     Model(
         claim="packetloss.drift.autocovariance",
@@ -357,14 +357,14 @@ MODELS = by_claim(
         "add up their variances. Induction on t.",
         scope=f"{_BURSTS}, every t, every sigma",
         goals=_burst_pair,
-        checked_by=("packetloss.bursts.pair", STEP),
+        checked_by=("packetloss.bursts.pair",),
     ),
     Model(
         claim="packetloss.bursts.owner",
         words=f"{_CHAIN} White updates add up their variances. Induction on t.",
         scope=f"{_BURSTS}, every t, every sigma",
         goals=_burst_owner,
-        checked_by=("packetloss.bursts.owner", STEP),
+        checked_by=("packetloss.bursts.owner",),
     ),
     Model(
         claim="packetloss.bursts.pair_limit",
@@ -378,28 +378,28 @@ MODELS = by_claim(
         words=_SUMS,
         scope=f"{_BURSTS}, every t, every sigma",
         goals=_averaged(_burst_gap, _ENDS),
-        checked_by=("packetloss.bursts.pair", MEANS),
+        checked_by=("packetloss.bursts.pair",),
     ),
     Model(
         claim="packetloss.average.pair",
         words=_SUMS,
         scope=_WHITE_SCOPE,
         goals=_averaged(lambda steps: sigma**2 * pair_steps(p, steps), _BELOW_ONE),
-        checked_by=("packetloss.drift.pair", MEANS),
+        checked_by=("packetloss.drift.pair",),
     ),
     Model(
         claim="packetloss.average.owner",
         words=_SUMS,
         scope=_WHITE_SCOPE,
         goals=_averaged(lambda steps: sigma**2 * owner_steps(p, steps), _BELOW_ONE),
-        checked_by=("packetloss.drift.owner", MEANS),
+        checked_by=("packetloss.drift.owner",),
     ),
     Model(
         claim="packetloss.average.differ",
         words=_SUMS,
         scope="every p < 1, every t",
         goals=_averaged(lambda steps: 2 * p / (1 + p) * (1 - p ** (2 * steps)), _BELOW_ONE),
-        checked_by=("packetloss.versions.differ", MEANS),
+        checked_by=("packetloss.versions.differ",),
     ),
 )
 """By claim."""

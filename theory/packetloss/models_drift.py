@@ -26,10 +26,6 @@ from commbounds.theory.packetloss.terms import (
     t,
 )
 
-_TEST = "tests/verify/certify/test_packetloss_models.py::"
-STEP = f"{_TEST}test_a_copy_closes_its_gap_or_keeps_it"
-LAWS = f"{_TEST}test_means_over_all_histories_make_the_models_steps"
-MEANS = f"{_TEST}test_trials_keep_means_over_the_steps"
 _STEP_IN_WORDS = (
     "One step: a receiver's gap to the owner, x, becomes 0 where the packet arrives and x + u where it is lost, with "
     "probability p, independently of x and of the update u."
@@ -220,14 +216,14 @@ MODELS = by_claim(
         "l. Induction on l: P(L = 0) = 1 - p, and P(L = l + 1) is p times P(L = l) a step earlier.",
         scope="every p in [0, 1], every l < t",
         goals=_staleness,
-        checked_by=("packetloss.staleness.law", STEP),
+        checked_by=("packetloss.staleness.law",),
     ),
     Model(
         claim="packetloss.staleness.never_updated",
         words="Nothing arrived in t + 1 steps iff nothing did in t and the next packet is lost. Induction on t.",
         scope="every p in [0, 1], every t",
         goals=_never,
-        checked_by=("packetloss.staleness.never_updated", STEP),
+        checked_by=("packetloss.staleness.never_updated",),
     ),
     Model(
         claim="packetloss.versions.differ",
@@ -235,7 +231,7 @@ MODELS = by_claim(
         "before. Induction on t.",
         scope="every p in [0, 1], every t",
         goals=_differ,
-        checked_by=("packetloss.versions.differ", STEP),
+        checked_by=("packetloss.versions.differ",),
     ),
     Model(
         claim="packetloss.versions.gap",
@@ -244,7 +240,7 @@ MODELS = by_claim(
         "the p^steps that is left. Induction on t from t = m, where the gap before cannot have been m.",
         scope="every p in [0, 1], every m in 1..t",
         goals=_gap,
-        checked_by=("packetloss.versions.gap", LAWS),
+        checked_by=("packetloss.versions.gap",),
     ),
     Model(
         claim="packetloss.drift.pair",
@@ -252,14 +248,14 @@ MODELS = by_claim(
         "with probability p^(a + 1); white updates add up their variances over a = 0, ..., t - 1. Induction on t.",
         scope=_EVERY,
         goals=_pair,
-        checked_by=("packetloss.drift.pair", "packetloss.drift.two_updates", LAWS),
+        checked_by=("packetloss.drift.pair", "packetloss.drift.two_updates"),
     ),
     Model(
         claim="packetloss.drift.owner",
         words=f"{_STEP_IN_WORDS} White updates are uncorrelated with x: E x'^2 = p (E x^2 + sigma^2). Induction on t.",
         scope=_EVERY,
         goals=_owner,
-        checked_by=("packetloss.drift.owner", STEP, LAWS),
+        checked_by=("packetloss.drift.owner",),
     ),
     Model(
         claim="packetloss.shared.owner",
@@ -267,7 +263,7 @@ MODELS = by_claim(
         "E x'^2 = p (E x^2 + sigma^2). Induction on t.",
         scope=_EVERY,
         goals=_owner,
-        checked_by=("packetloss.shared.owner", STEP),
+        checked_by=("packetloss.shared.owner",),
     ),
     Model(
         claim="packetloss.drift.two_updates",
@@ -277,7 +273,7 @@ MODELS = by_claim(
         "- a held.",
         scope="every p in [0, 1], all ages a <= b",
         goals=_two_updates,
-        checked_by=("packetloss.drift.two_updates", STEP),
+        checked_by=("packetloss.drift.two_updates",),
     ),
     Model(
         claim="packetloss.drift.given_updates",
@@ -286,7 +282,7 @@ MODELS = by_claim(
         "receivers is kept where neither receives, and is ||x + u||^2 where exactly one does. Induction on t.",
         scope="every p in [0, 1], every t, every sequence of updates in R^n, every n",
         goals=_given_updates,
-        checked_by=("packetloss.drift.given_updates", STEP, LAWS),
+        checked_by=("packetloss.drift.given_updates",),
     ),
     Model(
         claim="packetloss.drift.one_step",
@@ -294,7 +290,7 @@ MODELS = by_claim(
         "on. Exactly one, with what is left of probability: V by definition.",
         scope="every p in [0, 1], every t, every sequence of updates",
         goals=_one_step,
-        checked_by=("packetloss.drift.one_step", STEP),
+        checked_by=("packetloss.drift.one_step",),
     ),
     Model(
         claim="packetloss.drift.relaxation",
@@ -302,7 +298,7 @@ MODELS = by_claim(
         "so much, over the limit 2p/(1 - p^2), the shortfall of 1 shrinks in step t + 1. Induction on t.",
         scope="every p in (0, 1), every t",
         goals=_relaxation,
-        checked_by=("packetloss.drift.relaxation", LAWS),
+        checked_by=("packetloss.drift.relaxation",),
     ),
     Model(
         claim="packetloss.drift.whole_vector",
@@ -310,7 +306,7 @@ MODELS = by_claim(
         "has missed it; in two shards one is the owner, and it is iff the other has missed it. Induction on t.",
         scope="every p < 1, every t, every N >= 2",
         goals=_whole_vector,
-        checked_by=("packetloss.drift.whole_vector", LAWS),
+        checked_by=("packetloss.drift.whole_vector",),
     ),
     Model(
         claim="packetloss.drift.consensus",
@@ -319,7 +315,7 @@ MODELS = by_claim(
         "White updates add up over the ages. Induction on t.",
         scope="every p < 1, every t, every N, every sigma",
         goals=_consensus,
-        checked_by=("packetloss.drift.consensus", LAWS),
+        checked_by=("packetloss.drift.consensus",),
     ),
     Model(
         claim="packetloss.drift.any_losses",
@@ -339,7 +335,7 @@ MODELS = by_claim(
         "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t, and 0 at t = 0.",
         scope="every p < 1, every t, R = {R}",
         goals=_range,
-        checked_by=("packetloss.workers.range", STEP),
+        checked_by=("packetloss.workers.range",),
         instances=tuple({"R": R} for R in range(1, 9)),
     ),
     Model(
@@ -348,21 +344,21 @@ MODELS = by_claim(
         "t, for every history.",
         scope="every p in [0, 1], every t, every update",
         goals=_alike,
-        checked_by=("packetloss.shared.pair", STEP),
+        checked_by=("packetloss.shared.pair",),
     ),
     Model(
         claim="packetloss.corners.no_loss",
         words="Both receive in every step, and are equal.",
         scope="p = 0, every t, every update",
         goals=_no_loss,
-        checked_by=("packetloss.corners.no_loss", STEP),
+        checked_by=("packetloss.corners.no_loss",),
     ),
     Model(
         claim="packetloss.corners.pair_at_certain_loss",
         words="Neither receives: the gap is kept. Induction on t.",
         scope="p = 1, every t, every update",
         goals=_kept,
-        checked_by=("packetloss.corners.pair_at_certain_loss", STEP),
+        checked_by=("packetloss.corners.pair_at_certain_loss",),
     ),
     Model(
         claim="packetloss.corners.owner_at_certain_loss",
@@ -370,7 +366,7 @@ MODELS = by_claim(
         "variances. Induction on t.",
         scope="p = 1, every t, every sigma",
         goals=_certain,
-        checked_by=("packetloss.corners.owner_at_certain_loss", STEP),
+        checked_by=("packetloss.corners.owner_at_certain_loss",),
     ),
     Model(
         claim="packetloss.packets.drift",
@@ -378,7 +374,7 @@ MODELS = by_claim(
         "in one packet a step, and lies in the gap as if the shard were one. Induction on t; more packets by the same.",
         scope=_EVERY,
         goals=_packets,
-        checked_by=("packetloss.packets.drift", STEP),
+        checked_by=("packetloss.packets.drift",),
     ),
     Model(
         claim="packetloss.packets.all_lost",

@@ -19,10 +19,6 @@ from commbounds.theory.packetloss.terms import (
     squares,
 )
 
-_TEST = "tests/verify/certify/test_packetloss_models.py::"
-SAMPLES = f"{_TEST}test_samples_of_the_arrivals_are_as_the_models_say"
-WORDS = f"{_TEST}test_words_are_those_of_the_shards"
-
 _sum, _own, _words, _weight = sp.symbols("sum own words weight")
 _inside, _both, _deviations, _some, _inverse = sp.symbols("inside both deviations some inverse", nonnegative=True)
 _here, _chosen, _fewer, _less = sp.symbols("here chosen fewer less", positive=True)
@@ -207,7 +203,7 @@ MODELS = by_claim(
         words=f"{_SAMPLE_IN_WORDS} `sum` is that of all gradients: k ghat has the mean inside sum.",
         scope=f"{_GRADIENTS}, every N, every k in 1..N, every law of exchangeable losses",
         goals=_unbiased,
-        checked_by=("packetloss.arrivals.unbiased", SAMPLES),
+        checked_by=("packetloss.arrivals.unbiased",),
     ),
     Model(
         claim="packetloss.arrivals.conditional_variance",
@@ -216,7 +212,7 @@ MODELS = by_claim(
         "mean square inside deviations - both deviations. One worker alone has no variance.",
         scope=f"{_GRADIENTS}, every N, every k in 1..N",
         goals=_conditional,
-        checked_by=("packetloss.arrivals.conditional_variance", SAMPLES),
+        checked_by=("packetloss.arrivals.conditional_variance",),
     ),
     Model(
         claim="packetloss.arrivals.variance",
@@ -234,7 +230,7 @@ MODELS = by_claim(
         "see packetloss.arrivals.mean_inverse_recurrence. Induction on N from one worker.",
         scope="every p in [0, 1], every N",
         goals=_inverse_sum,
-        checked_by=("packetloss.arrivals.mean_inverse", SAMPLES),
+        checked_by=("packetloss.arrivals.mean_inverse",),
     ),
     Model(
         claim="packetloss.arrivals.mean_inverse_recurrence",
@@ -244,7 +240,7 @@ MODELS = by_claim(
         "continuity.",
         scope="every p in [0, 1], every N",
         goals=_inverse_recurrence,
-        checked_by=("packetloss.arrivals.mean_inverse_recurrence", SAMPLES),
+        checked_by=("packetloss.arrivals.mean_inverse_recurrence",),
     ),
     Model(
         claim="packetloss.arrivals.empty",
@@ -275,21 +271,21 @@ MODELS = by_claim(
         "`sum` is that of all gradients. The claim, times the owner's deviation from the mean, which is not 0.",
         scope=f"{_GRADIENTS}, every p < 1, every N >= 2",
         goals=_pull,
-        checked_by=("packetloss.owner.bias", SAMPLES),
+        checked_by=("packetloss.owner.bias",),
     ),
     Model(
         claim="packetloss.owner.variance_iid",
         words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
         scope="every p < 1, every N, every sigma",
         goals=_iid,
-        checked_by=("packetloss.owner.variance_iid", SAMPLES),
+        checked_by=("packetloss.owner.variance_iid",),
     ),
     Model(
         claim="packetloss.owner.inflation",
         words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
         scope="every p < 1, every N, every sigma",
         goals=_inflation,
-        checked_by=("packetloss.owner.inflation", SAMPLES),
+        checked_by=("packetloss.owner.inflation",),
     ),
     Model(
         claim="packetloss.expected.unbiased",
@@ -313,7 +309,7 @@ MODELS = by_claim(
         "then its own shard to N - 1 others.",
         scope="every N, every n that N divides",
         goals=_sent,
-        checked_by=("packetloss.volume.sent", WORDS),
+        checked_by=("packetloss.volume.sent",),
     ),
     Model(
         claim="packetloss.volume.received",
@@ -322,7 +318,7 @@ MODELS = by_claim(
         "the same, packet by packet.",
         scope="every p in [0, 1], every N, every n that N divides",
         goals=_received,
-        checked_by=("packetloss.volume.received", WORDS),
+        checked_by=("packetloss.volume.received",),
     ),
 )
 """By claim."""

@@ -236,4 +236,7 @@ MATCHING_CORRELATION = Hypothesis(
 )
 LOSSY_LINKS = Hypothesis("lossy_links", "Some links are bad.", lossrate > 0)
 
-PACKET_LOSS = Work("E. Weintraub, R. Banner, A. Orda, 2025, Distributed training under packet loss, arXiv:2507.07114v1")
+PACKET_LOSS = Work(
+    "E. Weintraub, R. Banner, A. Orda, 2025, Distributed training under packet loss, arXiv:2507.07114v1",
+    "The abstract, and one public review.",
+)

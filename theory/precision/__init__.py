@@ -36,5 +36,4 @@ COLUMN = Column(
         ),
         picture="precision.growth",
     ),
-    recalled=True,
 )

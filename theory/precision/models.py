@@ -9,13 +9,12 @@ import sympy as sp
 
 from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.terms import ceil_log2, unit
-from commbounds.theory.model import CASE, Goal, Model, by_claim
+from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.ordering_terms import add_depth
 from commbounds.theory.precision.terms import addends, least, wire_unit
 from commbounds.theory.quantities import P
 
-_TIE = "tests/verify/certify/test_precision_models.py::"
 _left, _right, _further, _others = sp.symbols("left right further others", nonnegative=True)
 _rounding, _loss, _depth, _inner, _outer = sp.symbols("rounding loss depth inner outer", nonnegative=True)
 _casts, _each, _cast = sp.symbols("casts each cast", nonnegative=True)
@@ -175,7 +174,6 @@ _FACTOR = (
     "error, is in the next; where 1 - g(h) is negative no factor is below it, as none is negative. So the error of the "
     "sum is at most g(h) times the sum of the magnitudes. "
 )
-_TIED = f"{_TIE}test_an_addition_is_off_by_no_more"
 
 MODELS = by_claim(
     Model(
@@ -187,7 +185,7 @@ MODELS = by_claim(
         "number.",
         f"{_OVER}every order of additions by any tree, every P, every unit < 1",
         _any_order,
-        (_TIED, "precision.any.sure"),
+        ("precision.any.sure",),
     ),
     Model(
         "precision.running.sure",
@@ -196,7 +194,7 @@ MODELS = by_claim(
         "`second bound` times left; a term right is added, which is a float, so that `rounding` is at most right.",
         f"{_OVER}every P, every unit < 1",
         _running,
-        (_TIED, "precision.running.sure"),
+        ("precision.running.sure",),
     ),
     Model(
         "precision.tree.sure",
@@ -204,7 +202,7 @@ MODELS = by_claim(
         f"|error| <= loss; one that it does not pass has error 0. By induction its factor {_FACTOR}",
         f"{_OVER}every P, every unit < 1",
         _tree,
-        (_TIED, "precision.tree.sure"),
+        ("precision.tree.sure",),
     ),
     Model(
         "precision.hierarchical.sure",
@@ -213,7 +211,7 @@ MODELS = by_claim(
         f"factor {_FACTOR}",
         f"{_OVER}every number of nodes and of ranks in each, every unit < 1",
         _hierarchical,
-        (_TIED, "precision.hierarchical.sure"),
+        ("precision.hierarchical.sure",),
     ),
     Model(
         "precision.stochastic.running_sure",
@@ -222,7 +220,7 @@ MODELS = by_claim(
         f"{_FACTOR}",
         f"{_OVER}whatever is drawn, every P, every unit",
         _stochastic,
-        (f"{_TIE}test_an_addition_to_either_neighbour", "precision.stochastic.running_sure"),
+        ("precision.stochastic.running_sure",),
     ),
     Model(
         "precision.average.error",
@@ -232,7 +230,7 @@ MODELS = by_claim(
         "says.",
         f"{_OVER}whose quotients are normal or zero, every number of additions, every unit < 1",
         _average,
-        (_TIED, "precision.average.error"),
+        ("precision.average.error",),
     ),
     Model(
         "precision.once.sure",
@@ -241,7 +239,7 @@ MODELS = by_claim(
         "`rounding`, which is at most cast = w/(1 + w) of it.",
         f"{_OVER}none of which is below the wire's normal range, every P, every two units < 1",
         _once,
-        (_TIED, "precision.once.sure"),
+        ("precision.once.sure",),
     ),
     Model(
         "precision.underflow.wider_input",
@@ -250,7 +248,7 @@ MODELS = by_claim(
         "at most. Their sum is off by (P - 1) loss of that (precision.any.sure).",
         f"{_OVER}every P, every unit < 1",
         _wider,
-        (f"{_TIE}test_a_cast_is_off_by_no_more", "precision.underflow.wider_input"),
+        ("precision.underflow.wider_input",),
     ),
     Model(
         "precision.average.underflow_before",
@@ -258,7 +256,7 @@ MODELS = by_claim(
         "sums are exact there (precision.underflow.sums_are_exact): what they are off by adds up to `casts` at most.",
         "every input whose shares add up to the smallest normal number at most, every P",
         _quotients,
-        (f"{_TIE}test_a_cast_is_off_by_no_more", "precision.average.underflow_before"),
+        ("precision.average.underflow_before",),
     ),
 )
 """By claim."""
@@ -280,3 +278,12 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "precision.average.error": {"now": "the division: not larger", "what is left": CASE},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "precision",
+    {
+        (): "any.sure running.sure",
+        (Step.SUM,): "tree.sure hierarchical.sure stochastic.running_sure average.error",
+        (Step.SUM, Step.CLAIM): "underflow.wider_input average.underflow_before",
+    },
+)

@@ -152,9 +152,9 @@ _ONE_FORMAT = (
         title="Balanced trees in one format: the worst case, for at most 1/u ranks",
         relation=Le(RELATIVE_SUM_ERROR, TREE_WORST),
         source=derived(
-            "Attained by rank i holding u^(ones of i in binary): at every addition a sum meets another of u times its "
-            "own, which is lost, and 1 is left. That nothing is worse is enumerated in two formats of eight bits, see "
-            "precision.worst.tree."
+            "Attained by rank i holding u^o, o the ones of i in binary: at every addition a sum meets another of u "
+            "times its own, which is lost, and 1 is left. That nothing is worse is enumerated in two formats of "
+            "eight bits, see precision.worst.tree."
         ),
         assumes=(*_SUMS, TREE, FEW_RANKS),
         tightness=1,
@@ -257,7 +257,7 @@ _TWO_FORMATS = (
         name="precision.per_hop.like_one_format",
         title="Rounded to the wire at every hop, a wider accumulator changes no bit",
         relation=Eq(ROUNDED_OTHERWISE, 0),
-        source=FIGUEROA.recalled(
+        source=FIGUEROA.second_hand(
             "double rounding of a sum is innocuous with 2p + 2 digits",
             "The sum of two numbers of p digits has a one in the digits behind the accumulator's only where one of "
             "them is so small that the sum is no midpoint between the wire's numbers, nor is what the accumulator "

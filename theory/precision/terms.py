@@ -184,7 +184,10 @@ JEANNEROD_RUMP = Work(
     "C.-P. Jeannerod, S. M. Rump, 2018, On relative errors of floating-point operations: optimal bounds and "
     "applications, doi:10.1090/mcom/3234"
 )
-FIGUEROA = Work("S. A. Figueroa, 1995, When is double rounding innocuous?, doi:10.1145/221332.221334")
+FIGUEROA = Work(
+    "S. A. Figueroa, 1995, When is double rounding innocuous?, doi:10.1145/221332.221334",
+    "The condition on the digits, as many public texts restate it.",
+)
 CONNOLLY = Work(
     "M. P. Connolly, N. J. Higham, T. Mary, 2021, Stochastic rounding and its probabilistic backward error "
     "analysis, doi:10.1137/20M1334796"

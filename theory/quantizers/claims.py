@@ -39,8 +39,8 @@ SIGN: tuple[Claim, ...] = (
         title="Replacing entries by their signs is contractive with some alpha > 0",
         relation=Le(RELATIVE_ERROR, 1 - alpha),
         assumes=(NONZERO, SOME_ALPHA),
-        source=BERNSTEIN_2018.recalled(
-            "the sign operator, whose scale is left to the step size; not a claim of that work",
+        source=BERNSTEIN_2018.transcribed(
+            "the sign operator, whose scale is left to the step size; the main text states no contraction",
             "x = (t), t > 0: ratio (1 - t)^2/t^2, without limit as t -> 0.",
             reading="As a contraction: not a claim of that work.",
         ),

@@ -11,7 +11,6 @@ from commbounds.theory.model import Goal, Model, cases
 from commbounds.theory.quantities import itembits, n, norm1, norm2, norminf, s
 from commbounds.theory.quantizers.dithering import MAX_OMEGA, QSGD_OMEGA, TERN_OMEGA
 
-_TEST = "tests/verify/certify/test_quantizers_models.py"
 _w = sp.Symbol("w", positive=True)
 _ratio = sp.Symbol("ratio", positive=True)
 _f, _up = sp.symbols("f up", nonnegative=True)
@@ -49,10 +48,10 @@ def shrunk(bound: Any, omega: Any, positive: Mapping[str, Any], name: str = "shr
     return Goal(name, bound - error, given={"slack": _slack}, positive=positive)
 
 
-def unbiased_model(name: str, scope: str, tie: str) -> Model:
+def unbiased_model(name: str, scope: str) -> Model:
     """The model of a claim that a quantiser is unbiased."""
     claim = f"quantizers.{name}.unbiased"
-    return Model(claim, UNBIASED, scope, unbiased, (claim, f"{_TEST}::{tie}"))
+    return Model(claim, UNBIASED, scope, unbiased, (claim,))
 
 
 def shrunk_model(name: str, words: str, scope: str, goals: Callable[[Any], tuple[Goal, ...]]) -> Model:
@@ -182,14 +181,14 @@ _LARGEST = (
 )
 
 DITHERING = (
-    unbiased_model("qsgd", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic", "test_level_conditions"),
+    unbiased_model("qsgd", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic"),
     Model(
         claim="quantizers.qsgd.variance",
         words=_ENTRIES + "An entry's level is level or level + 1, with variance f (1 - f). " + _SUMMED + "Where "
         "n >= 4 s^2, L = w/(2 s) - 1 >= 0; else L = 0.",
         scope=_EVERY,
         goals=_qsgd_variance,
-        checked_by=("quantizers.qsgd.variance", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.variance",),
     ),
     Model(
         claim="quantizers.qsgd.variance_printed",
@@ -197,7 +196,7 @@ DITHERING = (
         "branch of the Min: L is half of the one with a root, 0 for the other.",
         scope=_EVERY,
         goals=_qsgd_printed,
-        checked_by=("quantizers.qsgd.variance_printed", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.variance_printed",),
     ),
     Model(
         claim="quantizers.qsgd.second_moment",
@@ -205,7 +204,7 @@ DITHERING = (
         "bound of quantizers.qsgd.variance. " + _ENTRIES + _SUMMED,
         scope=_EVERY,
         goals=lambda bound: _qsgd_variance(sp.piecewise_fold(bound - 1)),
-        checked_by=("quantizers.qsgd.second_moment", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.second_moment",),
     ),
     shrunk_model("qsgd", "w is the root of n; either case of omega.", _EVERY, _qsgd_shrunk),
     *(
@@ -217,7 +216,7 @@ DITHERING = (
             "probabilities. L = w/(2 s), or 0 for the bound n. " + more + "All levels of x = 0 are 0.",
             scope="every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
             goals=_qsgd_support,
-            checked_by=(f"quantizers.qsgd.{statement}", f"{_TEST}::test_level_conditions"),
+            checked_by=(f"quantizers.qsgd.{statement}",),
         )
         for statement, more in (("support", "Both branches of the Min. "), ("support_printed", ""))
     ),
@@ -231,38 +230,35 @@ DITHERING = (
         "s/w)); summed over the entries, the bound is at least itembits and all bits.",
         scope=_EVERY,
         goals=_qsgd_elias,
-        checked_by=("quantizers.qsgd.elias", f"{_TEST}::test_level_conditions"),
+        checked_by=("quantizers.qsgd.elias",),
     ),
     unbiased_model(
         "maxdithering",
         "every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
-        "test_levels_relative_to_the_largest",
     ),
     Model(
         claim="quantizers.maxdithering.variance",
         words=_LARGEST,
         scope=_EVERY,
         goals=_max_variance,
-        checked_by=("quantizers.maxdithering.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
+        checked_by=("quantizers.maxdithering.variance",),
     ),
     shrunk_model("maxdithering", "`ratio` is the root in omega.", _EVERY, _max_shrunk(_ROOT, MAX_OMEGA)),
-    unbiased_model(
-        "terngrad", "every x in R^n, every n >= 1, in real arithmetic", "test_levels_relative_to_the_largest"
-    ),
+    unbiased_model("terngrad", "every x in R^n, every n >= 1, in real arithmetic"),
     Model(
         claim="quantizers.terngrad.error",
         words="The claim, times norm2^2, which is `squares`. Induction on the entries, norminf being what it is at the "
         "end: one of magnitude `magnitude` becomes norminf with probability magnitude/norminf, else 0.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_error,
-        checked_by=("quantizers.terngrad.error", f"{_TEST}::test_levels_relative_to_the_largest"),
+        checked_by=("quantizers.terngrad.error",),
     ),
     Model(
         claim="quantizers.terngrad.variance",
         words=_LARGEST + "Here s = 1: the other entries are between levels 0 and 1.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_variance,
-        checked_by=("quantizers.terngrad.variance", f"{_TEST}::test_levels_relative_to_the_largest"),
+        checked_by=("quantizers.terngrad.variance",),
     ),
     shrunk_model(
         "terngrad",

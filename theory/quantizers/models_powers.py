@@ -13,8 +13,6 @@ from commbounds.theory.quantities import b, index_bits, itembits, n, s
 from commbounds.theory.quantizers.models_dithering import UNBIASED, shrunk, shrunk_model, unbiased, unbiased_model
 from commbounds.theory.quantizers.powers import BASE_OMEGA, NATURAL_DITHERING_OMEGA, NATURAL_OMEGA
 
-_FILE = "tests/verify/certify/test_quantizers_models.py"
-_TEST, _DITHERING = f"{_FILE}::test_power_conditions", f"{_FILE}::test_dithering_conditions"
 _t = sp.Symbol("t", positive=True)
 _w, _U = sp.symbols("w U", positive=True)
 _y, _v = sp.symbols("y v", nonnegative=True)
@@ -162,7 +160,7 @@ POWERS = (
         words=UNBIASED + _NATURAL,
         scope=f"every real x_i between two neighbouring powers of two; {_KERNEL} of at most 2^127",
         goals=lambda bound: (*unbiased(bound), _run("naturalcompression")),
-        checked_by=("quantizers.naturalcompression.unbiased", _TEST),
+        checked_by=("quantizers.naturalcompression.unbiased",),
     ),
     Model(
         claim="quantizers.naturalcompression.variance",
@@ -170,7 +168,7 @@ POWERS = (
         "(t - 1) (2 - t), in the square of that power, against `bound` t^2. Summed over the entries. " + _NATURAL,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_variance(2, 3 * _t - 4, {})(bound), _run("naturalcompression")),
-        checked_by=("quantizers.naturalcompression.variance", _TEST),
+        checked_by=("quantizers.naturalcompression.variance",),
     ),
     *(
         Model(
@@ -190,25 +188,23 @@ POWERS = (
         _NORMAL,
         lambda bound: (shrunk(bound, NATURAL_OMEGA, {}),),
     ),
-    unbiased_model(
-        "naturaldithering", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic", "test_dithering_conditions"
-    ),
+    unbiased_model("naturaldithering", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic"),
     Model(
         claim="quantizers.naturaldithering.variance",
         words=_BOTH_LEVELS + "Where 64 n >= 81 4^s, L = w/U - 1 >= 1/8; else L = 1/8.",
         scope=_REAL,
         goals=_dithering,
-        checked_by=("quantizers.naturaldithering.variance", _DITHERING),
+        checked_by=("quantizers.naturaldithering.variance",),
     ),
     Model(
         claim="quantizers.naturaldithering.variance_printed",
         words=_BOTH_LEVELS + "For each branch of the Min: L = 1/8 + w/U for the branch 1, else 1/8.",
         scope=_REAL,
         goals=_dithering_printed,
-        checked_by=("quantizers.naturaldithering.variance_printed", _DITHERING),
+        checked_by=("quantizers.naturaldithering.variance_printed",),
     ),
     shrunk_model("naturaldithering", "w is the root of n, U = 2^s; either case of omega.", _REAL, _dithering_shrunk),
-    unbiased_model("stochasticpower", "every real x_i between two neighbouring powers of b", "test_power_conditions"),
+    unbiased_model("stochasticpower", "every real x_i between two neighbouring powers of b"),
     *(
         Model(
             claim=f"quantizers.stochasticpower.{statement}",
@@ -228,7 +224,7 @@ POWERS = (
         "(t - 1) (b - t), in the square of that power, against `bound` t^2. Summed over the entries.",
         scope=_NORMAL + " of b, every b > 1, in real arithmetic",
         goals=_variance(b, (b + 1) * _t - 2 * b, {"b": b}),
-        checked_by=("quantizers.stochasticpower.variance", _TEST),
+        checked_by=("quantizers.stochasticpower.variance",),
     ),
     shrunk_model(
         "stochasticpower",
@@ -242,7 +238,7 @@ POWERS = (
         "the squared error, in the square of that power, against `bound` t^2. Summed over the entries. " + _NEAREST,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_nearest(bound), _run("nearestpower")),
-        checked_by=("quantizers.nearestpower.contraction", _TEST),
+        checked_by=("quantizers.nearestpower.contraction",),
     ),
     *(
         Model(

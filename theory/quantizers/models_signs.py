@@ -9,7 +9,6 @@ import sympy as sp
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import n, norm1, norm2
 
-_TEST = "tests/verify/certify/test_quantizers_models.py::test_sign_conditions"
 _magnitude, _squares, _scale = sp.symbols("magnitude squares scale", nonnegative=True)
 _zeros = sp.Symbol("zeros", nonnegative=True)
 
@@ -61,7 +60,7 @@ SIGNS = (
         "is zero, with sign +1. `squares` is norm2^2.",
         scope="every x in R^n, every n >= 1",
         goals=_sign_error,
-        checked_by=("quantizers.sign.error", _TEST),
+        checked_by=("quantizers.sign.error",),
     ),
     Model(
         claim="quantizers.scaledsign.error",
@@ -69,7 +68,7 @@ SIGNS = (
         "to norm2^2 - 2 c norm1 + c^2 n.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_error,
-        checked_by=("quantizers.scaledsign.error", _TEST),
+        checked_by=("quantizers.scaledsign.error",),
     ),
     Model(
         claim="quantizers.scaledsign.contraction",
@@ -79,14 +78,14 @@ SIGNS = (
         "norm2^2.",
         scope="every x in R^n but zero, every n >= 1, either sign of zero, in real arithmetic",
         goals=_contraction,
-        checked_by=("quantizers.scaledsign.contraction", _TEST),
+        checked_by=("quantizers.scaledsign.contraction",),
     ),
     Model(
         claim="quantizers.scaledsign.one_sparse",
         words="The entry of magnitude `magnitude` is replaced by the mean magnitude, an nth of it; zeros stay.",
         scope="every x in R^n with one nonzero entry, every n >= 1, in real arithmetic",
         goals=_one_sparse,
-        checked_by=("quantizers.scaledsign.one_sparse", _TEST),
+        checked_by=("quantizers.scaledsign.one_sparse",),
     ),
     *(
         Model(

@@ -146,12 +146,12 @@ DRIVE: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, sp.Rational(1, 2)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
-        source=SZAREK_1976.recalled(
+        source=SZAREK_1976.second_hand(
             "E |sum_k D_k x_k| >= ||x||/sqrt 2",
             "The scale ||y||_1/d^2, y = H D x, is that of the orthogonal projection onto the line of D H sign(y), "
             "whose norm is d: the error is ||x||^2 - ||y||_1^2/d^2. By Jensen and Szarek its mean is at most "
             f"||x||^2 - (E |y_j|)^2 <= ||x||^2/2, as all y_j have one law. {_PARTIAL}",
-            reading="For DRIVE: the inequality alone is recalled.",
+            reading="For DRIVE: the inequality alone is Szarek's.",
         ),
         tightness=1,
         extremal="two equal entries, the others zero",

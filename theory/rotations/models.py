@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commbounds.theory.model import by_claim
+from commbounds.theory.model import Step, by_claim, extents
 from commbounds.theory.rotations.models_estimates import DRAWN, FITTED
 from commbounds.theory.rotations.models_further import FURTHER
 from commbounds.theory.rotations.models_transform import SIZES, TOGETHER, TRANSFORM
@@ -17,3 +17,27 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "rotations.ldlq.worst": {"up to here": "no pivot"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "rotations",
+    {
+        (): "randomised_hadamard.inverse randomised_hadamard.additions kashin.residual kashin.finite ldlq.worst "
+        "ldlq.nearest_pair",
+        (Step.INDEPENDENCE,): "rotated_mean.private",
+        (Step.EXPECTATION,): "randomised_hadamard.coordinate randomised_hadamard.correlation ldlq.average",
+        (Step.SUM,): "randomised_hadamard.norm kashin.level",
+        (Step.CLAIM,): "rotateddithering.shrunk_contraction hadamardsketch.shrunk_contraction",
+        (Step.COUNTING,): "drive.two_sparse_bias drive.two_sparse_error drive.two_sparse_error_biased "
+        "drive.one_sparse eden.one_sparse",
+        (Step.SPECTRUM,): "drive.projection eden.projection",
+        (Step.SYMMETRY, Step.EXPECTATION): "hadamardsketch.entry_variance",
+        (Step.INDEPENDENCE, Step.LIMIT): "dithered_hadamard.variance",
+        (Step.EXPECTATION, Step.LIMIT): "dithered_hadamard.unbiased",
+        (Step.EXPECTATION, Step.SPECTRUM): "rotateddithering.unbiased",
+        (Step.NORMS, Step.SPECTRUM): "drive.worst_draw drive.worst_draw_biased",
+        (Step.SYMMETRY, Step.EXPECTATION, Step.SUM): "hadamardsketch.variance",
+        (Step.INDEPENDENCE, Step.SUM, Step.SPECTRUM): "rotateddithering.variance rotated_sum.error",
+        (Step.EXPECTATION, Step.LEMMA, Step.SPECTRUM): "drive.contraction eden.contraction",
+    },
+    by_definition="eden.wire rotateddithering.wire hadamardsketch.wire rotated_mean.bytes rotated_sum.bytes",
+)

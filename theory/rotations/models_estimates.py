@@ -153,21 +153,18 @@ FITTED = (
         "and by b. Over a.",
         "every n, every x in R^n with two nonzero entries of different magnitudes, in real arithmetic",
         _two_sparse_bias,
-        "test_two_entries",
     ),
     named(
         "drive.two_sparse_error",
         _PAIR + "Times the scale, ||x||^2 over that sum, it is the estimate.",
         "every n, every x in R^n with two nonzero entries of different magnitudes, in real arithmetic",
         _two_sparse_error(_ESTIMATE),
-        "test_two_entries",
     ),
     named(
         "drive.two_sparse_error_biased",
         _PAIR + "Times the scale, that sum over length^2, it is the estimate.",
         "every n, every x in R^n with two nonzero entries of different magnitudes, in real arithmetic",
         _two_sparse_error(length * _a / length**2 * length),
-        "test_two_entries",
     ),
     *(
         named(
@@ -176,7 +173,6 @@ FITTED = (
             "scale, ||x||^2 over it, ||x||^2 is left. Over ||x||^2, less one.",
             _DRAWS,
             _projected,
-            "test_fitted_scales",
         )
         for name in ("drive", "eden")
     ),
@@ -188,7 +184,6 @@ FITTED = (
             "rotated vector, length code a; or that product over length ||codes||^2.",
             "every n, every x in R^n with one nonzero entry, every draw, in real arithmetic",
             _one_sparse,
-            "test_fitted_scales",
         )
         for name in ("drive", "eden")
     ),
@@ -198,7 +193,6 @@ FITTED = (
         "estimate has the squared norm length^2 (q/total)^2 and the inner product q with x. " + _PADDING,
         _DRAWS,
         _worst_draw,
-        "test_fitted_scales",
     ),
     named(
         "drive.worst_draw_biased",
@@ -206,7 +200,6 @@ FITTED = (
         "estimate is a projection, which leaves q - total^2/length^2. " + _PADDING,
         _DRAWS,
         _worst_draw_biased,
-        "test_fitted_scales",
     ),
     named(
         "drive.contraction",
@@ -215,7 +208,6 @@ FITTED = (
         "Szarek's inequality, cited and not proved here. The estimate is a projection. " + _PADDING,
         _MEANS,
         _half,
-        "test_fitted_scales",
     ),
     named(
         "eden.contraction",
@@ -227,7 +219,6 @@ FITTED = (
         + _PADDING,
         _MEANS,
         _half_of_codes,
-        "test_fitted_scales",
     ),
 )
 
@@ -322,7 +313,6 @@ DRAWN = (
         "low): its mean, less itself. One that is a level stays, and D H is linear.",
         "every n, every x in R^n, every s >= 1, in real arithmetic",
         _level_mean,
-        "test_levels",
     ),
     named(
         "rotateddithering.variance",
@@ -332,7 +322,6 @@ DRAWN = (
         "`length`, and the result is divided by it squared. Either branch of the Max.",
         "every n, every x in R^n but zero, every s >= 1, every draw of the signs, in real arithmetic",
         _levels,
-        "test_levels",
     ),
     named(
         "rotateddithering.shrunk_contraction",

@@ -165,7 +165,6 @@ FURTHER = (
         _OFFSET + "Rotating back is linear.",
         "every vector, step and pattern of signs, without overload, one offset or one for each",
         _dither_unbiased,
-        "test_errors_of_a_dithered_number",
     ),
     named(
         "dithered_hadamard.variance",
@@ -174,21 +173,18 @@ FURTHER = (
         "root of d.",
         "every vector, step and pattern of signs, without overload, an offset for each",
         _dither_variance,
-        "test_errors_of_a_dithered_number",
     ),
     named(
         "dithered_hadamard.one_offset_bound",
         _OFFSET + "Rotating back keeps the squared norm, of which the padding has a part, `padding`.",
         "every vector, step and pattern of signs, without overload, one offset",
         _dither_all(_padding),
-        "test_errors_of_a_dithered_number",
     ),
     named(
         "dithered_hadamard.entry",
         _OFFSET + "Rotating back keeps the squared norm, of which all other entries have a part, `rest`.",
         "every vector, step and pattern of signs, without overload, one offset or one for each",
         _dither_all(_rest),
-        "test_errors_of_a_dithered_number",
     ),
     named(
         "kashin.level",
@@ -204,7 +200,6 @@ FURTHER = (
         "shrinks by eta.",
         "every vector but zero, every frame with the uncertainty principle, every number of rounds",
         _kashin_residual,
-        "test_rounds_of_kashin",
     ),
     named(
         "kashin.finite",
@@ -213,7 +208,6 @@ FURTHER = (
         "`after` is at most eta ||c||. Nothing is where eta `before` is at most the level.",
         "every vector but zero, every frame with the uncertainty principle, every number of rounds",
         _kashin_finite,
-        "test_rounds_of_kashin",
     ),
     named(
         "ldlq.average",
@@ -227,7 +221,6 @@ FURTHER = (
         "The loss is the sum of pivots times squares of rounding errors, none of which is above one half.",
         "all weights and every positive definite Hessian, without limits",
         _ldlq_worst,
-        "test_feedback_of_two_weights",
     ),
     named(
         "ldlq.nearest_pair",
@@ -235,6 +228,5 @@ FURTHER = (
         "all whole numbers the least, and rounded to nearest without feedback `rounded`, of one of them.",
         "every two weights, every positive definite Hessian, without limits",
         _ldlq_pair,
-        "test_feedback_of_two_weights",
     ),
 )

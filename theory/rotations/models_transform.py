@@ -12,7 +12,6 @@ from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, index_bits, itembits, k, n, norm2, s
 from commbounds.theory.rotations.terms import bias_share, d, rotated_top, single_error, spectrum
 
-TEST = "tests/verify/certify/test_rotations_models.py::"
 length = sp.Symbol("length", positive=True)
 """The length of the rotated vector."""
 halvings = sp.Symbol("halvings", integer=True, nonnegative=True)
@@ -26,10 +25,10 @@ HALF_WAY = Goal("half-way", sp.Rational(1, 4) - _f * (1 - _f), hints=(2 * _f - 1
 """That a share of one has no larger variance than a half."""
 
 
-def named(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+def named(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"rotations.{name}"
-    return Model(claim, words, scope, goals, (claim, *(TEST + tie for tie in ties)))
+    return Model(claim, words, scope, goals, (claim,))
 
 
 def of_length(bound: Any) -> Any:

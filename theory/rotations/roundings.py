@@ -22,7 +22,8 @@ DITHER_1964 = Work(
 QUIP_CODE = Work("J. Chee et al., code of QuIP, github.com/Cornell-RelaxML/QuIP")
 QUIP_2023 = Work(
     "J. Chee, Y. Cai, V. Kuleshov, C. De Sa, 2023, QuIP: 2-bit quantization of large language models with guarantees, "
-    "arXiv:2307.13304"
+    "arXiv:2307.13304",
+    "Theorem 1, as public indices of lecture notes restate it.",
 )
 
 pivot_sum = Symbol("pivot_sum", r"\operatorname{tr}D_H", 7, positive=True)
@@ -163,8 +164,8 @@ FEEDBACK: tuple[Claim, ...] = (
         relation=Eq(LDLQ_MEAN, pivot_sum * (1 - 1 / grid_parts**2) / 12),
         kind=Kind.EXPECTED,
         assumes=(NO_CLIPPING, INTEGER_FACTOR, ODD_PARTS),
-        source=QUIP_2023.recalled(
-            "the average loss of LDLQ with nearest rounding, tr(D)/12 per row for uniform weights",
+        source=QUIP_2023.second_hand(
+            "Theorem 1: the average loss of LDLQ with nearest rounding, tr(D)/12 per row for uniform weights",
             _PIVOTS + "r_i runs through the multiples of 1/m in (-1/2, 1/2), each as often, whatever the later weights "
             "are: their mean square is (m^2 - 1)/(12 m^2).",
         ),
@@ -176,9 +177,9 @@ FEEDBACK: tuple[Claim, ...] = (
         title="Without limits LDLQ never loses more than a quarter of the pivots",
         relation=Le(LDLQ_LOSS, pivot_sum / 4),
         assumes=(NO_CLIPPING,),
-        source=QUIP_2023.recalled(
-            "the worst-case loss of LDLQ with nearest rounding, tr(D)/4 per row; the algorithm is that of the authors' "
-            "code, vector_balance.py, round_ldl",
+        source=QUIP_2023.second_hand(
+            "Theorem 1: the worst-case loss of LDLQ with nearest rounding, tr(D)/4 per row; the algorithm is that of "
+            "the authors' code, vector_balance.py, round_ldl",
             _PIVOTS + "|r_i| <= 1/2.",
         ),
         tightness=1,

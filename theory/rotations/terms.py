@@ -36,9 +36,13 @@ TWO_RHTS_2026 = Work(
 )
 TURBOQUANT_2025 = Work(
     "A. Zandieh, M. Daliri, M. Hadian, V. Mirrokni, 2025, TurboQuant: online vector quantization with near-optimal "
-    "distortion rate, arXiv:2504.19874"
+    "distortion rate, arXiv:2504.19874",
+    "Theorems 1 to 3, as two public notes restate them.",
 )
-SZAREK_1976 = Work("S. J. Szarek, 1976, On the best constants in the Khinchin inequality, doi:10.4064/sm-58-2-197-208")
+SZAREK_1976 = Work(
+    "S. J. Szarek, 1976, On the best constants in the Khinchin inequality, doi:10.4064/sm-58-2-197-208",
+    "The inequality with its place, from a public note that uses it.",
+)
 QUICFL_CODE = Work(
     "R. Ben-Basat et al., code of QUIC-FL, "
     "github.com/amitport/QUIC-FL-Quick-Unbiased-Compression-for-Federated-Learning"

@@ -153,8 +153,9 @@ LLOYD_MAX: tuple[Claim, ...] = (
         source=TURBOQUANT_2025.second_hand(
             "Theorem 1 as reported by the documentation of the package bitpolar and by lecture notes: D <= sqrt(3) "
             "pi/2 4^-b",
-            "The limit of the optimal error for many cells is (integral of f^(1/3))^3/(12 N^2) (Panter and Dite), "
-            "which for the normal density is sqrt(3) pi/2 N^-2; computed for b = 1 .. 12 it is approached from below.",
+            "The limit of the optimal error for many cells is I^3/(12 N^2), I the integral of f^(1/3) (Panter and "
+            "Dite), which for the normal density is sqrt(3) pi/2 N^-2; computed for b = 1 .. 12 it is approached "
+            "from below.",
         ),
         tightness=1,
         extremal="many bits: 0.53 of the bound for one bit, 0.69, 0.81, 0.89 for two to four, 0.9995 for twelve",

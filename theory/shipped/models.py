@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commbounds.theory.model import PART, by_claim
+from commbounds.theory.model import PART, Step, by_claim, extents
 from commbounds.theory.shipped.models_codes import GROUPS, THREE_VALUES
 from commbounds.theory.shipped.models_draws import DRAWS
 from commbounds.theory.shipped.models_eightbits import EIGHT_BITS
@@ -19,3 +19,25 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "shipped.ef_signs.excess": {"up to here": "one step"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "shipped",
+    {
+        (): "atomic.sign_symmetry atomic.scale_equivariance clippedterngrad.bias clippedterngrad.one_sparse "
+        "threelc.entry_error dgc_steps.conserved dgc_steps.dense_unmasked dgc_steps.delayed "
+        "dynamic_tree.entry_error dynamic_tree.decay dynamic_tree.smallest inceptionn.entry_error "
+        "inceptionn.enlarged ef_signs.excess",
+        (Step.EXPECTATION,): "atomic.variance_balanced atomic.support spectral_atoms.bias spectral_atoms.kept",
+        (Step.SUM,): "replacementrandk.error bernoullilazy.variance atomic.variance twomeans.contraction "
+        "twomeans.contraction_halves twomeans.below_scaledsign threelc.contraction uniformbuckets.nonexpansive "
+        "quantilebuckets.nonexpansive permk_mean.error dynamic_tree.contraction",
+        (Step.CLAIM,): "atomic.shrunk_contraction",
+        (Step.SYMMETRY, Step.SUM): "shared_randk_mean.error",
+        (Step.INDEPENDENCE, Step.SUM): "replacementrandk.variance replacementrandk.shrunk_contraction "
+        "bernoullilazy.composed",
+        (Step.SUM, Step.FUNCTIONS, Step.CLAIM): "ridge_descent.feedback",
+    },
+    by_definition="replacementrandk.wire bernoullilazy.wire atomic.wire clippedterngrad.equal_entries "
+    "uniformbuckets.wire quantilebuckets.wire permk_mean.unbiased permk_mean.identical permk_mean.words "
+    "shared_randk_mean.words dgc_steps.dense_plain dgc_steps.words switched.variance_whole",
+)

@@ -96,7 +96,6 @@ GROUPS = (
             _GROUPED + words,
             _ANY if statement != "nonexpansive" else _NOT_ZERO,
             goals,
-            "test_groups",
         )
         for name in ("twomeans", "uniformbuckets", "quantilebuckets")
         for statement, words, goals in (
@@ -111,14 +110,12 @@ GROUPS = (
         _SIGNED + "It has at most n entries. Summed over both groups, which are the claim times the squared norm.",
         _NOT_ZERO,
         _of_one_sign(n),
-        "test_groups",
     ),
     model_of(
         "twomeans.contraction_halves",
         _SIGNED + "It has at most as many as the larger one. Summed over both groups.",
         _NOT_ZERO,
         _of_one_sign(larger),
-        "test_groups",
     ),
     model_of(
         "twomeans.below_scaledsign",
@@ -127,7 +124,6 @@ GROUPS = (
         "which is norm2^2.",
         _NOT_ZERO,
         _below_signs,
-        "test_groups",
     ),
     model_of(
         "twomeans.wire",
@@ -223,7 +219,6 @@ THREE_VALUES = (
         "In units of the largest magnitude an entry is a <= 1 and the scale s: a becomes zero below s/2, else s.",
         _PRODUCTS,
         _entry_error,
-        "test_three_values",
     ),
     model_of(
         "threelc.contraction",
@@ -232,7 +227,6 @@ THREE_VALUES = (
         "entry's (s - 1)^2, that is the bound times 1 and all a^2.",
         _PRODUCTS,
         _contraction,
-        "test_three_values",
     ),
     model_of(
         "threelc.quartic",

@@ -11,7 +11,6 @@ from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import entries, index_bits, itembits, k, n, norm1, norm2, norminf
 from commbounds.theory.shipped.terms import budget, clip, deviation, keep
 
-TEST = "tests/verify/certify/test_shipped_models.py::"
 _ALL = "every x in R^n but zero, every n >= 1 and k >= 1, in real arithmetic"
 _count, _place = sp.symbols("countbits placebits", nonnegative=True)
 _a, _sum, _squares, _level, _certain = sp.symbols("a sum squares level certain", nonnegative=True)
@@ -47,10 +46,10 @@ def branch(bound: Any, zero: bool) -> Any:
     )
 
 
-def model_of(name: str, words: str, scope: str, goals: Goals, *ties: str) -> Model:
+def model_of(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"shipped.{name}"
-    return Model(claim, words, scope, goals, (claim, *(TEST + tie for tie in ties)))
+    return Model(claim, words, scope, goals, (claim,))
 
 
 # --- draws with replacement ------------------------------------------------------------------------------------------
@@ -74,36 +73,31 @@ _REPLACED = (
         _MISSED + "All entries shrink by one factor.",
         _ALL,
         expected(1 - _drawn * _gain),
-        "test_places_drawn",
     ),
     model_of(
         "replacementrandk.error",
         _MISSED + "Expected squared error of an entry of square one.",
         _ALL,
         expected(_drawn * (_gain - 1) ** 2 + 1 - _drawn),
-        "test_places_drawn",
     ),
     model_of(
         "replacementrandk.support",
         _MISSED + "No entry is zero: n places, each of which is sent with that probability.",
         "every x in R^n without zeros, every n >= 1 and k >= 1",
         expected(n * _drawn),
-        "test_places_drawn",
     ),
     model_of(
         "replacementrandk.unbiased_added",
         _TIMES + "The mean, less the entry.",
         "every x in R^n, every n >= 1 and k >= 1, in real arithmetic",
         expected(k * (1 / n) * _gain - 1),
-        "test_places_drawn",
     ),
-    model_of("replacementrandk.variance", _TIMES, _ALL, expected(_variance), "test_places_drawn"),
+    model_of("replacementrandk.variance", _TIMES, _ALL, expected(_variance)),
     model_of(
         "replacementrandk.shrunk_contraction",
         _TIMES + "Divided by 1 + (n - 1)/k: its variance by the square of that, and what the mean is short of.",
         _ALL,
         expected(_variance / (1 + _omega) ** 2 + (1 - 1 / (1 + _omega)) ** 2, positive={"n + k - 1": n + k - 1}),
-        "test_places_drawn",
     ),
 )
 
@@ -212,7 +206,6 @@ _ATOMIC = (
         "An entry that is not zero is sent over its probability p > 0: its mean, less itself.",
         "every x in R^n, every n >= 1, every budget > 0, in real arithmetic",
         expected(_p / _p - 1),
-        "test_atomo",
     ),
     model_of(
         "atomic.variance_balanced",
@@ -220,9 +213,8 @@ _ATOMIC = (
         "norm: induction on the entries, ||x||_1 being what it is at the end; `sum` and `squares` are sums so far.",
         "every x in R^n but zero with B max |x_i| <= ||x||_1, every n >= 1, in real arithmetic",
         _balanced,
-        "test_atomo",
     ),
-    model_of("atomic.variance", _DRAWN_ALONE + "The claim, times the squared norm.", _some, _capped, "test_atomo"),
+    model_of("atomic.variance", _DRAWN_ALONE + "The claim, times the squared norm.", _some, _capped),
     model_of(
         "atomic.shrunk_contraction",
         "Unbiased, with the variance omega - slack, omega = n/B - 1 and slack >= 0 by shipped.atomic.variance: divided "
@@ -235,7 +227,6 @@ _ATOMIC = (
         _DRAWN_ALONE,
         "every x in R^n, every n >= 1, every budget > 0, in real arithmetic",
         _support,
-        "test_atomo",
     ),
     *(
         model_of(

@@ -120,14 +120,12 @@ EIGHT_BITS = (
         "-1 is half a part off.",
         _VECTORS,
         _entry_error,
-        "test_stretches_of_the_dynamic_map",
     ),
     model_of(
         "dynamic_tree.smallest",
         _IN_UNITS + "A magnitude `a` that is sent and is not zero is at least the first of some decade.",
         _VECTORS,
         _smallest,
-        "test_stretches_of_the_dynamic_map",
     ),
     model_of(
         "dynamic_tree.contraction",
@@ -137,20 +135,17 @@ EIGHT_BITS = (
         "in `part`, how far a is up that half. Added up, 'all', that is zero.",
         "every x in R^n but zero, every n up to 2048 and to the block, in real arithmetic",
         _contraction,
-        "test_stretches_of_the_dynamic_map",
     ),
     model_of(
         "inceptionn.entry_error",
         _CLASSES + "`off` is what the cut takes off. The bound is at least either of its two numbers.",
         "every x, every number of binades up to 28, in real arithmetic",
         _cut,
-        "test_classes_of_inceptionn",
     ),
     model_of(
         "inceptionn.enlarged",
         _CLASSES + "`off` is what a cut leaves. The bound is at least either of its two numbers.",
         "every x but zero, every number of binades up to 28, in real arithmetic",
         _enlarged,
-        "test_classes_of_inceptionn",
     ),
 )

@@ -131,7 +131,6 @@ WORKERS = (
         "steps.",
         "every P, n and number of steps, every set of entries that is sent, every factor of the momentum",
         _conserved,
-        "test_momenta",
     ),
     model_of(
         "dgc_steps.dense_unmasked",
@@ -139,14 +138,12 @@ WORKERS = (
         "steps. The mean over the workers is linear.",
         "every P, n and number of steps, every factor of the momentum",
         _as_dense,
-        "test_momenta",
     ),
     model_of(
         "dgc_steps.dense_plain",
         "All is sent, so that `u` and `v` are cleared in every step. The mean over the workers is linear.",
         "every P, n and number of steps, every factor of the momentum",
         _as_plain,
-        "test_momenta",
     ),
     model_of(
         "dgc_steps.delayed",
@@ -154,7 +151,6 @@ WORKERS = (
         "over the steps that it waits; when it is sent, both are cleared.",
         "every number of steps, every factor of the momentum other than one",
         _waiting,
-        "test_momenta",
     ),
     model_of(
         "dgc_steps.words",

@@ -335,7 +335,7 @@ CLIPPED: tuple[Claim, ...] = (
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
-        source=WEN_2017.recalled(
+        source=WEN_2017.second_hand(
             "unbiased ternary gradients, and layer-wise clipping at 2.5 standard deviations",
             "Equal entries have no deviation: clipped to zero, they are lost whole.",
             reading="With the clipping: the proof is of what is left after it.",

@@ -22,7 +22,9 @@ SZLENDAK_2021 = Work(
 )
 LIN_2018 = Work(
     "Y. Lin, S. Han, H. Mao, Y. Wang, W. J. Dally, 2018, Deep gradient compression: reducing the communication "
-    "bandwidth for distributed training, arXiv:1712.01887v2"
+    "bandwidth for distributed training, arXiv:1712.01887v2",
+    "The abstract was read; the submission to ICLR 2018 up to section 3.2, in a transcription by others that a "
+    "program made.",
 )
 LIM_2018 = Work(
     "H. Lim, D. G. Andersen, M. Kaminsky, 2018, 3LC: lightweight and effective traffic compression for distributed "

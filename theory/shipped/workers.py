@@ -187,7 +187,9 @@ DGC: tuple[Claim, ...] = (
         title="Without masking and with all entries sent, DGC is SGD with momentum",
         relation=Eq(FROM_MOMENTUM, 0),
         assumes=(UNMASKED, ALL_SENT, DYADIC),
-        source=LIN_2018.recalled("momentum correction, at full density", "v = u is sent and cleared in every step."),
+        source=LIN_2018.transcribed(
+            "equations 3 and 7: momentum correction, at full density", "v = u is sent and cleared in every step."
+        ),
         axis="dgcsteps",
     ),
     Claim(

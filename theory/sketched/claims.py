@@ -305,10 +305,11 @@ RECOVERY: tuple[Claim, ...] = (
         relation=Le(t.TOP_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
-        source=t.IVKIN_2019.recalled(
-            "a contraction by k/d, with high probability, for sketches that are large enough",
+        source=t.IVKIN_2019.transcribed(
+            "Lemma 1: a contraction by k/d with probability 1 - delta, for sketches of order k log(d/delta)",
             "Refuted by two equal entries in one counter: k = 1 errs by all of the squared norm, and not by half.",
-            "In expectation, and for every size of the sketch.",
+            "In expectation, for every size of the sketch, and of the largest estimates: the work keeps the heavy "
+            "ones, and fills up with random entries.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.recovery.one_cell",
@@ -348,8 +349,8 @@ RECOVERY: tuple[Claim, ...] = (
         title="With exact values in a second round the error is never above the squared norm",
         relation=Le(t.EXACT_ERROR, 1),
         assumes=(t.NOT_ZERO,),
-        source=t.IVKIN_2019.recalled(
-            "the second round, in which workers are asked for the entries",
+        source=t.IVKIN_2019.transcribed(
+            "algorithm 1: a second round, in which workers are asked for the exact entries",
             "What is kept is exact: its square is taken off.",
             "The bound.",
         ),
@@ -474,10 +475,10 @@ WORDS: tuple[Claim, ...] = (
         title="With K candidates in a second round a rank sends 2 (r c + K)(P - 1)/P words",
         relation=Eq(MOST_SENT, 2 * (t.rows * t.cells + t.candidates) * (P - 1) / P),
         assumes=(t.WHOLE_SKETCHES, t.WHOLE_CANDIDATES),
-        source=t.IVKIN_2019.recalled(
-            "two rounds, of sketches and of candidates' entries",
+        source=t.IVKIN_2019.transcribed(
+            "two rounds, of sketches and of candidates' entries, between workers and a server",
             "Counted: two rings.",
-            "Round a ring; the work has a server.",
+            "Round a ring; the work counts a worker's |S| + P k words to a server, and k back.",
         ),
         axis="sketch_candidates",
     ),

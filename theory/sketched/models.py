@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim, in_range
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range
 from commbounds.theory.quantities import P, k, n, norm2
 from commbounds.theory.sketched import terms as t
 
@@ -19,7 +19,6 @@ _sums, _unsent, _sent, _update, _gradient = sp.symbols("sums unsent sent update 
 _x, _y, _s, _u, _v = sp.symbols("x y s u v", real=True)
 _block, _entry_block = sp.symbols("block entry_block", nonnegative=True)
 _CELLS = {"c": t.cells}
-_TEST = "tests/verify/certify/test_sketched_models.py::"
 _BY_SYMMETRY = "Errors of rows are independent, and symmetric as all signs but the entry's own may be turned. "
 
 
@@ -367,7 +366,7 @@ MODELS = by_claim(
         "one of three, over all cases.",
         scope="four and six ones in one counter; exact arithmetic",
         goals=_parity,
-        checked_by=("sketched.median.parity", f"{_TEST}test_errors_of_a_row_where_the_product_of_signs_is_one"),
+        checked_by=("sketched.median.parity",),
     ),
     Model(
         claim="sketched.recovery.one_entry",
@@ -382,7 +381,7 @@ MODELS = by_claim(
         words="`missed` is what is recovered: of some row the least level of the entry's cell, where its own is, too.",
         scope="all levels, every sketch",
         goals=_level_under,
-        checked_by=("sketched.minmax.under", f"{_TEST}test_the_least_level_of_a_cell"),
+        checked_by=("sketched.minmax.under",),
     ),
     Model(
         claim="sketched.minmax.exact",
@@ -398,7 +397,7 @@ MODELS = by_claim(
         "Induction.",
         scope="all gradients, every sketch, every k; exact arithmetic",
         goals=_conserves,
-        checked_by=("sketched.fetchsgd.conserves", f"{_TEST}test_counters_of_a_step"),
+        checked_by=("sketched.fetchsgd.conserves",),
     ),
     Model(
         claim="sketched.fetchsgd.same",
@@ -408,4 +407,19 @@ MODELS = by_claim(
         goals=_same,
         checked_by=("sketched.fetchsgd.same",),
     ),
+)
+
+EXTENTS = extents(
+    "sketched",
+    {
+        (): "hashes.collision hashes.sign_pair recovery.one_entry fetchsgd.same fetchsgd.growth minmax.exact",
+        (Step.SYMMETRY,): "median.lower_bias median.of_three median.tail",
+        (Step.CLAIM,): "row.variance_bound",
+        (Step.SYMMETRY, Step.LIMIT): "median.variance",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "row.variance",
+        (Step.SUM, Step.CLAIM): "row.error recovery.one_cell",
+        (Step.LEMMA, Step.CLAIM): "row.tail",
+    },
+    by_definition="recovery.second_round words.one_round words.two_rounds",
+    every_case="median.tail",
 )

@@ -16,20 +16,25 @@ CHARIKAR_2002 = Work(
 )
 IVKIN_2019 = Work(
     "N. Ivkin, D. Rothchild, E. Ullah, V. Braverman, I. Stoica, R. Arora, 2019, Communication-efficient distributed "
-    "SGD with sketching, arXiv:1903.04488v3"
+    "SGD with sketching, arXiv:1903.04488v3",
+    "Of the version of NeurIPS 2019 the main text was read, in a transcription by others; appendices A to C are not "
+    "in it.",
 )
 FETCH_AT = Repository("kiddyboots216/CommEfficient", "833ca44cc43a9b034515f55485524e4f1d0fad21")
 CSVEC_AT = Repository("nikitaivkin/csh", "8e0198697b60bc6a7e6c48725f1ab34cc3b251e8")
 ROTHCHILD_2020 = Work(
     "D. Rothchild, A. Panda, E. Ullah, N. Ivkin, I. Stoica, V. Braverman, J. Gonzalez, R. Arora, 2020, FetchSGD: "
-    "communication-efficient federated learning with sketching, arXiv:2007.07682"
+    "communication-efficient federated learning with sketching, arXiv:2007.07682",
+    "The abstract was read.",
 )
 LARSEN_2021 = Work(
-    "K. G. Larsen, R. Pagh, J. Tětek, 2021, CountSketches, feature hashing and the median of three, arXiv:2102.02193"
+    "K. G. Larsen, R. Pagh, J. Tětek, 2021, CountSketches, feature hashing and the median of three, arXiv:2102.02193",
+    "The abstract was read.",
 )
 JIANG_2018 = Work(
     "J. Jiang, F. Fu, T. Yang, B. Cui, 2018, SketchML: accelerating distributed machine learning with data "
-    "sketches, doi:10.1145/3183713.3196894"
+    "sketches, doi:10.1145/3183713.3196894",
+    "The abstract was read.",
 )
 
 rows = Symbol("sketch_rows", r"r", 3, integer=True, positive=True)

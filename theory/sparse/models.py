@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
-from commbounds.theory.model import by_claim
+from commbounds.theory.model import Step, by_claim, extents
 from commbounds.theory.sparse.models_quantiles import QUANTILES
 from commbounds.theory.sparse.models_regions import REGIONS
 from commbounds.theory.sparse.models_words import WORDS
 
 MODELS = by_claim(*WORDS, *QUANTILES, *REGIONS)
+
+EXTENTS = extents(
+    "sparse",
+    {
+        (): "gtopk.steps spardl.steps gtopk.mass spardl.mass",
+        (Step.SUM,): "gaussiank.any_input lower_bound.mean lower_bound.most",
+        (Step.NORMS,): "gaussiank.laplace_least",
+        (Step.CLAIM,): "topka.above_oktopk topka.below_oktopk topka.below_dense gtopk.below_topka "
+        "gtopk.above_oktopk spardl.below_even_split",
+        (Step.COUNTING,): "topka.critical_path topkdsa.upper_even topkdsa.upper topkdsa.identical "
+        "topkdsa.code_switch gtopk.received gtopk.sent spardl.most spardl.least spardl.entries spardl.r_sag_most "
+        "spardl.r_sag_least spardl.b_sag",
+        (Step.SUM, Step.COUNTING): "topkdsa.lower_with_switch",
+        (Step.NORMS, Step.LEMMA): "gaussiank.normal_least",
+        (Step.NORMS, Step.LIMIT): "gaussiank.student_least",
+    },
+    by_definition="topka.received gtopk.critical_path gaussiank.normal_most gaussiank.laplace_most",
+)

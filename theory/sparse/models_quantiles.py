@@ -9,7 +9,6 @@ import sympy as sp
 
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import k, mu, n
-from commbounds.theory.sparse.models_words import TIE
 from commbounds.theory.sparse.terms import sd, z
 
 Goals = Callable[..., tuple[Goal, ...]]
@@ -115,14 +114,12 @@ QUANTILES: tuple[Model, ...] = (
         "most the tail of z, k/(2n); the next one has more: side + 1/2 > k/2, in integers 2 side + 1 >= k + 1.",
         _REAL,
         _normal_least,
-        (f"{TIE}test_quantiles",),
     ),
     Model(
         "sparse.gaussiank.normal_most",
         _MOST.format(tail="`tail` is erfc(z sd/sqrt(2)), that of the normal law there."),
         _REAL,
         _most(sp.erfc(z * sd / sp.sqrt(2))),
-        (f"{TIE}test_quantiles",),
     ),
     Model(
         "sparse.gaussiank.laplace_least",
@@ -133,14 +130,12 @@ QUANTILES: tuple[Model, ...] = (
         ),
         _REAL,
         _laplace_least,
-        (f"{TIE}test_quantiles",),
     ),
     Model(
         "sparse.gaussiank.laplace_most",
         _MOST.format(tail="`tail` is exp(-sqrt(2) z sd), that of the Laplace law of variance one there."),
         _REAL,
         _most(sp.exp(-sp.sqrt(2) * z * sd)),
-        (f"{TIE}test_quantiles",),
     ),
     Model(
         "sparse.gaussiank.student_least",
@@ -152,7 +147,6 @@ QUANTILES: tuple[Model, ...] = (
         ),
         _REAL,
         _student_least,
-        (f"{TIE}test_quantiles",),
     ),
 )
 """Of Gaussiank's shares."""

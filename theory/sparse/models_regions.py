@@ -10,7 +10,7 @@ import sympy as sp
 from commbounds.theory.dense.models_words import named, one_rank
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, k, n
-from commbounds.theory.sparse.models_words import TIE, full
+from commbounds.theory.sparse.models_words import full
 from commbounds.theory.sparse.terms import nonzeros, union
 
 Goals = Callable[..., tuple[Goal, ...]]
@@ -137,14 +137,12 @@ _TOPK_DSA = (
         _WORDS + _SWITCH + "A bound on each branch of a minimum is one on the minimum: every choice of branches.",
         "every input, every P, every n >= k >= 1",
         _upper,
-        (f"{TIE}test_regions",),
     ),
     Model(
         "sparse.topkdsa.upper_even",
         _WORDS + "c = n/P. With one rank nothing moves.",
         "every input, every P, every n >= k >= 1 where P divides n",
         _upper_even,
-        (f"{TIE}test_regions",),
     ),
     Model(
         "sparse.topkdsa.lower_with_switch",
@@ -154,7 +152,6 @@ _TOPK_DSA = (
         "dense ones n(P - 1). P times the mean is the sum; at least one branch of the minimum is enough.",
         "every input with k nonzeros on every rank, every P, every n >= k >= 1",
         _lower,
-        (f"{TIE}test_regions",),
     ),
     Model(
         "sparse.topkdsa.identical",
@@ -164,7 +161,6 @@ _TOPK_DSA = (
         "blocks.",
         "every P, every share of k, every n > 2k; the all-gather a ring's or Bruck's, or P a power of two",
         _identical,
-        (f"{TIE}test_identical_regions",),
     ),
     Model(
         "sparse.topkdsa.gathered",
@@ -172,14 +168,12 @@ _TOPK_DSA = (
         "and n otherwise, so that in either case they are the minimum.",
         "every input, every P",
         _gathered_mean,
-        (f"{TIE}test_regions",),
     ),
     Model(
         "sparse.topkdsa.code_switch",
         "All words, 2U if 3U < n and n otherwise, are received by P - 1 ranks. P times the mean is the sum.",
         "every input, every P",
         _code_switch,
-        (f"{TIE}test_regions",),
     ),
 )
 
@@ -225,14 +219,12 @@ _LOWER_BOUND = (
         _NEEDED + "P times the mean is the sum.",
         "every all-reduce that sends sums of entries as pairs, every input with generic values, every P",
         _needed,
-        (f"{TIE}test_lower_bound",),
     ),
     Model(
         "sparse.lower_bound.most",
         _NEEDED + "`most`, the largest of P numbers, is at least their mean.",
         "every all-reduce that sends sums of entries as pairs, every input with generic values, every P",
         _needed_most,
-        (f"{TIE}test_lower_bound",),
     ),
 )
 
@@ -318,7 +310,7 @@ _MASS = (
             "Induction on the ranks: total = update + residuals.",
             "every input, every P; exact additions",
             _rank_by_rank,
-            (f"{TIE}test_residuals", f"sparse.{method}.mass"),
+            (f"sparse.{method}.mass",),
         )
         for method in ("topka", "topkdsa", "gaussiank")
     ),
@@ -330,7 +322,7 @@ _MASS = (
         "any other the ranks' own entries, which are the total.",
         "every input, every P; exact additions",
         _tree_mass,
-        (f"{TIE}test_residuals", "sparse.gtopk.mass"),
+        ("sparse.gtopk.mass",),
     ),
     Model(
         "sparse.spardl.mass",
@@ -342,7 +334,7 @@ _MASS = (
         "is held, at any other the ranks' own entries, which are the total.",
         "every input, every P, every number of teams that fits; exact additions",
         _team_mass,
-        (f"{TIE}test_residuals", "sparse.spardl.mass"),
+        ("sparse.spardl.mass",),
     ),
 )
 

@@ -14,7 +14,6 @@ from commbounds.theory.quantities import P, entries, index_bits, k, mu, n
 from commbounds.theory.sparse.terms import fewest, kept, teams, z
 
 Goals = Callable[..., tuple[Goal, ...]]
-TIE = "tests/verify/certify/test_sparse_models.py::"
 
 full = sp.Symbol("full", integer=True, nonnegative=True)
 """Steps of Bruck's algorithm but the last, for P >= 2 ranks: 2^full < P <= 2^(full + 1)."""
@@ -87,7 +86,6 @@ _TOPKA = (
         AROUND + "Every other rank's block, 2k words, is received once, by every algorithm.",
         "every k, every P",
         around(2 * k),
-        (f"{TIE}test_topka",),
     ),
     Model(
         "sparse.topka.critical_path",
@@ -95,28 +93,24 @@ _TOPKA = (
         "and at last P - 2^full. Doubling, P = 2^levels: 1, 2, 4, ... blocks.",
         _EVENLY,
         _topka_path,
-        (f"{TIE}test_topka",),
     ),
     Model(
         "sparse.topka.above_oktopk",
         "The path is at least what a rank receives, 2k(P - 1) words by every algorithm (sparse.topka.received).",
         "every k, every P >= 3",
         _topka_above,
-        (f"{TIE}test_topka",),
     ),
     Model(
         "sparse.topka.below_oktopk",
         "The path is 2k(P - 1) words (sparse.topka.critical_path).",
         "every k, P = 1, 2, 3; the all-gather a ring's or Bruck's, or P a power of two",
         _topka_below_oktopk,
-        (f"{TIE}test_topka",),
     ),
     Model(
         "sparse.topka.below_dense",
         "The path is 2k(P - 1) words (sparse.topka.critical_path), and kP <= n.",
         _EVENLY,
         _topka_below_dense,
-        (f"{TIE}test_topka",),
     ),
 )
 
@@ -190,7 +184,6 @@ _GTOPK = (
         _TREE,
         "every k, every P",
         _each_level(4 * k),
-        (f"{TIE}test_gtopk",),
     ),
     Model(
         "sparse.gtopk.steps",
@@ -199,7 +192,6 @@ _GTOPK = (
         "one fewer is not.",
         "every P",
         _tree_steps,
-        (f"{TIE}test_gtopk",),
     ),
     *(
         Model(
@@ -207,7 +199,6 @@ _GTOPK = (
             f"{_TREE}{how}",
             "every k, every P",
             _tree_busiest,
-            (f"{TIE}test_gtopk",),
         )
         for verb, how in (
             (
@@ -229,7 +220,6 @@ _GTOPK = (
         "induction on `more`.",
         "every k, every P >= 7",
         _gtopk_below_topka,
-        (f"{TIE}test_gtopk",),
     ),
     Model(
         "sparse.gtopk.above_oktopk",
@@ -237,7 +227,6 @@ _GTOPK = (
         "two, at least two for more.",
         "every k, every P",
         _gtopk_above_oktopk,
-        (f"{TIE}test_gtopk",),
     ),
 )
 
@@ -284,7 +273,6 @@ _GAUSSIANK = (
         "By every algorithm a rank receives two words for every entry that another selected: all less its own.",
         "every input, every P",
         _gaussiank_received,
-        (f"{TIE}test_gaussiank_words",),
     ),
     Model(
         "sparse.gaussiank.mean_received",
@@ -292,7 +280,6 @@ _GAUSSIANK = (
         "their own entries are all entries.",
         "every input, every P",
         _gaussiank_mean,
-        (f"{TIE}test_gaussiank_words",),
     ),
     Model(
         "sparse.gaussiank.any_input",
@@ -302,7 +289,6 @@ _GAUSSIANK = (
         "are the mean, and none is selected.",
         "every x in R^n with mean >= 0, every n > k >= 1; real arithmetic",
         _gaussiank_share,
-        (f"{TIE}test_gaussiank_selection",),
     ),
 )
 
@@ -399,7 +385,6 @@ _SPARDL = (
             _ONE_TEAM + _STEPS + "So do all ranks.",
             "every n >= k >= 1, every P, one team",
             _spardl_words,
-            (f"{TIE}test_spardl",),
         )
         for which in ("most", "least")
     ),
@@ -409,21 +394,18 @@ _SPARDL = (
         "2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on one fewer is not.",
         "every P, one team",
         _tree_steps,
-        (f"{TIE}test_spardl",),
     ),
     Model(
         "sparse.spardl.below_even_split",
         "b = floor(k/P); all ranks move the same in every step, 4b(P - 1) words in all (sparse.spardl.most).",
         "every n >= k >= 1, every P, one team",
         _spardl_below,
-        (f"{TIE}test_spardl",),
     ),
     Model(
         "sparse.spardl.entries",
         _ONE_TEAM + "Induction on the blocks that are gathered; they have no index in common.",
         "every n >= k >= 1, every P, one team",
         _spardl_entries,
-        (f"{TIE}test_spardl",),
     ),
     *(
         Model(
@@ -432,7 +414,6 @@ _SPARDL = (
             "two bags of b entries always leave. Induction on the merges. So do all ranks.",
             "every n >= k >= 1, every P, every power of two that divides P as the number of teams",
             _spardl_rsag,
-            (f"{TIE}test_spardl_in_teams",),
         )
         for which in ("most", "least")
     ),
@@ -442,7 +423,6 @@ _SPARDL = (
         "`gathered` in the last half are blocks of at most b entries, of two words.",
         "every n >= k >= 1, every P, every number of teams that divides P, every h <= b",
         _spardl_bsag,
-        (f"{TIE}test_spardl_in_teams",),
     ),
 )
 

@@ -9,12 +9,10 @@ import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis, Le
 from commbounds.theory.quantities import P, Quantity, k, n
+from commbounds.theory.sources import LI_HOEFLER_2022 as LI_HOEFLER_2022
 from commbounds.theory.sources import Repository, Work
 from commbounds.theory.symbols import Symbol
 
-LI_HOEFLER_2022 = Work(
-    "S. Li, T. Hoefler, 2022, Near-optimal sparse allreduce for distributed deep learning, arXiv:2201.07598"
-)
 RENGGLI_2019 = Work(
     "C. Renggli, S. Ashkboos, M. Aghagolzadeh, D. Alistarh, T. Hoefler, 2019, SparCML: high-performance sparse "
     "communication for machine learning, arXiv:1802.08021"

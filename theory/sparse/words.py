@@ -18,6 +18,7 @@ from commbounds.theory.sparse.terms import (
     COPIED,
     EVEN_GATHER,
     FEW_FOR_DENSE,
+    GTOPK_AT,
     IDLEST,
     ONE_TEAM,
     R_SAG,
@@ -111,6 +112,7 @@ TOPKA: tuple[Claim, ...] = (
     ),
 )
 
+_MODEL = GTOPK_AT.at("scripts/icdcs2019/communication.py", "599-600")
 _TREE = (
     "The binomial tree over any number of ranks has ceil(log2 P) levels: in level j the ranks whose lowest set bit is "
     "j send. Every message is k entries, 2k words, and in every level rank 0 takes part; the broadcast is the same "
@@ -123,7 +125,9 @@ GTOPK: tuple[Claim, ...] = (
         "gTopk's critical path is 4k ceil(log2 P) words",
         CRITICAL_PATH,
         critical_words(_gtopk),
-        SHI_GTOPK_2019.recalled("4k log2 P for powers of two", _TREE),
+        SHI_GTOPK_2019.official_code(
+            "the cost model of a plot: 4k log2 P words, without a condition on P", _TREE, code=_MODEL
+        ),
         note="Any number of ranks, any input. The published code takes floor(log2 P) rounds, which for other numbers "
         "than powers of two leaves ranks out.",
     ),
@@ -132,7 +136,9 @@ GTOPK: tuple[Claim, ...] = (
         "gTopk takes 2 ceil(log2 P) steps",
         STEPS,
         critical_steps(_gtopk),
-        SHI_GTOPK_2019.recalled("2 log2 P for powers of two", _TREE),
+        SHI_GTOPK_2019.official_code(
+            "the cost model of a plot: 2 log2 P steps, without a condition on P", _TREE, code=_MODEL
+        ),
     ),
     _words(
         "gtopk.received",

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, by_claim
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents
 from commbounds.theory.quantities import (
     P,
     block,
@@ -26,7 +26,6 @@ from commbounds.theory.quantities import (
     threshold,
 )
 
-_TEST = "tests/verify/certify/test_sparsifiers_models.py"
 _kept, _rest, _lost = sp.symbols("kept rest lost", nonnegative=True)
 _blocks, _length, _full = sp.symbols("blocks length full", nonnegative=True)
 _count = sp.Symbol("count", nonnegative=True)
@@ -170,10 +169,9 @@ def _independent(mean: Any, second: Any) -> Callable[[Any], tuple[Goal, ...]]:
 
 def _randk(statement: str, measured: Any, words: str) -> Model:
     name = f"sparsifiers.randk.{statement}"
-    return Model(name, _BY_SYMMETRY + words, "every x in R^n, every n >= k >= 1", _expected(measured), (name, _RANDK))
+    return Model(name, _BY_SYMMETRY + words, "every x in R^n, every n >= k >= 1", _expected(measured), (name,))
 
 
-_RANDK = f"{_TEST}::test_randk_inclusion"
 _scaled = n / k
 
 MODELS = by_claim(
@@ -191,14 +189,14 @@ MODELS = by_claim(
         words="As for sparsifiers.topk.contraction, with k = ceil(mu n) >= mu n.",
         scope="every x in R^n, every n >= 1 and every 0 < mu <= 1",
         goals=_ceil_k,
-        checked_by=("sparsifiers.topk.ceil_k", f"{_TEST}::test_topk_conditions"),
+        checked_by=("sparsifiers.topk.ceil_k",),
     ),
     Model(
         claim="sparsifiers.topk.local_contraction",
         words="`kept` and `rest` are summed over the workers as well, and so is the inequality between them.",
         scope="every number of workers, every x_i in R^n, every n >= k >= 1",
         goals=_topk,
-        checked_by=("sparsifiers.topk.local_contraction", f"{_TEST}::test_topk_conditions"),
+        checked_by=("sparsifiers.topk.local_contraction",),
     ),
     Model(
         claim="sparsifiers.topk.global_error",
@@ -207,7 +205,7 @@ MODELS = by_claim(
         "from their average that sum to lost - P mean_error. The claim, times the squared norm of the average input.",
         scope="every P >= 1, every x_i in R^n, every n >= k >= 1",
         goals=_global_error,
-        checked_by=("sparsifiers.topk.global_error", f"{_TEST}::test_topk_conditions"),
+        checked_by=("sparsifiers.topk.global_error",),
     ),
     Model(
         claim="sparsifiers.topk.two_workers",
@@ -223,7 +221,7 @@ MODELS = by_claim(
         "short. There are ceil(n/block) of them, for which the model writes `blocks`.",
         scope="every x in R^n, every n and block, every k from 1 to ceil(n/block)",
         goals=_blocktopk,
-        checked_by=("sparsifiers.blocktopk.contraction", f"{_TEST}::test_grouped_conditions"),
+        checked_by=("sparsifiers.blocktopk.contraction",),
     ),
     Model(
         claim="sparsifiers.chunktopk.contraction",
@@ -233,7 +231,7 @@ MODELS = by_claim(
         "is at least each branch of its Max.",
         scope="every x in R^n, every n and every chunk >= k >= 1",
         goals=_chunktopk,
-        checked_by=("sparsifiers.chunktopk.contraction", f"{_TEST}::test_grouped_conditions"),
+        checked_by=("sparsifiers.chunktopk.contraction",),
     ),
     Model(
         claim="sparsifiers.chunktopk.wire",
@@ -242,14 +240,14 @@ MODELS = by_claim(
         "branches.",
         scope="every n, every chunk >= k >= 1, every dtype",
         goals=_chunk_wire,
-        checked_by=("sparsifiers.chunktopk.wire", f"{_TEST}::test_grouped_conditions"),
+        checked_by=("sparsifiers.chunktopk.wire",),
     ),
     Model(
         claim="sparsifiers.hardthreshold.absolute_error",
         words="`count` <= n entries are lost, each with a square of at most threshold^2; `lost` is their sum.",
         scope="every x in R^n, every n >= 1 and every threshold > 0",
         goals=_absolute_error,
-        checked_by=("sparsifiers.hardthreshold.absolute_error", f"{_TEST}::test_threshold_conditions"),
+        checked_by=("sparsifiers.hardthreshold.absolute_error",),
     ),
     Model(
         claim="sparsifiers.hardthreshold.nonexpansive",
@@ -257,7 +255,7 @@ MODELS = by_claim(
         "The claim, times the squared norm kept + rest > 0.",
         scope="every x in R^n, every n >= 1 and every threshold > 0",
         goals=_nonexpansive,
-        checked_by=("sparsifiers.hardthreshold.nonexpansive", f"{_TEST}::test_threshold_conditions"),
+        checked_by=("sparsifiers.hardthreshold.nonexpansive",),
     ),
     Model(
         claim="sparsifiers.adaptivesparsification.error",
@@ -266,7 +264,7 @@ MODELS = by_claim(
         "the next, norm1 and `third` are sums of magnitudes and of their cubes.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_adaptive_error,
-        checked_by=("sparsifiers.adaptivesparsification.error", f"{_TEST}::test_adaptive_conditions"),
+        checked_by=("sparsifiers.adaptivesparsification.error",),
     ),
     Model(
         claim="sparsifiers.adaptivesparsification.contraction",
@@ -276,7 +274,7 @@ MODELS = by_claim(
         "negative.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_adaptive_contraction,
-        checked_by=("sparsifiers.adaptivesparsification.contraction", f"{_TEST}::test_adaptive_conditions"),
+        checked_by=("sparsifiers.adaptivesparsification.contraction",),
     ),
     _randk("contraction", 1 - _p, "An entry that is not kept contributes its square to the error."),
     _randk("bias", 1 - _p, "An entry is x_i with probability p, else 0: expected p x_i, off by (1 - p) |x_i|."),
@@ -298,7 +296,7 @@ MODELS = by_claim(
         "the average of the inputs with probability p, else 0.",
         scope="every number of workers, every x_i in R^n, every n >= k >= 1",
         goals=_expected(1 - _p),
-        checked_by=("sparsifiers.randk.global_contraction_shared", _RANDK),
+        checked_by=("sparsifiers.randk.global_contraction_shared",),
     ),
     Model(
         claim="sparsifiers.randk.global_error_independent",
@@ -308,7 +306,7 @@ MODELS = by_claim(
         "-(1 - p) `sum`, independent of the next; `squares` is the sum of their x^2.",
         scope="every P >= 1, every x_i in R^n, every n >= k >= 1",
         goals=_independent(_p - 1, 1 - _p),
-        checked_by=("sparsifiers.randk.global_error_independent", _RANDK),
+        checked_by=("sparsifiers.randk.global_error_independent",),
     ),
     Model(
         claim="sparsifiers.randk.global_error_scaled",
@@ -316,7 +314,7 @@ MODELS = by_claim(
         "probability p, else -x: mean 0, second moment p (n/k - 1)^2 x^2 + (1 - p) x^2.",
         scope="every P >= 1, every x_i in R^n, every n >= k >= 1",
         goals=_independent(_p * _scaled - 1, _p * (_scaled - 1) ** 2 + 1 - _p),
-        checked_by=("sparsifiers.randk.global_error_scaled", _RANDK),
+        checked_by=("sparsifiers.randk.global_error_scaled",),
     ),
 )
 
@@ -324,3 +322,17 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "sparsifiers.adaptivesparsification.contraction": {"n times the claim for n entries": "one entry"},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "sparsifiers",
+    {
+        (): "topk.two_workers",
+        (Step.EXPECTATION,): "adaptivesparsification.error",
+        (Step.SUM,): "topk.contraction topk.ceil_k topk.local_contraction topk.global_error blocktopk.contraction "
+        "chunktopk.contraction hardthreshold.absolute_error",
+        (Step.CLAIM,): "adaptivesparsification.contraction",
+        (Step.SYMMETRY, Step.SUM): "randk.variance",
+        (Step.SYMMETRY, Step.INDEPENDENCE, Step.SUM): "randk.global_error_independent randk.global_error_scaled",
+    },
+    by_definition="chunktopk.wire",
+)

@@ -51,8 +51,8 @@ RANDK: tuple[Claim, ...] = (
         relation=Eq(RELATIVE_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNSCALED),
-        source=STICH_2018.second_hand(
-            "Definitions 2.1 and 2.2, in a public transcription: Rand-K as a k-contraction",
+        source=STICH_2018.transcribed(
+            "Definitions 2.1 and 2.2: Rand-K as a k-contraction",
             f"{_INCLUSION}, and contributes its square to the error where it is not.",
             "As an equality; it is printed as an upper bound.",
         ),
@@ -74,8 +74,8 @@ RANDK: tuple[Claim, ...] = (
         relation=Eq(RELATIVE_ERROR, n / k - 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, GAIN_FITS, SCALED),
-        source=STICH_2018.second_hand(
-            "section 2.2, in a public transcription: the second moment is at most n/k of the gradient's",
+        source=STICH_2018.transcribed(
+            "section 2.2: the second moment is at most n/k of the gradient's",
             f"{_INCLUSION}: its scaled value has second moment (n/k) x_i^2 and mean x_i.",
             "The variance, exactly; the work has the second moment as its upper bound.",
         ),

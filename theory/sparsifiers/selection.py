@@ -51,8 +51,8 @@ TOPK: tuple[Claim, ...] = (
         title="Top-K is contractive with alpha = k/n",
         relation=Le(RELATIVE_ERROR, 1 - k / n),
         assumes=(NONZERO,),
-        source=STICH_2018.second_hand(
-            "Definitions 2.1 and 2.2, in a public transcription: Top-K as a k-contraction",
+        source=STICH_2018.transcribed(
+            "Definitions 2.1 and 2.2: Top-K as a k-contraction",
             "The mean square of the n - k entries left out is at most that of the k entries kept, hence at most that "
             "of all n: their sum is at most (n - k)/n of the whole. Equality needs equal mean squares.",
         ),

@@ -15,7 +15,9 @@ LAMB_2020 = Work(
     "Y. You, J. Li, S. Reddi, J. Hseu, S. Kumar, S. Bhojanapalli, X. Song, J. Demmel, K. Keutzer, C.-J. Hsieh, 2020, "
     "Large batch optimization for deep learning: training BERT in 76 minutes, arXiv:1904.00962"
 )
-LAMB_DOCS = Work("DeepSpeed, documentation: tutorial on 1-bit LAMB, deepspeed.ai/tutorials/onebit-lamb")
+LAMB_DOCS = Work(
+    "DeepSpeed, documentation: tutorial on 1-bit LAMB, deepspeed.ai/tutorials/onebit-lamb", "The page was read."
+)
 
 trust_factor = Symbol("trust_factor", "b", Fraction(2, 3), nonnegative=True)
 """Share that the average of LAMB's coefficients keeps in a step; below 1."""

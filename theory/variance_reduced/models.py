@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
-from commbounds.theory.model import PART, Goal, by_claim, vectors
+from commbounds.theory.model import PART, Goal, Step, by_claim, extents, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
@@ -430,3 +430,22 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "variance_reduced.lamb.fall": {"before": ("bottom, at first", "threshold, at first")},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
+EXTENTS = extents(
+    "variance_reduced",
+    {
+        (): "ef21p.gap onebit.silent_entry onebit.nothing_lost zeroone.kept zeroone.decay_momentum "
+        "zeroone.decay_tenfold zeroone.silent_move lamb.frozen_share lamb.nothing_lost lamb.scale_moves "
+        "lamb.reconstructed lamb.rise lamb.fall lamb.masked",
+        (Step.EXPECTATION,): "diana.shift diana.shift_contracts diana.shift_least diana.shift_target marina.bias "
+        "dasha.part_error dasha.bias",
+        (Step.SUM,): "clag.error onebit.error onebit.worst lamb.fused lamb.scaled_share lamb.equally_flat "
+        "lamb.at_most_double lamb.leak lamb.step_length",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "diana.variance marina.error dasha.error",
+        (Step.EXPECTATION, Step.SUM): "dasha.part_contracts",
+        (Step.FUNCTIONS, Step.CLAIM): "diana.rate marina.descent dasha.descent dasha.code_step_alike ef21p.descent",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.FUNCTIONS): "marina.descent_sharp",
+        (Step.INDEPENDENCE, Step.EXPECTATION, Step.FUNCTIONS, Step.CLAIM): "diana.rate_sharp",
+    },
+    by_definition="lag.error zeroone.step_bytes zeroone.run_bytes lamb.saved",
+)

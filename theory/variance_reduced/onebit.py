@@ -61,7 +61,7 @@ ONEBIT_CLAIMS = (
         title="Where gradients are always zero, 1-bit Adam's residual stays below the largest scale, without momentum",
         relation=Le(t.ZERO_ENTRY_ERROR, t.largest_scale),
         assumes=(t.SILENT_ENTRIES, t.NO_MOMENTUM),
-        source=derived("|e+| = ||e| - s| <= max(|e|, s), whatever the others do."),
+        source=derived("|e+| = | |e| - s| <= max(|e|, s), whatever the others do."),
         tightness=1,
         extremal="the first step",
         axis="onebit_steps",

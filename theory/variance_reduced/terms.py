@@ -49,7 +49,9 @@ ONEBIT_ADAM_2021 = Work(
     "H. Tang, S. Gan, A. A. Awan, S. Rajbhandari, C. Li, X. Lian, J. Liu, C. Zhang, Y. He, 2021, 1-bit Adam: "
     "communication efficient large-scale training with Adam's convergence speed, arXiv:2102.02888"
 )
-DEEPSPEED_DOCS = Work("DeepSpeed, documentation: tutorial on 1-bit Adam, deepspeed.ai/tutorials/onebit-adam")
+DEEPSPEED_DOCS = Work(
+    "DeepSpeed, documentation: tutorial on 1-bit Adam, deepspeed.ai/tutorials/onebit-adam", "The page was read."
+)
 
 # --- symbols -----------------------------------------------------------------------------------------------------
 

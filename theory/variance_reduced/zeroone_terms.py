@@ -16,7 +16,9 @@ ZEROONE_2022 = Work(
     "Y. Lu, C. Li, M. Zhang, C. De Sa, Y. He, 2022, Maximizing communication efficiency for large-scale training "
     "via 0/1 Adam, arXiv:2202.06009"
 )
-ZEROONE_DOCS = Work("DeepSpeed, documentation: tutorial on 0/1 Adam, deepspeed.ai/tutorials/zero-one-adam")
+ZEROONE_DOCS = Work(
+    "DeepSpeed, documentation: tutorial on 0/1 Adam, deepspeed.ai/tutorials/zero-one-adam", "The page was read."
+)
 ONEBIT_LAMB_2021 = Work(
     "C. Li, A. A. Awan, H. Tang, S. Rajbhandari, Y. He, 2021, 1-bit LAMB: communication efficient large-scale "
     "large-batch training with LAMB's convergence speed, arXiv:2104.06069"

@@ -232,6 +232,48 @@ def models() -> Registry[Any]:
     return _MODELS
 
 
+@dataclass(frozen=True)
+class Seen:
+    """What a model came to at runs of the implementation: conditions were met, and what they are to show held.
+
+    Parameters
+    ----------
+    cases, tested : int
+        How many runs there were: cases of the claim's study, and further ones in tests of the models.
+    goals, of : int
+        How many of the model's goals were met at one at least, and how many it has.
+    """
+
+    cases: int
+    tested: int
+    goals: int
+    of: int
+
+    @property
+    def runs(self) -> int:
+        """How many runs in all."""
+        return self.cases + self.tested
+
+    def __str__(self) -> str:
+        every = "" if self.goals == self.of else f", those of {self.goals} of {self.of} goals"
+        return f"conditions held at {self.runs} runs of the implementation{every}"
+
+
+def _recorded(_column: str, found: ModuleType) -> dict[str, Seen]:
+    path = getattr(found, "__path__", None)
+    file = None if path is None else Path(next(iter(path))) / "runs.json"
+    records = json.loads(file.read_text("utf-8")) if file is not None and file.is_file() else {}
+    return {claim: Seen(*record) for claim, record in records.items()}
+
+
+_SEEN: Registry[Seen] = Registry("runs", "theory", read=_recorded)
+
+
+def seen() -> Registry[Seen]:
+    """What models came to at runs of the implementation, by claim: ``theory/NAME/runs.json``, which tests compare."""
+    return _SEEN
+
+
 def proved_for(certificate: Certificate) -> str:
     """For what a certificate proves its claim: the model's scope, and the claim's hypotheses by their names."""
     from commbounds import theory

@@ -97,7 +97,7 @@ def check(
         findings[0] = replace(findings[0], evidence="; ".join(part for part in (findings[0].evidence, said) if part))
     offences = process.offences if isinstance(process, Process) else []
     if offences and findings and findings[0].verdict is not CheckVerdict.FAIL:
-        said = f"{len(offences)} calls left something behind, which was ended: {'; '.join(dict.fromkeys(offences))}"
+        said = f"left something behind in {len(offences)} of the calls: {'; '.join(dict.fromkeys(offences))}"
         findings[0] = replace(findings[0], verdict=CheckVerdict.FAIL, message=said[:1000], expected="")
     return Report(subject.name, tuple(findings), budget, seed, versions())
 

@@ -28,8 +28,19 @@ _LEAST_BYTES = 1 << 23
 
 def resident_bytes(process: int | str = "self") -> int:
     """Memory that the process of this number has in use, in bytes; 0 where the system does not tell, or it is gone."""
-    path = Path(f"/proc/{process}/statm")
-    return int(path.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") if path.exists() else 0
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except OSError:
+        return 0
+
+
+def available_bytes() -> int:
+    """Memory that could be taken into use, in bytes; 0 where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return 0
 
 
 @contextlib.contextmanager

@@ -115,6 +115,15 @@ def relatives(leader: int, mark: str = "") -> dict[int, Relative]:
     return found
 
 
+def ancestors(number: int) -> list[int]:
+    """The parent of a process, its parent, and so on."""
+    running, found = _running(), list[int]()
+    while number in running and running[number].parent > 0:
+        number = running[number].parent
+        found.append(number)
+    return found
+
+
 def _marked(number: int, mark: str) -> bool:
     try:
         return f"{MARK}={mark}".encode() in Path(f"/proc/{number}/environ").read_bytes()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered
-from commbounds.verify.conformance.memory import resident_bytes
+from commbounds.verify.conformance.memory import available_bytes, resident_bytes
 from commbounds.verify.conformance.offspring import MARK, children, end_relatives, kill, limited, named, relatives
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
 from commbounds.verify.conformance.torch_words import Drawn
@@ -40,6 +40,10 @@ _THREADS = 32
 """Threads that calls may leave behind for later ones: as many as Python's pools have by default."""
 _PROCESSES = 128
 """Processes that a call may start."""
+_SHARE = 0.5
+"""Of the memory that was available at first: what a subject may have in use."""
+_HURRY = 6.0
+"""A call that hung is not waited for in vain again and again: later ones get their limit over this."""
 _SAID = 1 << 20
 """Bytes that a call may write to stderr or stdout."""
 _KEPT = 4096
@@ -98,6 +102,7 @@ class Process:
         self._left: list[str] = []
         self._kept: dict[int, Any] = {}
         self._seen, self._calls = b"", 0
+        self._hung, self._memory = False, 0.0
         self.offences: list[str] = []
         """What calls have left behind that later ones do not need, or have done to this process, call by call."""
         self._failures: list[str] = []
@@ -123,7 +128,8 @@ class Process:
             self._start()
         assert self._said is not None
         said = self._said.count
-        reply, answers = self._exchanged(encoded(request, arrays), self.time_limit)
+        limit = self.time_limit / (_HURRY if self._hung else 1.0)
+        reply, answers = self._exchanged(encoded(request, arrays), limit)
         self._look_around(reply, self._said.count - said)
         if "returned" in reply:
             raise Unusable(f"returned {reply['returned']}")
@@ -175,6 +181,7 @@ class Process:
 
     def _launch(self) -> None:
         self._buffer.clear()
+        self._memory = _SHARE * available_bytes()
         try:
             self._child = subprocess.Popen(
                 self.command,
@@ -294,12 +301,17 @@ class Process:
             if not events:
                 if _has_ended(child):  # what it started may hold its stdout open
                     return False
-                if children(child.pid) != self._seen and len(found := relatives(child.pid, self._mark)) > _PROCESSES:
+                found = relatives(child.pid, self._mark) if children(child.pid) != self._seen else {}
+                if len(found) > _PROCESSES:
                     self._kill()
                     self.offences.append(named(found))
                     raise Died(f"it had started {len(found)} processes, and was ended")
+                if (held := sum(map(resident_bytes, (child.pid, *found)))) > self._memory > 0:
+                    self._kill()
+                    raise Died(f"it had {held / 2**30:.3g} GiB of memory in use, and was ended")
                 if left > _LOOK:
                     continue
+                self._hung = True
                 self._kill()
                 raise TimedOut(f"no answer within {self._limit:g} s")
             for key, _ in events:

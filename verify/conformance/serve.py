@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-import threading
 import warnings
 from dataclasses import asdict
 from typing import IO, Any
@@ -23,10 +22,13 @@ from commbounds.verify.conformance.offspring import adopt
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
 from commbounds.verify.conformance.random_words import intercepted
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
+from commbounds.verify.conformance.surroundings import Surroundings
 from commbounds.verify.conformance.torch_words import answered, prepare
 
 Array = NDArray[Any]
 Reply = tuple[dict[str, Any], list[Array]]
+_LONGEST = 2000
+"""Characters of an exception that are told."""
 
 
 class _Server:
@@ -109,22 +111,6 @@ class _Server:
         raise ValueError(f"a {subject.kind} knows no {operation!r}")
 
 
-class _Surroundings:
-    """Threads and working folder of this process, and what of them is another one than at first."""
-
-    def __init__(self) -> None:
-        self._threads = set(threading.enumerate())
-        self._folder = _folder()
-
-    def left(self) -> list[str]:
-        """What calls have left behind."""
-        found = [f"the thread {thread.name!r}" for thread in threading.enumerate() if thread not in self._threads]
-        folder = _folder()
-        if folder != self._folder:
-            found.append(f"the working folder {folder}, which was {self._folder}")
-        return found
-
-
 def _own() -> list[int]:
     """Numbers of the processes that are not the subject's affair: those of Python, and of groups of ranks."""
     tracker = getattr(sys.modules.get("multiprocessing.resource_tracker"), "_resource_tracker", None)
@@ -134,15 +120,18 @@ def _own() -> list[int]:
     return [number for number in found if isinstance(number, int)]
 
 
-def _folder() -> str:
+def _said(error: BaseException) -> str:
+    """What an exception says, whatever it does when it is asked."""
     try:
-        return os.getcwd()
-    except FileNotFoundError:
-        return "(deleted)"
+        text = str(error)
+    except BaseException as other:
+        text = f"(its text raised {type(other).__name__})"
+    return f"raised {type(error).__name__[:_LONGEST]}: {text[:_LONGEST]}"
 
 
 def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
-    ours, surroundings = os.getpid(), _Surroundings()
+    ours, surroundings = os.getpid(), Surroundings()
+    surroundings.listen()
 
     def exactly(count: int) -> bytes:
         return requests.read(count)
@@ -152,17 +141,18 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 header, answers = server.reply(*message)
-            if left := surroundings.left():
+                error_state = np.geterr()
+            if left := surroundings.left(error_state):
                 header["left"] = left
             if own := _own():
                 header["own"] = own
             data = encoded(header, answers)
         except Unusable as error:
             data = encoded({"returned": str(error).removeprefix("returned ")})
-        except Exception as error:
-            data = encoded({"error": f"raised {type(error).__name__}: {error}"})
         except SystemExit as error:
-            data = encoded({"error": f"called sys.exit({error.code!r})"})
+            data = encoded({"error": f"called sys.exit({error.code!r:.{_LONGEST}})"})
+        except BaseException as error:  # a KeyboardInterrupt, too: the user's goes to the process that judges
+            data = encoded({"error": _said(error)})
         if os.getpid() != ours:  # the subject has forked, and this is the other one: it has nothing to say here
             os._exit(0)
         replies.write(data)

@@ -34,8 +34,9 @@ def group_average(rows, groups, receives=None):
                 for i in members:
                     total += float(rows[i][e])
                 averaged[e] = total / len(members)
-                if total in (math.inf, -math.inf) or total != total:  # the sum is no float: of shares
-                    averaged[e] = sum(float(rows[i][e]) / len(members) for i in members)
+                if not math.isfinite(total):  # the sum is no float: of numbers over a power of two
+                    scale = 2.0 ** -len(members).bit_length()
+                    averaged[e] = sum(float(rows[i][e]) * scale for i in members) / (len(members) * scale)
             for i in members:
                 if receives[i]:
                     if i != owner:

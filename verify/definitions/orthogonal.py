@@ -60,9 +60,47 @@ def mean(matrices):
     return [flat[i * n : (i + 1) * n] for i in range(m)], traffic
 
 
-def muon(matrices, steps, iteration):
+def muon(matrices, steps, iteration, arithmetic="dtype"):
     x, traffic = mean(matrices)
-    return near_one(x, steps, iteration), traffic
+    return (near_one_in_bfloat16 if arithmetic == "bfloat16" else near_one)(x, steps, iteration), traffic
+
+
+def bfloat16(value):
+    """The nearest number whose last sixteen bits as a float32 are zero; of two the one that is even without them."""
+    given = np.float32(value)
+    if not np.isfinite(given):
+        return given
+    bits = int(given.view(np.uint32))
+    return np.uint32((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).view(np.float32)
+
+
+def near_one_in_bfloat16(x, steps, iteration):
+    """`zeropower_via_newtonschulz5` of muon.py (KellerJordan/Muon@857d1ad), where X is a tensor of bfloat16.
+
+    A number times a tensor, a sum, a quotient and a norm are computed in float32 and rounded; a product of matrices is
+    summed in float32 and rounded; `c * A @ A` is `(c * A) @ A`.
+    """
+
+    def rounded(rows):
+        return [[bfloat16(v) for v in row] for row in rows]
+
+    def scaled(factor, rows):
+        return [[bfloat16(np.float32(factor) * v) for v in row] for row in rows]
+
+    def added(left, right):
+        return [[bfloat16(v + w) for v, w in zip(*rows, strict=True)] for rows in zip(left, right, strict=True)]
+
+    kind, tall = type(x[0][0]), len(x) > len(x[0])
+    x = rounded(transposed(x) if tall else x)
+    size = bfloat16(bfloat16(norm([v for row in x for v in row])) + np.float32(1e-7))
+    x = [[bfloat16(v / size) for v in row] for row in x]
+    for step in range(steps):
+        a, b, c = coefficients(iteration, step)
+        gram = rounded(product(x, transposed(x)))
+        inner = added(scaled(b, gram), rounded(product(scaled(c, gram), gram)))
+        x = added(scaled(a, x), rounded(product(inner, x)))
+    x = [[kind(v) for v in row] for row in x]
+    return transposed(x) if tall else x
 
 
 def near_one(x, steps, iteration):
@@ -165,7 +203,7 @@ def lists(stack):
     return [[list(row) for row in matrix] for matrix in stack]
 
 
-DEFAULTS = {"steps": 5, "iteration": "muon", "mu": 0.95, "right": "columns"}
+DEFAULTS = {"steps": 5, "iteration": "muon", "arithmetic": "dtype", "mu": 0.95, "right": "columns"}
 """As documented."""
 
 
@@ -175,7 +213,7 @@ def everywhere(matrix, stack):
 
 def orthogonalised(held):
     stack, options = held["inputs"]["stack"], {**DEFAULTS, **held["parameters"]}
-    update, traffic = muon(lists(stack), options["steps"], options["iteration"])
+    update, traffic = muon(lists(stack), options["steps"], options["iteration"], options["arithmetic"])
     return {"update": everywhere(update, stack), "traffic": traffic}
 
 

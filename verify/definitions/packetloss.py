@@ -75,7 +75,11 @@ def lossy_reduce_scatter(stack, arrived, estimator="arrivals", p=None, packet=No
                     total = 0.0
                     for i in there:
                         total += float(stack[i, c])
-                    estimate[c] = total / ((1.0 - p) * workers if estimator == "expected" else len(there))
+                    divisor = (1.0 - p) * workers if estimator == "expected" else len(there)
+                    estimate[c] = total / divisor
+                    if not math.isfinite(total):  # the sum is no float: of numbers over a power of two
+                        scale = 2.0 ** -len(there).bit_length()
+                        estimate[c] = sum(float(stack[i, c]) * scale for i in there) / (divisor * scale)
     return estimate, arrivals, wire.traffic()
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from commbounds.verify.conformance.report import shortened
@@ -73,8 +73,8 @@ def outdated(board: Scoreboard) -> list[str]:
 
 
 def _summary(board: Scoreboard) -> Iterator[str]:
-    yield "| package | version | subjects | claims | pass | fail | documented otherwise | not judged |"
-    yield "|---|---|---:|---:|---:|---:|---:|---:|"
+    yield "| package | version | judged | subjects | claims | pass | fail | documented otherwise | not judged |"
+    yield "|---|---|---|---:|---:|---:|---:|---:|---:|"
     totals = [0] * 6
     judged = 0
     for package in board.packages.values():
@@ -89,16 +89,24 @@ def _summary(board: Scoreboard) -> Iterator[str]:
             *(kinds.count(kind) for kind in ("pass", "fail", "documented otherwise", "not judged")),
         ]
         totals = [a + b for a, b in zip(totals, numbers, strict=True)]
-        yield f"| [{package.name}](#{_anchor(package)}) | {results[0]['version']} | {' | '.join(map(str, numbers))} |"
-    yield f"| {judged} packages | | {' | '.join(map(str, totals))} |"
+        cells = [f"[{package.name}](#{_anchor(package)})", *_seen(results), *map(str, numbers)]
+        yield f"| {' | '.join(cells)} |"
+    yield f"| {judged} packages | | | {' | '.join(map(str, totals))} |"
     yield ""
     problems = [result for result in board.results if "problem" in result]
     if problems:
         yield "Not judged, as they could not be installed or hold nothing to judge:"
         yield ""
         for result in problems:
-            yield f"- **{result['package']}** (`{' '.join(result['requirements'])}`): {_plain(result['problem'])}"
+            asked = " ".join(result["requirements"])
+            yield f"- **{result['package']}** (`{asked}`, tried on {result['date']}): {_plain(result['problem'])}"
         yield ""
+
+
+def _seen(results: Sequence[dict[str, Any]]) -> tuple[str, str]:
+    """The versions and the days of results."""
+    versions, days = ({str(result[name]): None for result in results} for name in ("version", "date"))
+    return ", ".join(versions), ", ".join(sorted(days))
 
 
 def _kind(board: Scoreboard, result: dict[str, Any], claim: dict[str, Any]) -> str:
@@ -125,7 +133,7 @@ def _section(board: Scoreboard, package: ScoredPackage) -> Iterator[str]:
     yield ""
     installed = ", ".join(f"{name} {version}" for name, version in results[0]["installed"].items())
     yield (
-        f"Judged with {installed}; budget {results[0]['budget']}, seed {results[0]['seed']}. "
+        f"Judged on {_seen(results)[1]} with {installed}; budget {results[0]['budget']}, seed {results[0]['seed']}. "
         f"Subjects: [{package.subjects.partition(':')[0]}]({package.subjects.partition(':')[0]}). "
         f"Its documentation: <{package.documentation}>."
     )
@@ -163,6 +171,15 @@ def _failure(board: Scoreboard, failure: KnownFailure) -> Iterator[str]:
     yield ""
     yield f"{failure.title} **{failure.standing.capitalize()}.** {failure.says} <{failure.link}>"
     yield ""
+    seen = [
+        result
+        for result in board.of(failure.package)
+        if result.get("subject") in {subject for subject, _ in failure.fails}
+    ]
+    if seen:
+        version, days = _seen(seen)
+        yield f"Seen in {failure.package} {version} on {days}:"
+        yield ""
     for result in board.of(failure.package):
         for claim in result.get("claims", ()):
             if claim["verdict"] == "fail" and (result["subject"], claim["claim"]) in failure.fails:

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import date
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -190,15 +191,17 @@ def _result(entry: Any) -> dict[str, Any]:
     if not isinstance(entry, dict) or not isinstance(entry.get("package"), str):
         raise ValueError("a result is an object with a package")
     if "problem" in entry:
-        _has(entry, {"package": str, "requirements": list, "problem": str})
+        _has(entry, {"package": str, "requirements": list, "date": str, "problem": str})
+        _require_date(entry)
         return entry
     _has(
         entry,
         {
-            "package": str, "version": str, "subject": str, "budget": str, "seed": int, "adapter": str,
+            "package": str, "version": str, "date": str, "subject": str, "budget": str, "seed": int, "adapter": str,
             "requirements": list, "installed": dict, "claims": list,
         },
     )  # fmt: skip
+    _require_date(entry)
     for claim in entry["claims"]:
         if not isinstance(claim, dict):
             raise ValueError("claims are objects")
@@ -206,6 +209,13 @@ def _result(entry: Any) -> dict[str, Any]:
         if claim["verdict"] not in VERDICTS:
             raise ValueError(f"a verdict is one of {', '.join(VERDICTS)}, got {claim['verdict']!r}")
     return entry
+
+
+def _require_date(entry: Mapping[str, Any]) -> None:
+    try:
+        date.fromisoformat(entry["date"])
+    except ValueError:
+        raise ValueError(f"date must be a day like 2026-01-31, got {entry['date']!r}") from None
 
 
 def _has(entry: Mapping[str, Any], kinds: Mapping[str, type]) -> None:
@@ -222,7 +232,7 @@ def line(result: Mapping[str, Any]) -> str:
 
 
 def result_of(
-    package: ScoredPackage, report: Mapping[str, Any], installed: Mapping[str, str], adapter: str
+    package: ScoredPackage, report: Mapping[str, Any], installed: Mapping[str, str], adapter: str, day: str
 ) -> dict[str, Any]:
     """The result that a report in its JSON form comes to.
 
@@ -234,6 +244,8 @@ def result_of(
         Versions of everything in the environment.
     adapter : str
         Digest of the subjects' file.
+    day : str
+        On which it was judged, like 2026-01-31.
     """
     versions = {_canonical(name): version for name, version in installed.items()}
     wanted = {_canonical(entry.partition("==")[0]) for entry in package.requirements if "==" in entry}
@@ -241,6 +253,7 @@ def result_of(
     return {
         "package": package.name,
         "version": versions.get(_canonical(package.name), "not known"),
+        "date": day,
         "subject": report["subject"],
         "budget": report["budget"],
         "seed": report["seed"],

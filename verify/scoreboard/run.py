@@ -10,7 +10,8 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,8 @@ class RunOptions:
         Whether what is known already is judged again.
     seconds : float
         That one step may take: an installation, a subject, a program.
+    day : str
+        That is written beside the results: today, in UTC.
     """
 
     environments: Path
@@ -47,6 +50,7 @@ class RunOptions:
     keep: bool = False
     fresh: bool = False
     seconds: float = 1800.0
+    day: str = field(default_factory=lambda: datetime.now(UTC).date().isoformat())
 
 
 def run(
@@ -125,7 +129,9 @@ def _package(
                 _shown(board.folder / "programs" / f"{failure.name}.py", python, options.seconds)
     except NotInstalled as error:
         say(f"{package.name}: not judged: {error}")
-        yield known or [{"package": package.name, "requirements": requirements, "problem": str(error)}]
+        yield known or [
+            {"package": package.name, "requirements": requirements, "date": options.day, "problem": str(error)}
+        ]
     finally:
         if not options.keep:
             removed(environment)
@@ -168,7 +174,7 @@ def _judged(
                     elif "begun" in entry:
                         begun = entry["begun"]
                     else:
-                        result, begun = result_of(package, entry, installed, adapter), ""
+                        result, begun = result_of(package, entry, installed, adapter, options.day), ""
                         say(f"{package.name}: {_counts(result)}")
                         done.append(result["subject"])
                         yield result
@@ -184,7 +190,7 @@ def _judged(
         message = f"the process {_ended(code)}"
         finding = {"claim": "answers", "verdict": "fail", "message": message, "counterexample": None, "seed": None}
         report = {"subject": begun, "budget": options.budget, "seed": options.seed, "findings": [finding]}
-        yield result_of(package, report, installed, adapter)
+        yield result_of(package, report, installed, adapter, options.day)
 
 
 class _SilenceLimit:
@@ -247,7 +253,8 @@ def _launched(
             said = [text.strip() for text in done.stderr.splitlines() if text.strip()]
             raise NotInstalled(said[-1] if said else f"{package.launch[0]} ended with {done.returncode}")
         for text in out.read_text(encoding="utf-8").splitlines():
-            result = result_of(package, json.loads(text), {package.name: found.stdout.strip()}, adapter)
+            versions = {package.name: found.stdout.strip()}
+            result = result_of(package, json.loads(text), versions, adapter, options.day)
             say(f"{package.name}: {_counts(result)}")
             yield result
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from commbounds.folders import regular
 from commbounds.verify.vectors.files import ABOUT, FORM, INDEX, contents, digest, parsed, present
 from commbounds.verify.vectors.schema import VERSION
 
@@ -57,7 +58,10 @@ def _recorded(index: dict[str, Any], path: str) -> Any:
 
 
 def _of_file(file: Path, path: str, expected: str, recorded: Any) -> list[str]:
-    raw = file.read_bytes()
+    try:
+        raw = regular(file)[0]
+    except ValueError:
+        return [f"{path}: is a link, or no file"]
     if raw == expected.encode() and path in (ABOUT, FORM, INDEX):
         return []
     if path == ABOUT:
@@ -68,7 +72,7 @@ def _of_file(file: Path, path: str, expected: str, recorded: Any) -> list[str]:
     if recorded is None:
         return [f"{path}: the index does not list it"]
     own, listed = digest(raw), recorded.get("sha256")
-    return [] if own == listed else [f"{path}: sha256 is {own}, and {listed} in the index"]
+    return [] if own == listed else [f"{path}: sha256 is {own}, and {json.dumps(listed)[:80]} in the index"]
 
 
 def _of_json(raw: bytes, path: str, expected: str) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from commbounds import __version__
-from commbounds.folders import ready
+from commbounds.folders import ready, regular
 from commbounds.verify.vectors.case import vector_json
 from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
@@ -156,7 +156,7 @@ def _listed(folder: Path) -> dict[str, str]:
 def parsed(path: Path) -> dict[str, Any]:
     """The object in the JSON file at `path`; empty where there is no such file, or no object in it."""
     try:
-        held = json.loads(path.read_bytes())
+        held = json.loads(regular(path)[0])
     except (OSError, ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}

@@ -13,6 +13,7 @@ from commbounds.collectives.dense.allreduce import recursive_doubling_allreduce,
 from commbounds.theory import claims
 
 
+@pytest.mark.models("arctopk.allreduce.contraction_orthogonal")
 @pytest.mark.parametrize("K", [1, 2, 3])
 @pytest.mark.parametrize("norms", [(1, 1, 1, 1), (4, 3, 2, 1), (8, 1, 1, 1), (5, 5, 4, 0)])
 def test_chances_rise_with_squares(norms, K):
@@ -42,6 +43,7 @@ def test_chances_rise_with_squares(norms, K):
     confirm(claim, values, claims()[claim].bound(m=m, k=K), 1 - sums["kept"] / sums["squares"])
 
 
+@pytest.mark.models("arctopk.allreduce.contraction_two_rows")
 @pytest.mark.parametrize("rank", [1, 2, 3])
 @pytest.mark.parametrize("angle", [0.0, 0.3, 1.0, np.pi / 2, 2.5])
 @pytest.mark.parametrize("larger", [1.0, 1.25, 8.0])
@@ -57,6 +59,7 @@ def test_the_larger_of_two_rows(rank, angle, larger):
     assert float(shown) == pytest.approx(0.5 - (1 - kept / (first + 1)), abs=8 * room + 2.0**-48)
 
 
+@pytest.mark.models("arctopk.allreduce.words", "arctopk.allreduce.words_against_gather")
 @pytest.mark.parametrize(
     ("P", "m", "n", "K", "rank"), [(1, 3, 2, 1, 1), (2, 4, 3, 2, 1), (3, 6, 4, 3, 2), (4, 8, 2, 2, 1)]
 )
@@ -72,6 +75,7 @@ def test_rings_move_blocks(P, m, n, K, rank):
     confirm(claim, {**sizes, **blocks}, claims()[claim].bound(**sizes), traffic.critical_path)
 
 
+@pytest.mark.models("arctopk.allreduce.words_doubling")
 @pytest.mark.parametrize("P", [1, 2, 4, 8])
 def test_doubling_moves_all(P):
     m, n, K, rank = 3, 5, 2, 2

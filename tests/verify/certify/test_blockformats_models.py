@@ -15,6 +15,13 @@ from commbounds.theory.blockformats.models_blocks import E2M1
 TOPS = [1 + Fraction(i, 64) for i in range(64)]
 
 
+@pytest.mark.models(
+    "blockformats.microscaling.maximum",
+    "blockformats.microscaling.maximum_unclipped",
+    "blockformats.stochastic.bias",
+    "blockformats.stochastic.unbiased",
+    "blockformats.stochastic_nvfp4.unbiased",
+)
 @pytest.mark.parametrize("name", list(ELEMENTS))
 def test_formats(name):
     """Half of a gap above one, what is clipped, and the largest element, in units of the largest power of two."""
@@ -35,6 +42,12 @@ def test_formats(name):
             assert failing(goals("blockformats.microscaling.maximum_unclipped")["rounded"], **rounded) == []
 
 
+@pytest.mark.models(
+    "blockformats.microscaling.contraction_even",
+    "blockformats.microscaling.contraction_rceil",
+    "blockformats.microscaling.contraction_wide",
+    "blockformats.nvfp4.contraction",
+)
 @pytest.mark.parametrize(
     ("rule", "low", "high"), [("even", Fraction(7, 2), 7), ("rceil", 3, 6), ("ceil", 2, 4), ("double", 2, 4)]
 )
@@ -59,6 +72,7 @@ def test_nearest_elements(rule, low, high):
     assert len(met) >= 6
 
 
+@pytest.mark.models("blockformats.nvfp4.maximum")
 def test_scales():
     """What is to be a scale over what it becomes, beside one of 448: from 17/18 to 17/16."""
     seen = set()
@@ -74,6 +88,7 @@ def test_scales():
     assert len(seen) == 2
 
 
+@pytest.mark.models("blockformats.multihop.mxfp4_ring", "blockformats.multihop.nearest_error")
 def test_roundings_of_hops():
     """What a rounding to the nearest element multiplies with, a block of one entry, and what the models make of it."""
     factors = []
@@ -92,6 +107,7 @@ def test_roundings_of_hops():
         assert added == entry**2 / 24 - (entry - low) * (high - entry)
 
 
+@pytest.mark.models("blockformats.microexponents.maximum")
 @pytest.mark.parametrize("entry", [Fraction(1), Fraction(21, 16), Fraction(127, 64), Fraction(2047, 1024)])
 @pytest.mark.parametrize("digits", [1, 2, 4])
 def test_the_largest_entry_of_shared_microexponents(digits, entry):
@@ -104,6 +120,7 @@ def test_the_largest_entry_of_shared_microexponents(digits, entry):
     assert failing(goal, top=entry, off=abs(read - entry), unit=unit) == []
 
 
+@pytest.mark.models("blockformats.fouroversix.contraction")
 def test_blocks_that_end_at_four_or_six():
     """Of a block 1536, whose scales are exact, an entry is read as the nearer end of the model has it."""
     six, four = (models_ends._borders(last) for last in (6, 4))

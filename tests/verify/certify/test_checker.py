@@ -353,12 +353,10 @@ def test_a_closed_form_is_proved_by_induction():
     refused("not the same", recurrence(t**2, t, 0, lambda total, index: total + index + 1)[1])
 
 
-def test_models_have_a_tie_names_and_a_scope():
+def test_models_have_names_and_a_scope():
     def goals(bound):
         return (Goal("one", bound), Goal("one", bound))
 
-    with pytest.raises(ValueError, match="tie"):
-        Model("a.b", "words", "scope", goals, ())
     with pytest.raises(ValueError, match="words"):
         Model("a.b", " ", "scope", goals, ("a.b",))
     with pytest.raises(ValueError, match="different names"):
@@ -391,7 +389,7 @@ def test_every_certificate_is_of_a_model_that_is_tied_to_the_implementation():
         assert model.claim == name
         assert folder(claim.column) == certify.files()[name].parent
         for tie in model.checked_by:
-            assert tie in book or is_a_test(tie), (name, tie)
+            assert tie in book, (name, tie)
 
 
 @pytest.mark.parametrize("name", list(certify.files()))

@@ -59,6 +59,14 @@ def as_sets(steps):
     return [{(source, target, tuple(sorted(blocks))) for source, target, blocks in step} for step in steps]
 
 
+@pytest.mark.models(
+    "dense.allgather.contents",
+    "dense.butterfly.sum",
+    "dense.rabenseifner.sum",
+    "dense.recursive_doubling.sum",
+    "dense.reduce_scatter.sum",
+    "dense.ring.sum",
+)
 @pytest.mark.parametrize("name", ALLREDUCES)
 def test_schedules(name):
     for P in RANKS:
@@ -92,6 +100,12 @@ def test_forms_are_what_the_collective_returns(name):
         np.testing.assert_array_equal(result, by_forms)
 
 
+@pytest.mark.models(
+    "dense.butterfly.rounding",
+    "dense.rabenseifner.rounding",
+    "dense.recursive_doubling.rounding",
+    "dense.ring.rounding",
+)
 @pytest.mark.parametrize("name", ALLREDUCES)
 def test_additions_of_a_term(name):
     for P in range(1, 34):
@@ -110,6 +124,16 @@ def test_an_addition_is_rounded_by_at_most_the_unit(dtype):
         assert (np.abs((a + b) - exact) <= np.finfo(dtype).eps / 2 * np.abs(exact)).all()
 
 
+@pytest.mark.models(
+    "dense.butterfly.critical_path",
+    "dense.butterfly.mean_received",
+    "dense.butterfly.messages",
+    "dense.butterfly.steps",
+    "dense.ring.critical_path",
+    "dense.ring.mean_received",
+    "dense.ring.messages",
+    "dense.ring.steps",
+)
 @pytest.mark.parametrize("name", ["ring", "butterfly"])
 def test_steps_around(name):
     for P, n in CASES:
@@ -120,6 +144,7 @@ def test_steps_around(name):
         assert (counts[2] == 1).all()
 
 
+@pytest.mark.models("dense.ring.received", "dense.ring.sent")
 def test_busiest_of_the_ring():
     for P, n in CASES:
         lengths, (q, rem) = block_lengths(P, n), divmod(n, P)
@@ -132,6 +157,7 @@ def test_busiest_of_the_ring():
             assert ((n + 1) // P, both.min()) == (q + carry, 2 * q + carry)
 
 
+@pytest.mark.models("dense.butterfly.received", "dense.butterfly.sent")
 def test_busiest_of_the_butterfly():
     for P, n in CASES:
         lengths = block_lengths(P, n)
@@ -141,6 +167,14 @@ def test_busiest_of_the_butterfly():
         assert (received == sent).all()
 
 
+@pytest.mark.models(
+    "dense.recursive_doubling.critical_path",
+    "dense.recursive_doubling.lower_bound",
+    "dense.recursive_doubling.messages",
+    "dense.recursive_doubling.received",
+    "dense.recursive_doubling.sent",
+    "dense.recursive_doubling.steps",
+)
 def test_doublings():
     for P, n in CASES:
         d = P.bit_length() - 1
@@ -158,6 +192,14 @@ def test_doublings():
         assert received.sum() == n * d * 2**d + 2 * n * extra
 
 
+@pytest.mark.models(
+    "dense.rabenseifner.critical_path",
+    "dense.rabenseifner.mean_received",
+    "dense.rabenseifner.messages",
+    "dense.rabenseifner.received",
+    "dense.rabenseifner.sent",
+    "dense.rabenseifner.steps",
+)
 def test_halvings():
     for P, n in CASES:
         d = P.bit_length() - 1
@@ -188,6 +230,20 @@ def gather_steps_in_words(P, n, algorithm):
     return [neighbours(2**j, P, n) for j in range((P - 1).bit_length())] if P & (P - 1) == 0 else None
 
 
+@pytest.mark.models(
+    "dense.allgather.bruck_steps",
+    "dense.allgather.bruck_words",
+    "dense.allgather.doubling_steps",
+    "dense.allgather.doubling_words",
+    "dense.allgather.even_words",
+    "dense.allgather.received",
+    "dense.allgather.ring_steps",
+    "dense.allgather.ring_words",
+    "dense.reduce_scatter.bruck_words",
+    "dense.reduce_scatter.doubling_words",
+    "dense.reduce_scatter.ring_words",
+    "dense.reduce_scatter.sent",
+)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_gathers(algorithm):
     for P, n in CASES:
@@ -208,6 +264,7 @@ def test_gathers(algorithm):
         assert lengths[-1] == n // P == lengths.min()
 
 
+@pytest.mark.models("dense.gather_blocks.mean_received")
 def test_gathers_of_any_blocks():
     rng = np.random.default_rng(7)
     for P in RANKS:

@@ -35,6 +35,14 @@ def holds(claim, goal, values, apart=()):
     assert max(map(abs, zero.values()), default=0.0) <= 1e-9
 
 
+@pytest.mark.models(
+    "dropcompute.backup.dominated",
+    "dropcompute.step.between_at_least",
+    "dropcompute.step.between_at_most",
+    "dropcompute.step.overshoot",
+    "dropcompute.step.time",
+    "dropcompute.time.variance",
+)
 @pytest.mark.parametrize("seed", range(20))
 def test_steps_obey_the_conditions(seed):
     rng = np.random.default_rng(seed)
@@ -76,6 +84,12 @@ def spread_of(law, count):
     return count * mean, count * variance, mean, variance
 
 
+@pytest.mark.models(
+    "dropcompute.time.concave",
+    "dropcompute.time.dependent",
+    "dropcompute.time.dependent_within",
+    "dropcompute.time.universal",
+)
 @pytest.mark.parametrize("name", SMALL_LAWS)
 @pytest.mark.parametrize(("workers", "count"), SIZES)
 def test_the_slowest_obeys_the_conditions(name, workers, count):
@@ -114,6 +128,7 @@ def test_the_slowest_obeys_the_conditions(name, workers, count):
     assert inner == mean_time - total
 
 
+@pytest.mark.models("dropcompute.threshold.optimal")
 @pytest.mark.parametrize("seed", range(10))
 def test_calibration_obeys_the_conditions(seed):
     rng = np.random.default_rng(seed)
@@ -165,6 +180,15 @@ def expectations(law, workers, count, tau):
     return sums
 
 
+@pytest.mark.models(
+    "dropcompute.completed.accounting",
+    "dropcompute.completed.at_least",
+    "dropcompute.completed.at_the_mean",
+    "dropcompute.completed.exponential",
+    "dropcompute.completed.new_better",
+    "dropcompute.completed.new_worse",
+    "dropcompute.completed.work",
+)
 @pytest.mark.parametrize("name", SMALL_LAWS)
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("tau", TAUS)
@@ -190,6 +214,15 @@ def test_completed_micro_batches_obey_the_conditions(name, count, tau):
             holds("completed.at_the_mean", "some deviation", values)
 
 
+@pytest.mark.models(
+    "dropcompute.gain.at_the_mean",
+    "dropcompute.gain.bounded",
+    "dropcompute.gain.calibrated",
+    "dropcompute.gain.degenerate",
+    "dropcompute.gain.new_better",
+    "dropcompute.gain.single",
+    "dropcompute.gain.with_means",
+)
 @pytest.mark.parametrize("name", SMALL_LAWS)
 @pytest.mark.parametrize(("workers", "count"), [(1, 2), (2, 2), (3, 1)])
 @pytest.mark.parametrize("tau", TAUS)
@@ -209,6 +242,7 @@ def test_gains_obey_the_conditions(name, workers, count, tau):
     holds("gain.new_better", "ideal", values, apart=() if len(values_of) == 1 else ("completed at most",))
 
 
+@pytest.mark.models("dropcompute.sgd.convex", "dropcompute.sgd.nonconvex")
 @pytest.mark.parametrize("curvature", [1.0, 0.25])
 @pytest.mark.parametrize("batch", range(4))
 @pytest.mark.parametrize("gamma", [0.25, 1.0])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sympy as sp
+from goal_values import seen_at
 
 from commbounds import theory
 from commbounds.collectives import FeedbackSGD
@@ -77,6 +78,7 @@ def agrees(claim: str, goal: str, numbers: dict[str, float], vectors: dict[str, 
     """Whether the conditions of a goal are met, and what it shows is true, for these values."""
     for name, form in forms(claim)[goal].items():
         assert form(numbers, vectors or {}) >= -1e-9, (claim, goal, name)
+    seen_at(claim, goal, {**numbers, **(vectors or {})})
 
 
 def runs(mechanism: Feedback, problem: Quadratics, gamma: float, sigma: float) -> Iterator[FeedbackRun]:
@@ -101,6 +103,7 @@ def squared(vector: Any) -> float:
     return float((vector * vector).sum())
 
 
+@pytest.mark.models("feedback.ef14.residual", "feedback.ef14.residual_noisy", "feedback.ef14.residual_simple")
 @pytest.mark.parametrize("sigma", [0.0, 1.5])
 def test_residuals(sigma):
     claims = ["residual_noisy"] if sigma else ["residual", "residual_simple", "residual_noisy"]
@@ -130,6 +133,7 @@ def test_residuals(sigma):
                 agrees(f"feedback.ef14.{claim}", "bound", numbers)
 
 
+@pytest.mark.models("feedback.ef14.rate", "feedback.ef14.rate_noisy")
 @pytest.mark.parametrize(("claim", "sigma"), [("rate", 0.0), ("rate_noisy", 1.5)])
 @pytest.mark.parametrize(("P", "n", "k"), SIZES)
 def test_steps_of_ef14(claim, sigma, P, n, k):
@@ -161,6 +165,13 @@ def test_steps_of_ef14(claim, sigma, P, n, k):
     agrees(name, "sum", {**numbers, "slopes": slopes, "residuals": residuals})
 
 
+@pytest.mark.models(
+    "feedback.ef21.contraction",
+    "feedback.ef21.descent",
+    "feedback.ef21.descent_sharp",
+    "feedback.ef21.pl",
+    "feedback.ef21.rate",
+)
 @pytest.mark.parametrize(("P", "n", "k"), SIZES)
 @pytest.mark.parametrize("claim", ["descent", "descent_sharp", "rate", "pl", "contraction"])
 def test_steps_of_ef21(claim, P, n, k):
@@ -193,6 +204,13 @@ def test_steps_of_ef21(claim, P, n, k):
         agrees(name, "sum", {**numbers, "gap": gaps[0], "lag": squared(lags[0]), "slopes": slopes})
 
 
+@pytest.mark.models(
+    "feedback.arc.bound",
+    "feedback.ef21m.bound",
+    "feedback.ef21m.descent",
+    "feedback.ef21m.lag",
+    "feedback.ef21m.momentum",
+)
 @pytest.mark.parametrize("eta", [0.25, 1.0])
 @pytest.mark.parametrize("sigma", [0.0, 1.5])
 @pytest.mark.parametrize(("P", "n", "k"), SIZES)
@@ -262,6 +280,7 @@ def averages(name: str, of_workers: Any) -> dict[str, Any]:
     return {name: mean, f"{name.removesuffix('_at_x')}_apart": of_all([of_workers - mean])}
 
 
+@pytest.mark.models("feedback.ef21.strongly_convex", "feedback.ef21.strongly_convex_workers")
 @pytest.mark.parametrize(("P", "n", "k"), CONVEX)
 def test_convex_steps_of_ef21(P, n, k):
     for seed in range(10):
@@ -278,6 +297,7 @@ def test_convex_steps_of_ef21(P, n, k):
         agrees("feedback.ef21.strongly_convex_workers", "apart", {"q": q, "z": z, "middle": middle})
 
 
+@pytest.mark.models("feedback.ef14.strongly_convex", "feedback.ef14.strongly_convex_workers")
 @pytest.mark.parametrize(("P", "n", "k"), CONVEX)
 def test_convex_steps_of_ef14(P, n, k):
     for seed in range(10):
@@ -299,6 +319,7 @@ def test_convex_steps_of_ef14(P, n, k):
         agrees("feedback.ef14.strongly_convex_workers", "apart", {"q": q, "z": z, "middle": middle})
 
 
+@pytest.mark.models("feedback.cgd.factor")
 @pytest.mark.parametrize("compressor", [TopK(1), Shrunk(0.5), Shrunk(-0.5)])
 def test_convex_steps_without_feedback(compressor):
     for seed in range(10):
@@ -314,6 +335,7 @@ def test_convex_steps_without_feedback(compressor):
         agrees("feedback.cgd.factor", "step", {**numbers, "after": after @ hessian @ after / 2}, vectors)
 
 
+@pytest.mark.models("feedback.ef14.rate_share", "feedback.ef21.rate_share", "feedback.ef21m.bound_share")
 @pytest.mark.parametrize(
     ("claim", "mechanism"), [("ef14.rate", "EF14"), ("ef21.rate", "EF21"), ("ef21m.bound", "EF21M")]
 )
@@ -337,6 +359,7 @@ def test_few_steps(claim, mechanism):
                 assert form(numbers, vectors) >= -1e-9, (case, what)
 
 
+@pytest.mark.models("feedback.ef14.rate_share_workers", "feedback.ef21.rate_share_workers")
 @pytest.mark.parametrize("mechanism", ["EF14", "EF21"])
 def test_few_steps_of_workers(mechanism):
     name = f"feedback.{mechanism.lower()}.rate_share_workers"
@@ -370,6 +393,7 @@ def test_few_steps_of_workers(mechanism):
                 assert form(numbers, vectors) >= -1e-9 * (1 + reach), (case, what)
 
 
+@pytest.mark.models("feedback.econtrol.rate")
 @pytest.mark.parametrize("eta", [0.25, 0.5, 1.0])  # for much smaller weights q is ill-conditioned in rho
 @pytest.mark.parametrize(("compressor", "q"), [(TopK(3), 0.5), (Shrunk(0.75), 0.75), (Shrunk(-0.125), 0.125)])
 def test_steps_of_econtrol(eta, compressor, q):

@@ -30,6 +30,7 @@ def distance(claim, values, error, *names):
     assert min(shown) == claims()[claim].bound(**values) - abs(error) >= 0
 
 
+@pytest.mark.models("flashcomm.groupquant.error")
 @pytest.mark.parametrize("width", [1, 2, 3, 8])
 def test_levels(width):
     top, rng = 2**width - 1, np.random.default_rng(width)
@@ -61,6 +62,7 @@ def groups(rng, count):
         yield (rng.standard_normal(9) * size + offset).astype(np.float32)
 
 
+@pytest.mark.models("flashcomm.groupquant.repaired", "flashcomm.groupquant.stored")
 @pytest.mark.parametrize("metadata", list(_FORMATS))
 @pytest.mark.parametrize("width", [1, 2, 4, 8])
 def test_stored_levels(metadata, width):
@@ -113,6 +115,9 @@ def rounded(result, exactly):
     return Fraction(0) if exactly == 0 else Fraction(float(result)) / exactly - 1
 
 
+@pytest.mark.models(
+    "flashcomm.groupquant.ends_rounded", "flashcomm.groupquant.error_rounded", "flashcomm.groupquant.repaired_rounded"
+)
 @pytest.mark.parametrize("width", [1, 2, 8])
 def test_rounded_levels(width):
     u, tiny, top = Fraction(1, 2**24), Fraction(1, 2**126), 2**width - 1
@@ -189,6 +194,12 @@ def summed(claim, values, error, bound):
     assert min(shown) == bound - abs(error) >= 0
 
 
+@pytest.mark.models(
+    "flashcomm.oneshot.error",
+    "flashcomm.twostep.error",
+    "flashcomm.twostep.error_by_scales",
+    "flashcomm.twostep.error_mixed",
+)
 @pytest.mark.parametrize("P", [1, 2, 5])
 def test_errors_of_sums(P):
     width, top, rng = 2, 3, np.random.default_rng(P)
@@ -230,6 +241,7 @@ def test_errors_of_sums(P):
         summed("flashcomm.oneshot.error", values, whole["errors"], values["scales"] / 2)
 
 
+@pytest.mark.models("flashcomm.ring.error")
 @pytest.mark.parametrize("P", [1, 2, 5])
 def test_errors_of_the_ring(P):
     claim, top, rng = "flashcomm.ring.error", 1, np.random.default_rng(P)

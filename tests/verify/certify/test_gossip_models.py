@@ -20,6 +20,7 @@ def _row(topology, N):
     return gossip(unit, topology)[0].ravel()
 
 
+@pytest.mark.models("gossip.ring.distortion")
 @pytest.mark.parametrize("N", [2, 3, 4, 5, 6, 7, 12, 33])
 def test_modes_of_rings(N):
     """Eigenvalues are (1 + 2 c)/3, and no c but the first is above cos(2 pi/N)."""
@@ -36,6 +37,7 @@ def test_modes_of_rings(N):
             assert failing(goal, **values, now=Fraction(3) * ((1 + 2 * second) / 3) ** 2) == []
 
 
+@pytest.mark.models("gossip.torus.distortion")
 @pytest.mark.parametrize("m", [3, 4, 5, 8])
 def test_modes_of_tori(m):
     """Eigenvalues are (1 + 2 c + 2 c')/5, and of a mode that is not constant one of the two is at most the second."""
@@ -54,6 +56,7 @@ def test_modes_of_tori(m):
             assert failing(goal, **values, start=1, now=((3 + 2 * second) / 5) ** 4, rounds=2) == []
 
 
+@pytest.mark.models("gossip.exponential.distortion")
 @pytest.mark.parametrize("bits", [1, 2, 3, 4, 5])
 def test_modes_of_exponential_graphs(bits):
     """An eigenvalue is a mean of bits + 1 unit vectors, of which the first is 1 and another -1."""
@@ -67,6 +70,7 @@ def test_modes_of_exponential_graphs(bits):
         assert abs(1 + characters.sum()) <= bits - 1 + 1e-12
 
 
+@pytest.mark.models("gossip.ring.iid")
 @pytest.mark.parametrize(("N", "T"), [(2, 1), (3, 2), (4, 1), (5, 3), (6, 2)])
 def test_walks(N, T):
     """The weights of T rounds are symmetric, and their squares add up to the return probability in the claim."""
@@ -78,6 +82,7 @@ def test_walks(N, T):
     assert bound_of("gossip.ring.iid", N=N, rounds=T) == (returns - Fraction(1, N)) / (1 - Fraction(1, N))
 
 
+@pytest.mark.models("gossip.one_peer.exact", "gossip.one_peer.factor")
 @pytest.mark.parametrize("bits", [1, 2, 3])
 def test_weights_of_one_peer_graphs(bits):
     """After T rounds 2^T weights 1/2^T are left."""
@@ -91,6 +96,7 @@ def test_weights_of_one_peer_graphs(bits):
         assert failing(goal, N=N, bits=bits, held=held, weight=Fraction(max(row))) == []
 
 
+@pytest.mark.models("gossip.mean.one_way", "gossip.mean.own_instead")
 @pytest.mark.parametrize("N", [2, 3, 4])
 def test_links(N):
     """Broken links: the mean stays if they break both ways, else it moves by their differences over 3 N."""
@@ -112,6 +118,7 @@ def test_links(N):
     assert moment == bound_of("gossip.mean.one_way", N=N, loss=chance, roughness=squares / N)
 
 
+@pytest.mark.models("gossip.push_sum.mean", "gossip.push_sum.range")
 @pytest.mark.parametrize(("topology", "N"), [("ring", 3), ("one-peer", 4), ("exponential", 5), ("torus", 9)])
 @pytest.mark.parametrize("lost", ["kept", "gone"])
 def test_shares(topology, N, lost):
@@ -137,6 +144,13 @@ def test_shares(topology, N, lost):
         sums, weights = new, new_weights
 
 
+@pytest.mark.models(
+    "gossip.exponential.words",
+    "gossip.one_peer.words",
+    "gossip.push_sum.words",
+    "gossip.ring.words",
+    "gossip.torus.words",
+)
 @pytest.mark.parametrize("N", [2, 4, 5, 9, 16])
 def test_words(N):
     """Everybody sends to as many others as the models say, the same words to each."""

@@ -1,6 +1,7 @@
 """What the guide to certificates shows, done as it says."""
 
 import re
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,11 @@ from commbounds.verify import certify
 from commbounds.verify.certify.checker import prove
 from commbounds.verify.certify.finder import NotFoundError, proof_of
 
-GUIDE = (Path(__file__).parents[3] / "docs" / "certificates.md").read_text("utf-8")
+ROOT = Path(__file__).parents[3]
+GUIDE, README = ((ROOT / name).read_text("utf-8") for name in ("docs/certificates.md", "README.md"))
+_SPEC = spec_from_file_location("counts", ROOT / "docs" / "counts.py")
+COUNTS = module_from_spec(_SPEC)
+_SPEC.loader.exec_module(COUNTS)
 
 
 def block(language):
@@ -51,24 +56,27 @@ def test_the_row_of_the_table_is_the_one_that_is_worked_out():
         assert f"{coefficient} (" in shown or f"{coefficient} ||" in shown
 
 
-def lines(*patterns):
-    root = Path(__file__).parents[3]
-    return sum(len(path.read_text("utf-8").splitlines()) for pattern in patterns for path in root.glob(pattern))
+def between(name):
+    """What is generated under a name."""
+    return re.search(rf"<!-- {name} -->\n(.*?)\n<!-- end -->", GUIDE, re.DOTALL)[1]
 
 
-def test_the_guide_counts_what_there_is():
-    files, points = certify.files(), certify.refutations()
-    proofs = len(files) - len(points)
-    assert f"There are {len(files)} certificates:\n{proofs} proofs and {len(points)} counterexamples." in GUIDE
-    rows = dict(re.findall(r"^\| (.*) \| ([0-9, and]+) \|$", GUIDE, re.MULTILINE))
-    for words, counted in rows.items():
-        said = [int(number.replace(",", "")) for number in counted.split(" and ")]
-        if words.startswith("the models"):
-            found = [lines("theory/*/models*.py"), lines("theory/*/refutations*.py")]
-        else:
-            names = re.findall(r"`([a-z]+)\.py`", words)
-            found = [lines(*(f"verify/certify/{name}.py" for name in names if name != "model"))]
-            found[0] += lines("theory/model.py") if "theory/model.py" in words else 0
-        for n, m in zip(said, found, strict=True):
-            assert abs(n - m) <= m / 20, (words, n, m)
-    assert len(rows) == 4
+@pytest.mark.parametrize("name", ["grades", "sentence", "steps"])
+def test_the_guide_counts_what_there_is(name):
+    assert between(name) == COUNTS.GENERATED[name](), "python docs/counts.py writes it"
+
+
+def test_the_guide_and_the_readme_say_the_same_of_all():
+    assert between("sentence") in README
+    assert COUNTS.generated(GUIDE.replace(between("sentence"), "Many.")) == COUNTS.generated(GUIDE)
+
+
+def test_what_is_trusted_is_counted_in_lines():
+    def rows(text):
+        return dict(re.findall(r"^\| (.*) \| ([0-9,]+) \|$", text, re.MULTILINE))
+
+    said, found = rows(between("trusted")), rows(COUNTS.trusted_table())
+    assert said.keys() == found.keys()
+    for words, count in found.items():
+        n, m = (int(number.replace(",", "")) for number in (said[words], count))
+        assert abs(n - m) <= m / 20, words

@@ -25,6 +25,7 @@ def exact(number):
     return Fraction(float(number))
 
 
+@pytest.mark.models("lowcomm.diloco.first_round", "lowcomm.diloco.progress")
 @pytest.mark.parametrize(("lr", "mu"), [(0.75, 0.5), (1.0, 0.0), (0.5, 0.875), (1.5, 0.25)])
 def test_first_round(lr, mu):
     """The pseudo-gradient, the momentum after it, and where the anchor goes."""
@@ -36,6 +37,7 @@ def test_first_round(lr, mu):
     assert moved == Fraction(lr) * (g + Fraction(mu) * m)
 
 
+@pytest.mark.models("lowcomm.diloco.ball_step", "lowcomm.diloco.effective_step")
 @pytest.mark.parametrize(("rule", "claim"), [("nesterov", "effective_step"), ("heavy-ball", "ball_step")])
 def test_moves(rule, claim):
     """Each move is the step size, and the momentum times the move before."""
@@ -51,6 +53,7 @@ def test_moves(rule, claim):
         assert failing(goals(f"lowcomm.diloco.{claim}")["step"], outerlr=lr, outermu=mu, outerrounds=t) == []
 
 
+@pytest.mark.models("lowcomm.local.limit")
 @pytest.mark.parametrize(("q", "q_second", "H"), [(0.5, 0.25, 1), (0.5, 0.25, 3), (0.75, -0.5, 2)])
 def test_limit(q, q_second, H):
     """A round from the limit ends there."""
@@ -62,6 +65,7 @@ def test_limit(q, q_second, H):
     assert failing(goals("lowcomm.local.limit")["a fixed point"], left=left, left_second=left_second) == []
 
 
+@pytest.mark.models("lowcomm.quorum.share")
 @pytest.mark.parametrize(("P", "K", "w"), [(2, 1, 2), (4, 3, 5), (3, 3, 2)])
 def test_share(P, K, w):
     """How many quorums a worker is in, and its tokens among those that arrive."""
@@ -73,6 +77,7 @@ def test_share(P, K, w):
     assert failing(goals("lowcomm.quorum.share")["weight"], P=P, quorum=K, heavytokens=w) == []
 
 
+@pytest.mark.models("lowcomm.quorum.stragglers")
 @pytest.mark.parametrize(("p", "q"), [("1/2", "1/4"), ("1/3", "1")])
 def test_stragglers(p, q):
     """A worker that is alone is merged alone."""
@@ -84,6 +89,7 @@ def test_stragglers(p, q):
     assert failing(goal, arrive_first=p, arrive_second=q, ahead=abs(p - q)) == []
 
 
+@pytest.mark.models("lowcomm.noloco.even", "lowcomm.noloco.odd", "lowcomm.noloco.pull")
 @pytest.mark.parametrize("P", [2, 3, 4, 5])
 @pytest.mark.parametrize("pull", [1.0, 0.5])
 def test_pairs(P, pull):
@@ -105,6 +111,7 @@ def test_pairs(P, pull):
         assert failing(goals(claim)[name], P=P, D=D, E=E) == []
 
 
+@pytest.mark.models("lowcomm.demo.missing", "lowcomm.sparseloco.missing")
 def test_residuals():
     """What a round of either takes in, sends and keeps; sums over the entries."""
     rng = np.random.default_rng(0)
@@ -119,6 +126,7 @@ def test_residuals():
         assert failing(goals(claim)["a round more"], decay=Fraction(1, 2), residualsum=Fraction(3), **sums) == []
 
 
+@pytest.mark.models("lowcomm.loco.late")
 def test_compensation():
     """The newest error, and the moving average of errors."""
     g, e = Fraction(5, 4), Fraction(1, 8)
@@ -129,6 +137,7 @@ def test_compensation():
     assert failing(goal, owed=owed, e=e, after=after, fresh=Fraction(1, 4)) == []
 
 
+@pytest.mark.models("lowcomm.qgz.one_hop", "lowcomm.qgz.ring", "lowcomm.qgz.two_hops")
 @pytest.mark.parametrize(("way", "node"), [("one-hop", 1), ("hierarchical", 2), ("ring", 1)])
 def test_codes(way, node):
     """Entries that are codes, and whose sums are codes of their wider steps, arrive as they are."""
@@ -140,6 +149,7 @@ def test_codes(way, node):
     assert bound_of(f"lowcomm.qgz.{off}", P=4) == Fraction(sum(halves), 2)
 
 
+@pytest.mark.models("lowcomm.loco.kept_compensation", "lowcomm.loco.kept_late_rounds")
 @pytest.mark.parametrize(("fresh", "kept"), [("1/4", "1/8"), ("1", "3/4"), ("1/2", "1/2")])
 def test_kept_compensation(fresh, kept):
     """What rounding the average changes; from within half a step, and from above it."""
@@ -164,6 +174,7 @@ def test_kept_compensation(fresh, kept):
             assert failing(goals("lowcomm.loco.kept_late_rounds")["what a round adds"], **given) == []
 
 
+@pytest.mark.models("lowcomm.e3m0.contraction")
 def test_entries_of_e3m0():
     """What an entry beside 1 becomes: zero, 1/64, or the nearer of two powers, as the model's cases have it."""
     claim, share = goals("lowcomm.e3m0.contraction"), bound_of("lowcomm.e3m0.contraction", n=9)

@@ -17,6 +17,7 @@ def integers(seed, *shape):
     return np.random.default_rng(seed).integers(-5, 5, shape, endpoint=True).astype(np.float64)
 
 
+@pytest.mark.models("lowrank.lowrank.contraction")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("shape", [(3, 3), (2, 4), (5, 3)])
 def test_singular_values(seed, shape):
@@ -30,6 +31,7 @@ def test_singular_values(seed, shape):
         check_goals("lowrank.lowrank.contraction", ["contraction"], values)
 
 
+@pytest.mark.models("lowrank.powersgd.contraction")
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("q", "rank"), [(3, 1), (4, 2)])
 def test_leverages(seed, q, rank):
@@ -55,6 +57,7 @@ def test_leverages(seed, q, rank):
     assert sp.simplify(first - second - gap) == 0
 
 
+@pytest.mark.models("lowrank.powersgd.determinant")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_pairs_and_determinant(seed):
     """The expected capture of rank 1: leverages in the order of the values, from the exact law of two of them."""
@@ -77,6 +80,7 @@ def test_pairs_and_determinant(seed):
     assert abs(mean - a * b) <= TINY * (a * a + b * b)
 
 
+@pytest.mark.models("lowrank.powersgd.nonexpansive")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_projection(seed):
     matrix, sketch = integers(seed, 4, 3), integers(50 + seed, 3, 2)
@@ -84,6 +88,12 @@ def test_projection(seed):
     assert abs((sent * (matrix - sent)).sum()) <= TINY * (matrix * matrix).sum()
 
 
+@pytest.mark.models(
+    "lowrank.powersgd_ef14.residual",
+    "lowrank.powersgd_ef14.steps",
+    "lowrank.powersgd_ef14.warm_start_gaussian",
+    "lowrank.powersgd_ef14.warm_start_growth",
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_residual_recursion(seed):
     """Every step leaves at most ||e|| + M, and the projection of p is what is sent; Minkowski over the sketches."""
@@ -97,6 +107,7 @@ def test_residual_recursion(seed):
         assert norms[-1] <= (norms[-2] + reach) * (1 + TINY)
 
 
+@pytest.mark.models("lowrank.powersgd_ef14.two")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_area(seed):
     """The product of the singular values of s u v' + g, and of the parts of g along v and across it."""
@@ -108,6 +119,7 @@ def test_area(seed):
     check_goals("lowrank.powersgd_ef14.two", ["area"], {"s": s, "x": x, "y": y})
 
 
+@pytest.mark.models("lowrank.powersgd_ef14.equal")
 @pytest.mark.parametrize("t", [0.25, -1.0, 3.0, 8.0])
 def test_trace(t):
     """Of the residual of step 2, in c: what PowerSGD leaves of diag(2, 1) with the sketch (1, t)."""

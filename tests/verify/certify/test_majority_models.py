@@ -13,6 +13,13 @@ from goal_values import bound_of, failing, goals
 from commbounds.collectives.majority import majority_vote
 
 
+@pytest.mark.models(
+    "majority.all_gather.busiest",
+    "majority.server.busiest",
+    "majority.server.worker",
+    "majority.shards.busiest",
+    "majority.shards.thirty_two",
+)
 @pytest.mark.parametrize(("P", "n"), [(1, 5), (2, 7), (2, 16), (3, 8), (4, 21), (5, 3), (3, 48)])
 @pytest.mark.parametrize(("zeros", "votebits"), [("plus", 1), ("abstain", 2)])
 def test_bytes(P, n, zeros, votebits):
@@ -40,6 +47,7 @@ def test_bytes(P, n, zeros, votebits):
         assert max(sent) == votebits * bound_of("majority.shards.thirty_two", n=n, P=P)
 
 
+@pytest.mark.models("majority.worker.gauss")
 @pytest.mark.parametrize("a", ["0", "1/2", "1", "5/4", "3/2", "3", "8"])
 def test_uniform_noise(a):
     """The share of wrong signs of 1 + noise, evenly spread over [-a, a], and the inequality that is averaged."""
@@ -72,6 +80,7 @@ def _lost(patterns, zeros, sign):
 _RULES = [("plus", 1, "0"), ("plus", -1, "1"), ("coin", 1, "1/2"), ("abstain", 1, "1")]
 
 
+@pytest.mark.models("majority.adversaries.half", "majority.vote.even_worker", "majority.vote.sharp")
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 5])
 @pytest.mark.parametrize(("zeros", "sign", "tieloss"), _RULES)
 def test_pivots(P, zeros, sign, tieloss):
@@ -103,6 +112,7 @@ def test_pivots(P, zeros, sign, tieloss):
         assert error == beyond + ways * evenly * q == bound_of("majority.vote.even_worker", P=P, flip=q)
 
 
+@pytest.mark.models("majority.adversaries.inverting", "majority.vote.bound")
 @pytest.mark.parametrize(("H", "A"), [(1, 0), (2, 0), (5, 0), (2, 1), (3, 2), (5, 1)])
 @pytest.mark.parametrize(("zeros", "sign"), [("plus", -1), ("abstain", 1), ("plus", 1)])
 def test_tails(H, A, zeros, sign):
@@ -124,6 +134,7 @@ def test_tails(H, A, zeros, sign):
     assert (first, second) == (0, variance)
 
 
+@pytest.mark.models("majority.vote.distortion")
 @pytest.mark.parametrize("zeros", ["plus", "abstain"])
 @pytest.mark.parametrize("P", [1, 2, 3, 5])
 def test_entries(zeros, P):
@@ -139,6 +150,7 @@ def test_entries(zeros, P):
             assert failing(goal, y=abs(v), m=mean, t=int(vote) * (1 if v >= 0 else -1)) == []
 
 
+@pytest.mark.models("majority.ties.drift", "majority.ties.fair")
 @pytest.mark.parametrize("P", [1, 2, 3, 4, 6])
 def test_signs(P):
     """All patterns of signs: as many majorities either way, and the ties that are counted."""

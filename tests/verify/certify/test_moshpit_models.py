@@ -37,6 +37,9 @@ def _blocks(matrix):
     return sum(row[i] for i, row in enumerate(matrix))
 
 
+@pytest.mark.models(
+    "moshpit.mean.leaving", "moshpit.mean.preserved", "moshpit.random_groups.factor", "moshpit.random_groups.general"
+)
 @pytest.mark.parametrize("sizes", [(2,), (1, 1), (3,), (2, 1), (4,), (2, 2), (3, 1), (2, 1, 1), (3, 2)])
 def test_projection(sizes):
     """Every round is a symmetric projection of the groups' number; over all orders of the peers, a I + b J."""
@@ -61,6 +64,7 @@ def test_projection(sizes):
     assert failing(leaving, a=a, b=b, N=N, r=r, rounds=2, survivors=N - 1, spread=Fraction(3, 2)) == []
 
 
+@pytest.mark.models("moshpit.random_groups.labels")
 @pytest.mark.parametrize(("N", "r"), [(2, 1), (2, 3), (3, 2), (4, 3)])
 def test_labels(N, r):
     """The labels that occur, over all ways to draw them; a further peer's is new with probability 1 - R/r."""
@@ -73,6 +77,7 @@ def test_labels(N, r):
     )
 
 
+@pytest.mark.models("moshpit.random_groups.all_partitions")
 @pytest.mark.parametrize("N", [2, 3, 4, 5])
 def test_partitions(N):
     """Set partitions of N and of N + 1 peers, counted with their blocks."""
@@ -93,6 +98,7 @@ def _became(M, p, rule):
     return expected
 
 
+@pytest.mark.models("moshpit.grid.failures", "moshpit.random_groups.skip")
 @pytest.mark.parametrize(("M", "p"), [(1, "1/3"), (2, "1/3"), (3, "0"), (4, "3/4"), (5, "1")])
 def test_blocks_of_skipped(M, p):
     """One group, members of which fail and keep their vectors: one axis of a grid is the same."""
@@ -108,6 +114,7 @@ def test_blocks_of_skipped(M, p):
     assert axis == blocks / M
 
 
+@pytest.mark.models("moshpit.random_groups.abort")
 @pytest.mark.parametrize(("M", "p"), [(1, "1/3"), (2, "1/3"), (3, "1/2"), (4, "1/4")])
 def test_blocks_of_aborted(M, p):
     """One group that does nothing where a member fails."""
@@ -116,6 +123,7 @@ def test_blocks_of_aborted(M, p):
     assert value(became, {"groups": 2, "M": M, "failure": p}) == _became(M, p, "abort")
 
 
+@pytest.mark.models("moshpit.mean.one_way")
 @pytest.mark.parametrize("sizes", [(2, 1), (3,), (2, 2), (3, 1)])
 def test_deaf_peers(sizes):
     """The mean's shift: over all sets of deaf peers q (1 - q) times the squared distances from the groups' means."""
@@ -141,6 +149,7 @@ def test_deaf_peers(sizes):
     assert sum(moments) / len(moments) == q * (1 - q) * mean_squares / N**2
 
 
+@pytest.mark.models("moshpit.grid.exact", "moshpit.grid.factor")
 @pytest.mark.parametrize(("M", "d"), [(1, 2), (2, 1), (3, 1), (2, 2), (3, 2), (2, 3)])
 @pytest.mark.parametrize("slots", ["rank", "sample"])
 def test_weights_on_full_grids(M, d, slots):
@@ -164,6 +173,7 @@ def _whole(weights, N, claim, M, d):
         assert failing(goal, N=N, M=M, dims=d, held=held, weight=Fraction(max(row)).limit_denominator(N)) == []
 
 
+@pytest.mark.models("moshpit.grid.no_repeats")
 @pytest.mark.parametrize(("M", "d"), [(2, 2), (3, 2), (2, 3), (3, 3)])
 @pytest.mark.parametrize("slots", ["rank", "sample"])
 def test_indices_stay_in_keys(M, d, slots):
@@ -183,6 +193,7 @@ def test_indices_stay_in_keys(M, d, slots):
         keys = after
 
 
+@pytest.mark.models("moshpit.grid.late")
 @pytest.mark.parametrize(("M", "d"), [(2, 1), (3, 1), (2, 2), (3, 2), (2, 3)])
 def test_weights_of_late_grids(M, d):
     """Keys of d digits: a round by oneself, then the weights of a full grid."""
@@ -194,6 +205,7 @@ def test_weights_of_late_grids(M, d):
     _whole(result / N, N, "moshpit.grid.late", M, d)
 
 
+@pytest.mark.models("moshpit.grid.rectangular")
 @pytest.mark.parametrize(("M", "size"), [(1, 1), (2, 1), (2, 2), (3, 2), (4, 3)])
 def test_weights_of_rectangles(M, size):
     """M groups of `size` peers, then one member of each."""
@@ -205,6 +217,7 @@ def test_weights_of_rectangles(M, size):
     assert failing(goals("moshpit.grid.rectangular")["distortion"], N=N, M=M, held=size) == []
 
 
+@pytest.mark.models("moshpit.grid.partial")
 @pytest.mark.parametrize(("M", "N"), [(2, 2), (2, 3), (3, 4), (3, 7), (4, 9)])
 def test_columns(M, N):
     """A peer's variance after both axes: the sum over its column of 1/n_row, over n_col^2."""
@@ -220,6 +233,7 @@ def test_columns(M, N):
             assert variances[i] == pytest.approx(np.sum(1 / first[column]) / column.sum() ** 2, rel=1e-12)
 
 
+@pytest.mark.models("moshpit.traffic.critical_path", "moshpit.traffic.equal_chunks", "moshpit.traffic.words")
 @pytest.mark.parametrize(("M", "n"), [(1, 3), (2, 4), (2, 5), (3, 1), (3, 7), (4, 8), (5, 13)])
 def test_chunks(M, n):
     """What the members of one group send, by the sizes of their chunks."""
@@ -246,6 +260,7 @@ def _signs(steps, N):
     return (2.0 * bits - 1).reshape(steps, N, -1)
 
 
+@pytest.mark.models("moshpit.sgd.flat", "moshpit.sgd.mean_square", "moshpit.sgd.spread")
 @pytest.mark.parametrize(("N", "h"), [(1, "1/2"), (2, "1/2"), (2, "0"), (4, "1")])
 def test_sgd_on_quadratics(N, h):
     """Differences of points and noises have no product in the mean, and a step makes of the squares what it should."""
@@ -266,6 +281,7 @@ def test_sgd_on_quadratics(N, h):
     assert bound_of("moshpit.sgd.mean_square", square=before, **given) == after
 
 
+@pytest.mark.models("moshpit.sgd.averaging_quality", "moshpit.sgd.convex", "moshpit.sgd.strongly_convex")
 @pytest.mark.parametrize(("N", "mu", "period"), [(1, "0", 1), (2, "0", 2), (2, "1/4", 1), (2, "1/4", 3)])
 def test_sgd_on_bent_functions(N, mu, period):
     """Every step and peer of runs with every sign of every noise, against what the rates are made of."""

@@ -13,7 +13,17 @@ from commbounds.collectives.orthogonal import muon_update
 from commbounds.theory.orthogonal import models, models_express
 
 
-@pytest.mark.parametrize("x", ["1/100", "1/10", "3/5", "24/25", "1"])
+@pytest.mark.models(
+    "orthogonal.cubic.converges",
+    "orthogonal.cubic.one_step",
+    "orthogonal.muon.at_least",
+    "orthogonal.muon.at_most",
+    "orthogonal.muon.below",
+    "orthogonal.muon.growth",
+    "orthogonal.muon.one",
+    "orthogonal.muon.plateau",
+)
+@pytest.mark.parametrize("x", ["1/1000", "1/100", "1/10", "3/5", "24/25", "1"])
 def test_iterations(x):
     """A step of either iteration on a diagonal matrix of norm one, and the intervals of the models."""
     x, slack = Fraction(x), 64 * 3.5 * np.finfo(np.float64).eps
@@ -26,6 +36,11 @@ def test_iterations(x):
             goal = goals("orthogonal.muon.at_least")[f"iteration {i}"]
             assert failing(goal, x=x) == []
             assert value(goal.show, {"x": x}) == after - Fraction(int(least.p), int(least.q))
+    for i, (before, most) in enumerate(itertools.pairwise(models._CHAIN_BELOW), 1):
+        if x <= before:
+            goal = goals("orthogonal.muon.below")[f"iteration {i}"]
+            assert failing(goal, x=x) == []
+            assert value(goal.show, {"x": x}) == Fraction(int(most.p), int(most.q)) - after
     cubic = abs(float(muon_update(matrix[None], 1, "cubic")[0][0][0, 0]))
     goal = goals("orthogonal.cubic.one_step")["gap"]
     assert failing(goal, singular=x) == []
@@ -34,6 +49,9 @@ def test_iterations(x):
     assert failing(goals("orthogonal.cubic.converges")["one more"], **given) == []
 
 
+@pytest.mark.models(
+    "orthogonal.polar_express.at_least", "orthogonal.polar_express.at_most", "orthogonal.polar_express.six"
+)
 @pytest.mark.parametrize("x", ["1/1000", "1/100", "38/100", "3/5", "1"])
 def test_intervals_of_polar_express(x):
     """Where the kernel's values are after every iteration: in the intervals that the models go through."""

@@ -30,6 +30,33 @@ def conditions(claim, goal, kind, values):
     }
 
 
+@pytest.mark.models(
+    "packetloss.bursts.owner",
+    "packetloss.bursts.pair",
+    "packetloss.corners.no_loss",
+    "packetloss.corners.owner_at_certain_loss",
+    "packetloss.corners.pair_at_certain_loss",
+    "packetloss.drift.given_updates",
+    "packetloss.drift.mean_norm",
+    "packetloss.drift.one_step",
+    "packetloss.drift.owner",
+    "packetloss.drift.owner_sure_norm",
+    "packetloss.drift.sure_norm",
+    "packetloss.drift.two_updates",
+    "packetloss.packets.drift",
+    "packetloss.shared.owner",
+    "packetloss.shared.pair",
+    "packetloss.staleness.law",
+    "packetloss.staleness.never_updated",
+    "packetloss.training.convergence",
+    "packetloss.training.descent",
+    "packetloss.training.replica_gap",
+    "packetloss.versions.differ",
+    "packetloss.versions.mean_gap",
+    "packetloss.versions.mean_square_gap",
+    "packetloss.versions.published",
+    "packetloss.workers.range",
+)
 @pytest.mark.parametrize("seed", range(8))
 def test_a_copy_closes_its_gap_or_keeps_it(seed):
     rng = np.random.default_rng(seed)
@@ -43,6 +70,26 @@ def test_a_copy_closes_its_gap_or_keeps_it(seed):
     np.testing.assert_array_equal(own + update - after, lost * (own - replicas + update))
 
 
+@pytest.mark.models(
+    "packetloss.drift.autoregressive",
+    "packetloss.drift.consensus",
+    "packetloss.drift.consensus_limit",
+    "packetloss.drift.given_updates",
+    "packetloss.drift.mean_norm",
+    "packetloss.drift.owner",
+    "packetloss.drift.owner_limit",
+    "packetloss.drift.owner_sure_norm",
+    "packetloss.drift.pair",
+    "packetloss.drift.pair_limit",
+    "packetloss.drift.published_with_correlated_updates",
+    "packetloss.drift.relaxation",
+    "packetloss.drift.sure_norm",
+    "packetloss.drift.whole_vector",
+    "packetloss.drift.whole_vector_limit",
+    "packetloss.versions.gap",
+    "packetloss.versions.mean_gap",
+    "packetloss.versions.mean_square_gap",
+)
 @pytest.mark.parametrize("p", LOSSES)
 @pytest.mark.parametrize("steps", [1, 2])
 def test_means_over_all_histories_make_the_models_steps(p, steps):
@@ -86,6 +133,9 @@ def test_means_over_all_histories_make_the_models_steps(p, steps):
         assert expectation(before, bernoulli(p), missing.sum(axis=1) ** 2) == square
 
 
+@pytest.mark.models(
+    "packetloss.average.differ", "packetloss.average.owner", "packetloss.average.pair", "packetloss.bursts.average"
+)
 @pytest.mark.parametrize("seed", range(3))
 def test_trials_keep_means_over_the_steps(seed):
     runs = [drift_trials(3, steps, Bernoulli(0.5), 4, seed) for steps in range(1, 16)]
@@ -112,6 +162,15 @@ def weights_of(estimator, there, p=None):
     return reduced.estimate.reshape(workers, workers)
 
 
+@pytest.mark.models(
+    "packetloss.arrivals.conditional_variance",
+    "packetloss.arrivals.mean_inverse",
+    "packetloss.arrivals.mean_inverse_recurrence",
+    "packetloss.arrivals.unbiased",
+    "packetloss.owner.bias",
+    "packetloss.owner.inflation",
+    "packetloss.owner.variance_iid",
+)
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_samples_of_the_arrivals_are_as_the_models_say(workers):
     everybody = range(workers)
@@ -142,6 +201,7 @@ def test_samples_of_the_arrivals_are_as_the_models_say(workers):
         assert known == {"mean of 1/K": 0}
 
 
+@pytest.mark.models("packetloss.volume.received", "packetloss.volume.sent")
 @pytest.mark.parametrize(("workers", "words"), [(1, 3), (2, 1), (4, 5)])
 def test_words_are_those_of_the_shards(workers, words):
     rng = np.random.default_rng(workers)
@@ -155,6 +215,7 @@ def test_words_are_those_of_the_shards(workers, words):
     np.testing.assert_array_equal(second.received, words * (arrived[1, :, :, 0] & others).sum(axis=0))
 
 
+@pytest.mark.models("packetloss.training.convergence", "packetloss.training.descent")
 @pytest.mark.parametrize("p", [0.0, 0.25, 0.81])
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("claim", ["descent", "convergence"])

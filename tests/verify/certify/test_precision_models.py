@@ -35,6 +35,14 @@ def off(known: Format, uniform: float | None = None) -> list[tuple[Fraction, Fra
     ]
 
 
+@pytest.mark.models(
+    "precision.any.sure",
+    "precision.average.error",
+    "precision.hierarchical.sure",
+    "precision.once.sure",
+    "precision.running.sure",
+    "precision.tree.sure",
+)
 @pytest.mark.parametrize("name", NARROW)
 def test_an_addition_is_off_by_no_more(name):
     known = FORMATS[name]
@@ -45,6 +53,7 @@ def test_an_addition_is_off_by_no_more(name):
     assert any(error == abs(b) > 0 for _, b, error in found)  # a term that is lost
 
 
+@pytest.mark.models("precision.stochastic.running_sure")
 @pytest.mark.parametrize("name", NARROW)
 def test_an_addition_to_either_neighbour(name):
     known = FORMATS[name]
@@ -55,6 +64,7 @@ def test_an_addition_to_either_neighbour(name):
         assert max(error / abs(a + b) for a, b, error in found if a + b) > known.unit
 
 
+@pytest.mark.models("precision.average.underflow_before", "precision.underflow.wider_input")
 @pytest.mark.parametrize("name", NARROW)
 def test_a_cast_is_off_by_no_more(name):
     known = FORMATS[name]

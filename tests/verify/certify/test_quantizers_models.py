@@ -30,6 +30,12 @@ def root(square):
     return exact_fraction(sp.sqrt(square))
 
 
+@pytest.mark.models(
+    "quantizers.scaledsign.contraction",
+    "quantizers.scaledsign.error",
+    "quantizers.scaledsign.one_sparse",
+    "quantizers.sign.error",
+)
 @pytest.mark.parametrize("x", VECTORS)
 @pytest.mark.parametrize("zero", [0, 1])
 def test_sign_conditions(x, zero):
@@ -61,6 +67,15 @@ def check_entry(claim, case, pairs, value, more):
     check_goals(claim, [f"{case}{where}"], {**more, "f": f, "level": level - (level > 0)})
 
 
+@pytest.mark.models(
+    "quantizers.qsgd.elias",
+    "quantizers.qsgd.second_moment",
+    "quantizers.qsgd.support",
+    "quantizers.qsgd.support_printed",
+    "quantizers.qsgd.unbiased",
+    "quantizers.qsgd.variance",
+    "quantizers.qsgd.variance_printed",
+)
 @pytest.mark.parametrize("x", [x for x in VECTORS if sp.sqrt(sum(v * v for v in x)).is_Rational])
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_level_conditions(x, levels):
@@ -81,6 +96,13 @@ def test_level_conditions(x, levels):
         assert bits <= tangent * (1 + 1e-12)
 
 
+@pytest.mark.models(
+    "quantizers.maxdithering.unbiased",
+    "quantizers.maxdithering.variance",
+    "quantizers.terngrad.error",
+    "quantizers.terngrad.unbiased",
+    "quantizers.terngrad.variance",
+)
 @pytest.mark.parametrize("x", VECTORS[1:])
 @pytest.mark.parametrize(
     ("compressor", "claim", "levels"),
@@ -98,6 +120,13 @@ def test_levels_relative_to_the_largest(x, compressor, claim, levels):
             assert steps == [(1, levels)]
 
 
+@pytest.mark.models(
+    "quantizers.naturalcompression.unbiased",
+    "quantizers.naturalcompression.variance",
+    "quantizers.nearestpower.contraction",
+    "quantizers.stochasticpower.unbiased",
+    "quantizers.stochasticpower.variance",
+)
 @pytest.mark.parametrize("value", POWERS)
 @pytest.mark.parametrize("base", [Fraction(2), Fraction(3), Fraction(5, 4)])
 def test_power_conditions(value, base):
@@ -120,6 +149,11 @@ def test_power_conditions(value, base):
             check_goals(f"quantizers.{name}.variance", ["entry"], {"t": t, "b": base})
 
 
+@pytest.mark.models(
+    "quantizers.naturaldithering.unbiased",
+    "quantizers.naturaldithering.variance",
+    "quantizers.naturaldithering.variance_printed",
+)
 @pytest.mark.parametrize("x", [x for x in VECTORS if sp.sqrt(sum(v * v for v in x)).is_Rational])
 @pytest.mark.parametrize("levels", [1, 2, 3])
 def test_dithering_conditions(x, levels):

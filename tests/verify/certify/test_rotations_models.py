@@ -29,6 +29,9 @@ def rotated(x):
                for i in range(d)]  # fmt: skip
 
 
+@pytest.mark.models(
+    "rotations.drive.two_sparse_bias", "rotations.drive.two_sparse_error", "rotations.drive.two_sparse_error_biased"
+)
 @pytest.mark.parametrize("x", [(3, 1), (0, 5, -2), (1, 0, 0, 4)])
 def test_two_entries(x):
     """The sum of the rotated magnitudes, and the only estimate of either scale."""
@@ -46,6 +49,16 @@ def test_two_entries(x):
         assert failing(goals("rotations.drive.two_sparse_bias")[goal], a=a, b=b, length=d) == []
 
 
+@pytest.mark.models(
+    "rotations.drive.contraction",
+    "rotations.drive.one_sparse",
+    "rotations.drive.projection",
+    "rotations.drive.worst_draw",
+    "rotations.drive.worst_draw_biased",
+    "rotations.eden.contraction",
+    "rotations.eden.one_sparse",
+    "rotations.eden.projection",
+)
 @pytest.mark.parametrize("x", [(1, 1, 1, 1), (2, -1, 1), (0, 0, 5, 0), (4, -3, 2, 1)])
 def test_fitted_scales(x):
     """Errors of either scale by the sum of the rotated magnitudes; the mean square of that is Szarek's."""
@@ -73,6 +86,7 @@ def test_fitted_scales(x):
     assert failing(goals("rotations.eden.contraction")["mean error"], **given, centroid_ratio=1) == []
 
 
+@pytest.mark.models("rotations.rotateddithering.unbiased", "rotations.rotateddithering.variance")
 @pytest.mark.parametrize("x", [(0, 1, 0, 1), (2, 1, 1), (3, 1)])
 @pytest.mark.parametrize("s", [1, 2])
 def test_levels(x, s):
@@ -92,6 +106,12 @@ def test_levels(x, s):
     assert len(x) < d or error == mean
 
 
+@pytest.mark.models(
+    "rotations.dithered_hadamard.entry",
+    "rotations.dithered_hadamard.one_offset_bound",
+    "rotations.dithered_hadamard.unbiased",
+    "rotations.dithered_hadamard.variance",
+)
 @pytest.mark.parametrize("entry", [Fraction(0), Fraction(3, 8), Fraction(-5, 16), Fraction(9, 4)])
 def test_errors_of_a_dithered_number(entry):
     """One entry is its own rotation: what it is off by, for offsets about the place where the code changes."""
@@ -102,6 +122,7 @@ def test_errors_of_a_dithered_number(entry):
         assert Fraction(float(read[0])) - entry == (0 if below else 1) - offset - place
 
 
+@pytest.mark.models("rotations.kashin.finite", "rotations.kashin.residual")
 @pytest.mark.parametrize("x", [(1.0, 1.0, 1.0), (3.0, -1.0, 0.5), (0.0, 0.0, 2.0)])
 def test_rounds_of_kashin(x):
     """What is left after every round, in a frame of 16 with an uncertainty principle of six: root 5/2, above that."""
@@ -122,6 +143,7 @@ def test_rounds_of_kashin(x):
         left = after
 
 
+@pytest.mark.models("rotations.ldlq.nearest_pair", "rotations.ldlq.worst")
 def test_feedback_of_two_weights():
     """The last error is that of rounding to nearest, the first the least of all whole numbers."""
     L, pivots = np.array([[1.0, 0.0], [0.75, 1.0]]), (16, 1)

@@ -23,6 +23,14 @@ from commbounds.compressors.shipped.dynamictree import DYNAMIC_TREE
 from commbounds.theory.shipped import models_eightbits
 
 
+@pytest.mark.models(
+    "shipped.replacementrandk.bias",
+    "shipped.replacementrandk.error",
+    "shipped.replacementrandk.shrunk_contraction",
+    "shipped.replacementrandk.support",
+    "shipped.replacementrandk.unbiased_added",
+    "shipped.replacementrandk.variance",
+)
 @pytest.mark.parametrize(("n", "k"), [(2, 1), (2, 2), (3, 2), (3, 4)])
 def test_places_drawn(n, k):
     """How often a place is sent, and the mean and the variance of what is added up there."""
@@ -39,6 +47,9 @@ def test_places_drawn(n, k):
     assert bound_of("shipped.replacementrandk.bias", n=n, k=k) == 1 - drawn * gain
 
 
+@pytest.mark.models(
+    "shipped.atomic.support", "shipped.atomic.unbiased", "shipped.atomic.variance", "shipped.atomic.variance_balanced"
+)
 @pytest.mark.parametrize("x", [(1, 1, 1), (5, 1, 1), (4, -2, 1, 0), (9, 8, 1)])
 @pytest.mark.parametrize("budget", [Fraction(1, 2), Fraction(3, 2), Fraction(2), Fraction(3)])
 def test_atomo(x, budget):
@@ -70,6 +81,19 @@ def test_atomo(x, budget):
     assert failing(goals("shipped.atomic.support")["some are drawn"], **given) == []
 
 
+@pytest.mark.models(
+    "shipped.quantilebuckets.error",
+    "shipped.quantilebuckets.nonexpansive",
+    "shipped.quantilebuckets.sum",
+    "shipped.twomeans.below_scaledsign",
+    "shipped.twomeans.contraction",
+    "shipped.twomeans.contraction_halves",
+    "shipped.twomeans.error",
+    "shipped.twomeans.sum",
+    "shipped.uniformbuckets.error",
+    "shipped.uniformbuckets.nonexpansive",
+    "shipped.uniformbuckets.sum",
+)
 @pytest.mark.parametrize("x", [(1, 3, -1, -4), (2, 0, 0, 5, 1), (-1, -2, -4), (0, 0, 3)])
 @pytest.mark.parametrize("compressor", [TwoMeans(), UniformBuckets(2, 2), QuantileBuckets(2)], ids=str)
 def test_groups(compressor, x):
@@ -88,6 +112,7 @@ def test_groups(compressor, x):
                 assert failing(goals(f"{name}.{claim}")["a group"], **given, n=len(x), larger=larger) == []
 
 
+@pytest.mark.models("shipped.threelc.contraction", "shipped.threelc.entry_error")
 @pytest.mark.parametrize("sparsity", ["1", "5/4", "7/4"])
 def test_three_values(sparsity):
     """What becomes zero and what the scale, in units of the largest entry."""
@@ -103,6 +128,12 @@ def test_three_values(sparsity):
             assert failing(goals(f"shipped.threelc.{claim}")[goal], **given) == []
 
 
+@pytest.mark.models(
+    "shipped.dgc_steps.conserved",
+    "shipped.dgc_steps.delayed",
+    "shipped.dgc_steps.dense_plain",
+    "shipped.dgc_steps.dense_unmasked",
+)
 @pytest.mark.parametrize("masking", [False, True])
 def test_momenta(masking):
     """Updates of two entries, of which the larger is sent, by the words of the models."""
@@ -123,6 +154,9 @@ def test_momenta(masking):
     assert run.accumulated[0].tolist() == v
 
 
+@pytest.mark.models(
+    "shipped.dynamic_tree.contraction", "shipped.dynamic_tree.entry_error", "shipped.dynamic_tree.smallest"
+)
 def test_stretches_of_the_dynamic_map():
     """The values of the map, and how far off it is on each of the stretches that the model goes through."""
     first, last, half, below = (
@@ -153,6 +187,7 @@ def test_stretches_of_the_dynamic_map():
         assert abs(off) <= Fraction(1, 2**52)
 
 
+@pytest.mark.models("shipped.inceptionn.enlarged", "shipped.inceptionn.entry_error")
 @pytest.mark.parametrize("binades", [0, 3, 7, 10, 28])
 def test_classes_of_inceptionn(binades):
     """Every magnitude is in a case of the model, whose conditions it meets, with the bound above what is lost."""

@@ -13,6 +13,7 @@ from commbounds.compressors.sketched import count_sketch, min_max_sketch
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes, row_hashings
 
 
+@pytest.mark.models("sketched.median.parity")
 @pytest.mark.parametrize(
     ("n", "hashing", "law"),
     [(4, "three", {3: (1, 4), -1: (3, 4)}), (6, "five", {5: (1, 16), 1: (10, 16), -3: (5, 16)})],
@@ -26,6 +27,7 @@ def test_errors_of_a_row_where_the_product_of_signs_is_one(n, hashing, law):
     assert bound_of("sketched.median.parity", n=n) == (Fraction(3, 8) if n == 4 else Fraction(15, 128))
 
 
+@pytest.mark.models("sketched.fetchsgd.conserves")
 def test_counters_of_a_step():
     """What came, what is kept and what was sent: counter by counter, and where one entry is alone in it."""
     buckets, signs = drawn_hashes(5, 1, 7, 3)
@@ -46,6 +48,7 @@ def test_counters_of_a_step():
         error, came, sent = state.error, came + gradient, sent + update
 
 
+@pytest.mark.models("sketched.minmax.under")
 def test_the_least_level_of_a_cell():
     levels = np.array([5, 2, 7, 3, 3, 9])
     buckets, _ = drawn_hashes(6, 2, 3, 1)

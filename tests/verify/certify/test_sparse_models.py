@@ -42,6 +42,13 @@ def bruck_blocks(m: int) -> list[int]:
     return [*(2**t for t in range(full)), m - 2**full] if m > 1 else []
 
 
+@pytest.mark.models(
+    "sparse.topka.above_oktopk",
+    "sparse.topka.below_dense",
+    "sparse.topka.below_oktopk",
+    "sparse.topka.critical_path",
+    "sparse.topka.received",
+)
 def test_topka():
     for P, algorithm, k in itertools.product(RANKS, GATHERS, (1, 3)):
         _, traffic = topk_allgather(integers(P, 6), k, allgather=algorithm)
@@ -53,6 +60,14 @@ def test_topka():
             assert traffic.critical_path == 2 * k * sum(bruck_blocks(P))
 
 
+@pytest.mark.models(
+    "sparse.gtopk.above_oktopk",
+    "sparse.gtopk.below_topka",
+    "sparse.gtopk.critical_path",
+    "sparse.gtopk.received",
+    "sparse.gtopk.sent",
+    "sparse.gtopk.steps",
+)
 def test_gtopk():
     for P, k in itertools.product((*RANKS, 12, 13), (1, 3)):
         levels = doublings(P)
@@ -67,6 +82,7 @@ def test_gtopk():
             assert max(traffic.received[rank], traffic.sent[rank]) <= 2 * k * (lowest + 1)
 
 
+@pytest.mark.models("sparse.gaussiank.mean_received", "sparse.gaussiank.received")
 def test_gaussiank_words():
     for P, algorithm in itertools.product(RANKS, GATHERS):
         result, traffic = gaussiank_allreduce(integers(P, 12), 3, allgather=algorithm)
@@ -74,6 +90,7 @@ def test_gaussiank_words():
         assert (traffic.only("allgather").received == 2 * (own.sum() - own)).all()
 
 
+@pytest.mark.models("sparse.gaussiank.any_input")
 def test_gaussiank_selection():
     for n, k, seed in itertools.product((2, 5, 9, 30), (1, 2, 4), range(4)):
         x = integers(1, n, seed)[0]
@@ -96,6 +113,13 @@ def test_a_constant_vector_selects_nothing():
     assert result.selected[0].size == 0
 
 
+@pytest.mark.models(
+    "sparse.gaussiank.laplace_least",
+    "sparse.gaussiank.laplace_most",
+    "sparse.gaussiank.normal_least",
+    "sparse.gaussiank.normal_most",
+    "sparse.gaussiank.student_least",
+)
 @pytest.mark.parametrize(("law", "variance"), [("normal", 1.0), ("laplace", 1.0), ("student 3", 3.0)])
 def test_quantiles(law, variance):
     for n, density in itertools.product((2, 9, 10, 101, 1000), (0.02, 0.11, 0.3, 0.47)):
@@ -118,6 +142,13 @@ def test_quantiles(law, variance):
             assert np.isclose(tails[law](np.sqrt(3) * z), 1 - 2 * (np.arctan(z) + z / (1 + z**2)) / np.pi)
 
 
+@pytest.mark.models(
+    "sparse.spardl.below_even_split",
+    "sparse.spardl.entries",
+    "sparse.spardl.least",
+    "sparse.spardl.most",
+    "sparse.spardl.steps",
+)
 def test_spardl():
     for P, n, k in itertools.product(RANKS, (9, 20), (1, 9)):
         b, lengths = k // P, np.diff(even_cuts(n, P))
@@ -133,6 +164,7 @@ def test_spardl():
         assert result.selected[0].size == np.unique(result.selected[0]).size == P * b
 
 
+@pytest.mark.models("sparse.spardl.b_sag", "sparse.spardl.r_sag_least", "sparse.spardl.r_sag_most")
 def test_spardl_in_teams():
     for P, d, k in itertools.product((1, 2, 4, 6, 8, 9, 12), (1, 2, 3, 4, 8), (1, 7, 16)):
         if P % d:
@@ -152,6 +184,13 @@ def test_spardl_in_teams():
                     assert kept not in (None, b) or (getattr(gather, moved) == whole).all()
 
 
+@pytest.mark.models(
+    "sparse.topkdsa.code_switch",
+    "sparse.topkdsa.gathered",
+    "sparse.topkdsa.lower_with_switch",
+    "sparse.topkdsa.upper",
+    "sparse.topkdsa.upper_even",
+)
 def test_regions():
     options = itertools.product((1, 2, 3, 4, 7), (1, 4, 8, 21), (1, 4), GATHERS, ("model", "code", "never"))
     for P, n, k, algorithm, switch in options:
@@ -184,6 +223,7 @@ def test_regions():
             assert n <= 2 * P * k
 
 
+@pytest.mark.models("sparse.topkdsa.identical")
 def test_identical_regions():
     for P, share, algorithm in itertools.product(RANKS, (1, 2), GATHERS):
         cuts, x = even_cuts(P * (2 * share + 1), P), np.zeros((P, P * (2 * share + 1)))
@@ -203,6 +243,7 @@ def test_the_codes_switch_is_another():
     assert paths == {"model": 4, "code": 5}
 
 
+@pytest.mark.models("sparse.lower_bound.mean", "sparse.lower_bound.most")
 def test_lower_bound():
     for P, n, k, algorithm in itertools.product(RANKS, (3, 10), (1, 3), GATHERS):
         x = generic(P, n)
@@ -215,6 +256,9 @@ def test_lower_bound():
         assert traffic.only("split", "allgather").received.sum() >= 2 * update.size * (P - 1)
 
 
+@pytest.mark.models(
+    "sparse.gaussiank.mass", "sparse.gtopk.mass", "sparse.spardl.mass", "sparse.topka.mass", "sparse.topkdsa.mass"
+)
 @pytest.mark.parametrize(
     ("collective", "options"),
     [

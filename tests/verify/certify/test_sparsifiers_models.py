@@ -26,6 +26,7 @@ def parts(compressor, x):
     return int(sent @ sent), int((x - sent) @ (x - sent))
 
 
+@pytest.mark.models("sparsifiers.topk.ceil_k", "sparsifiers.topk.global_error", "sparsifiers.topk.local_contraction")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_topk_conditions(seed):
     n = 1 + seed % 7
@@ -58,6 +59,9 @@ def test_topk_of_equal_entries_meets_the_bound():
     assert check_goals("sparsifiers.topk.contraction", ["contraction"], values) == [0]
 
 
+@pytest.mark.models(
+    "sparsifiers.blocktopk.contraction", "sparsifiers.chunktopk.contraction", "sparsifiers.chunktopk.wire"
+)
 @pytest.mark.parametrize("seed", SEEDS)
 def test_grouped_conditions(seed):
     n = 1 + seed % 9
@@ -86,6 +90,7 @@ def test_grouped_conditions(seed):
             assert bits == message.bits  # what the steps of the induction add up to
 
 
+@pytest.mark.models("sparsifiers.hardthreshold.absolute_error", "sparsifiers.hardthreshold.nonexpansive")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_threshold_conditions(seed):
     n = 1 + seed % 7
@@ -98,6 +103,7 @@ def test_threshold_conditions(seed):
         check_goals("sparsifiers.hardthreshold.absolute_error", ["error"], values)
 
 
+@pytest.mark.models("sparsifiers.adaptivesparsification.contraction", "sparsifiers.adaptivesparsification.error")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_adaptive_conditions(seed):
     n = 2 + seed % 4
@@ -113,6 +119,17 @@ def test_adaptive_conditions(seed):
     assert slack == ((1 - Fraction(1, n)) * second - error) * first
 
 
+@pytest.mark.models(
+    "sparsifiers.randk.bias",
+    "sparsifiers.randk.contraction",
+    "sparsifiers.randk.global_contraction_shared",
+    "sparsifiers.randk.global_error_independent",
+    "sparsifiers.randk.global_error_scaled",
+    "sparsifiers.randk.second_moment",
+    "sparsifiers.randk.shrunk_contraction",
+    "sparsifiers.randk.unbiased",
+    "sparsifiers.randk.variance",
+)
 @pytest.mark.parametrize("scaled", [False, True])
 @pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 1), (3, 2), (4, 2), (5, 3)])
 def test_randk_inclusion(n, k, scaled):

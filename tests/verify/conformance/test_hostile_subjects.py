@@ -7,7 +7,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from commbounds.verify.conformance import CheckVerdict, process
+from commbounds.verify.conformance.calls import Died, TimedOut
+from commbounds.verify.conformance.report import reports_from
 
 SUBJECTS = """
 import os, subprocess, sys, tempfile, threading, time
@@ -102,11 +107,11 @@ HOSTILE = {
     "starts": r"1 process \(sleep\)",
     "session": r"1 process \(sleep\)",
     "daemon": r"1 process \(python",
-    "clean_daemon": r"1 process \(sleep\)",
+    "clean_daemon": r"1 process \((sh|sleep)\)",  # forked, and perhaps not yet what it becomes
     "dies_with_a_daemon": "ended with status 3",
     "bomb": "had started [0-9]+ processes",
     "threads": "[0-9]+ threads",
-    "folder": "the working folder",
+    "folder": "the working folder: ",
     "stderr": "[0-9]+ bytes on stderr",
 }
 DEFAULT = ("daemon",)
@@ -163,6 +168,274 @@ def test_what_a_hostile_subject_leaves_is_named_and_ended(name, tmp_path):
     assert seconds < 60.0
     assert not left
     assert not sleeping
+
+
+STRANGE = """
+import ctypes, locale, os, random, resource, signal, sys
+import numpy as np
+from commbounds.verify import conformance as cf
+
+KEPT, SHARED = [], {}
+
+def closes_stdout(x, seed):
+    os.close(1)
+    os.closerange(3, 64)
+    return x / 2
+
+def closes_everything(x, seed):
+    os.closerange(0, 256)
+    return x / 2
+
+def exits(x, seed):
+    os._exit(0)
+
+def signals_the_judge(x, seed):
+    os.kill(os.getppid(), signal.SIGTERM)
+    return x / 2
+
+def signals_everybody(x, seed):
+    sys.audit("os.kill", -1, signal.SIGTERM)  # what os.kill does first
+    return x / 2
+
+def umask(x, seed):
+    os.umask(0)
+    return x / 2
+
+def limits(x, seed):
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    return x / 2
+
+def environment(x, seed):
+    os.environ["PATH"] = "/nowhere"
+    return x / 2
+
+def language(x, seed):
+    locale.setlocale(locale.LC_NUMERIC, "C.UTF-8")
+    return x / 2
+
+def error_state(x, seed):
+    np.seterr(all="raise")
+    return x / 2
+
+def printing(x, seed):
+    np.set_printoptions(precision=1)
+    return x / 2
+
+def random_state(x, seed):
+    np.random.seed(0)
+    random.seed(0)
+    return x / 2
+
+def handlers(x, seed):
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    return x / 2
+
+def recursion_limit(x, seed):
+    sys.setrecursionlimit(12345)
+    return x / 2
+
+def opens(x, seed):
+    try:
+        while True:
+            KEPT.append(open("/dev/null"))
+    except OSError:
+        return x / 2
+
+def writes(x, seed):
+    with open("results", "w") as file:
+        file.write("x")
+    return x / 2
+
+def patches(x, seed):
+    np.isfinite = lambda *a, **k: np.bool_(True)
+    return x / 2
+
+def recurses(x, seed):
+    return recurses(x, seed)
+
+def overflows_the_stack(x, seed):
+    ctypes.string_at(0)
+
+def interrupts(x, seed):
+    raise KeyboardInterrupt
+
+def leaves(x, seed):
+    sys.exit("x" * 10**6)
+
+def ends_generators(x, seed):
+    raise GeneratorExit
+
+def endless(x, seed):
+    return iter(int, 1)
+
+class Endless:
+    def __array__(self, *a, **k):
+        while True:
+            pass
+
+def endless_array(x, seed):
+    return Endless()
+
+class Strange(np.ndarray):
+    def tobytes(self, *a):
+        raise RuntimeError("no bytes")
+
+def subclass(x, seed):
+    return (x / 2).view(Strange)
+
+def shared(x, seed):
+    out = SHARED.setdefault(x.shape, np.empty_like(x))
+    out[...] = x / 2
+    return out
+
+def alters(x, seed):
+    x *= 0.5
+    return x
+
+class Wordless(Exception):
+    def __str__(self):
+        raise RuntimeError
+
+def wordless(x, seed):
+    raise Wordless
+
+def endless_words(x, seed):
+    raise ValueError("x" * (1 << 24))
+
+def coloured_words(x, seed):
+    raise type("\\x1b[31mError[bold]", (Exception,), {})("\\x1b]0;title\\x07[red]\\r\\nover\\u202e")
+
+def executes(x, seed):
+    os.execvp("sleep", ["sleep", "300"])
+
+def stops(x, seed):
+    os.kill(os.getpid(), signal.SIGSTOP)
+
+def alarms(x, seed):
+    signal.setitimer(signal.ITIMER_REAL, 0.01)
+    while True:
+        pass
+
+def sleeps(x, seed):
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
+    while True:
+        pass
+
+def view(x, seed):
+    return x[:]
+
+made = [
+    cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=3.0, effort=0.01, name=f.__name__)
+    for f in list(globals().values())
+    if getattr(f, "__name__", "") in NAMES
+]
+"""
+SAID = {
+    "closes_stdout": "ended with status|no valid reply",
+    "closes_everything": "ended with status",
+    "exits": "ended with status 0",
+    "signals_the_judge": "must not send signals to process [0-9]+",
+    "signals_everybody": "must not send signals to process -1",
+    "umask": "the umask: 0000, which was",
+    "limits": "limits of the process, RLIMIT_CORE",
+    "environment": "the environment, PATH: /nowhere",
+    "language": "the locale",
+    "error_state": "numpy's error state, divide: raise",
+    "printing": "how numpy prints, precision: 1",
+    "random_state": "the global generator of numpy and random was used",
+    "handlers": "handlers of signals, SIGTERM",
+    "recursion_limit": "the limit of recursion: 12345",
+    "opens": "more than 64 open files",
+    "writes": "the file 'results' in the working folder",
+    "patches": "numpy.isfinite, which was replaced",
+    "recurses": "raised RecursionError",
+    "overflows_the_stack": "killed by SIGSEGV",
+    "interrupts": "raised KeyboardInterrupt",
+    "leaves": "called sys.exit",
+    "ends_generators": "raised GeneratorExit",
+    "endless": "returned callable_iterator, not an array",
+    "endless_array": "returned Endless, not an array",
+    "subclass": "raised RuntimeError: no bytes",
+    "shared": "changed during a later call",
+    "alters": "of the input was",
+    "wordless": "its text raised RuntimeError",
+    "endless_words": "raised ValueError: x{100}",
+    "coloured_words": "raised .*Error",
+    "executes": "no answer within|killed by SIGKILL",
+    "stops": "no answer within",
+    "alarms": "killed by SIGALRM",
+    "sleeps": "no answer within",
+    "view": "",  # the right one
+}
+"""What is said of each."""
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(("umask", "patches", "writes", "interrupts"), id="sample", marks=pytest.mark.wide),
+        pytest.param(tuple(SAID), id="all", marks=pytest.mark.long),
+    ],
+)
+def test_what_strange_subjects_do_is_named_and_nothing_is_left(names, tmp_path):
+    (tmp_path / "strange.py").write_text(f"NAMES = {names!r}\n{STRANGE}")
+    (tmp_path / "empty").mkdir()
+    before = sleepers()
+    done = subprocess.run(
+        [sys.executable, "-m", "commbounds", "check", f"{tmp_path}/strange.py:made", "--json", f"{tmp_path}/r.jsonl"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60 * len(names),
+        cwd=tmp_path / "empty",
+        env={**os.environ, "COMMBOUNDS_TEST_MARK": tmp_path.name},
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202e]", done.stdout + done.stderr)
+    reports = reports_from(tmp_path / "r.jsonl")
+    assert {report.subject for report in reports} == set(names)
+    for report in reports:
+        name, said = report.subject, SAID[report.subject]
+        failed = [f.message for f in report.findings if f.verdict is CheckVerdict.FAIL]
+        assert bool(failed) == bool(said), (name, failed)
+        assert not said or re.search(said, " ".join(failed)), (name, failed)
+        assert len(" ".join(failed)) < 10_000
+    assert [path.name for path in (tmp_path / "empty").iterdir()] == ["results"]
+    assert not alive(tmp_path.name)
+    assert not sleepers() - before
+
+
+def test_a_subject_that_takes_all_memory_is_ended(tmp_path, monkeypatch):
+    program = tmp_path / "hungry.py"
+    program.write_text(HUNGRY)
+    monkeypatch.setattr(process, "available_bytes", lambda: 1 << 28)
+    hungry = process.Process([sys.executable, str(program)], 60.0)
+    with pytest.raises(Died, match="GiB of memory in use, and was ended"):
+        hungry.call({"op": "roundtrip"}, [np.ones(2)])
+    assert not hungry.left_behind()
+
+
+HUNGRY = """
+import sys, time
+sys.stdin.buffer.readline()
+print('{"arrays": [], "protocol": 1, "kind": "compressor"}', flush=True)
+held = []
+while True:
+    held.append(b"x" * (1 << 24))
+    time.sleep(0.01)
+"""
+
+
+def test_after_a_call_that_hung_the_next_ones_are_not_waited_for_as_long(tmp_path):
+    program = tmp_path / "slow.py"
+    program.write_text(HUNGRY.replace('held.append(b"x" * (1 << 24))', "pass"))
+    slow, took = process.Process([sys.executable, str(program)], 3.0), []
+    for _ in range(2):
+        begun = time.monotonic()
+        with pytest.raises(TimedOut) as found:
+            slow.call({"op": "roundtrip"}, [np.ones(2)])
+        took.append((str(found.value), time.monotonic() - begun))
+    assert [said for said, _ in took] == ["no answer within 3 s", "no answer within 0.5 s"]
 
 
 @pytest.mark.wide

@@ -16,7 +16,7 @@ from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unansw
 from commbounds.verify.conformance.offspring import relatives
 from commbounds.verify.conformance.process import Process, Remote
 from commbounds.verify.conformance.protocol import BadMessage, header_of, read_message
-from commbounds.verify.conformance.serve import _Surroundings
+from commbounds.verify.conformance.surroundings import Surroundings
 
 HELLO = """
 import json, os, subprocess, sys, time
@@ -240,7 +240,7 @@ def subject(tmp_path):
 
 
 def test_threads_and_the_working_folder_are_looked_at(tmp_path, monkeypatch):
-    surroundings = _Surroundings()
+    surroundings = Surroundings()
     assert surroundings.left() == []
     monkeypatch.chdir(tmp_path)
     stop = threading.Event()
@@ -248,7 +248,7 @@ def test_threads_and_the_working_folder_are_looked_at(tmp_path, monkeypatch):
     thread.start()
     assert [what.split(",")[0] for what in surroundings.left()] == [
         "the thread 'a watcher'",
-        f"the working folder {tmp_path}",
+        f"the working folder: {tmp_path}",
     ]
     stop.set()
     thread.join()
@@ -258,11 +258,11 @@ def test_threads_and_the_working_folder_are_looked_at(tmp_path, monkeypatch):
 def test_what_calls_leave_behind_is_said_in_the_report(subject):
     report = cf.check(subject("litters"), only=["answers"])
     assert not report.passed
-    assert "calls left something behind, which was ended" in report.findings[0].message
+    assert "left something behind" in report.findings[0].message
     said = report.findings[0].evidence
     assert "left behind: " in said
     assert "the thread 'a watcher'" in said
-    assert "the working folder " in said
+    assert "the working folder: " in said
     assert "(sleep)" in said
 
 

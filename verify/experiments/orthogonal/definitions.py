@@ -56,10 +56,12 @@ def _muon(
     dtype: str,
     steps: int | None,
     iteration: str | None,
+    arithmetic: str | None,
     rounds: int,
     seed: int,
 ) -> Given:
-    return Given({"stacks": _stacks(P, shape, data, dtype, rounds, seed)}, _given(steps=steps, iteration=iteration))
+    options = _given(steps=steps, iteration=iteration, arithmetic=arithmetic)
+    return Given({"stacks": _stacks(P, shape, data, dtype, rounds, seed)}, options)
 
 
 def _ef21(
@@ -94,7 +96,9 @@ COUNTS = (1, Of("m n", lambda shape: shape[0] * shape[1]), Of("half", lambda sha
 RANKS_OF = (1, Of("min(m, n)", lambda shape: min(shape)))
 
 SPACES = {
-    "muon_update": _space(_muon, steps=(None, 0, 1, 2, 9), iteration=ITERATIONS, rounds=(1, 3)),
+    "muon_update": _space(
+        _muon, steps=(None, 0, 1, 2, 9), iteration=ITERATIONS, arithmetic=(None, "dtype", "bfloat16"), rounds=(1, 3)
+    ),
     "ef21_muon": _space(_ef21, k=COUNTS, steps=(None, 0, 2), iteration=ITERATIONS, rounds=(3,)),
     "dion_update": _space(
         _dion, rank=RANKS_OF, mu=(None, 0.0, 0.75, 1.0), right=(None, "columns", "orthonormal"), rounds=(3,)

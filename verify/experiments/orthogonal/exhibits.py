@@ -17,12 +17,14 @@ def _values(_budget: str, _seed: int) -> Exhibit:
     """By singular value, and sorted, of the recorded gradients."""
     grid = np.geomspace(1e-5, 1.0, 120)
     lines = []
-    for iteration, steps in (("muon", 5), ("cubic", 5), ("cubic", 15)):
+    ways = (("muon", 5, "dtype"), ("muon", 5, "bfloat16"), ("cubic", 5, "dtype"), ("cubic", 15, "dtype"))
+    for iteration, steps, arithmetic in ways:
         found = []
         for value in grid:
             matrix = np.array([[[value, 0.0], [0.0, np.sqrt(1 - value**2)]]])
-            found.append(abs(float(muon_update(matrix, steps, iteration)[0][0, 0, 0])))
-        lines.append(Line(f"{iteration}, {steps} iterations", grid.tolist(), found))
+            found.append(abs(float(muon_update(matrix, steps, iteration, arithmetic)[0][0, 0, 0])))
+        label = f"{iteration}, {steps} iterations" + ("" if arithmetic == "dtype" else f", {arithmetic}")
+        lines.append(Line(label, grid.tolist(), found))
     ends = (("at_most", "most", "bound"), ("at_least", "least, from 1/660 on", "lower"))
     for name, label, role in ends:
         value = float(claims()[f"orthogonal.muon.{name}"].bound())
@@ -32,15 +34,25 @@ def _values(_budget: str, _seed: int) -> Exhibit:
         stack = gradients.matrices(*kind.split(", "))[0].astype(np.float64)
         after = np.linalg.svd(muon_update(stack)[0][0], compute_uv=False)
         spectra.append(Line(kind, [float(i + 1) for i in range(after.size)], after.tolist()))
+    rng = np.random.default_rng(0)
+    product = np.outer(rng.standard_normal(64), rng.standard_normal(32))[None]
+    after = np.linalg.svd(muon_update(product, arithmetic="bfloat16")[0][0], compute_uv=False)
+    spectra.append(Line("rank one, in bfloat16", [float(i + 1) for i in range(after.size)], after.tolist()))
     return Exhibit(
         "orthogonal.values",
         "In exact arithmetic Muon's five iterations leave singular values between 0.68 and 1.20, unless they are tiny",
         "Left: what becomes of a singular value, over the norm. Right: singular values of the update for the 64 x 32 "
-        "matrix of a recorded training run, average of 8 workers. Hidden units that are nearly silent leave singular "
-        "values that are tiny, and stay small.",
+        "matrix of a recorded training run, average of 8 workers, in float64. Hidden units that are nearly silent "
+        "leave singular values that are tiny, and stay small. In bfloat16, as Muon's code runs, a product of two "
+        "Gaussian vectors has amplified rounding for all its other singular values.",
         (
             Panel("One singular value", "before, over the norm", "after", tuple(lines), xscale="log"),
-            Panel("Recorded gradients", "number of the singular value", "after five iterations", tuple(spectra)),
+            Panel(
+                "Recorded gradients, and one of rank one",
+                "number of the singular value",
+                "after five iterations",
+                tuple(spectra),
+            ),
         ),
     )
 

@@ -25,11 +25,12 @@ def _stacks(P: int) -> Iterator[tuple[dict[str, Any], Array]]:
 def _muon_cases(P: int) -> Iterator[RankCase]:
     for given, stack in _stacks(P):
         for steps, iteration in ((5, "muon"), (2, "cubic"), (0, "muon"), (9, "polar_express")):
-            yield RankCase({**given, "steps": steps, "iteration": iteration}, stack)
+            yield RankCase({**given, "steps": steps, "iteration": iteration, "arithmetic": "dtype"}, stack)
+        yield RankCase({**given, "steps": 5, "iteration": "muon", "arithmetic": "bfloat16"}, stack)
 
 
 def _muon_options(case: RankCase) -> dict[str, Any]:
-    return {name: case.settings[name] for name in ("steps", "iteration")}
+    return {name: case.settings[name] for name in ("steps", "iteration", "arithmetic")}
 
 
 def _muon(case: RankCase) -> tuple[list[RankResult], Traffic]:

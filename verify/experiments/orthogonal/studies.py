@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives.orthogonal import ITERATIONS
+from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.binding import table
 from commbounds.verify.experiments.orthogonal.compressed import LOW_RANK, TOP_K
+from commbounds.verify.finding import Series
 from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import AnyStudy, Case, Outcome, Study, over, studies
+from commbounds.verify.study import AnyStudy, Case, Outcome, Stream, Study, Unmeasured, over, studies
 
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
@@ -37,11 +39,16 @@ def _singular(kind: str, muon: Any, case: Case) -> Outcome:
     gradients = np.array([matrix] * s["P"])
     # whole numbers that add up to nothing, whatever the order
     gradients[:, 0, 1] = 2 * np.arange(s["P"]) - (s["P"] - 1)
+    turn = np.array([[0.6, -0.8], [0.8, 0.6]]) if s["turned"] else np.eye(2)
+    gradients = turn @ gradients
     if s["tall"]:
         gradients = gradients.transpose(0, 2, 1)
-    update, _ = muon(gradients, s["steps"], s["iteration"])
-    found = abs(float(update[s["P"] - 1][0, 0]))
+    update, _ = muon(gradients, s["steps"], s["iteration"], s["arithmetic"])
+    own = update[s["P"] - 1].T if s["tall"] else update[s["P"] - 1]
+    found = abs(float((turn.T @ own)[0, 0]))
     values = {"singular": value, "schulz_steps": s["steps"], "P": s["P"]}
+    if s["arithmetic"] == "bfloat16":
+        return Outcome(Fraction(found), values)
     # a step multiplies what is off by 3.45 at most (8.3 and 4.1 are the first of Polar Express), and adds the roundings
     # of some twenty operations
     slack = 64 * _EPS * (1 + s["steps"]) * (3.5 ** s["steps"] if s["iteration"] != "polar_express" else 1000)
@@ -58,6 +65,7 @@ _VALUES = (
     "1/100000",
     "1/2000",
     "1/1000",
+    "1/665",
     "1/660",
     "1/100",
     "1/10",
@@ -74,7 +82,7 @@ _VALUES = (
 
 def _case(value: str, steps: int = 5, iteration: str = "muon", **more: Any) -> Case:
     given = {"value": value, "steps": steps, "iteration": iteration, "P": 1, "columns": 2, "tall": False}
-    return Case({**given, **more})
+    return Case({**given, "arithmetic": "dtype", "turned": False, **more})
 
 
 def _values(_budget: Budget) -> Iterator[Case]:
@@ -83,6 +91,7 @@ def _values(_budget: Budget) -> Iterator[Case]:
     for P, columns, tall in ((2, 3, False), (3, 4, True), (5, 2, True), (8, 3, False)):
         for value in ("1", "3/5", "1/50"):
             yield _case(value, 5, "muon", P=P, columns=columns, tall=tall)
+            yield _case(value, 5, "muon", P=P, columns=columns, tall=tall, turned=True)
             yield _case(value, 1, "cubic", P=P, columns=columns, tall=tall)
     yield from _turning(0)
     yield from _turning(1)
@@ -93,7 +102,8 @@ def _values(_budget: Budget) -> Iterator[Case]:
 def _drawn_values(draw: st.DrawFn) -> Case:
     value = Fraction(draw(integers(0, 2**20)), 2**20) ** draw(sampled_from((1, 1, 2)))
     steps = draw(sampled_from((5, 5, 1, 6)))
-    return _case(str(value), steps, draw(sampled_from(tuple(ITERATIONS))), P=draw(integers(1, 3)))
+    more = {"P": draw(integers(1, 3)), "turned": draw(sampled_from((False, True)))}
+    return _case(str(value), steps, draw(sampled_from(tuple(ITERATIONS))), **more)
 
 
 def _turning(which: int) -> Iterator[Case]:
@@ -165,6 +175,8 @@ def _of_values(statement: str, kind: str, axis: str, **options: Any) -> Study:
         cases = [_case("1/5", T, iteration) for T in range(6)]
     if statement == "muon.one":
         cases = [_case("1")]
+    if statement == "muon.below":
+        cases = [_case(str(Fraction(j, 20 * 665))) for j in range(1, 21)]
     return Study(
         f"orthogonal.{statement}",
         "muon_update",
@@ -175,6 +187,153 @@ def _of_values(statement: str, kind: str, axis: str, **options: Any) -> Study:
         **options,
     )
 
+
+# --- Muon as it runs, in bfloat16 ------------------------------------------------------------------------------------
+
+
+def _numbers(first: int, last: int, every: int = 1) -> list[str]:
+    """Numbers of bfloat16, by their bits."""
+    bits = np.arange(first, last + 1, every, dtype=np.uint32)
+    return [str(Fraction(float(value))) for value in (bits << 16).view(np.float32)]
+
+
+_ONE, _LEAST = 0x3F80, 0x3AC6
+"""The bits of 1, and of the smallest number of bfloat16 that is at least 1/662."""
+
+
+def _rounded(value: str, **more: Any) -> Case:
+    return _case(value, arithmetic="bfloat16", **more)
+
+
+def _rounded_grid(_level: int) -> Iterator[Case]:
+    for value in (*_numbers(_LEAST, _ONE), *_numbers(0, _LEAST, 37)):
+        yield _rounded(value)
+
+
+def _rounded_corpus(_budget: Budget) -> Iterator[Case]:
+    for value in (*_VALUES, *_numbers(_LEAST, _ONE, 16)):
+        yield _rounded(value)
+    for P, columns, tall in ((2, 3, False), (3, 4, True), (5, 2, True), (8, 3, False), (9, 2, False)):
+        for value in ("1", "3/5", "1/50"):
+            yield _rounded(value, P=P, columns=columns, tall=tall)
+            yield _rounded(value, P=P, columns=columns, tall=tall, turned=True)
+
+
+def _rounded_ends(name: str, _budget: Budget) -> Iterator[Case]:
+    yield _rounded(str(Fraction(float(np.float32({"most": "0.0037384033203125", "least": "0.00872802734375"}[name])))))
+
+
+@st.composite
+def _drawn_rounded(draw: st.DrawFn) -> Case:
+    (value,) = _numbers(*[draw(integers(0x3900, _ONE))] * 2)
+    return _rounded(value, P=draw(integers(1, 9)), turned=draw(sampled_from((False, True))))
+
+
+def _of_rounded(statement: str, end: str) -> Study:
+    return Study(
+        f"orthogonal.muon.rounded_{statement}",
+        "muon_update",
+        partial(_singular, "value"),
+        grid=_rounded_grid,
+        corpus=_rounded_corpus,
+        cases=_drawn_rounded,
+        extremal=partial(_rounded_ends, end),
+        enumerated="every number of bfloat16 from 1/662 to 1, and every 37th below, beside one that makes the norm one",
+        curves=[over("singular", "muon in bfloat16", [_rounded(value) for value in _numbers(0x3A00, _ONE, 12)])],
+    )
+
+
+def _count(muon: Any, case: Case) -> Outcome:
+    """Changes of sign of what becomes of a singular value, less one."""
+    s = case.settings
+    signs = []
+    for value in np.geomspace(1e-4, 1.0, s["values"]):
+        matrix = np.array([[[value, 0.0], [0.0, math.sqrt(1 - value**2)]]] * s["P"])
+        update, _ = muon(matrix, s["steps"], s["iteration"], s["arithmetic"])
+        signs.append(abs(float(update[s["P"] - 1][0, 0])) > 1)
+    return Outcome(int(np.count_nonzero(np.diff(signs))), {"schulz_steps": s["steps"], "P": s["P"]})
+
+
+def _counts(_budget: Budget) -> Iterator[Case]:
+    for P, arithmetic in ((1, "dtype"), (3, "dtype"), (1, "bfloat16")):
+        yield Case({"P": P, "values": 400, "steps": 5, "iteration": "muon", "arithmetic": arithmetic})
+
+
+def _off_share(update: Array, gradient: Array) -> float:
+    along = float((update * gradient).sum()) ** 2
+    return 1 - along / (float(np.square(update).sum()) * float(np.square(gradient).sum()))
+
+
+def _off(muon: Any, case: Case) -> Outcome:
+    """Of a product of two vectors of whole numbers, the average of P that differ."""
+    s, x = case.settings, case.array
+    dtype = np.dtype(s["dtype"])
+    gradient = np.outer(x[: s["m"]], x[s["m"] :])
+    stack = np.array([gradient * factor for factor in 2 * np.arange(s["P"]) + 1], dtype)
+    update, _ = muon(stack, s["steps"], s["iteration"], s["arithmetic"])
+    values = {"singular": 1, "schulz_steps": s["steps"], "P": s["P"], "m": s["m"], "n": s["n"]}
+    # a step multiplies what is off by 3.45 at most, and adds the roundings of m + n operations; the share is its square
+    off = 3.5 ** s["steps"] * s["steps"] * 8 * (s["m"] + s["n"]) * float(np.finfo(dtype).eps)
+    slack = 64 * _EPS * s["m"] * s["n"] + (0.0 if s["arithmetic"] == "bfloat16" else off**2)
+    return Outcome(_off_share(update[s["P"] - 1].astype(np.float64), gradient), values, slack)
+
+
+def _off_case(left: list[int], right: list[int], P: int = 1, arithmetic: str = "dtype", dtype: str = "float64") -> Case:
+    given = {"P": P, "m": len(left), "n": len(right), "steps": 5, "iteration": "muon"}
+    return Case({**given, "arithmetic": arithmetic, "dtype": dtype}, np.array([*left, *right], np.float64))
+
+
+def _offs(_budget: Budget) -> Iterator[Case]:
+    for P, arithmetic, dtype in itertools.product((1, 2, 5), ("dtype", "bfloat16"), ("float32", "float64")):
+        for left, right in (([1, 3], [1, 3]), ([1], [3, 5, 7]), ([1, 2, 3, 5], [7, 1, 1]), ([1, 2], [4, 8])):
+            yield _off_case(left, right, P, arithmetic, dtype)
+
+
+@st.composite
+def _drawn_offs(draw: st.DrawFn) -> Case:
+    sizes = [[draw(integers(1, 99)) for _ in range(draw(integers(1, 6)))] for _ in range(2)]
+    kinds = draw(sampled_from(("dtype", "bfloat16"))), draw(sampled_from(("float32", "float64")))
+    return _off_case(sizes[0], sizes[1], draw(integers(1, 3)), *kinds)
+
+
+def _products(muon: Any, m: int, n: int, rng: np.random.Generator) -> float:
+    gradient = np.outer(rng.standard_normal(m), rng.standard_normal(n))
+    update, _ = muon(gradient.astype(np.float32)[None], 5, "muon", "bfloat16")
+    return _off_share(update[0].astype(np.float64), gradient)
+
+
+def _product_streams(muon: Any) -> list[Stream]:
+    bound = float(claims()["orthogonal.muon.amplified"].bound())
+
+    def stream(m: int, n: int) -> Stream:
+        def draw(rng: np.random.Generator, count: int) -> Array:
+            return np.array([bound - _products(muon, m, n, rng) for _ in range(count)])
+
+        return Stream(f"{m} x {n}", draw, bound - 1, bound, two_sided=False, unit=bound, cost=400)
+
+    return [stream(32, 32), stream(32, 64), stream(64, 48)]
+
+
+def _product_curve(muon: Any, seed: int) -> list[Series]:
+    """The mean of ten draws by size."""
+    sizes, rng = (32, 40, 48, 56, 64), np.random.default_rng(seed)
+    found = [float(np.mean([_products(muon, n, n, rng) for _ in range(10)])) for n in sizes]
+    bound = float(claims()["orthogonal.muon.amplified"].bound())
+    return [Series("square, mean of 10", "n", [float(n) for n in sizes], [bound] * len(sizes), found)]
+
+
+def _only_drawn(_muon: Any, _case: Case) -> Unmeasured:
+    return Unmeasured("a mean over Gaussian vectors: draws alone tell")
+
+
+_AS_IT_RUNS = (
+    _of_rounded("at_most", "most"),
+    _of_rounded("at_least", "least"),
+    Study("orthogonal.muon.ones", "muon_update", _count, corpus=_counts),
+    Study("orthogonal.muon.along", "muon_update", _off, corpus=_offs, cases=_drawn_offs),
+    Study("orthogonal.muon.rounded_along", "muon_update", _off, corpus=_offs, cases=_drawn_offs),
+    Study("orthogonal.muon.amplified", "muon_update", _only_drawn, streams=_product_streams, curves=_product_curve),
+)
 
 # --- Dion ------------------------------------------------------------------------------------------------------------
 
@@ -402,6 +561,7 @@ _STUDIES = studies(
     _of_values("muon.at_least", "value", "singular", extremal=_minima),
     _of_values("muon.uniform", "value", "singular"),
     _of_values("muon.growth", "value", "singular", extremal=_tiny),
+    _of_values("muon.below", "value", "singular"),
     _of_values("muon.plateau", "error", "singular", extremal=_minima),
     _of_values("cubic.growth", "value", "schulz_steps", extremal=_small),
     _of_values("quintic.one_step", "square", "singular", extremal=_near_zero),
@@ -422,6 +582,7 @@ _STUDIES = studies(
     _of_runs("mass", "defect"),
     _of_runs("buffer_geometric", "kept"),
     _of_runs("buffer", "kept", extremal=_all_missed),
+    *_AS_IT_RUNS,
     *TOP_K,
 )
 

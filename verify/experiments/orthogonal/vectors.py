@@ -34,6 +34,8 @@ def _muon_cases() -> Iterator[VectorCase]:
         for iteration in ("muon", "cubic", "quintic", "polar_express"):
             given = {"stack": _matrices(P, m, n, dtype, 111)}
             yield case_of(why, given, {"steps": 3, "iteration": iteration}, about=f"{m} rows")
+        how = {"steps": 5, "iteration": "muon", "arithmetic": "bfloat16"}
+        yield case_of(f"{why} In bfloat16.", {"stack": _matrices(P, m, n, dtype, 111)}, how, about=f"{m} rows")
     zero = {"stack": np.zeros((2, 2, 2), np.float32)}
     yield case_of("Zero stays zero.", zero, {"steps": 5, "iteration": "muon"}, about="zeros")
     yield case_of("There is no such iteration.", zero, {"steps": 5, "iteration": "septic"}, about="name", refused=True)

@@ -78,6 +78,36 @@ def _elias_lengths(codes: Array) -> Array:
     return 1 + np.array([len(word) for word in words])[back]
 
 
+class CodeEntropy(Measure):
+    """Entropy of the output in bits, of independent entries with two values each."""
+
+    def exact(self, run: CompressorRun) -> Exact:
+        raise TypeError("entropies are no rational numbers")
+
+    def read(self, run: CompressorRun) -> Reading | None:
+        law = run.kernel()
+        if not isinstance(law, Marginals):
+            return None
+        kind = np.finfo(run.x.dtype)
+        entropies = _binary_entropy(np.where(law.upper == law.lower, 0.0, law.p))
+        # each probability is rounded up to the uniforms' grid, and its ratio was rounded three times; that moves an
+        # entropy by at most the entropy of as much, and its own rounding is that of a few operations
+        moved = law.resolution + 4.0 * float(kind.eps) * run.c.levels
+        slack = float(_binary_entropy(np.array([min(moved, 0.5)]))[0]) + 8.0 * float(np.finfo(np.float64).eps)
+        return Reading(math.fsum(entropies), law.p.size * slack)
+
+
+def _binary_entropy(p: Array) -> Array:
+    """-p log2 p - (1 - p) log2(1 - p), zero at both ends."""
+    inside = np.clip(p, np.finfo(np.float64).tiny, 1.0 - np.finfo(np.float64).epsneg)
+    return np.where((p > 0) & (p < 1), -inside * np.log2(inside) - (1 - inside) * np.log2(1 - inside), 0.0)
+
+
+def _many_equal(_c: Any, n: int) -> Array:
+    """Equal entries, 16 times as many as asked for."""
+    return np.ones(16 * n, dtype=np.float32)
+
+
 def _root_levels(cls: Any, n: int) -> list[Any]:
     """Few and many levels, and sqrt(n) where that is one."""
     root = math.isqrt(n)
@@ -164,6 +194,13 @@ _WIRE_BASES = (2, Fraction(3, 2), 3, 4, Fraction(63, 16))
 _TABLE: dict[str, Any] = {"values": _with_table, "setups": lambda cls, n: [cls(base) for base in _WIRE_BASES]}
 _NORM: dict[str, Any] = {"domain": RATIONAL_NORMS}
 _ELIAS: dict[str, Any] = {"measure": EliasBits(), "setups": _root_levels, "enumerable": False, "injectable": False}
+_ENTROPY: dict[str, Any] = {
+    "measure": CodeEntropy(),
+    "setups": lambda cls, n: [cls(levels) for levels in (1, 2, 5, 16)],
+    "worst": _many_equal,
+    "enumerable": False,
+    "injectable": False,
+}
 _LEVEL: dict[str, Any] = {"measure": Level(), "enumerable": False, "injectable": False, "worst": one_entry}
 
 
@@ -228,6 +265,9 @@ EXPERIMENTS = table(
     bind("quantizers.qsgd.support_printed", "QSGD", measure=ExpectedSupport(), worst=ones, **_NORM),
     bind("quantizers.qsgd.elias", "QSGD", worst=_one_below_a_power, **_ELIAS),
     bind("quantizers.qsgd.elias_printed", "QSGD", worst=_one_below_a_power, **_ELIAS),
+    bind("quantizers.qsgd.entropy", "QSGD", **_ENTROPY),
+    bind("quantizers.qsgd.sparse_bits", "QSGD", **_ENTROPY),
+    bind("quantizers.qsgd.sparse_bits_of_fewer", "QSGD", **_ENTROPY),
     bind("quantizers.qsgd.idempotence", "QSGD", **_NORM),
     *_dithering("maxdithering", "MaxDithering", one_and_equal),
     bind("quantizers.maxdithering.level", "MaxDithering", **_LEVEL),
@@ -253,6 +293,13 @@ EXPERIMENTS = table(
         worst=four_thirds,
     ),
     bind("quantizers.naturalcompression.wire", "NaturalCompression"),
+    # exact laws are those of binary32
+    bind(
+        "quantizers.naturalcompression.ratio_of_doubles",
+        "NaturalCompression",
+        worst=lambda _c, n: np.ones(n),
+        enumerable=False,
+    ),
     bind("quantizers.naturalcompression.sign_symmetry", "NaturalCompression"),
     bind("quantizers.naturalcompression.scale_equivariance", "NaturalCompression", measure=_POWERS),
     bind("quantizers.naturalcompression.scale_equivariance_any", "NaturalCompression", measure=_factor(Fraction(3, 2))),

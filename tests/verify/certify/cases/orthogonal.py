@@ -1,11 +1,14 @@
 """Refuted claims of orthogonal at their smallest counterexamples: what the cases there are made with."""
 
-_VALUE = {"steps": 5, "P": 1, "columns": 2, "tall": False}
+_VALUE = {"steps": 5, "P": 1, "columns": 2, "tall": False, "turned": False, "arithmetic": "dtype"}
 _DION = {"P": 1, "m": 2, "n": 2, "r": 2, "mu": "3/4", "seed": 1, "right": "columns"}
 
 
 CASES = {
     "orthogonal.muon.uniform": ({**_VALUE, "iteration": "muon", "value": "0"}, None),
+    "orthogonal.muon.rounded_along": (
+        {"P": 1, "steps": 5, "iteration": "muon", "arithmetic": "bfloat16", "dtype": "float64"}, None
+    ),
     "orthogonal.polar_express.balanced": ({**_VALUE, "iteration": "polar_express", "value": "1/1000"}, None),
     "orthogonal.dion.fewer": ({"mu": "3/4", "seed": 1, "right": "columns"}, None),
     "orthogonal.dion.buffer_geometric": (

@@ -1,0 +1,65 @@
+"""Arrays that tests of all-reduces are given: of numpy, of torch, of whatever speaks DLPack; and their formats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.theory.precision.formats import FORMATS, Format
+
+Array = NDArray[Any]
+
+FLOATS = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in FORMATS}
+"""Name of a format -> its dtype."""
+SAME_SIZE = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64"}
+"""Bytes of a number -> the dtype of its bits."""
+
+
+def stacked(values: Any, name: str) -> Array:
+    """One array of what may be a sequence of arrays."""
+    if isinstance(values, list | tuple):
+        rows = [array(value) for value in values]
+        if not rows:
+            raise ValueError(f"{name} must not be empty")
+        shapes = {f"{row.shape} {row.dtype.name}" for row in rows}
+        if len(shapes) > 1:
+            raise ValueError(f"{name} must have one shape and one dtype, got {', '.join(sorted(shapes))}")
+        return np.stack(rows)
+    return array(values)
+
+
+def array(value: Any) -> Array:
+    """A numpy array of the same numbers: of a torch tensor, of what speaks DLPack, or as numpy converts it."""
+    if isinstance(value, np.ndarray):
+        return value
+    if type(value).__module__.partition(".")[0] == "torch":
+        return _of_torch(value)
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    return np.asarray(value)
+
+
+def _of_torch(tensor: Any) -> Array:
+    import torch
+
+    plain = tensor.detach().cpu()
+    name = str(plain.dtype).removeprefix("torch.")
+    if name in ("bfloat16", "float8_e4m3fn", "float8_e5m2"):
+        bits = torch.int16 if plain.dtype.itemsize == 2 else torch.uint8
+        return np.asarray(plain.contiguous().view(bits).numpy()).view(FLOATS[name])
+    return np.asarray(plain.numpy())
+
+
+def format_of(values: Array, name: str) -> Format:
+    if values.dtype.name not in FORMATS:
+        raise TypeError(f"{name} must be of one of {', '.join(FORMATS)}, got {values.dtype.name}")
+    return FORMATS[values.dtype.name]
+
+
+def named(name: str) -> Format:
+    if name not in FORMATS:
+        raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {name!r}")
+    return FORMATS[name]

@@ -1,0 +1,178 @@
+"""Inputs whose sums have the same bits in every order of additions: `exact_inputs`, `assert_exact`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds._arrays import FLOATS, SAME_SIZE, Array, format_of, named, stacked
+from commbounds._mistakes import Suspect, explanations
+from commbounds._sums import rank_sums
+from commbounds.theory.precision.formats import Format
+
+_AT_LEAST = 3
+"""Entries in which every rank brings something, where there are as many."""
+
+
+def exact_inputs(P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array:
+    """Inputs of `P` ranks for which every order of additions gives the same bits.
+
+    Of every entry all terms are multiples of one power of two, and their magnitudes add up to less than 2^digits of
+    them. So every partial sum is a number of the format, and nothing is rounded, in whatever order and in whatever
+    wider format the sums are made.
+
+    Parameters
+    ----------
+    P, n : int
+        Ranks and entries, at least 1.
+    dtype : str
+        A name in `theory.precision.formats.FORMATS`.
+    seed : int
+        Other inputs for another seed, at least 0.
+
+    Returns
+    -------
+    (P, n) array
+        Two ranks bring something to an entry, and more where n is small: every rank brings something to three entries,
+        as far as the digits suffice. Signs, exponents and ranks are mixed. All sums differ from zero and are odd
+        multiples: a sum that is rounded to fewer digits differs wherever the sum needs them. All numbers but the zeros
+        are normal, and no sum overflows.
+
+    Raises
+    ------
+    TypeError, ValueError
+        A number is no integer or out of range, or there is no such format.
+
+    Examples
+    --------
+    >>> x = exact_inputs(8, 1000, "bfloat16")
+    >>> bool((x.sum(axis=0) == x[::-1].sum(axis=0)).all())
+    True
+    """
+    for name, value, least in (("P", P, 1), ("n", n, 1), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer):
+            raise TypeError(f"{name} must be an integer, got {value!r}")
+        if value < least:
+            raise ValueError(f"{name} must be at least {least}, got {value}")
+    form = named(dtype)
+    rng = np.random.default_rng(seed)
+    few = min(P, max(2, -(-_AT_LEAST * P // n)), max(2, 2 ** (form.digits - 2)))
+    ranks = _mixed(P, n, few, rng)
+    # the first term makes the magnitudes add up to an odd number that needs all digits
+    total = 2 * rng.integers(2 ** (form.digits - 2), 2 ** (form.digits - 1), n) + 1
+    most = (form.digits - 2) - np.log2(max(1, few - 1))
+    magnitudes = np.floor(np.exp2(rng.uniform(0.0, max(0.0, most), (few, n)))).astype(np.int64)
+    magnitudes[0] = total - magnitudes[1:].sum(axis=0)
+    # the exponents: normal numbers, and twice the largest sum neither overflows nor is too large for `rank_sums`
+    lowest = int(form.normal.denominator).bit_length() - 1
+    highest = min(int(form.largest).bit_length() - 1, 900) - form.digits
+    exponents = rng.integers(-lowest, max(-lowest, highest), n, endpoint=True)
+    terms = np.ldexp(magnitudes * rng.choice((-1.0, 1.0), (few, n)), exponents)
+    x = np.zeros((P, n))
+    x[ranks, np.arange(n)] = terms
+    return x.astype(FLOATS[form.name])
+
+
+def _mixed(P: int, n: int, few: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """(few, n): different ranks for every entry, all equally often, none always with the same others."""
+    # few places of one order of the ranks, an odd step apart, for P entries; then the next order
+    rows = []
+    for _ in range(-(-n // P)):
+        order = rng.permutation(P)
+        gaps = np.concatenate([[0], np.sort(rng.choice(np.arange(1, P), few - 1, replace=False))]) if P > 1 else [0]
+        rows.append(order[(np.arange(P) + np.asarray(gaps)[:, None]) % P])
+    return np.concatenate(rows, axis=1)[:, :n]
+
+
+def assert_exact(actual: Any, inputs: Any, *, op: str = "sum") -> None:
+    """Raise an AssertionError unless `actual` has the bits of the exact sums of `inputs`.
+
+    Parameters
+    ----------
+    actual : array, tensor, or sequence of them
+        The result of one rank, of the shape of an input; or of all ranks.
+    inputs : array, tensor, or sequence of them
+        Such as `exact_inputs` makes: all partial sums are numbers of the result's format, in every order.
+    op : {"sum", "mean"}
+        What is asked for; the mean where it is exact too, as it is for a power of two of ranks.
+
+    Raises
+    ------
+    AssertionError
+        An entry of some rank has other bits. The message names the first, and the known mistakes that explain all.
+    ValueError
+        Shapes do not fit, or an order of additions rounds: the inputs say nothing, whatever the result is.
+    TypeError
+        Something holds no floating-point numbers.
+
+    Examples
+    --------
+    >>> x = exact_inputs(4, 100)
+    >>> assert_exact(x.sum(axis=0), x)
+    >>> assert_exact(x[:3].sum(axis=0), x)
+    Traceback (most recent call last):
+    AssertionError: all-reduce of 4 ranks: 50 of 100 entries differ from the exact sum
+        first: entry (2,) is 1.21911e+18, the sum is 1.21777e+18
+        what fits: rank 3 is missing, in entries 2 to 98
+    """
+    stack = stacked(inputs, "inputs")
+    if stack.ndim < 1 or len(stack) < 1:
+        raise ValueError("inputs must hold at least one rank")
+    if op not in ("sum", "mean"):
+        raise ValueError(f"op must be sum or mean, got {op!r}")
+    result, shape = stacked(actual, "actual"), stack.shape[1:]
+    if result.shape not in (shape, stack.shape):
+        raise ValueError(
+            f"actual must have the shape of one input, {shape}, or of all, {stack.shape}; got {result.shape}"
+        )
+    P, n = len(stack), int(np.prod(shape, dtype=int))
+    format_of(stack, "inputs")
+    form = format_of(result, "actual")
+    flat, rows = stack.reshape(P, n), result.reshape(-1, n)
+    _require_exact(flat, form, shape)
+    sums = rank_sums(flat)
+    times = P if op == "mean" else 1
+    wanted = (sums.high / times).astype(result.dtype)  # the sums are numbers of the format: the low parts are zero
+    if (sums.distance(wanted, times) != 0.0).any():
+        raise ValueError(f"the mean over P = {P} ranks is rounded: ask for the sum, or give terms that P divides")
+    for rank, row in enumerate(rows):
+        differs = _bits(row) != _bits(wanted)
+        differs &= ~((row == 0) & (wanted == 0))  # a sum of zeros has either sign
+        if differs.any():
+            wrong = np.flatnonzero(differs)
+            suspect = Suspect(flat, sums, row, times, sums.slack, wrong, float(form.unit))
+            on = f" on rank {rank}" if result.ndim > len(shape) else ""
+            first = int(wrong[0])
+            place = tuple(int(i) for i in np.unravel_index(first, shape))
+            raise AssertionError(
+                f"all-reduce of {P} ranks: {wrong.size} of {n} entries{on} differ from the exact {op}\n"
+                f"    first: entry {place}{on} is {float(row[first]):.6g}, the {op} is {float(wanted[first]):.6g}\n"
+                f"    what fits: {'; '.join(explanations(suspect, {})) or 'none of the mistakes that are known here'}"
+            )
+
+
+def _bits(row: Array) -> NDArray[Any]:
+    return np.ascontiguousarray(row).view(SAME_SIZE[row.dtype.itemsize])
+
+
+def _require_exact(flat: Array, form: Format, shape: tuple[int, ...]) -> None:
+    """That of every entry the terms are multiples of a power of two, of which 2^digits are not exceeded."""
+    sizes, unit = np.zeros(flat.shape[1]), np.full(flat.shape[1], np.inf)
+    for row in flat:
+        x = np.abs(row.astype(np.float64))
+        sizes += x
+        fraction, exponent = np.frexp(np.where(np.isfinite(x), x, 0.0))
+        whole = np.ldexp(fraction, 53).astype(np.int64)
+        lowest = np.ldexp((whole & -whole).astype(np.float64), exponent - 53)
+        np.minimum(unit, lowest, out=unit, where=x > 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        limit = np.minimum(unit * 2.0**form.digits, float(form.largest))
+        rounds = ~((sizes <= limit) & (unit >= float(form.smallest)))
+    if rounds.any():
+        place = tuple(int(i) for i in np.unravel_index(int(np.flatnonzero(rounds)[0]), shape))
+        raise ValueError(
+            f"some order of additions rounds entry {place} in {form.name}: give inputs such as exact_inputs makes, "
+            f"or compare with assert_allreduce_close"
+        )

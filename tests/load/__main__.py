@@ -1,0 +1,235 @@
+"""An hour's load: ``python tests/load --minutes 60 --log FILE``. It takes a C compiler and a system with /proc.
+
+Over and over `verify` and `check` run; in turn they are left alone, lose a worker or themselves to a signal, or have
+disks that fail and clocks that jump (`faults.c`). What must be there afterwards is what undisturbed runs gave: findings
+to the byte, the same verdicts, nothing running, no traceback, statuses that docs/reliability.md names. A process beside
+them judges and verifies all the time, and its memory is looked at. Every run is a line of the log; the last one is the
+summary.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import median
+
+CLAIMS = ("quantizers.sign.unbiased", "quantizers.sign.contraction", "sparsifiers.topk.contraction")
+SUBJECT = """
+import numpy as np
+from commbounds.verify.conformance import Codec, Contraction
+sub = Codec(lambda x, seed: x / 2, [Contraction(0.75)], shape=(4,), effort=0.05, name="half")
+"""
+STEADY = """
+import os, sys, time
+sys.path.insert(0, os.getcwd())
+from mine import sub
+from commbounds.verify import run
+from commbounds.verify.conformance import check
+until = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < until:
+    assert check(sub).passed
+    run(["quantizers.sign.unbiased"])
+    pages = int(open("/proc/self/statm").read().split()[1])
+    print(time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE"), flush=True)
+"""
+GOOD = (0, 3, 128 + signal.SIGTERM, -signal.SIGTERM)
+"""Statuses of commands that were disturbed: done, the system failed, ended, or ended before they had begun."""
+PATIENCE = 600.0
+
+
+class Load:
+    """Runs commands in a folder, and writes down what came of them."""
+
+    def __init__(self, folder: Path, log: Path, seed: int) -> None:
+        self.folder, self.rng, self.count = folder, random.Random(seed), Counter[str]()
+        self._log = log.open("w", encoding="utf-8")
+        self._library = folder / "faults.so"
+        source = Path(__file__).with_name("faults.c")
+        subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self._library, source, "-ldl"], check=True)
+        (folder / "mine.py").write_text(SUBJECT)
+        self.mark = f"LOAD_MARK={folder.name}"
+        self.findings, self.report = b"", ""
+
+    def note(self, kind: str, **what: object) -> None:
+        """A line of the log."""
+        self.count[kind] += 1
+        print(json.dumps({"at": round(time.time(), 1), "kind": kind, **what}), file=self._log, flush=True)
+
+    def environment(self, faults: bool) -> dict[str, str]:
+        """Of a command, with faults or without."""
+        given = {**os.environ, "COMMBOUNDS_CACHE": str(self.folder / "cache"), "LOAD_MARK": self.folder.name}
+        if faults:
+            seed, rate = self.rng.randrange(1, 10**6), self.rng.choice((10, 30, 100))
+            given |= {"LD_PRELOAD": str(self._library), "LOAD_FOLDER": str(self.folder), "LOAD_SEED": str(seed)}
+            given |= {"LOAD_RATE": str(rate), "LOAD_CLOCK": "50"}
+        return given
+
+    def started(self, arguments: list[str], faults: bool = False) -> subprocess.Popen[str]:
+        """A command that runs."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "commbounds", *arguments],
+            cwd=self.folder,
+            env=self.environment(faults),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+
+    def family(self) -> list[int]:
+        """Numbers of all processes of this load but this one."""
+        found = []
+        for place in Path("/proc").glob("[0-9]*"):
+            try:
+                said, state = (
+                    (place / "environ").read_bytes(),
+                    (place / "stat").read_text().rpartition(")")[2].split()[0],
+                )
+            except OSError:
+                continue
+            if self.mark.encode() in said and b"LOAD_STEADY" not in said and state not in "ZX":
+                found.append(int(place.name))
+        return found
+
+    def disturbed(self, process: subprocess.Popen[str], how: str) -> None:
+        """Let something happen to a command after a while."""
+        time.sleep(self.rng.uniform(0.2, 8.0))
+        number = signal.SIGTERM if how == "terminated" else signal.SIGKILL
+        victims = [process.pid] if how != "lost a worker" else [n for n in self.family() if n != process.pid]
+        if victims and process.poll() is None:
+            try:
+                os.kill(self.rng.choice(victims), number)
+            except ProcessLookupError:
+                return
+
+    def ended(self, process: subprocess.Popen[str], what: str, how: str, good: tuple[int, ...]) -> tuple[int, str]:
+        """Status of a command and what it said, once it has ended and nothing of it is left."""
+        try:
+            out, err = process.communicate(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, err = process.communicate()
+            self.note("LOST: hung", command=what, how=how, said=err[-500:])
+        until = time.monotonic() + 30.0
+        while (left := self.family()) and time.monotonic() < until:
+            time.sleep(0.1)
+        if left:
+            self.note("LOST: left running", command=what, how=how, left=left)
+            for number in left:
+                os.kill(number, signal.SIGKILL)
+        if process.returncode not in good:
+            self.note("LOST: status", command=what, how=how, status=process.returncode, said=(out + err)[-1500:])
+        if re.search(r"Traceback|Segmentation|leaked", out + err):
+            self.note("LOST: traceback", command=what, how=how, said=(out + err)[-1500:])
+        return process.returncode, out
+
+    def verify(self, how: str) -> None:
+        """Verify, disturbed, and again until it is through; the findings must be those of the undisturbed run."""
+        shutil.rmtree(self.folder / "cache" / "findings", ignore_errors=True)
+        out = self.folder / "out" / "f.jsonl"
+        shutil.rmtree(out.parent, ignore_errors=True)
+        arguments = ["verify", *CLAIMS, "--jobs", "2", "--out", str(out)]
+        process = self.started(arguments, faults=how == "faults")
+        if how in ("killed", "terminated", "lost a worker"):
+            self.disturbed(process, how)
+        good = (*GOOD, 1) if how == "lost a worker" else GOOD
+        status, _ = self.ended(process, "verify", how, (*good, -signal.SIGKILL) if how == "killed" else good)
+        again = 0
+        while status != 0 and again < 2:  # errors of lost workers are tried again by the same command
+            again += 1
+            status, _ = self.ended(self.started(arguments), "verify", "again", (0,))
+        found = b"\n".join(sorted(out.read_bytes().splitlines())) if out.exists() else b""
+        if not self.findings:
+            self.findings = found
+        if found != self.findings:
+            self.note("LOST: findings", how=how, status=status, bytes=len(found), expected=len(self.findings))
+        if [path.name for path in out.parent.iterdir()] != [out.name]:
+            self.note("LOST: litter", how=how, left=[path.name for path in out.parent.iterdir()])
+        self.note(f"verify, {how}", status=status, again=again)
+
+    def check(self, how: str) -> None:
+        """Check the subject, disturbed; where it is through, the report must be that of the undisturbed run."""
+        out = self.folder / "r.jsonl"
+        out.unlink(missing_ok=True)
+        process = self.started(["check", "mine.py:sub", "--json", str(out)], faults=how == "faults")
+        if how in ("killed", "terminated", "lost a worker"):
+            self.disturbed(process, how)
+        good = (*GOOD, 1) if how == "lost a worker" else GOOD  # a subject that is killed has not answered
+        status, _ = self.ended(process, "check", how, (*good, -signal.SIGKILL) if how == "killed" else good)
+        report = out.read_text() if out.exists() else ""
+        if status == 0:
+            self.report = self.report or report
+            if report != self.report:
+                self.note("LOST: report", how=how, said=report[:500])
+        self.note(f"check, {how}", status=status)
+
+    def close(self, steady: list[tuple[float, int]]) -> dict[str, object]:
+        """The summary, as the last line of the log."""
+        summary: dict[str, object] = {
+            "runs": {kind: count for kind, count in sorted(self.count.items()) if not kind.startswith("LOST")},
+            "lost": {kind: count for kind, count in sorted(self.count.items()) if kind.startswith("LOST")},
+            "memory": slope(steady),
+        }
+        print(json.dumps({"summary": summary}), file=self._log, flush=True)
+        self._log.close()
+        return summary
+
+
+def slope(points: list[tuple[float, int]]) -> dict[str, float]:
+    """How memory grows over the last three quarters: the median of the slopes of all pairs, in MiB an hour."""
+    later = points[len(points) // 4 :]
+    slopes = [(b - a) / (t - s) for i, (s, a) in enumerate(later) for t, b in later[i + 1 :]]
+    if not slopes:
+        return {"rounds": len(points)}
+    hour = median(slopes) * 3600 / 2**20
+    return {
+        "rounds": len(points),
+        "MiB": round(median(size for _, size in later) / 2**20, 1),
+        "MiB an hour": round(hour, 2),
+    }
+
+
+def main() -> int:
+    """Load the machine for so long; 1 where something was lost."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--log", type=Path, default=Path("load.jsonl"))
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="load-") as folder:
+        load = Load(Path(folder), given.log, given.seed)
+        begun, seconds = time.monotonic(), 60.0 * given.minutes
+        steady = subprocess.Popen(
+            [sys.executable, "-c", STEADY, str(seconds)],
+            cwd=folder,
+            env={**load.environment(False), "LOAD_STEADY": "1", "COMMBOUNDS_CACHE": f"{folder}/steady"},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        ways = ["undisturbed", "killed", "terminated", "lost a worker", "faults", "faults"]
+        for run in (load.verify, load.check):
+            run("undisturbed")
+        while time.monotonic() - begun < seconds:
+            load.rng.choice((load.verify, load.check))(load.rng.choice(ways))
+        points, _ = steady.communicate()
+        if steady.returncode:
+            load.note("LOST: the steady process", status=steady.returncode)
+        lines = [line.split() for line in points.splitlines()]
+        summary = load.close([(float(when), int(size)) for when, size in lines])
+    print(json.dumps(summary, indent=1))
+    return 1 if summary["lost"] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""Orders of additions: those of schedules are what is simulated, and results are held to their bits."""
+
+import time
+
+import numpy as np
+import pytest
+
+from commbounds._arrays import FLOATS
+from commbounds._orders import AVERAGES, SCHEDULES, Order, double_binary_tree, replayed, schedule_order
+from commbounds.collectives import dense
+from commbounds.collectives.precision import simulated_allreduce
+from commbounds.testing import assert_replayed
+
+FORMATS = [  # sent, accumulator, whether sums are rounded at every hop
+    ("bfloat16", "bfloat16", True),
+    ("bfloat16", "float32", True),
+    ("bfloat16", "float32", False),
+    ("float8_e4m3fn", "bfloat16", True),
+    ("float16", "float32", False),
+    ("float32", "float32", True),
+    ("float32", "float64", False),
+    ("float64", "float64", True),
+]
+SIMULATED = {"binomial": "tree"}
+
+
+def gaussian(P, n, dtype, seed=0):
+    return np.random.default_rng([P, n, seed]).standard_normal((P, n)).astype(np.float32).astype(FLOATS[dtype])
+
+
+def divisors(P):
+    return [q for q in range(1, P + 1) if P % q == 0]
+
+
+@pytest.mark.parametrize("schedule", ["ring", "recursive_doubling", "rabenseifner", "binomial", "hierarchical"])
+def test_schedules_give_the_bits_that_are_simulated(schedule):
+    for P in (*range(1, 10), 16):
+        for sent, wide, hops in FORMATS:
+            if schedule == "recursive_doubling" and P & (P - 1) and wide != sent and hops:
+                continue  # the simulation rounds what a rank keeps in the first step, where nothing is exchanged
+            own = "as sent" if schedule == "recursive_doubling" else "unrounded"
+            for nodes in divisors(P) if schedule == "hierarchical" else [None]:
+                x = gaussian(P, 21, sent)
+                order = schedule_order(schedule, P, 21, sent, accumulate=wide, per_hop=hops, nodes=nodes)
+                simulated = simulated_allreduce(
+                    x.astype(float),
+                    SIMULATED.get(schedule, schedule),
+                    wide,
+                    sent,
+                    per_hop=hops,
+                    own=own,
+                    nodes=nodes or 1,
+                )
+                assert (replayed(x, order).astype(float) == simulated[0]).all()
+
+
+@pytest.mark.parametrize("schedule", ["ring", "recursive_doubling", "rabenseifner", "butterfly"])
+def test_our_own_all_reduces_give_the_bits_of_their_orders(schedule):
+    for P in range(1, 10):
+        x = gaussian(P, 40, "float32")
+        name = "direct" if schedule == "butterfly" else schedule
+        assert_replayed(getattr(dense, f"{schedule}_allreduce")(x)[0], x, name)
+
+
+def test_a_chain_and_a_double_tree_add_as_messages_tell():
+    for P in range(1, 14):
+        x = gaussian(P, 30, "float32")
+        total = x[-1]
+        for row in x[-2::-1]:
+            total = total + row
+        assert_replayed(total, x, "chain")
+        for nodes in divisors(P):
+            halves = []
+            for messages, part in zip(double_binary_tree(P, P // nodes), (x[:, :15], x[:, 15:]), strict=True):
+                held = list(part)
+                for source, target in messages:
+                    held[target] = held[target] + held[source]
+                roots = set(range(P)) - {source for source, _ in messages}
+                assert len(roots) == 1
+                halves.append(held[roots.pop()])
+            assert_replayed(np.concatenate(halves), x, "double_binary_tree", nodes=nodes)
+
+
+def test_a_term_of_the_double_tree_passes_two_additions_a_level_but_one():
+    for P in range(2, 200):
+        for tree in schedule_order("double_binary_tree", P, 2).trees:
+            assert tree.depths().max() <= 2 * (P - 1).bit_length() - 1
+    assert max(t.depths().max() for t in schedule_order("double_binary_tree", 8, 2).trees) == 5  # where a tree has 3
+
+
+def test_means_are_divided_where_the_order_says():
+    x = gaussian(6, 50, "bfloat16")
+    six = x.dtype.type(6)
+    share = (np.float32(1) / np.float32(6)).astype(x.dtype)
+
+    def total(rows):
+        for row in rows[1:]:
+            rows[0] = rows[0] + row
+        return rows[0]
+
+    made = {
+        None: total(list(x)),
+        "after": total(list(x)) / six,
+        "before": total(list(x / six)),
+        "times after": total(list(x)) * share,
+        "times before": total(list(x * share)),
+    }
+    assert made.keys() == set(AVERAGES)
+    for average, result in made.items():
+        assert_replayed(result, x, "in_rank_order", average=average)
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_orders_are_written_and_read(schedule):
+    for P in (1, 2, 3, 8, 12):
+        nodes = 2 if schedule == "hierarchical" and P % 2 == 0 else None
+        order = schedule_order(schedule, P, 30, "bfloat16", accumulate="float32", nodes=nodes)
+        assert Order.from_json(order.to_json()) == order
+        if P > 2:
+            assert schedule_order(schedule, P, 31, nodes=nodes).name.split(",")[0] in SCHEDULES
+        assert f"{P} ranks, 30 entries" in str(order)
+
+
+def refused(actual, x, order, **options):
+    with pytest.raises(AssertionError) as caught:
+        assert_replayed(actual, x, order, **options)
+    return str(caught.value).partition("what fits: ")[2]
+
+
+def test_mistakes_are_named():
+    P, n = 16, 400
+    x = gaussian(P, n, "bfloat16")
+    ring = schedule_order("ring", P, n, "bfloat16")
+    for factor, words in ((0, "is missing"), (2, "is counted twice"), (-1, "has the wrong sign")):
+        y = x.copy()
+        y[7] = (factor * y[7].astype(float)).astype(y.dtype)
+        assert refused(replayed(y, ring), x, "ring").startswith(f"rank 7 {words}, which passes ")
+    assert "the order of additions is rabenseifner" in refused(
+        replayed(x, schedule_order("rabenseifner", P, n, "bfloat16")), x, "ring"
+    )
+    wide = schedule_order("ring", P, n, "bfloat16", accumulate="float32", per_hop=False)
+    assert "accumulated in float32, rounded once" in refused(replayed(x, wide), x, "ring")
+    assert "accumulated in bfloat16, rounded at every hop" in refused(
+        replayed(x, ring), x, "ring", accumulate="float32", per_hop=False
+    )
+    y = replayed(x, ring)
+    y[25:50] = x[3, 25:50]
+    assert refused(y, x, ring) == "the result is the input of rank 3, not reduced, in entries 25 to 49"
+    y = replayed(x, ring)
+    y[300] = 0.5
+    assert refused(np.stack([replayed(x, ring), y] * 8), x, ring) == "none of the mistakes that are known here"
+    assert "the mean is divided after" in refused(replayed(x, ring) / x.dtype.type(P), x, ring)
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "says"),
+    [
+        ({"order": "spiral"}, ValueError, "schedule must be one of"),
+        ({"nodes": 3}, ValueError, "must divide P"),
+        ({"accumulate": "bfloat16"}, ValueError, "accumulate must hold"),
+        ({"average": "before lunch"}, ValueError, "average must be one of"),
+        ({"order": schedule_order("ring", 4, 10), "nodes": 2}, TypeError, "an order has its own"),
+        ({"order": schedule_order("ring", 4, 11)}, ValueError, "as the order is"),
+        ({"actual": np.zeros(9, np.float32)}, ValueError, "must have the shape"),
+        ({"actual": np.zeros(10)}, TypeError, "must be of the inputs' format"),
+        ({"inputs": np.zeros((0, 10), np.float32)}, ValueError, "at least one rank"),
+    ],
+)
+def test_what_cannot_be_replayed_is_refused(change, error, says):
+    asked = {"actual": np.zeros(10, np.float32), "inputs": np.zeros((4, 10), np.float32), "order": "ring", **change}
+    with pytest.raises(error, match=says):
+        assert_replayed(asked.pop("actual"), asked.pop("inputs"), asked.pop("order"), **asked)
+
+
+@pytest.mark.wide
+def test_64_ranks_of_a_million_entries_take_no_second():
+    for dtype in ("float32", "bfloat16"):
+        x = np.ones((64, 10**6), FLOATS[dtype])
+        order = schedule_order("ring", 64, 10**6, dtype)
+        replayed(x[:, :64000], schedule_order("ring", 64, 64000, dtype))
+        begin = time.process_time()
+        assert (replayed(x, order) == 64).all()
+        assert time.process_time() - begin < 1.0
