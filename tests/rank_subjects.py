@@ -65,9 +65,9 @@ def draws_on_rank_one(comm, x, seed):
 
 
 def waits(comm, x, seed):
-    """In its hundredth call rank 1 raises where it should send, and the others wait for it."""
+    """In its two hundredth call rank 1 raises where it should send, and the others wait for it."""
     _CALLS.append(seed)
-    if len(_CALLS) == 100:
+    if len(_CALLS) == 200:
         if comm.rank == 1:
             raise ConnectionError("no route")
         comm.recv(source=1)

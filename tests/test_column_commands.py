@@ -87,6 +87,15 @@ def test_the_files_of_every_kind_have_our_style(name, of, tmp_path):
 
 
 @pytest.mark.wide
+@pytest.mark.parametrize("part", ["imports", "claims", "ranks", "style"])
+def test_a_part_of_a_new_column_passes_untouched(made, part):
+    if part == "style" and find_spec("ruff") is None:
+        pytest.skip("needs ruff")
+    code, printed = checked(made, part)
+    assert (code, printed.strip()) == (0, f"{part}: nothing is wrong")
+
+
+@pytest.mark.long
 def test_a_new_column_passes_untouched(made):
     code, printed = checked(made)
     assert code == 0, printed
@@ -143,9 +152,13 @@ BROKEN = {
     ),
 }
 QUICK = ("an error", "no python", "no style", "a collective called as the column")
+SLOW = ("too few mutants", "a mutant that is right")
 
 
-@pytest.mark.parametrize("kind", [pytest.param(k, marks=() if k in QUICK else pytest.mark.wide) for k in BROKEN])
+@pytest.mark.parametrize(
+    "kind",
+    [pytest.param(k, marks=() if k in QUICK else pytest.mark.long if k in SLOW else pytest.mark.wide) for k in BROKEN],
+)
 def test_what_is_broken_is_said(own, kind):
     part, file, old, new, said = BROKEN[kind]
     if part == "style" and find_spec("ruff") is None:

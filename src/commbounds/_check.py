@@ -264,7 +264,7 @@ def wrong(reports: list[Report], known: dict[tuple[str, str], str], print_unmatc
     unmatched = [key for key in known if key not in judged] if print_unmatched else []
     for subject, claim in unmatched:
         click.echo(f"{subject}: {claim} was expected to fail, but there is no such finding", err=True)
-    return bool(unmatched or any(report.failures for report in reports))
+    return bool(unmatched or not all(report.passed for report in reports))
 
 
 # --- what is printed ---------------------------------------------------------------------------------------------

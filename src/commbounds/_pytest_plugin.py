@@ -42,7 +42,7 @@ class _ClaimItem(pytest.Item):
             self._function(finding)
         else:
             self._function()
-        if finding.verdict == "fail":
+        if finding.verdict == "fail" or finding.owed:
             raise ClaimFailed(finding)
         if finding.verdict == "expected failure":
             pytest.xfail(f"{finding.expected}: {finding.message}")
@@ -54,7 +54,8 @@ class _ClaimItem(pytest.Item):
         if not isinstance(excinfo.value, ClaimFailed):
             return super().repr_failure(excinfo, style)
         (finding,) = excinfo.value.args
-        lines = [f"{self._promise.subject.name}: {finding.claim} fails", f"    {finding.message}"]
+        what = "was not judged" if finding.owed else "fails"
+        lines = [f"{self._promise.subject.name}: {finding.claim} {what}", f"    {finding.message}"]
         if finding.counterexample is not None:
             lines.append(f"    at {finding.counterexample}, seed {finding.seed}")
         if finding.reproduce:

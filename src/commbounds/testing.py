@@ -16,6 +16,8 @@ from commbounds._mistakes import Suspect, explanations
 from commbounds._orders import Order as Order
 from commbounds._orders import schedule_order as schedule_order
 from commbounds._replayed import assert_replayed as assert_replayed
+from commbounds._reveal import Revealed as Revealed
+from commbounds._reveal import reveal as reveal
 from commbounds._sums import RankSums, rank_sums
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.precision.tolerance import Tolerance, rounded_up, tolerance

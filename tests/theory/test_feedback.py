@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 import sympy as sp
 
+from commbounds.compressors import EF14, EF21, FeedbackState
 from commbounds.theory import claims
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.quantities import alpha
+from commbounds.verify.experiments.feedback.runs import Shrunk
 
 BOOK = claims()
 
@@ -199,3 +201,55 @@ def test_ef21s_printed_step_is_too_short_by_a_quarter_at_most():
         at = {alpha: 1 - q * q, t.smoothness: 1, t.smoothness_apart: 1}
         left = 1 - sp.simplify(spent.subs(t.stepsize, Fraction(5, 4) * printed).subs(at))
         assert left == 0 if longest else left < 0
+
+
+@pytest.mark.parametrize("q", [0.2, 0.5, 0.8])
+@pytest.mark.parametrize("apart", [1.0, 1.5, 3.0, 10.0])
+def test_ef21s_potential_bears_the_largest_step_and_no_longer_one(q, apart):
+    """Two workers in one dimension, curvatures 1 + s and 1 - s, the compressor that returns 1 - q: what falls is a
+    form of the point and both lags, which is singular at the largest step and negative somewhere at a longer one."""
+    curvatures = 1 + np.array([1, -1]) * (apart**2 - 1) ** 0.5
+    spent = q**2 / (1 - q) ** 2 * (apart**2 + q) / (1 + q)
+    largest = 2 / (1 + (1 + 4 * spent) ** 0.5)
+    at = {alpha: 1 - q**2, t.smoothness: 1, t.smoothness_apart: apart, t.stepsize: largest}
+    assert float(t.EF21_LARGEST_STEP.condition.lhs.subs(at)) == pytest.approx(1, rel=1e-12)
+
+    def fallen(x, step):
+        estimate = curvatures * x[0] + x[1:]
+        after = x[0] - step * estimate.mean()
+        lags = q * (estimate - curvatures * after)
+        before = x[0] ** 2 / 2 + step / (2 * (1 - q)) * np.mean(x[1:] ** 2) - step / 2 * x[0] ** 2
+        return before - after**2 / 2 - step / (2 * (1 - q)) * np.mean(lags**2)
+
+    def least(step):
+        unit = np.eye(3)
+        form = [[(fallen(a + b, step) - fallen(a - b, step)) / 4 for b in unit] for a in unit]
+        return np.linalg.eigvalsh(form)[0]
+
+    assert abs(least(largest)) < 1e-12
+    assert least(1.001 * largest) < -1e-6
+
+
+@pytest.mark.parametrize("mechanism", [EF14, EF21])
+@pytest.mark.parametrize("steep", [False, True])
+def test_z_squared_is_exact_for_every_number_of_steps(mechanism, steep):
+    """q = 1/4, k = 5/9 and z = 3/4, the compressor that returns 1 + q: the same state comes again, times z or -z."""
+    q, z, mu, L = 0.25, 0.75, 2.0, 7.0
+    a, factor = (L, -z) if steep else (mu, z)
+    gamma = 2 / (L + mu) * (1 - q) / (1 + q)
+    of = mechanism(Shrunk(-q))
+    first = 1.0
+    second = (1 - gamma * a - factor) / (gamma * a) * first
+    for _ in range(30):  # first and second: x - e and e, or the gradient and the estimate less it
+        if mechanism is EF14:
+            after = of.step(FeedbackState(np.array([second])), np.array([gamma * a * (first + second)]))[1].memory[0]
+            moved = first - gamma * a * (first + second), after
+        else:
+            turned = first - gamma * a * (first + second)
+            moved = turned, of.step(FeedbackState(np.array([first + second])), np.array([turned]))[1].memory[0] - turned
+        assert moved == pytest.approx((factor * first, factor * second), rel=1e-9)
+        first, second = moved
+    bound = claims()[f"feedback.{mechanism.__name__.lower()}.strongly_convex"].bound
+    values = {"alpha": 1 - q**2, "smoothness": L, "convexity": mu}
+    one = {"virtual": 1, "residual": 0} if mechanism is EF14 else {"slope": 1, "lag": 0}
+    assert bound(**values, **one) == pytest.approx(q * z**2, rel=1e-12)

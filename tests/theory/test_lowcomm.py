@@ -4,6 +4,7 @@ from fractions import Fraction
 from math import comb, log2
 
 import pytest
+import sympy as sp
 
 from commbounds.theory import Standing, claims
 
@@ -49,3 +50,20 @@ def test_refuted_statements_measure_what_their_corrections_do():
     for name, claim in claims().items():
         if name.startswith("lowcomm.") and claim.stands is Standing.HOLDS_AS_CORRECTED:
             assert claim.corrected_by.startswith("lowcomm.")
+
+
+def test_shares_that_are_stable_alone_diverge_by_turns():
+    """DiLoCo's defaults, 0.7 and 0.9: six rounds that take 1/50 of the way and one that takes all of it."""
+    eta, mu = Fraction(7, 10), Fraction(9, 10)
+
+    def a_round(c):
+        return sp.Matrix([[1 - eta * c * (1 + mu), -eta * mu**2], [c, mu]])
+
+    def radius(matrix):
+        return max(abs(complex(v)) for v in matrix.eigenvals())
+
+    slow, fast = a_round(Fraction(1, 50)), a_round(Fraction(1))
+    limit = 2 * (1 + mu) / (1 + 2 * mu)
+    assert eta * Fraction(1) < limit
+    assert max(map(radius, (slow, fast))) < 1
+    assert radius(fast * slow**6) ** (1 / 7) == pytest.approx(1.12, abs=5e-3)

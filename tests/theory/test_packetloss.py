@@ -26,15 +26,15 @@ def bound(name, **values):
     ],
 )
 def test_constants_to_four_digits(p, published, exact, worst, owner):
-    found = [bound(f"drift.{name}", p=p) for name in ("published", "pair_limit", "sure_norm", "owner_limit")]
+    found = [bound(f"drift.{name}", p=p) for name in ("as_reviewed", "pair_limit", "sure_norm", "owner_limit")]
     assert [round(float(v), 4) for v in found] == [published, exact, worst, owner]
 
 
 @pytest.mark.parametrize("p", LOSSES)
 def test_the_published_constant_is_too_small_by_one_less_p(p):
-    assert bound("drift.published", p=p) == (1 - p) * bound("drift.pair_limit", p=p)
-    assert BOOK["drift.published"].stands is Standing.HOLDS_AS_CORRECTED
-    assert bound("drift.autoregressive", p=p, rho=-1 / (2 - p)) == bound("drift.published", p=p)
+    assert bound("drift.as_reviewed", p=p) == (1 - p) * bound("drift.pair_limit", p=p)
+    assert BOOK["drift.as_reviewed"].stands is Standing.HOLDS_AS_CORRECTED
+    assert bound("drift.autoregressive", p=p, rho=-1 / (2 - p)) == bound("drift.as_reviewed", p=p)
 
 
 @pytest.mark.parametrize("p", LOSSES)

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from commbounds.theory import Tag, claims
+from commbounds.theory import Origin, Tag, claims
 
 READ = {name: claim.source for name, claim in claims().items() if claim.source.tag is Tag.OFFICIAL_CODE}
 
@@ -30,6 +30,13 @@ def test_one_repository_is_read_at_as_few_commits_as_can_be():
     several = {repo: len(found) for repo, found in commits.items() if len(found) > 1}
     # what was mended is read before and after
     assert several == {"pytorch/torchft": 2, "DanielBergThomsen/error-feedback-tight": 2}
+
+
+def test_a_name_says_whose_statement_it_is():
+    """What is called printed or published is; our readings of a source have other names."""
+    called = {name: claim for name, claim in claims().items() if re.search(r"printed|published", name)}
+    assert called
+    assert [name for name, claim in called.items() if claim.source.origin is not Origin.PRINTED] == []
 
 
 WORKS = {claim.source.work: claim.source.link for claim in claims().values() if claim.source.tag is not Tag.DERIVED}

@@ -4,6 +4,7 @@ from zoo.collectives import COLLECTIVES
 from zoo.feedback import FEEDBACK
 from zoo.levels import LEVELS
 from zoo.lossy_collectives import LOSSY
+from zoo.lossy_sums import LOSSY_SUMS
 from zoo.manners import MANNERS
 from zoo.processes import PROCESSES
 from zoo.record import Broken
@@ -18,6 +19,7 @@ ZOO: tuple[Broken, ...] = (
     *FEEDBACK,
     *COLLECTIVES,
     *LOSSY,
+    *LOSSY_SUMS,
     *PROCESSES,
 )
 """Every broken subject."""

@@ -31,7 +31,7 @@ COLUMN = Column(
             "(`blockformats.mseden.unbiased`); that scales without clipping contract better "
             "(`blockformats.microscaling.unclipped_contracts_better`); that Four Over Six is never worse than NVFP4 "
             "(`blockformats.fouroversix.no_worse_than_nvfp4`), or unbiased (`blockformats.stochastic_fouroversix."
-            "unbiased_as_published`)."
+            "unbiased_as_coded`)."
         ),
         tight=(
             "All factors are attained or approached: 47/431 for MXFP4, 17/458 for NVFP4, and (sqrt 67 - 6)/12 for the "
@@ -44,4 +44,9 @@ COLUMN = Column(
         picture="blockformats.scales",
         practice=True,
     ),
+    renamed={
+        "blockformats.stochastic_fouroversix.unbiased_as_published": (
+            "blockformats.stochastic_fouroversix.unbiased_as_coded"
+        ),
+    },
 )

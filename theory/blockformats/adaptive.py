@@ -185,7 +185,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
 
 STOCHASTIC_FOUR: tuple[Claim, ...] = (
     Claim(
-        name=_G + "unbiased_as_published",
+        name=_G + "unbiased_as_coded",
         title="Stochastic rounding leaves Four Over Six unbiased where scales are rounded up",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,

@@ -38,7 +38,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.microscaling.maximum_of_rounding",
-        words="E2M1: an entry u/v between 6 and 8 is clipped to 6.",
+        words="E2M1: an entry u/v between 6 and 8 is clipped to 6. v is a power of two, so that floats hold the entry: "
+        "without that 23/3 has the smallest sum, 26.",
         whole={_u: 1, _v: 1},
         measured=1 - 6 / _ENTRY,
         values={element_unit: _UNIT},
@@ -194,7 +195,7 @@ REFUTATIONS = by_claim(
         met=_NOT_ZERO,
     ),
     Refutation(
-        claim="blockformats.stochastic_fouroversix.unbiased_as_published",
+        claim="blockformats.stochastic_fouroversix.unbiased_as_coded",
         words="1536 and 160 in a block: ended at 6, 160 is 128 or 256, with probabilities 3/4 and 1/4; ended at 4, "
         "it is 0 or 192, with 1/6 and 5/6. 128 is not left for 192, which is as far; 256 is. The mean is 440/3, "
         "relative to 1536.",

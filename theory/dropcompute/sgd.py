@@ -83,12 +83,12 @@ CONVERGENCE: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(SMOOTH, SMALL_STEP, SOME_SAMPLE),
         tightness=1,
-        extremal="one step on L x^2/2 without noise, nothing dropped, gamma = 1/L",
+        extremal="L x^2/2 without noise, nothing dropped, gamma = 1/L, any number of steps: the first ends at the "
+        "minimiser",
         axis="sgdsteps",
         note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the "
-        "first see L gamma sigma^2/B. Without noise and in many steps, an objective whose slope dips between the "
-        "visited points, and is the same at all of them, attains 2/3 at gamma = 1/L, and 1 in the limit of small steps "
-        "if the bound is divided by 2 - gamma L, as the proof allows.",
+        "first see L gamma sigma^2/B. Without noise the proof allows to divide by 2 - gamma L, which is one at gamma = "
+        "1/L and two for small steps.",
     ),
     claim(
         "sgd.nonconvex_tuned",

@@ -167,6 +167,11 @@ _EF14 = (
 
 _CONVEX_FACTOR = (((1 - t.root) * t.spread + t.waved) / 2) ** 2
 """z^2, where z^2 = (1 - q) k z + q."""
+_COMES_AGAIN = (
+    "On a x^2/2, a = mu, with the compressor that returns 1 + q of its input, a step is a linear map of {} with "
+    "determinant -q and trace (1 - q) k: z is an eigenvalue, and where {}, the same state comes again in every step, "
+    "times z."
+)
 _APART = (
     "What workers' vectors differ from their averages by has no part in the step: for that, z^2 {} is at least q^2 {} "
     "less the multiplier times {}, as (1 + q)(z^2 - q^2) >= q (z^2 - q)."
@@ -191,7 +196,9 @@ _EF14_CONVEX = (
         extremal="x^2/2 times mu or L, the compressor that returns 1 - q of its input, and the residual for which the "
         "square is zero",
         axis="alpha",
-        note="About one step: whether the same state comes again is not said.",
+        note="z^2 is exact for every number of steps. "
+        + _COMES_AGAIN.format("x - e - x* and e", "e is (1 - gamma a - z)/(gamma a) times x - e - x*")
+        + " On L x^2/2 it is -z.",
     ),
     Claim(
         name="feedback.ef14.strongly_convex_workers",
@@ -248,24 +255,28 @@ _EF21 = (
             ),
         ),
         note="The step size is smaller than need be, see feedback.ef21.descent_sharp: for L~ = L and s = q/(1 - q) by "
-        "the factor 2 (1 + s)/(1 + sqrt(1 + 4 s^2)), which is 5/4 at s = 2/3 and less elsewhere; for other L~ at s "
-        "L~/L in place of s.",
+        "the factor 2 (1 + s)/(1 + sqrt(1 + 4 s^2)), which is 5/4 at s = 2/3 and less elsewhere. For larger L~ the "
+        "factor tends to sqrt(1 + q).",
     ),
     Claim(
         name="feedback.ef21.descent_sharp",
-        title="EF21's potential falls at every step size with L gamma + (L~ gamma)^2 beta/theta <= 1",
+        title="EF21's potential falls while L gamma + gamma^2 (beta/theta)(L~^2 + q L^2)/(1 + q) <= 1, and no longer",
         relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_LARGEST_STEP),
         source=derived(
-            "The proof of feedback.ef21.descent needs no more: what is left of ||x+ - x||^2 has the coefficient "
-            "-(1 - L gamma - (L~ gamma)^2 beta/theta)/(2 gamma)."
+            "Lags and turns are split into their averages and what workers differ by. Where what is left of them is "
+            "largest, the average turn, Y, costs beta/theta ||Y||^2, and what workers' turns differ from it by, Y', "
+            "1/(1 + q) of beta/theta ||Y'||^2. ||Y||^2 <= L^2 ||x+ - x||^2, and ||Y||^2 + ||Y'||^2 <= L~^2 ||x+ - "
+            "x||^2: together beta/theta (L~^2 + q L^2)/(1 + q) ||x+ - x||^2 at most. What is left of ||x+ - x||^2 has "
+            "the coefficient -(1 - L gamma - gamma^2 (beta/theta)(L~^2 + q L^2)/(1 + q))/(2 gamma)."
         ),
         tightness=1,
         extremal="one worker, x^2/2 and the compressor that returns 1 - q of its input, at the largest step size, with "
         "an estimate of 1/(1 - q gamma L/(1 - q)) times the gradient: after one step for q = 0.42",
         axis="stepsize",
         unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, but for rounding."),),
-        note="No larger step size will do for this potential: one worker in one dimension needs exactly this, see "
+        note="No larger step size will do for this potential, whatever L~ >= L: two workers in one dimension whose "
+        "curvatures are L + s and L - s, L~^2 = L^2 + s^2, need exactly this, and one worker where L~ = L, see "
         "feedback.ef21.descent_at_one_over_l.",
     ),
     Claim(
@@ -353,7 +364,9 @@ _EF21 = (
         "square is zero",
         axis="alpha",
         note="Without compression z = k, gradient descent's factor; for q near 1, 1 - z^2 is about (1 - q)(1 - k). "
-        "About one step: whether the same state comes again is not said.",
+        "z^2 is exact for every number of steps. "
+        + _COMES_AGAIN.format("the gradient and g less it", "that is (1 - gamma a - z)/(gamma a) times the gradient")
+        + " On L x^2/2 it is -z.",
     ),
     Claim(
         name="feedback.ef21.strongly_convex_workers",

@@ -212,15 +212,32 @@ def _descent(bound: Any) -> tuple[Goal, ...]:
 
 
 def _descent_sharp(bound: Any) -> tuple[Goal, ...]:
-    squares = (1 - _q) ** 2 * (_root**2 - t.smoothness**2) - 4 * t.smoothness_apart**2 * _q**2
-    largest = Goal(
-        "step size",
-        _bears(1),
-        given={"2 - gamma (L + root)": 2 - t.stepsize * (t.smoothness + _root), "root": _root},
-        positive={**_GAMMA, **_LESS},
-        zero={"root^2 = L^2 + 4 L~^2 beta/theta": squares},
+    """Lags d and turns, and what workers' differ from the average by, d_apart and turn_apart."""
+    d, turn, apart, turns = vectors("d turn d_apart turn_apart")
+    move, q, r, s = d + _slope, _q, t.smoothness * t.stepsize, t.smoothness_apart * t.stepsize
+    at = _in_q(bound).subs({t.lag: d**2 + apart**2, t.slope: _slope**2})
+    spent = (1 - q) ** 2 * (1 + q) * (1 - r) - q**2 * (s**2 + q * r**2)
+    return (
+        Goal(
+            "descent",
+            (1 - q) ** 2 * (1 + q) * (at - _after - t.stepsize / (2 * (1 - q)) * _lag_after),
+            given={
+                "L-smooth: f - <grad f, step> + L/2 ||step||^2 - f+": t.gap
+                - t.stepsize * _slope * move
+                + t.smoothness / 2 * t.stepsize**2 * move**2
+                - _after,
+                "lags: q^2 ||lag - turn||^2 - lag+": q**2 * ((d - turn) ** 2 + (apart - turns) ** 2) - _lag_after,
+                "the average turn: (L gamma)^2 ||estimate||^2 - ||turn||^2": q**2 * (r**2 * move**2 - turn**2),
+                "all turns: (L~ gamma)^2 ||estimate||^2 - ||turn||^2 - ||turn_apart||^2": q**2
+                * (s**2 * move**2 - turn**2 - turns**2),
+                "step size": spent * move**2,
+                **_SHRINKS,
+            },
+            positive={**_GAMMA, **_LESS, "1 + q": 1 + q},
+            vectors=(_slope, d, turn, apart, turns),
+            hints=((1 - q) * d + q * turn, (1 - q**2) * apart + q**2 * turns),
+        ),
     )
-    return (*_contracts(_LAG), largest, _falls(bound))
 
 
 def _ef21_rate(bound: Any) -> tuple[Goal, ...]:
@@ -384,8 +401,13 @@ MODELS = by_claim(
     ),
     Model(
         claim="feedback.ef21.descent_sharp",
-        words=f"{_EF21_STEP} root is the one of the step size 2/(L + root).",
-        scope=f"{_EF21_SCOPE}, every step size with L gamma + (L~ gamma q/(1 - q))^2 <= 1, in real arithmetic",
+        words="slope_at_x is grad f(x), d the average of the workers' lags, so that x+ - x = -gamma (grad f(x) + d), "
+        "and turn that of grad f_i(x+) - grad f_i(x); d_apart and turn_apart are what the workers' differ "
+        "from the averages by, their squares the means over the workers. Every worker's lag after the step is at most "
+        "q^2 of d - turn, what its estimate is off by before it. 'step size' is the step size's condition, "
+        "times (1 - q)^2 (1 + q) ||grad f(x) + d||^2.",
+        scope=f"{_EF21_SCOPE}, every step size with L gamma + gamma^2 (q/(1 - q))^2 (L~^2 + q L^2)/(1 + q) <= 1, in "
+        "real arithmetic",
         goals=_descent_sharp,
     ),
     Model(
@@ -435,8 +457,8 @@ EXTENTS = extents(
         (Step.FUNCTIONS,): "ef14.strongly_convex ef21.strongly_convex ef21m.descent ef14.rate_share ef21.rate_share "
         "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor",
         (Step.INDEPENDENCE, Step.EXPECTATION): "ef14.residual_noisy ef21m.momentum ef21m.lag",
-        (Step.SUM, Step.FUNCTIONS): "ef14.strongly_convex_workers ef21.strongly_convex_workers",
-        (Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate ef21.descent ef21.descent_sharp ef21.rate ef21.pl",
+        (Step.SUM, Step.FUNCTIONS): "ef14.strongly_convex_workers ef21.strongly_convex_workers ef21.descent_sharp",
+        (Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate ef21.descent ef21.rate ef21.pl",
         (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.FUNCTIONS): "arc.bound",
         (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate_noisy ef21m.bound",
     },

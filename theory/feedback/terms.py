@@ -199,8 +199,11 @@ EF21_STEP = Hypothesis(
 )
 EF21_LARGEST_STEP = Hypothesis(
     "ef21_largest_step",
-    "The step size gamma has L gamma + (L~ gamma)^2 beta/theta <= 1.",
-    Le(smoothness * stepsize + (smoothness_apart * stepsize) ** 2 * beta / theta, 1),
+    "The step size gamma has L gamma + gamma^2 (beta/theta)(L~^2 + q L^2)/(1 + q) <= 1, q = sqrt(1 - alpha).",
+    Le(
+        smoothness * stepsize + stepsize**2 * beta / theta * (smoothness_apart**2 + root * smoothness**2) / (1 + root),
+        1,
+    ),
 )
 ONE_CONVEX_WORKER = Hypothesis(
     "one_convex_worker",

@@ -21,8 +21,8 @@ COLUMN = Column(
         ),
         holds=(
             "The words (`lowcomm.diloco.words`, `lowcomm.streaming.peak`, `lowcomm.noloco.words`), stability of the "
-            "outer "
-            "step while inner steps do not overshoot (`lowcomm.diloco.moderate`), and contraction of cosine amplitudes "
+            "outer step on one quadratic, while inner steps do not overshoot and take the same share in every round "
+            "(`lowcomm.diloco.moderate`), and contraction of cosine amplitudes "
             "(`lowcomm.demo.contraction`)."
         ),
         fails=(

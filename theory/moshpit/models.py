@@ -30,6 +30,8 @@ EXTENTS = extents(
         (Step.SYMMETRY, Step.CLAIM): "trials.random trials.fixed trials.keys",
         (Step.INDEPENDENCE, Step.EXPECTATION): "random_groups.with_replacement",
         (Step.INDEPENDENCE, Step.SUM): "sgd.spread",
+        (Step.FUNCTIONS,): "sgd.nonconvex_noiseless",
+        (Step.NORMS, Step.FUNCTIONS): "sgd.convex_noiseless",
         (Step.INDEPENDENCE, Step.FUNCTIONS): "sgd.averaging_quality",
         (Step.SYMMETRY, Step.INDEPENDENCE, Step.CLAIM): "sgd.leaving",
         (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): (

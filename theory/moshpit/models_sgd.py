@@ -257,6 +257,57 @@ def _nonconvex(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _convex_noiseless(bound: Any) -> tuple[Goal, ...]:
+    """Of the point `x` at first less a minimiser, the sum `S` of all slopes, that of their squares Q, a slope `g`."""
+    x, S, Q, g = _x, _u, sp.Symbol("Q", nonnegative=True), _g
+    K, L = iterations, smoothness
+
+    def most(total: Any, squares: Any) -> Any:
+        return total * x - stepsize / 2 * total**2 - (1 / L - stepsize) / 2 * squares
+
+    more = most(S + g, Q + g**2) - most(S, Q) - g * (x - stepsize * S) + g**2 / (2 * L)
+    spread_out = {"K Q - ||S||^2": K * Q - S**2}
+    sizes = {"K": K, "gamma": stepsize, "L": L}
+    last = stepsize * (K - 1) * L + 1
+    return (
+        Goal("one more point", more, equal=True, positive={"L": L}, vectors=(x, S, g)),
+        Goal(
+            "one more square",
+            K * ((K + 1) * (Q + g**2) - (S + g) ** 2),
+            given={f"(K + 1) times {name}": (K + 1) * e for name, e in spread_out.items()},
+            positive={"K": K},
+            vectors=(S, g),
+            hints=(K * g - S,),
+        ),
+        Goal(
+            "the average",
+            2 * K**2 * L * last * (K * bound.subs(distance, 1) * x**2 - most(S, Q)),
+            given={"K Q - ||S||^2, times 1 - gamma L": K * last * (1 - stepsize * L) * (K * Q - S**2)},
+            positive={**sizes, "gamma (K - 1) L + 1": last},
+            vectors=(x, S),
+            hints=(K * L * x - last * S,),
+        ),
+    )
+
+
+def _nonconvex_noiseless(bound: Any) -> tuple[Goal, ...]:
+    part = stepsize * (2 - stepsize * smoothness)
+    left = 2 * (excess - _value) - part * _sum
+    positive = {"gamma": stepsize, "2 - gamma L": 2 - stepsize * smoothness, "K": iterations}
+    return (
+        Goal(
+            "one more step",
+            2 * (excess - _next) - part * (_sum + _s**2),
+            given={
+                "up to here": left,
+                "descent": _value - stepsize * _s**2 + smoothness * stepsize**2 * _s**2 / 2 - _next,
+            },
+            vectors=(_s,),
+        ),
+        Goal("the average", bound - _sum / iterations, given={"all steps": left, "f": _value}, positive=positive),
+    )
+
+
 _NORMAL = "every step size, curvature and noise, every N, every dimension, real arithmetic"
 _V = (
     "V is the expected distortion, at most gamma^2 delta^2 after an average by what delta is, and 0 at the start; a "
@@ -330,6 +381,26 @@ SGD_MODELS = by_claim(
         "arithmetic",
         goals=_convex,
         checked_by=("moshpit.sgd.convex",),
+    ),
+    Model(
+        claim="moshpit.sgd.convex_noiseless",
+        words="All peers make the same steps. `x` is the first point less a minimiser, `u` the sum S of the slopes at "
+        "K points, Q that of their squares, `g` one more slope. At a point f less its minimum is at most <g, point> - "
+        "||g||^2/(2 L), as f is convex and smooth, and the point is x - gamma S: by induction all of them add up to "
+        "<S, x> - gamma/2 ||S||^2 - (1/L - gamma)/2 Q, and K Q is at least ||S||^2. The bound is written for distance "
+        "1, times ||x||^2. f at the average of the points is at most the average of f.",
+        scope="every convex and L-smooth f in every dimension, every gamma <= 1/L, every N, tau and K, real arithmetic",
+        goals=_convex_noiseless,
+        checked_by=("moshpit.sgd.convex_noiseless",),
+    ),
+    Model(
+        claim="moshpit.sgd.nonconvex_noiseless",
+        words="All peers make the same steps. `value` and `next` are f less its infimum before and after a step with "
+        "the slope `s`, `sum` all squared slopes so far: induction over the steps.",
+        scope="every L-smooth f that is bounded below, in every dimension, every gamma < 2/L, every N, tau and K, real "
+        "arithmetic",
+        goals=_nonconvex_noiseless,
+        checked_by=("moshpit.sgd.nonconvex_noiseless",),
     ),
     Model(
         claim="moshpit.sgd.strongly_convex",

@@ -341,6 +341,11 @@ STABLE_STEP = Hypothesis(
     "gamma is at most 2/L, so that a step of gradient descent does not expand.",
     Le(stepsize * smoothness, 2),
 )
+SHORT_STEP = Hypothesis("short_step", "gamma is at most 1/L.", Le(stepsize * smoothness, 1))
+SHORTER_THAN_STABLE = Hypothesis(
+    "shorter_than_stable", "gamma is below 2/L.", lambda stepsize, smoothness: stepsize * smoothness < 2
+)
+NOISELESS = Hypothesis("noiseless", "Gradients have no noise.", lambda noise: noise == 0)
 MIXES = Hypothesis(
     "mixes",
     "An average takes the expected distortion down, rho < 1: not all peers are by themselves.",

@@ -26,15 +26,15 @@ COLUMN = Column(
             "without loss, up to terms that vanish with the step size (`packetloss.training.convergence`)."
         ),
         fails=(
-            "The reported constant, if sigma^2 is the variance of fresh updates (`packetloss.drift.published`), which "
-            "is our reading; that always having the owner’s value is unbiased for given gradients "
+            "The reported constant, if sigma^2 is the variance of fresh updates (`packetloss.drift.as_reviewed`), "
+            "which is our reading; that always having the owner’s value is unbiased for given gradients "
             "(`packetloss.owner.unbiased_for_given_gradients`); that bursts drift no more than independent losses "
             "(`packetloss.bursts.as_if_independent`)."
         ),
         tight=(
             "The constant for fresh updates is approached in the long run; the reported one is passed by 1/(1 - p) "
             "then, and attained by updates with a certain negative correlation "
-            "(`packetloss.drift.published_with_correlated_updates`)."
+            "(`packetloss.drift.as_reviewed_with_correlated_updates`)."
         ),
         lesson=(
             "Budget 2p/(1 - p^2), and more where losses come in bursts (`packetloss.bursts.pair_limit`). The "
@@ -44,4 +44,9 @@ COLUMN = Column(
         picture="packetloss.drift_by_loss",
         system="Training under packet loss",
     ),
+    renamed={
+        "packetloss.versions.published": "packetloss.versions.as_reviewed",
+        "packetloss.drift.published_with_correlated_updates": "packetloss.drift.as_reviewed_with_correlated_updates",
+        "packetloss.drift.published": "packetloss.drift.as_reviewed",
+    },
 )

@@ -41,7 +41,7 @@ _MANY = "many steps"
 
 CLAIMS = (
     Claim(
-        name="packetloss.versions.published",
+        name="packetloss.versions.as_reviewed",
         title="After any number of steps two receivers hold different versions with probability at most 2p/(1+p)",
         relation=Le(DIFFER, 2 * p / (1 + p)),
         kind=Kind.LAW,
@@ -97,7 +97,7 @@ CLAIMS = (
         axis="p",
     ),
     Claim(
-        name="packetloss.drift.published",
+        name="packetloss.drift.as_reviewed",
         title="White updates of variance sigma^2: two receivers' expected squared gap stays below sigma^2 2p/(1+p)",
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 + p)),
         kind=Kind.EXPECTED,
@@ -116,11 +116,11 @@ CLAIMS = (
         note="The constant is known second-hand. Readings tried: sigma^2 the variance of one update (fails, "
         "here); of the "
         "gap when exactly one receives (holds, packetloss.drift.one_step); the probability that two replicas differ "
-        "(holds, packetloss.versions.published); updates with correlation -1/(2-p) (holds, "
-        "packetloss.drift.published_with_correlated_updates).",
+        "(holds, packetloss.versions.as_reviewed); updates with correlation -1/(2-p) (holds, "
+        "packetloss.drift.as_reviewed_with_correlated_updates).",
     ),
     Claim(
-        name="packetloss.drift.published_with_correlated_updates",
+        name="packetloss.drift.as_reviewed_with_correlated_updates",
         title="Updates with autocovariance sigma^2 rho^h, rho = -1/(2-p): the gap stays below sigma^2 2p/(1+p)",
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 + p)),
         kind=Kind.EXPECTED,

@@ -16,7 +16,7 @@ MODELS = by_claim(
 """Of all claims of the column that have one."""
 
 SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
-    "packetloss.versions.published": {"before": "first"},
+    "packetloss.versions.as_reviewed": {"before": "first"},
     "packetloss.versions.mean_gap": {"before": "first"},
     "packetloss.versions.mean_square_gap": {"before": "first"},
     "packetloss.drift.autocovariance": {"lags before": "no lag"},
@@ -33,7 +33,7 @@ EXTENTS = extents(
     "packetloss",
     {
         (): "arrivals.empty staleness.law staleness.never_updated versions.differ versions.gap drift.two_updates "
-        "packets.all_lost versions.published training.replica_gap training.stale_gradients",
+        "packets.all_lost versions.as_reviewed training.replica_gap training.stale_gradients",
         (Step.SYMMETRY,): "arrivals.unbiased arrivals.conditional_variance",
         (Step.INDEPENDENCE,): "expected.variance drift.pair drift.owner drift.given_updates drift.relaxation "
         "drift.whole_vector drift.consensus drift.any_losses bursts.pair bursts.owner shared.owner packets.drift "
@@ -41,7 +41,7 @@ EXTENTS = extents(
         (Step.EXPECTATION,): "volume.received workers.range",
         (Step.SUM,): "arrivals.mean_inverse_recurrence",
         (Step.CLAIM,): "arrivals.zero_fill bursts.average average.pair average.owner average.differ "
-        "bursts.pair_limit drift.pair_limit drift.published_with_correlated_updates drift.autoregressive "
+        "bursts.pair_limit drift.pair_limit drift.as_reviewed_with_correlated_updates drift.autoregressive "
         "drift.owner_limit drift.consensus_limit drift.whole_vector_limit",
         (Step.SYMMETRY, Step.SUM): "owner.bias",
         (Step.INDEPENDENCE, Step.SUM): "owner.variance_iid owner.inflation",

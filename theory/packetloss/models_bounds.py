@@ -255,12 +255,12 @@ def _averaged(gap: Callable[[Any], Any], positive: Mapping[str, Any]) -> Callabl
 
 MODELS = by_claim(
     Model(
-        claim="packetloss.versions.published",
+        claim="packetloss.versions.as_reviewed",
         words="`before` is the probability that the two differ after t steps, at most the bound. A step later they "
         "differ iff exactly one receives, or neither and they differed. Induction on t.",
         scope="every p < 1, every t",
         goals=_published_versions,
-        checked_by=("packetloss.versions.published",),
+        checked_by=("packetloss.versions.as_reviewed",),
     ),
     Model(
         claim="packetloss.versions.mean_gap",
@@ -335,11 +335,11 @@ MODELS = by_claim(
         checked_by=("packetloss.drift.autoregressive", "packetloss.drift.two_updates"),
     ),
     Model(
-        claim="packetloss.drift.published_with_correlated_updates",
+        claim="packetloss.drift.as_reviewed_with_correlated_updates",
         words=_CORRELATED,
         scope="every p < 1, rho = -1/(2 - p), every t, every sigma",
         goals=_matching,
-        checked_by=("packetloss.drift.published_with_correlated_updates", "packetloss.drift.two_updates"),
+        checked_by=("packetloss.drift.as_reviewed_with_correlated_updates", "packetloss.drift.two_updates"),
     ),
     Model(
         claim="packetloss.drift.autocovariance",

@@ -28,7 +28,7 @@ REFUTATIONS = by_claim(
         },
     ),
     Refutation(
-        claim="packetloss.drift.published",
+        claim="packetloss.drift.as_reviewed",
         words="Two steps, p = u/v. An update of age j is missing at one of two receivers and not at the other with "
         "probability 2 p^j (1 - p^j), and then adds sigma^2, here 9/4.",
         whole={_u: 0, _v: 1},

@@ -24,7 +24,7 @@ COLUMN = Column(
         fails=(
             "Plain signs contract by no factor (`quantizers.sign.contraction`). QSGD’s variance factor is not one "
             "of the second moment (`quantizers.qsgd.second_moment_common`), 2.8 n + 32 bits are not enough for "
-            "it (`quantizers.qsgd.elias_printed`), one of its two sparse counts is below the entropy "
+            "it (`quantizers.qsgd.elias_any_n`), one of its two sparse counts is below the entropy "
             "(`quantizers.qsgd.sparse_bits_of_fewer`), and natural compression’s 1/8 fails among subnormal numbers "
             "(`quantizers.naturalcompression.variance_every_float`)."
         ),
@@ -35,6 +35,7 @@ COLUMN = Column(
         ),
     ),
     renamed={
+        "quantizers.qsgd.elias_printed": "quantizers.qsgd.elias_any_n",
         "quantizers.qsgd.second_moment_printed": "quantizers.qsgd.second_moment_common",
     },
 )

@@ -209,7 +209,7 @@ QSGD: tuple[Claim, ...] = (
         extremal="equal magnitudes, where 1 + s/sqrt(n) is a power of two",
     ),
     Claim(
-        name="quantizers.qsgd.elias_printed",
+        name="quantizers.qsgd.elias_any_n",
         title="With s = sqrt(n) levels, Elias-coded QSGD takes at most 2.8 n + 32 bits in expectation",
         relation=Le(ELIAS_BITS, itembits + sp.Rational(14, 5) * n),
         kind=Kind.EXPECTED,

@@ -96,7 +96,7 @@ REFUTATIONS = by_claim(
         met={**_NOT_ZERO, **_NORM_FITS},
     ),
     Refutation(
-        claim="quantizers.qsgd.elias_printed",
+        claim="quantizers.qsgd.elias_any_n",
         words="One entry, level 1: a sign bit, and three bits for the number 2 in Elias' gamma code.",
         whole={_a: 1},
         measured=sp.Integer(32 + 4),

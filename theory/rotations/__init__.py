@@ -45,4 +45,7 @@ COLUMN = Column(
         picture="rotations.errors",
         practice=True,
     ),
+    renamed={
+        "rotations.lloyd_max.published": "rotations.lloyd_max.seven_digits",
+    },
 )

@@ -186,7 +186,7 @@ LLOYD_MAX: tuple[Claim, ...] = (
         axis="cells",
     ),
     Claim(
-        name="rotations.lloyd_max.published",
+        name="rotations.lloyd_max.seven_digits",
         title="EDEN's table, of 16 digits, holds the optimal centroids to seven of them",
         relation=Le(CENTROID_ERROR, sp.Rational(1, 10**7)),
         source=EDEN_CODE.official_code(

@@ -26,7 +26,7 @@ COLUMN = Column(
         fails=(
             "TopkDSA’s range, read for any vectors (`sparse.topkdsa.upper_any_split`, "
             "`sparse.topkdsa.lower_any_density`); that the put-back of gTopk’s code loses nothing "
-            "(`sparse.gtopk.published_mass`), and that gTopk finds the top-k of the sum (`sparse.gtopk.true_topk`)."
+            "(`sparse.gtopk.code_mass`), and that gTopk finds the top-k of the sum (`sparse.gtopk.true_topk`)."
         ),
         tight=(
             "Most counts are equalities. Gaussiank’s selection depends on the tails: up to ten times k, and a "
@@ -39,6 +39,7 @@ COLUMN = Column(
         picture="sparse.words",
     ),
     renamed={
+        "sparse.gtopk.published_mass": "sparse.gtopk.code_mass",
         "sparse.topkdsa.printed_upper": "sparse.topkdsa.upper_any_split",
         "sparse.topkdsa.printed_lower": "sparse.topkdsa.lower_any_density",
     },

@@ -52,7 +52,7 @@ REFUTATIONS = by_claim(
         met={"one_team": "All ranks form one team."},
     ),
     Refutation(
-        claim="sparse.gtopk.published_mass",
+        claim="sparse.gtopk.code_mass",
         words="k = 1. The merge of the first two ranks keeps a and drops b; the third rank's c wins, and with its "
         "index the second rank clears b." + _TIES,
         whole={_a: 1, _b: 1, _c: 1},

@@ -7,15 +7,19 @@ from commbounds.verify.conformance.claims import (
     AbsoluteError,
     Averages,
     Bits,
+    Bounded,
     Codebook,
     Conserves,
     Contraction,
     ExactOn,
     Idempotent,
+    Independent,
     Matches,
     MemoryBounded,
+    Monotone,
     RanksAgree,
     RecoversAfterZero,
+    RelativeError,
     SameLaw,
     ScaleEquivariant,
     SignSymmetric,
@@ -44,6 +48,7 @@ from commbounds.verify.conformance.report import (
 )
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful
 from commbounds.verify.conformance.tensors import on_arrays, on_torch
+from commbounds.verify.conformance.word_law import WordLaw, word_law
 
 __all__ = [
     "AbsoluteError",
@@ -51,6 +56,7 @@ __all__ = [
     "AllReduceResult",
     "Averages",
     "Bits",
+    "Bounded",
     "CheckCase",
     "CheckFinding",
     "CheckVerdict",
@@ -60,10 +66,13 @@ __all__ = [
     "Contraction",
     "ExactOn",
     "Idempotent",
+    "Independent",
     "Matches",
     "MemoryBounded",
+    "Monotone",
     "RanksAgree",
     "RecoversAfterZero",
+    "RelativeError",
     "Report",
     "SameLaw",
     "ScaleEquivariant",
@@ -74,6 +83,7 @@ __all__ = [
     "Telescopes",
     "Unbiased",
     "Variance",
+    "WordLaw",
     "WordsAtMost",
     "book_bound",
     "check",
@@ -93,4 +103,5 @@ __all__ = [
     "schema",
     "takes",
     "torch_ddp_hook",
+    "word_law",
 ]

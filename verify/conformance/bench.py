@@ -103,10 +103,11 @@ class Bench:
             return [self.call(step, row) for row in x]
         raise TypeError(f"there is no way to call {subject!r}")
 
-    def output(self, case: CheckCase, **options: Any) -> Array:
+    def output(self, case: CheckCase, view: Callable[[Array], Array] = np.copy, **options: Any) -> Array:
         """The subject's answer for the case, checked to have the case's shape and dtype.
 
-        (n,) of a compressor, (T, n) of a stateful subject, one row a step, (P, n) of an all-reduce.
+        (n,) of a compressor, (T, n) of a stateful subject, one row a step, (P, n) of an all-reduce. The subject gets
+        what `view` makes of the input.
 
         Raises
         ------
@@ -114,15 +115,15 @@ class Bench:
             No answer, or one of another type, shape or dtype.
         """
         if isinstance(self.subject, AllReduce):
-            return self.outcome(case).result
+            return self.outcome(case, view).result
         if isinstance(self.subject, Stateful):
             step = self.call(self.subject.factory, case.seed)  # which may use its array again: see `_Order`
-            return np.stack([usable(self.call(step, row), row).copy() for row in case.x.copy()])
-        return usable(self.raw_on(case.x.copy(), case.seed, **options), case.x)
+            return np.stack([usable(self.call(step, row), row).copy() for row in view(case.x)])
+        return usable(self.raw_on(view(case.x), case.seed, **options), case.x)
 
-    def outcome(self, case: CheckCase) -> AllReduceResult:
+    def outcome(self, case: CheckCase, view: Callable[[Array], Array] = np.copy) -> AllReduceResult:
         """What an all-reduce leaves, checked as by `output`."""
-        answer = AllReduceResult.of(self.raw(case))
+        answer = AllReduceResult.of(self.raw_on(view(case.x), case.seed))
         counts = []
         for name in ("sent", "received"):
             value = getattr(answer, name)

@@ -69,11 +69,11 @@ def check(
     checked_choice("budget", budget, tuple(BUDGETS))
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise ValueError(f"seed must be a nonnegative integer, got {shown(seed)}")
-    unknown = set(subject.waivers) - {str(claim) for claim in UNIVERSAL}
-    if unknown:
-        names = ", ".join(map(str, UNIVERSAL))
-        raise ValueError(f"{', '.join(sorted(unknown))} cannot be waived: universal checks are {names}")
     claims = [*UNIVERSAL, *subject.claims]
+    unknown = set(subject.waivers) - {str(claim) for claim in claims}
+    if unknown:
+        names = ", ".join(map(str, claims))
+        raise ValueError(f"{', '.join(sorted(unknown))} cannot be waived: checks and claims are {names}")
     unknown = set(subject.expected_failures) - {str(claim) for claim in claims}
     if unknown:
         raise ValueError(f"{', '.join(sorted(unknown))} cannot fail: the claims are {', '.join(map(str, claims))}")
@@ -130,14 +130,24 @@ def _judged(claim: SubjectClaim, bench: Bench) -> CheckFinding:
             finding = CheckFinding(str(claim), CheckVerdict.FAIL, message=f"nothing is claimed: {error}")
         if finding.verdict is CheckVerdict.FAIL:
             finding = replace(finding, likely=likely_mistake(bench, str(claim)))
-    reason = bench.subject.waivers.get(str(claim)) if claim.universal else None
+    reason = bench.subject.waivers.get(str(claim))
     if reason is None:
         return finding
+    if not claim.universal:  # it need not be judged; what is judged counts
+        judged = finding.verdict is not CheckVerdict.NOT_JUDGED
+        return _not_needed(finding, reason) if judged else replace(finding, waived=reason)
     if finding.verdict is CheckVerdict.FAIL:
         return replace(finding, verdict=CheckVerdict.PASS, waived=reason)
     if finding.verdict is CheckVerdict.PASS:
         return replace(finding, verdict=CheckVerdict.FAIL, waived=reason, message="holds: the waiver is not needed")
     return replace(finding, waived=reason)
+
+
+def _not_needed(finding: CheckFinding, reason: str) -> CheckFinding:
+    """A claim that was judged, though it was said that it need not be."""
+    if finding.verdict is CheckVerdict.FAIL:
+        return finding
+    return replace(finding, verdict=CheckVerdict.FAIL, waived=reason, message="was judged: the waiver is not needed")
 
 
 def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:

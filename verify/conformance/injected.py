@@ -118,7 +118,7 @@ def readable(bench: Bench) -> bool:
             bench.unread = f"its process does not answer: {error}"
             return False
         if not isinstance(subject, Codec):
-            bench.unread = f"it is a {subject.kind}"
+            bench.unread = f"laws of an entry are not read off for the kind {subject.kind}"
         elif subject.outside is not None and not subject.injectable and foreign:
             bench.unread = "its process does not tell of its generators"
         elif not subject.injectable:

@@ -46,7 +46,9 @@ def _cast(values: Array, dtype: np.dtype[Any]) -> Array | None:
     return x if fits else None
 
 
-def _vectors(budget: CheckBudget, dtype: np.dtype[Any], whole_range: bool) -> Iterator[tuple[str, Array]]:
+def _vectors(
+    budget: CheckBudget, dtype: np.dtype[Any], whole_range: bool, tiles: tuple[int, ...]
+) -> Iterator[tuple[str, Array]]:
     """Hostile vectors: everything at every size, the long ones in part, and so the ends of the range if not whole."""
     makers = {**CORPUS, **_EXTRA}
     subnormal = float(ml_dtypes.finfo(dtype).smallest_subnormal)  # type: ignore[no-untyped-call]
@@ -54,6 +56,9 @@ def _vectors(budget: CheckBudget, dtype: np.dtype[Any], whole_range: bool) -> It
         for name, make in makers.items() if scale == 1.0 or whole_range else ((name, makers[name]) for name in _LONG):
             for n in budget.sizes if scale == 1.0 else sorted({budget.sizes[0], budget.sizes[-1]}):
                 yield f"{name}, n={n}, scale {scale:g}", make(n) * scale
+    for n in tiles:
+        for name in ("ramp", "smooth"):
+            yield f"{name}, n={n}", makers[name](n)
     for n in budget.long:
         for name in _LONG:
             yield f"{name}, n={n}", makers[name](n)
@@ -88,7 +93,8 @@ def _arrays(subject: Subject, budget: CheckBudget) -> Iterator[tuple[str, Array]
         for label, x in _matrices(budget):
             yield label, _stretched(x, subject.multiple_of)
     else:
-        for label, x in _vectors(budget, subject.numpy_dtype, subject.leading == 0):
+        tiles = () if isinstance(subject, Stateful) else budget.tiles
+        for label, x in _vectors(budget, subject.numpy_dtype, subject.leading == 0, tiles):
             yield label, _stretched(x, subject.multiple_of)
 
 

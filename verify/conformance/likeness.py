@@ -22,6 +22,7 @@ from commbounds.verify.conformance.claims.form import Bits, Support
 from commbounds.verify.conformance.claims.law import SameLaw
 from commbounds.verify.conformance.claims.mean_error import MeanError
 from commbounds.verify.conformance.claims.symmetry import Idempotent, ScaleEquivariant, SignSymmetric
+from commbounds.verify.conformance.subject import Subject
 from commbounds.verify.measures import counts, float_values
 
 Array = NDArray[Any]
@@ -64,7 +65,7 @@ class BookedError(MeanError):
             raise NotHere("claimed of inputs that are not zero")
         return super().violation(bench, case)
 
-    def share(self, x: Array) -> float:
+    def share(self, subject: Subject, x: Array) -> float:
         claim, values = book()[self.claim], float_values(self.reference, x)
         bound, square = float(claim.bound(**values)), values["norm2"] ** 2
         if claim.quantity.name == "absolute_error":

@@ -381,11 +381,15 @@ class Remote:
         self.watch = 0
         """If not 0: the state that global generators are put in before a call; `touched` then tells which were used."""
         self.touched: list[str] = []
+        self.layout = ""
+        """Of `LAYOUTS`: what the input of a call is a view of; a server for Python subjects makes it."""
         self._last: Array | None = None
 
     def _asked(self, request: dict[str, Any], x: Array, *more: Array) -> tuple[dict[str, Any], list[Array]]:
         if self.watch:
             request = {**request, "watch": self.watch}
+        if self.layout:
+            request = {**request, "layout": self.layout}
         reply, arrays = self.process.call(request, [x, *more])
         touched = reply.get("touched", [])
         if not isinstance(touched, list) or not all(isinstance(name, str) for name in touched):

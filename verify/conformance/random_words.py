@@ -279,6 +279,29 @@ class GivenBits(np.random.BitGenerator):
         return drawn if output else None
 
 
+_NARROW = 2**32
+"""How far apart integers are whose draw is a uniform number, cut into equal parts: numpy takes several from a word, or
+draws again."""
+
+
+def _cut(uniforms: Callable[[Any], Any], first: Any, behind: Any, size: Any, dtype: Any) -> Any:
+    """Integers in [first, behind), one for every uniform number."""
+    shape = np.broadcast_shapes(np.shape(first), np.shape(behind)) if size is None else size
+    width = np.asarray(behind).astype(np.float64) - first
+    return (first + np.floor(width * uniforms(shape))).astype(dtype)[()]
+
+
+class _GivenGenerator(np.random.Generator):
+    """A generator that takes one word for every integer."""
+
+    def integers(self, low, high=None, size=None, dtype=np.int64, endpoint=False):  # type: ignore[no-untyped-def]
+        first, last = (0, low) if high is None else (low, high)
+        behind = np.asarray(last) + 1 if endpoint else last
+        if not np.all((np.asarray(behind) > first) & (np.asarray(behind) - first <= _NARROW)):
+            return super().integers(low, high, size, dtype, endpoint)
+        return _cut(self.random, first, behind, size, dtype)
+
+
 _default_rng_of_numpy = np.random.default_rng
 
 
@@ -289,7 +312,7 @@ def _default_rng(seed: Any = None) -> np.random.Generator:
         return seed
     if isinstance(seed, np.random.RandomState):
         seed = seed._bit_generator
-    return np.random.Generator(seed if isinstance(seed, np.random.BitGenerator) else GivenBits(seed))
+    return _GivenGenerator(seed if isinstance(seed, np.random.BitGenerator) else GivenBits(seed))
 
 
 def _bits_of(name: str, original: Callable[..., Any]) -> Callable[..., Any]:
@@ -303,6 +326,13 @@ class _OldState(np.random.RandomState):
     def __init__(self, seed: Any = None) -> None:
         whole = _now.pool is None or isinstance(seed, np.random.BitGenerator)
         super().__init__(seed if whole else GivenBits(seed, "MT19937"))
+        self._given = not whole
+
+    def randint(self, low, high=None, size=None, dtype=int):  # type: ignore[no-untyped-def]
+        first, behind = (0, low) if high is None else (low, high)
+        if not (self._given and np.all((np.asarray(behind) > first) & (np.asarray(behind) - first <= _NARROW))):
+            return super().randint(low, high, size, dtype)
+        return _cut(self.random_sample, first, behind, size, dtype)
 
 
 # --- Python --------------------------------------------------------------------------------------------------------
@@ -333,6 +363,11 @@ class _GivenRandom(random.Random):
 
     def random(self) -> float:
         return super().random() if self._pool is None else (self._word(self._pool, DOUBLE) >> 11) * 2.0**-53
+
+    def _randbelow(self, n: int) -> int:
+        if self._pool is None or not 0 < n < 2**32:
+            return super()._randbelow(n)  # type: ignore[misc,no-any-return]
+        return self._word(self._pool, DOUBLE) * n >> 64
 
     def getrandbits(self, k: int) -> int:
         if self._pool is None or k <= 0:

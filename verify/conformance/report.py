@@ -48,7 +48,8 @@ class CheckFinding:
     reproduce : str
         A program that shows the failure again.
     waived : str
-        The reason for which a universal check is waived; then a violation is a pass.
+        The reason for which a universal check is waived, and then a violation is a pass; or for which a claim need not
+        be judged.
     likely : str
         The known mistake that explains what a subject that failed answers, where one was found to.
     e_value, alpha, detects : float or None
@@ -71,6 +72,11 @@ class CheckFinding:
     alpha: float | None = None
     detects: float | None = None
     expected: str = ""
+
+    @property
+    def owed(self) -> bool:
+        """Whether it is about a claim of the subject, not a check of all, that was not judged, and not waived."""
+        return self.verdict is CheckVerdict.NOT_JUDGED and "(" in self.claim and not (self.waived or self.expected)
 
     def expecting(self, reason: str) -> CheckFinding:
         """The finding where the claim is expected to fail: a failure becomes an expected one, and a pass a failure."""
@@ -108,8 +114,8 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether nothing failed but what was expected to. What was not judged is no failure: see `not_judged`."""
-        return not self.failures
+        """Whether nothing failed but what was expected to, and no claim was left without a judgement: see `owed`."""
+        return not self.failures and not self.owed
 
     @property
     def failures(self) -> tuple[CheckFinding, ...]:
@@ -125,6 +131,11 @@ class Report:
     def not_judged(self) -> tuple[CheckFinding, ...]:
         """The findings without a judgement."""
         return tuple(f for f in self.findings if f.verdict is CheckVerdict.NOT_JUDGED)
+
+    @property
+    def owed(self) -> tuple[CheckFinding, ...]:
+        """The claims of the subject that were not judged, and not waived. Universal checks may say nothing of it."""
+        return tuple(f for f in self.findings if f.owed)
 
     def __getitem__(self, claim: str) -> CheckFinding:
         """The finding on the claim of that name, or the only one that begins so (``"Unbiased"``)."""

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.generators import fingerprints, put, states
+from commbounds.verify.conformance.layouts import LAYOUTS
 from commbounds.verify.conformance.loading import loaded
 from commbounds.verify.conformance.offspring import adopt
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
@@ -54,7 +55,7 @@ class _Server:
         if self._intercepts and "spare" not in request:  # one request of this kind is hardly ever alone
             self._interception.close()
             self._intercepts = False
-        x = arrays[0]
+        x = LAYOUTS[request["layout"]](arrays[0]) if "layout" in request else arrays[0]
         before, watch = x.copy(), int(request.get("watch", 0))
         seen = self._watched(watch)
         spare = int(request["spare"]) if "spare" in request else None

@@ -26,6 +26,8 @@ DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
     }
 )
 """What inputs may be made of."""
+RANKS = tuple(range(1, 10))
+"""Numbers of ranks that an all-reduce is tried with."""
 _MEANT = {
     "claims": "a list or tuple of objects such as Unbiased()",
     "shape": "'vector', 'matrix' or a tuple",
@@ -63,7 +65,8 @@ class Subject:
     admits : callable (array) -> bool, or None
         What else is required of an input; the other inputs are not tried.
     waivers : mapping of str to str
-        Universal checks that it is not held to, each with the reason. One that is not needed fails.
+        Universal checks that it is not held to, and claims, as they print, that need not be judged, each with the
+        reason. One that is not needed fails.
     expected_failures : mapping of str to str
         Claims and universal checks that are known to fail, as they print, each with the reason. One that passes fails.
     time_limit : float
@@ -316,11 +319,14 @@ class AllReduce(Subject):
         See `Subject`; `shape` and `multiple_of` are of one rank's array.
     ranks : sequence of int
         Numbers of ranks that it is tried with.
+    op : "sum" or "mean"
+        What it comes close to: claims about its error ask for it; `Sums` and `Averages` say it themselves.
     """
 
     run: Callable[[Array, int], Any]
     claims: Sequence[SubjectClaim] = ()
-    ranks: Sequence[int] = field(default=(1, 2, 3, 5, 8), kw_only=True)
+    ranks: Sequence[int] = field(default=RANKS, kw_only=True)
+    op: str = field(default="sum", kw_only=True)
 
     kind: ClassVar[str] = "all-reduce"
     leading: ClassVar[int] = 1
@@ -331,6 +337,7 @@ class AllReduce(Subject):
         if not isinstance(self.ranks, Sequence | range) or isinstance(self.ranks, str | bytes):
             raise TypeError(f"ranks must be a sequence of positive integers, got {shown(self.ranks)}")
         object.__setattr__(self, "ranks", tuple(self.ranks))
+        checked_choice("op", self.op, ("sum", "mean"))
         if not self.ranks or any(isinstance(P, bool) or not isinstance(P, int) or P < 1 for P in self.ranks):
             raise ValueError(f"ranks must hold positive integers, got {self.ranks!r}")
         super().__post_init__()

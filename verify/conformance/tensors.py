@@ -42,10 +42,10 @@ def on_torch(function: Callable[..., Any], device: str = "cpu") -> Callable[...,
 
 
 def tensor_of(x: Array) -> Any:
-    """The tensor that shares the memory of `x`; of a copy where nobody may write."""
+    """The tensor that shares the memory of `x`; of a copy where nobody may write, or tensors have no such strides."""
     import torch
 
-    if not x.flags.writeable:
+    if not x.flags.writeable or any(stride < 0 for stride in x.strides):
         x = x.copy()
     if x.dtype == _BFLOAT16:
         return torch.from_numpy(x.view(np.int16)).view(torch.bfloat16)

@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Bench, Unusable, usable
-from commbounds.verify.conformance.calls import Unanswered
+from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
+from commbounds.verify.conformance.layouts import LAYOUTS
 from commbounds.verify.conformance.memory import MemorySteady
 from commbounds.verify.conformance.subject import AllReduce, Stateful
 
 Array = NDArray[Any]
+_SEEN_AS_VIEWS = 4_200
 _ALL = ("compressor", "stateful compressor", "all-reduce")
 
 
@@ -101,6 +103,58 @@ class _InputKept(_Universal):
         changed = np.flatnonzero((before != after) | (np.signbit(before) != np.signbit(after)))
         i = int(changed[0])
         return f"entry {i} of the input was {float(before[i])!r} before the call and is {float(after[i])!r} behind it"
+
+
+@dataclass(frozen=True)
+class _Layout(_Universal):
+    """A view with the same entries, strided, reversed, shifted or transposed, gives the same output, or is refused.
+
+    Up to the rounding of sums over the array, whose order may go by the layout. Next to a tie that may make a step: so
+    it has to differ at the input and at two inputs next to it.
+    """
+
+    label: ClassVar[str] = "layout in memory does not matter"
+
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
+        if case.x.size > _SEEN_AS_VIEWS:
+            raise NotHere("the input is long")
+        remote = bench.subject.outside
+        if remote is not None and (bench.foreign or not hasattr(remote, "layout")):
+            raise NotHere("another process gets messages, no views")
+        for name in LAYOUTS if case.x.ndim > 1 else tuple(LAYOUTS)[:-1]:
+            message = self._differs(bench, case, name)
+            rng = np.random.default_rng([case.seed, case.x.size])
+            for _ in range(2 if message else 0):
+                moved = (case.x * rng.uniform(0.99, 1.01, case.x.shape)).astype(case.x.dtype)
+                if not bench.subject.takes(moved) or self._differs(bench, CheckCase(moved, case.seed), name) is None:
+                    message = None
+                    break
+            if message is not None:
+                return message
+        return None
+
+    @staticmethod
+    def _differs(bench: Bench, case: CheckCase, name: str) -> str | None:
+        """How the output for that layout is another one than rounding explains."""
+        wanted, remote = bench.output(case).copy(), bench.subject.outside
+        try:
+            if remote is None:
+                got = bench.output(case, view=LAYOUTS[name])
+            else:
+                remote.layout = name
+                got = bench.output(case)
+        except (Died, TimedOut) as error:
+            return f"given {name}: {error}"
+        except Unanswered:
+            return None  # a view may be refused
+        finally:
+            if remote is not None:
+                remote.layout = ""
+        off = np.abs(got.astype(np.float64) - wanted.astype(np.float64))
+        size = float(np.abs(wanted.astype(np.float64)).max())
+        if np.isfinite(size) and (off <= 2.0 * (case.x.size + 4) * bench.eps * size + 2.0 * bench.tiny).all():
+            return None
+        return _compared(wanted, got, f"an array and {name}")
 
 
 @dataclass(frozen=True)
@@ -212,6 +266,7 @@ UNIVERSAL: tuple[SubjectClaim, ...] = (
     _ShapeAndDtype(),
     _Finite(),
     _InputKept(),
+    _Layout(),
     _Repeats(),
     _Globals(),
     _Order(),

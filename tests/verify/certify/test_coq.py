@@ -71,7 +71,7 @@ def test_what_is_no_algebra_is_left_out_and_said():
 
 
 def test_a_claim_without_a_proof_makes_no_file():
-    assert coq.files(["sparse.gtopk.published_mass"]) == ({}, [], [])
+    assert coq.files(["sparse.gtopk.code_mass"]) == ({}, [], [])
 
 
 @pytest.mark.wide

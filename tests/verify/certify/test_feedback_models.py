@@ -178,7 +178,7 @@ def test_steps_of_ef21(claim, P, n, k):
     name, problem, q = f"feedback.ef21.{claim}", Quadratics.drawn(P, n, 6, False), (1 - k / n) ** 0.5
     stretch, apart = (2**0.5 if claim == "pl" else 1.0), float(np.sqrt(problem.Lt_square))
     gamma = 1 / (problem.L + stretch * apart * q / (1 - q)) * (1 - 1e-12)
-    largest = float(np.hypot(problem.L, 2 * apart * q / (1 - q)))
+    largest = float(np.hypot(problem.L, 2 * q / (1 - q) * ((apart**2 + q * problem.L**2) / (1 + q)) ** 0.5))
     if claim == "pl":
         gamma = min(gamma, (1 - q) / (2 * problem.mu))
     if claim == "descent_sharp":
@@ -187,10 +187,18 @@ def test_steps_of_ef21(claim, P, n, k):
     lags = [of_all([run.memory(t, False) - problem.own(run.x(t))]) for t in range(STEPS + 1)]
     gaps = [problem.gap(run.x(t)) for t in range(STEPS + 1)]
     numbers = {"q": q, "stepsize": gamma, "smoothness": problem.L, "smoothness_apart": apart, "horizon": STEPS}
-    numbers |= {"convexity": problem.mu, "root": largest if claim == "descent_sharp" else 2**0.5}
+    numbers |= {"convexity": problem.mu, "root": 2**0.5}
     slopes = 0.0
     for t in range(STEPS):
         turn = of_all([problem.own(run.x(t + 1)) - problem.own(run.x(t))])
+        if claim == "descent_sharp":
+            means = {"d": lags[t], "turn": turn}
+            vectors = {s: np.repeat(v.mean(axis=1, keepdims=True), P, axis=1) for s, v in means.items()}
+            vectors |= {f"{s}_apart": v - vectors[s] for s, v in means.items()}
+            slope = np.broadcast_to(problem.mean(run.x(t)) / P**0.5, turn.shape)
+            now = {"gap": gaps[t], "after": gaps[t + 1], "lag_after": squared(lags[t + 1])}
+            agrees(name, "descent", {**numbers, **now}, {**vectors, "slope_at_x": slope})
+            continue
         agrees(name, "contraction", numbers, {"d": lags[t], "turn": turn, "new": lags[t + 1]})
         slope, estimate = problem.mean(run.x(t)), run.memory(t, False).mean(axis=0)
         slopes += squared(slope)

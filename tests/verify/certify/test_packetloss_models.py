@@ -54,7 +54,7 @@ def conditions(claim, goal, kind, values):
     "packetloss.versions.differ",
     "packetloss.versions.mean_gap",
     "packetloss.versions.mean_square_gap",
-    "packetloss.versions.published",
+    "packetloss.versions.as_reviewed",
     "packetloss.workers.range",
 )
 @pytest.mark.parametrize("seed", range(8))
@@ -81,7 +81,7 @@ def test_a_copy_closes_its_gap_or_keeps_it(seed):
     "packetloss.drift.owner_sure_norm",
     "packetloss.drift.pair",
     "packetloss.drift.pair_limit",
-    "packetloss.drift.published_with_correlated_updates",
+    "packetloss.drift.as_reviewed_with_correlated_updates",
     "packetloss.drift.relaxation",
     "packetloss.drift.sure_norm",
     "packetloss.drift.whole_vector",

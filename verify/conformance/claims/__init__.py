@@ -1,9 +1,10 @@
 """What an implementation can claim."""
 
 from commbounds.verify.conformance.claims.collective import Averages, Conserves, RanksAgree, Sums
-from commbounds.verify.conformance.claims.error import AbsoluteError, Contraction
+from commbounds.verify.conformance.claims.error import AbsoluteError, Bounded, Contraction, Monotone, RelativeError
 from commbounds.verify.conformance.claims.expected import Unbiased, Variance
 from commbounds.verify.conformance.claims.form import Bits, Codebook, Support
+from commbounds.verify.conformance.claims.independent import Independent
 from commbounds.verify.conformance.claims.law import SameLaw
 from commbounds.verify.conformance.claims.recovery import RecoversAfterZero
 from commbounds.verify.conformance.claims.reference import Matches
@@ -15,15 +16,19 @@ __all__ = [
     "AbsoluteError",
     "Averages",
     "Bits",
+    "Bounded",
     "Codebook",
     "Conserves",
     "Contraction",
     "ExactOn",
     "Idempotent",
+    "Independent",
     "Matches",
     "MemoryBounded",
+    "Monotone",
     "RanksAgree",
     "RecoversAfterZero",
+    "RelativeError",
     "SameLaw",
     "ScaleEquivariant",
     "SignSymmetric",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
@@ -15,6 +14,7 @@ from commbounds.compressors.base import checked_flag
 from commbounds.theory import tolerance
 from commbounds.theory.precision.bounds import any_tree
 from commbounds.theory.precision.tolerance import Tolerance, rounded_up
+from commbounds.verify.conformance.aims import UNIT, rank_sums
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
@@ -22,7 +22,6 @@ from commbounds.verify.conformance.claims.walk import norm, require_range
 
 Array = NDArray[Any]
 Wide = NDArray[np.float64]
-_UNIT = 2.0**-53
 
 
 @cache
@@ -37,16 +36,6 @@ def _rounded(roundings: int, eps: float) -> float:
 def _any_order(P: int, dtype: str) -> Tolerance:
     """How far P numbers, added in any order, may be off their sum."""
     return tolerance(P=P, dtype=dtype, schedule="any")
-
-
-def _sums(x: Array) -> tuple[Wide, Wide, Wide]:
-    """The sums over the ranks in float64, how far they may be off, and the sums of the magnitudes."""
-    rows, P = x.reshape(len(x), -1).astype(np.float64), len(x)
-    sizes = np.abs(rows).sum(axis=0).reshape(x.shape[1:])
-    if x.dtype != np.float64:
-        return rows.sum(axis=0).reshape(x.shape[1:]), (P - 1) * _UNIT * sizes, sizes
-    exact = np.array([math.fsum(column) for column in rows.T.tolist()]).reshape(x.shape[1:])
-    return exact, (P > 1) * _UNIT * np.abs(exact), sizes  # rounded once
 
 
 def _farthest(result: Wide, wanted: Wide, allowance: Wide, what: str) -> str | None:
@@ -79,7 +68,7 @@ class Sums(Sure):
     )
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        exact, off, sizes = _sums(case.x)
+        exact, off, sizes = rank_sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
         if (P - 1) * bench.eps / 2.0 >= 1.0:
@@ -88,7 +77,7 @@ class Sums(Sure):
         whole = rounded_up(bound.sure) * sizes
         by_last = rounded_up(bound.last) * (np.abs(exact) + off) + rounded_up(bound.rest) * sizes
         # sizes are sums of P numbers in float64, and three more operations round below
-        allowance = np.minimum(whole, by_last) * (1.0 + (P + 3) * 2.0 * _UNIT) + off
+        allowance = np.minimum(whole, by_last) * (1.0 + (P + 3) * 2.0 * UNIT) + off
         return _farthest(bench.outcome(case).result.astype(np.float64), exact, allowance, "sum")
 
 
@@ -105,12 +94,12 @@ class Averages(Sure):
     in_book: ClassVar[tuple[str, ...]] = ("moshpit.grid.exact",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        exact, off, sizes = _sums(case.x)
+        exact, off, sizes = rank_sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
         allowance = (_rounded(3 * (P - 1), bench.eps) * sizes + off) / P
         if P > 1:  # below: the quotient rounds once
-            allowance = allowance + _UNIT * np.abs(exact) / P + P * bench.tiny
+            allowance = allowance + UNIT * np.abs(exact) / P + P * bench.tiny
         return _farthest(bench.outcome(case).result.astype(np.float64), exact / P, allowance, "mean")
 
 
@@ -181,7 +170,7 @@ class Conserves(Sure):
         if self.mixes:
             sizes = np.full_like(sizes, sum(norm(row) for row in x) + sum(norm(row) for row in kept))
         # the line below: 2 P + 1 additions in float64
-        allowance = (_rounded(roundings, bench.eps) + (2 * P + 1) * _UNIT) * sizes + factor * P * bench.tiny
+        allowance = (_rounded(roundings, bench.eps) + (2 * P + 1) * UNIT) * sizes + factor * P * bench.tiny
         lost = (x - kept).sum(axis=0) - applied
         wrong = np.flatnonzero(~(np.abs(lost) <= allowance))
         if wrong.size == 0:

@@ -9,21 +9,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors.base import as_array, as_numbers, shown
+from commbounds.verify.conformance.aims import aim, aimed_share, farthest, magnitudes, require_room, roundings, sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
-from commbounds.verify.conformance.claims.mean_error import MeanError, shape_numbers
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
+from commbounds.verify.conformance.claims.mean_error import MeanError
+from commbounds.verify.conformance.subject import AllReduce, Subject
 
 Array = NDArray[Any]
+
+_RAISED = 3
+"""Entries that are raised at an input."""
 
 
 @dataclass(frozen=True)
 class Contraction(MeanError):
     """||C(x) - x||^2 <= (1 - alpha) ||x||^2; in expectation over seeds if the output depends on the seed.
 
+    Of an all-reduce: ||y_r - t||^2 <= (1 - alpha) ||t||^2 for every rank r, with t the exact sum, or mean.
+
     Parameters
     ----------
-    alpha : float, or callable of n (vectors) or of m, n (matrices)
+    alpha : float, or callable of n (vectors) or of m, n (matrices); of an all-reduce also of P
         In [0, 1].
 
     Notes
@@ -44,18 +51,24 @@ class Contraction(MeanError):
     def __post_init__(self) -> None:
         checked("alpha", self.alpha, high=1.0)
 
-    def share(self, x: Array) -> float:
-        return 1.0 - number("alpha", self.alpha, *shape_numbers(x), high=1.0)
+    def share(self, subject: Subject, x: Array) -> float:
+        return aimed_share(subject, x) * (1.0 - sized("alpha", self.alpha, subject, x, high=1.0))
 
 
 @dataclass(frozen=True)
 class AbsoluteError(Sure):
-    """|C(x)_i - x_i| <= bound for every entry, surely.
+    """|C(x)_i - x_i| <= bound for every entry, surely; of an all-reduce for every rank, against the exact sum or mean.
 
     Parameters
     ----------
     bound : float, array, or callable of x
-        One number for all entries, or one each.
+        One number for all entries, or one each. Of an all-reduce `x` is the stack, a row a rank, and what it gives is
+        for one rank's entries.
+
+    Notes
+    -----
+    Rounding: four operations on numbers of the size of the largest; of an all-reduce 2 (P - 1) more, and the largest
+    is that of the sum of the magnitudes.
     """
 
     bound: Any
@@ -66,20 +79,121 @@ class AbsoluteError(Sure):
         elif not (as_numbers(self.bound, "bound") >= 0.0).all():
             raise ValueError(f"bound must hold nonnegative numbers, got {shown(self.bound)}")
 
-    about: ClassVar[tuple[str, ...]] = ("compressor",)
-    in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error",)
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error", "flashcomm.twostep.error")
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         given = self.bound(case.x.copy()) if callable(self.bound) else self.bound
         limit = np.broadcast_to(np.asarray(given, dtype=np.float64), case.x.shape)
         if not np.isfinite(limit).all():
             raise NotHere("the bound is not finite")
-        wide = case.x.astype(np.float64)
-        error = np.abs(bench.output(case).astype(np.float64) - wide)
-        # four operations on numbers of the size of the largest, each of which rounds to the dtype
-        allowance = 4.0 * (bench.eps * (np.abs(wide).max() + limit) + bench.tiny)
-        wrong = np.flatnonzero(~(error <= limit + allowance))
+        return _off(bench, case, limit, float(magnitudes(bench.subject, case.x).max()))
+
+
+@dataclass(frozen=True)
+class RelativeError(Sure):
+    """|C(x)_i - x_i| <= bound |x_i| for every entry, surely.
+
+    Of an all-reduce: |y_r,i - t_i| <= bound sum of |x_p,i| for every rank r, with t the exact sum; for a mean over P.
+
+    Parameters
+    ----------
+    bound : float, or callable of n (vectors) or of m, n (matrices); of an all-reduce also of P
+        Nonnegative.
+
+    Notes
+    -----
+    Rounding: as for `AbsoluteError`, with the entry's own size in place of the largest.
+    """
+
+    bound: Number
+
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    in_book: ClassVar[tuple[str, ...]] = ("dense.ring.rounding",)
+
+    def __post_init__(self) -> None:
+        checked("bound", self.bound)
+
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
+        sizes = magnitudes(bench.subject, case.x)
+        return _off(bench, case, sized("bound", self.bound, bench.subject, case.x) * sizes, sizes)
+
+
+def _off(bench: Bench, case: CheckCase, limit: Array, sizes: Array | float) -> str | None:
+    """Where the output is farther off than `limit`, and than what operations on numbers of these sizes round by."""
+    require_room(bench.subject, case.x)
+    wanted, got = aim(bench.subject, case.x), bench.output(case).astype(np.float64)
+    error = np.abs(got - wanted)
+    allowance = (4.0 + roundings(bench.subject, case.x)) * (bench.eps * (sizes + limit) + bench.tiny)
+    wrong = np.flatnonzero(~(error <= limit + allowance))
+    if wrong.size == 0:
+        return None
+    at = tuple(int(i) for i in np.unravel_index(wrong[0], error.shape))
+    return f"entry {at}: |{float(wanted[at])!r} - y| = {error[at]:.6g}, claimed at most {limit[at]:.6g}"
+
+
+@dataclass(frozen=True)
+class Bounded(Sure):
+    """No entry of the output is larger than the largest of the input, times a factor: nothing wraps or overflows.
+
+    max |C(x)| <= factor max |x|; of an all-reduce <= factor sum of max |x_p| over the ranks, for a mean over P.
+
+    Parameters
+    ----------
+    factor : float, or callable of n (vectors) or of m, n (matrices); of an all-reduce also of P
+        Nonnegative.
+    """
+
+    factor: Number = 1.0
+
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+
+    def __post_init__(self) -> None:
+        checked("factor", self.factor)
+
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
+        require_room(bench.subject, case.x)
+        limit = sized("factor", self.factor, bench.subject, case.x) * farthest(bench.subject, case.x)
+        got = np.abs(bench.output(case).astype(np.float64))
+        allowance = (4.0 + roundings(bench.subject, case.x)) * (bench.eps * limit + bench.tiny)
+        wrong = np.flatnonzero(~(got <= limit + allowance))
         if wrong.size == 0:
             return None
-        at = tuple(int(i) for i in np.unravel_index(wrong[0], wide.shape))
-        return f"entry {at}: |{float(wide[at])!r} - y| = {error[at]:.6g}, claimed at most {limit[at]:.6g}"
+        at = tuple(int(i) for i in np.unravel_index(wrong[0], got.shape))
+        return f"entry {at} has magnitude {got[at]:.6g}, claimed at most {limit[at]:.6g}"
+
+
+@dataclass(frozen=True)
+class Monotone(Sure):
+    """Raising one entry, of one rank, does not lower that entry of the output; with the same seed.
+
+    Notes
+    -----
+    Entries are raised to the next number, by a tenth and by the largest of the input, a few of them at every input.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
+        x, tried = case.x, 0
+        before = bench.output(case).astype(np.float64)
+        rng = np.random.default_rng([case.seed, x.size])
+        top = np.abs(x).max()
+        for place in rng.permutation(x.size)[:_RAISED]:
+            at = tuple(int(i) for i in np.unravel_index(int(place), x.shape))
+            for raised in (np.nextafter(x[at], x.dtype.type(np.inf)), x[at] + abs(x[at]) / 10, x[at] + top):
+                higher = x.copy()
+                higher[at] = raised
+                if not (higher[at] > x[at] and np.isfinite(np.float64(higher[at])) and bench.subject.takes(higher)):
+                    continue
+                tried += 1
+                after = bench.output(CheckCase(higher, case.seed)).astype(np.float64)
+                shown: Any = (slice(None), *at[1:]) if isinstance(bench.subject, AllReduce) else at
+                if (after[shown] < before[shown]).any():
+                    return (
+                        f"entry {at} is raised from {float(x[at])!r} to {float(higher[at])!r}, and becomes "
+                        f"{np.min(after[shown]):.9g} in place of {np.max(before[shown]):.9g}"
+                    )
+        if not tried:
+            raise NotHere("no entry can be raised")
+        return None

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance.aims import aim, magnitudes, require_room, roundings, sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
-from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean, shape_numbers
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
+from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean
 from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law, readable
 from commbounds.verify.conformance.report import CheckFinding
+from commbounds.verify.conformance.subject import Subject
 
 Array = NDArray[Any]
 
@@ -26,9 +29,12 @@ _ROUNDINGS = 8.0
 class Variance(MeanError):
     """E||C(x) - x||^2 <= omega ||x||^2.
 
+    Of an all-reduce: E||y_r - t||^2 <= omega sum of ||x_p||^2 for every rank r, with t the exact sum; for a mean, over
+    P^2. A sum of P independent unbiased compressors with this omega each has it.
+
     Parameters
     ----------
-    omega : float, or callable of n (vectors) or of m, n (matrices)
+    omega : float, or callable of n (vectors) or of m, n (matrices); of an all-reduce also of P
         Nonnegative.
 
     Notes
@@ -46,16 +52,18 @@ class Variance(MeanError):
     def __post_init__(self) -> None:
         checked("omega", self.omega)
 
-    def share(self, x: Array) -> float:
-        return number("omega", self.omega, *shape_numbers(x))
+    def share(self, subject: Subject, x: Array) -> float:
+        return sized("omega", self.omega, subject, x)
 
 
 @dataclass(frozen=True)
 class Unbiased(Sure):
-    """E C(x) = x, over seeds.
+    """E C(x) = x, over seeds; of an all-reduce the mean of what every rank ends with is the exact sum, or mean.
 
     Notes
     -----
+    Of an all-reduce means are judged by draws alone, at inputs for every number of ranks; with P - 1 additions more.
+
     Deterministic subjects have to return their input, up to eight roundings. Of those that take ``uniforms``, or whose
     generators can be given their words (`Codec`), the mean of every entry is read off, without sampling, over hostile
     and generated inputs, next to powers of two and to levels: it may be off by two cells of the uniforms' grid, a step
@@ -78,18 +86,19 @@ class Unbiased(Sure):
     assumption; then a failure says that the two claims cannot both hold.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("compressor",)
-    in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.unbiased",)
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.unbiased", "flashcomm.twostep.unbiased")
     statistical: ClassVar[bool] = True
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        wide = case.x.astype(np.float64).ravel()
+        require_room(bench.subject, case.x)
+        wide = aim(bench.subject, case.x).ravel()
         if not bench.randomised:
             y = bench.output(case).astype(np.float64).ravel()
             # eight roundings (half an eps each) of numbers no larger than the largest entry
-            wrong = np.flatnonzero(
-                ~(np.abs(y - wide) <= _ROUNDINGS / 2.0 * bench.eps * np.abs(wide).max() + bench.tiny)
-            )
+            most = (_ROUNDINGS + roundings(bench.subject, case.x)) / 2.0
+            allowance = most * bench.eps * magnitudes(bench.subject, case.x).max() + most / 4.0 * bench.tiny
+            wrong = np.flatnonzero(~(np.abs(y - wide) <= allowance))
             if wrong.size == 0:
                 return None
             if bench.varies(case):
@@ -119,6 +128,6 @@ class Unbiased(Sure):
     def judge(self, bench: Bench) -> CheckFinding:
         def sampled(noted: Sequence[Array]) -> CheckFinding:
             claimed = [claim for claim in bench.subject.claims if isinstance(claim, Variance)]
-            return sampled_mean(self, bench, noted, claimed[0].share if claimed else None)
+            return sampled_mean(self, bench, noted, partial(claimed[0].share, bench.subject) if claimed else None)
 
         return judged_in_mean(self, bench, sampled)

@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance.aims import sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
-from commbounds.verify.conformance.claims.mean_error import shape_numbers
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
 
 Array = NDArray[Any]
 
@@ -35,7 +35,7 @@ class Support(Sure):
         checked("k", self.k)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        most = number("k", self.k, *shape_numbers(case.x))
+        most = sized("k", self.k, bench.subject, case.x)
         count = int(np.count_nonzero(bench.output(case)))
         if count <= most:
             return None
@@ -112,5 +112,5 @@ class Bits(Sure):
         found = bench.call(count, case.x.copy(), case.seed)
         if isinstance(found, bool) or not isinstance(found, int | np.integer) or found < 0:
             return f"bits are {found!r}, not a nonnegative integer"
-        most = number("at_most", self.at_most, *shape_numbers(case.x))
+        most = sized("at_most", self.at_most, bench.subject, case.x)
         return None if int(found) <= most else f"{int(found)} bits, claimed at most {most:g}"

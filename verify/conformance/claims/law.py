@@ -18,12 +18,14 @@ from commbounds.verify.conformance.claim import NotHere, SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import draws_at
 from commbounds.verify.conformance.injected import injected_law, limited, readable
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.conformance.subject import AllReduce
 from commbounds.verify.joint_law import detectable_divergence, joint_log_e, outcome_table
 
 Array = NDArray[Any]
 
 _VECTORS = ((3,), (1, -4), (1, -4, 3), (2, -2, 0, 1), (1, -4, 3, 7, 5))
 _MATRICES = (((3,),), ((1, -4), (3, 7)), ((1, 2, -1), (0, 3, 2)))
+_STACKS = (((3,),), ((1,), (-4,)), ((1, -4), (3, 7)), ((2,), (3,), (-1,)), ((1,), (2,), (-4,), (3,)))
 _SHORT, _LONGEST = 5, 250
 """Entries of the longest of these vectors; and of those that are tried where none of them is taken."""
 _MOST = 4096
@@ -35,7 +37,7 @@ def _longer(subject: Any) -> Iterator[tuple[int, ...]]:
 
     At the first a reference that keeps k entries has one outcome, at the next k + 1.
     """
-    if subject.ndim != 1 or isinstance(subject.shape, tuple):
+    if subject.leading or subject.ndim != 1 or isinstance(subject.shape, tuple):
         return
     rng, lengths = np.random.default_rng(0), 0
     for length in range(_SHORT + 1, _LONGEST + 1):
@@ -54,8 +56,9 @@ class SameLaw(SubjectClaim):
     Parameters
     ----------
     reference : compressor of commbounds, or callable (x) -> list of (probability, output)
-        Exact laws: ``reference.law(x)`` or ``reference(x)``, for x a tuple of ints (of rows, for matrices). Outputs are
-        flat, finitely many, and further apart than rounding.
+        Exact laws: ``reference.law(x)`` or ``reference(x)``, for x a tuple of ints (of rows, for matrices; a row a
+        rank, for all-reduces). Outputs are flat, finitely many, and further apart than rounding; of all-reduces what
+        all ranks end with, one behind the other.
 
     Notes
     -----
@@ -69,7 +72,7 @@ class SameLaw(SubjectClaim):
 
     reference: Any
 
-    about: ClassVar[tuple[str, ...]] = ("compressor",)
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
     statistical: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -80,12 +83,14 @@ class SameLaw(SubjectClaim):
         subject = bench.subject
         law_of = getattr(self.reference, "law", self.reference)
         exact: tuple[Any, ...] = _MATRICES if subject.ndim == 2 else _VECTORS
-        if isinstance(subject.shape, tuple):
+        if isinstance(subject, AllReduce):
+            exact = _STACKS
+        elif isinstance(subject.shape, tuple):
             flat = np.resize([1, -4, 3, 7, 5], subject.shape)
             exact = (tuple(map(tuple, flat.tolist())) if flat.ndim == 2 else tuple(flat.tolist()),)
 
         def at(values: Any) -> tuple[Array, list[tuple[Any, Any]]] | None:
-            if subject.ndim == 1 and not isinstance(subject.shape, tuple):
+            if subject.leading == 0 and subject.ndim == 1 and not isinstance(subject.shape, tuple):
                 length = -(-len(values) // subject.multiple_of) * subject.multiple_of
                 values = tuple(np.resize(values, length).tolist())
             x = np.array(values, dtype=np.float64).astype(subject.numpy_dtype)

@@ -10,20 +10,20 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance.aims import generic_case, require_room, roundings, square_error
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.injected import NotElementwise, injected_law, limited, readable, seed_alone
-from commbounds.verify.conformance.inputs import corpus, generic
+from commbounds.verify.conformance.inputs import corpus
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.special import at_levels, near_powers
-from commbounds.verify.measures import Distortion
+from commbounds.verify.conformance.subject import AllReduce, Subject
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 
 Array = NDArray[Any]
 
-_RELATIVE = Distortion()
 BOLDEST = 0.9
 _HUGE = 1e100
 _Input = tuple[str, Array]
@@ -35,14 +35,10 @@ def rounding(bench: Bench, size: int) -> float:
     return (size + 4) * bench.eps / 2.0
 
 
-def relative_error(x: Array, y: Array) -> float:
-    """The book's relative error, ||y - x||^2 / ||x||^2, of one output; NaN where y is not finite; x is not zero."""
-    return float(_RELATIVE.of(None, x, [y])[0])
-
-
-def shape_numbers(x: Array) -> tuple[int, ...]:
-    """What numbers that are functions get: n of a vector, (m, n) of a matrix."""
-    return x.shape
+def allowed_rounding(bench: Bench, x: Array) -> float:
+    """As `rounding`, at an input: of an all-reduce, relative to the root of P times its squared norm, more of them."""
+    rows = len(x) if isinstance(bench.subject, AllReduce) else 1
+    return rounding(bench, x.size // rows + roundings(bench.subject, x)) * math.sqrt(rows)
 
 
 class Varies(NotHere):
@@ -119,21 +115,23 @@ def draws_at(bench: Bench, x: Array, rng: np.random.Generator, count: int) -> It
 
 
 class MeanError(Sure):
-    """E||C(x) - x||^2 <= share ||x||^2."""
+    """E||C(x) - x||^2 <= share ||x||^2; of an all-reduce for every rank, with `aims.square_error`."""
 
-    about: ClassVar[tuple[str, ...]] = ("compressor",)
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
     statistical: ClassVar[bool] = True
 
     @abstractmethod
-    def share(self, x: Array) -> float:
-        """The claimed bound over ||x||^2."""
+    def share(self, subject: Subject, x: Array) -> float:
+        """The claimed bound over the squared norm of the input."""
 
     def _allowed(self, bench: Bench, x: Array) -> tuple[float, float]:
         """The claimed share, and what it comes to with rounding."""
-        bound = self.share(x)
+        require_room(bench.subject, x)
+        bound = self.share(bench.subject, x)
         # the norm of the error may carry `rounding` times the norm of x, and every entry of it a subnormal number
-        least = bench.tiny * np.sqrt(x.size) / float(np.linalg.norm(x.astype(np.float64)))
-        return bound, float(math.sqrt(bound) + rounding(bench, x.size) + least) ** 2
+        rows = len(x) if isinstance(bench.subject, AllReduce) else 1
+        least = rows * bench.tiny * np.sqrt(x.size) / float(np.linalg.norm(x.astype(np.float64)))
+        return bound, float(math.sqrt(bound) + allowed_rounding(bench, x) + least) ** 2
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         if not case.x.any():
@@ -141,18 +139,26 @@ class MeanError(Sure):
             return None if not y.any() else f"zero became {y.ravel()[:4].astype(np.float64).tolist()}"
         bound, allowed = self._allowed(bench, case.x)
         if not bench.randomised:
-            error = relative_error(case.x, bench.output(case))
+            errors = square_error(bench.subject, case.x, bench.output(case))
+            error = float(errors.max())
             if error <= allowed:
                 return None
             if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
-            return f"|C(x) - x|^2 / |x|^2 = {error:.6g}, claimed at most {bound:.6g}"
+            return f"{self._said(bench)} = {error:.6g}, claimed at most {bound:.6g}"
         if not readable(bench):
             raise NotHere("claimed in the mean over seeds: no single case breaks it")
         error, slack = _mean_error(bench, case)
         if error <= allowed + slack:
             return None
         return f"E|C(x) - x|^2 / |x|^2 = {error:.6g}, read off the uniforms, claimed at most {bound:.6g}"
+
+    @staticmethod
+    def _said(bench: Bench) -> str:
+        subject = bench.subject
+        if not isinstance(subject, AllReduce):
+            return "|C(x) - x|^2 / |x|^2"
+        return f"|result - {subject.op}|^2 / (sum of |x_p|^2{' / P^2' if subject.op == 'mean' else ''})"
 
     def judge(self, bench: Bench) -> CheckFinding:
         return judged_in_mean(self, bench, lambda inputs: self._sampled(bench, inputs))
@@ -170,27 +176,32 @@ class MeanError(Sure):
         log_e, detects, largest, refuted, count = 0.0, 0.0, 0.0, "", tried
         for label, x in trials:
             bound, allowed = self._allowed(bench, x)
-            test = SequentialTest(-1.0, math.inf, boldest=BOLDEST)
-            total = 0.0
+            ranks = len(x) if isinstance(bench.subject, AllReduce) else 1  # of which each is bet on
+            tests = [SequentialTest(-1.0, math.inf, boldest=BOLDEST) for _ in range(ranks)]
+            totals = np.zeros(ranks)
             try:
                 for _, y in draws_at(bench, x, rng, max(1, share)):
-                    error = relative_error(x, y)
+                    errors = square_error(bench.subject, x, y)
+                    totals, count = totals + errors, count + 1
                     # one draw that is not finite makes the mean infinite; a lower wealth is a fair one too
-                    ratio = error / allowed if error < math.inf else math.inf
-                    total, count = total + error, count + 1
-                    test.feed(np.array([min(ratio, _HUGE) - 1.0]))
-                    if test.refutes(part):
+                    ratios = np.minimum(np.where(errors < math.inf, errors / allowed, math.inf), _HUGE)
+                    for one, ratio in zip(tests, ratios, strict=True):
+                        one.feed(np.array([ratio - 1.0]))
+                    if any(one.refutes(part / ranks) for one in tests):
                         break
             except Unanswered as error_:
                 return CheckFinding(
                     str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer at {label}: {error_}"
                 )
-            mean = total / test.count
-            log_e, largest = max(log_e, test.log_e), max(largest, mean / allowed)
-            detects = max(detects, detectable_violation(test.deviation, test.count, part, 1.0, BOLDEST))
-            if test.refutes(part):
-                worst = x
-                refuted = f"|C(x) - x|^2 / |x|^2 is {mean:.6g} in the mean of {test.count} draws at {label}, " + (
+            rank = int(np.argmax([one.log_e for one in tests]))
+            test, mean = tests[rank], float(totals[rank]) / tests[rank].count
+            log_e = max(log_e, test.log_e - math.log(ranks))
+            largest = max(largest, float(totals.max()) / test.count / allowed)
+            detects = max(detects, detectable_violation(test.deviation, test.count, part / ranks, 1.0, BOLDEST))
+            if test.refutes(part / ranks):
+                worst, whose = x, f" of rank {rank}" if isinstance(bench.subject, AllReduce) else ""
+                refuted = (
+                    f"{self._said(bench)}{whose} is {mean:.6g} in the mean of {test.count} draws at {label}, "
                     f"claimed at most {bound:.6g}"
                 )
                 break
@@ -235,7 +246,9 @@ class MeanError(Sure):
                             return [], tried, bench.failed(self, CheckCase(x, seed, "zeros"), message, tried + 1)
                     continue
                 _, allowed = self._allowed(bench, x)
-                errors = [relative_error(x, y) / allowed for _, y in draws_at(bench, x, rng, draws)]
+                errors = [
+                    float(square_error(bench.subject, x, y).max()) / allowed for _, y in draws_at(bench, x, rng, draws)
+                ]
             except (Unanswered, NotHere):
                 continue
             tried += draws
@@ -249,7 +262,11 @@ class MeanError(Sure):
         self, bench: Bench, noted: Sequence[Array]
     ) -> tuple[list[tuple[str, Array]], list[tuple[str, Array]]]:
         rng = bench.rng("inputs of means")
-        made = [(f"random magnitudes, {size} entries", generic(bench.subject, rng, size)) for size in (6, 50, 256)]
+        ranks = getattr(bench.subject, "ranks", (0,))
+        made = [
+            (f"random magnitudes, {size} entries{f', P={P}' if P else ''}", generic_case(bench.subject, rng, size, P))
+            for size, P in ((6, max(ranks)), (50, ranks[len(ranks) // 2]), (256, min(ranks, key=lambda P: abs(P - 2))))
+        ]
         usual = [(label, x) for label, x in made if x is not None]
         usual += [("an input where the output depends on the seed", x) for x in noted]
         short = corpus(bench.subject, bench.budget, lambda _, shape, __: math.prod(shape) <= 300)

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance.aims import aim, generic_case, magnitudes, roundings
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.claim import SubjectClaim
-from commbounds.verify.conformance.claims.mean_error import draws_at, rounding
+from commbounds.verify.conformance.claims.mean_error import allowed_rounding, draws_at
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.special import stirred, structured
 from commbounds.verify.conformance.streams import SEEN, Catoni, LearntRangeTest, Range
+from commbounds.verify.conformance.subject import AllReduce
 
 Array = NDArray[Any]
 Wide = NDArray[np.float64]
@@ -73,7 +75,7 @@ def sampled_mean(
         The claimed variance over ||x||^2.
     """
     rng = bench.rng("inputs of projections")
-    made = [(generic(bench.subject, rng, size), part) for size, part in SHARES]
+    made = _generic(bench, rng)
     inputs = [(x, part) for x, part in made if x is not None]
     inputs = [(x, part) for i, (x, part) in enumerate(inputs) if x.shape not in {z.shape for z, _ in inputs[:i]}]
     inputs += [(x, 0.3) for x in noted if x.any()]
@@ -130,6 +132,17 @@ def sampled_mean(
     return CheckFinding(str(claim), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects)
 
 
+def _generic(bench: Bench, rng: np.random.Generator) -> list[tuple[Array | None, float]]:
+    """Generic inputs and their shares of the draws; of an all-reduce for every number of ranks."""
+    if not isinstance(bench.subject, AllReduce):
+        return [(generic(bench.subject, rng, size), part) for size, part in SHARES]
+    (entries, part), (many, large), (few, small) = SHARES
+    ranks = bench.subject.ranks
+    usual = [(generic_case(bench.subject, rng, entries, P), part / len(ranks)) for P in ranks]
+    usual.append((generic_case(bench.subject, rng, many, min(ranks)), large / 4))
+    return [*usual, (generic_case(bench.subject, rng, few, max(ranks)), small)]
+
+
 def _structured(
     bench: Bench, x: Array, rng: np.random.Generator
 ) -> tuple[list[tuple[str, Array]], Callable[[Wide], float], int]:
@@ -137,10 +150,10 @@ def _structured(
 
     None where the outputs at `x` do not show their range: see `_reach`.
     """
-    wide = x.astype(np.float64).ravel()
+    wide, sizes = aim(bench.subject, x).ravel(), magnitudes(bench.subject, x).ravel()
     calls = min(_PILOTS_OF_REACH, bench.draws // 10)
     seen = np.array([y.astype(np.float64).ravel() for _, y in draws_at(bench, x, rng, calls)])
-    reach = _reach(wide, seen) if wide.size >= _MANY and calls and np.isfinite(seen).all() else None
+    reach = _reach(wide, sizes, seen) if wide.size >= _MANY and calls and np.isfinite(seen).all() else None
     if reach is None:
         return [], lambda values: math.inf, calls
     each = max(2, min(_SCOUTS, bench.draws // 200))
@@ -151,14 +164,14 @@ def _structured(
             continue
         outputs = np.array([y.astype(np.float64).ravel() for _, y in draws_at(bench, fit, rng, each)])
         calls += each
-        exact = fit.astype(np.float64).ravel()
-        off = np.abs(outputs.mean(axis=0) - exact) / np.where(exact == 0.0, np.inf, reach(exact))
+        exact, far = aim(bench.subject, fit).ravel(), reach(magnitudes(bench.subject, fit).ravel())
+        off = np.abs(outputs.mean(axis=0) - exact) / np.where(exact == 0.0, np.inf, far)
         found.append((float(off.max()) if np.isfinite(outputs).all() else math.inf, label, fit))
     found.sort(key=lambda f: -f[0])
     return [(label, fit) for _, label, fit in found[:HARDEST]], reach, calls
 
 
-def _reach(x: Wide, seen: Array) -> Callable[[Wide], float] | None:
+def _reach(x: Wide, sizes: Wide, seen: Array) -> Callable[[Wide], float] | None:
     """How far entries of a right subject may be off, at an input of the same shape: twice what they were at `x`.
 
     That is relative to the largest entry, or to the root mean square, whichever is more. None where few entries move,
@@ -167,7 +180,7 @@ def _reach(x: Wide, seen: Array) -> Callable[[Wide], float] | None:
     off = np.abs(seen - x)
     if (seen != seen[0]).any(axis=0).sum() < _MANY / 2 or not Range((seen - x).ravel()).known:
         return None
-    largest, root = (float(off.max()) / size for size in _sizes(x))
+    largest, root = (float(off.max()) / size for size in _sizes(sizes))
 
     def at(values: Wide) -> float:
         top, mean = _sizes(values)
@@ -184,10 +197,10 @@ def _sizes(x: Wide) -> tuple[float, float]:
 def _seen_within(bench: Bench, x: Array, label: str, calls: int, alpha: float, reach: Callable[[Wide], float]) -> _Seen:
     """What became of an input whose entries are off by at most `reach`."""
     rng = bench.rng(f"draws {label}")
-    exact = x.astype(np.float64).ravel()
+    exact, sizes = aim(bench.subject, x).ravel(), magnitudes(bench.subject, x).ravel()
     places = np.flatnonzero(exact)
-    far = reach(exact)
-    allowances = _ROUNDINGS / 2.0 * bench.eps * (np.abs(exact[places]) + far)
+    far = reach(sizes)
+    allowances = _most(bench, x) * bench.eps * (sizes[places] + far)
     tests = [LearntRangeTest(0, float(allowance), (-far, far)) for allowance in allowances]
     count, log_e = 0, 0.0
     outputs = (y.astype(np.float64).ravel()[places] - exact[places] for _, y in draws_at(bench, x, rng, calls))
@@ -209,22 +222,22 @@ def _seen_within(bench: Bench, x: Array, label: str, calls: int, alpha: float, r
 
 
 def _directions(x: Array, rng: np.random.Generator) -> Array:
-    """Rows: the input's signs, the input, a constant, random signs."""
+    """Rows: signs of what is due, that itself, a constant, random signs."""
     rows = [np.sign(x), x, np.ones_like(x), *(rng.choice((-1.0, 1.0), x.size) for _ in range(3))]
     return np.array(rows)
 
 
 def _seen(bench: Bench, x: Array, calls: int, alpha: float, share: Callable[[Array], float] | None) -> _Seen:
     rng = bench.rng(f"draws {x.shape} {float(np.abs(x.astype(np.float64)).sum())!r}")
-    wide = x.astype(np.float64).ravel()
-    top = float(np.abs(wide).max())
-    wide /= top
+    wide, sizes = aim(bench.subject, x).ravel(), magnitudes(bench.subject, x).ravel()
+    top = float(sizes.max())
+    wide, sizes = wide / top, sizes / top
     outputs = (y.astype(np.float64).ravel() / top for _, y in draws_at(bench, x, rng, calls))
     pilots = min(_MOST_PILOTS, max(2, int(_PILOTS * calls)))
     first = np.array([y for y, _ in zip(outputs, range(pilots), strict=False)])
     if not np.isfinite(first).all():
         return _Seen(690.0, math.inf, len(first), "an output is not finite: there is no mean")
-    watches = _watches(bench, x, wide, first, share, rng)
+    watches = _watches(bench, x, wide, sizes, first, share, rng)
     part = alpha / len(watches)
     count, constant = len(first), bool((first == first[0]).all())
     batch = first
@@ -244,7 +257,7 @@ def _seen(bench: Bench, x: Array, calls: int, alpha: float, share: Callable[[Arr
             break
         count += len(batch)
     never = ""
-    if constant and not (np.abs(first[0] - wide) <= _ROUNDINGS / 2.0 * bench.eps + bench.tiny / top).all():
+    if constant and not (np.abs(first[0] - wide) <= _most(bench, x) * (bench.eps + bench.tiny / top)).all():
         i = int(np.argmax(np.abs(first[0] - wide)))
         never = f"seeds gave one output, with {top * first[0][i]:.6g} for entry {i}, which is {top * wide[i]:.6g}"
     log_e = max((watch.log_e() for watch in watches), default=0.0) - math.log(len(watches))
@@ -259,16 +272,17 @@ def _watches(
     bench: Bench,
     x: Array,
     wide: Array,
+    sizes: Array,
     first: Array,
     share: Callable[[Array], float] | None,
     rng: np.random.Generator,
 ) -> list[_Watch]:
-    # a mean may be off by eight roundings of what the entry usually is, or was
-    allowances = _ROUNDINGS / 2.0 * bench.eps * (np.abs(wide) + np.abs(first).mean(axis=0))
+    most = _most(bench, x)  # of what the entry usually is, or was
+    allowances = most * bench.eps * (sizes + np.abs(first).mean(axis=0))
     watches = []
     if wide.size <= _SHORT:
         watch = _Watch("entry", np.eye(wide.size), wide)
-        watch.tests += _entry_tests(wide, first, allowances)
+        watch.tests += _entry_tests(wide, sizes, first, allowances)
         if len(watch.tests) > wide.size:
             watch.directions, watch.expected = np.tile(watch.directions, (2, 1)), np.tile(wide, 2)
         watches.append(watch)
@@ -277,17 +291,25 @@ def _watches(
         watch = _Watch("projection", directions, directions @ wide)
         watch.tests += [LearntRangeTest(len(first), float(np.abs(v) @ allowances)) for v in directions]
         watches.append(watch)
-    if share is not None:
+    if share is not None and wide.any():
         watch = _Watch("projection, given the claimed variance", wide[None], np.array([wide @ wide]))
         # <x, D>^2 <= ||x||^2 ||D||^2, and the root of E||D||^2 may carry the rounding of a norm
-        square = float(wide @ wide)
-        omega = (math.sqrt(max(share(x), 0.0)) + rounding(bench, wide.size)) ** 2
-        watch.tests.append(Catoni(omega * square**2, _ROUNDINGS * bench.eps * square))
+        top = float(magnitudes(bench.subject, x).max())
+        square, own = float(wide @ wide), float(((x.astype(np.float64) / top) ** 2).sum())
+        if isinstance(bench.subject, AllReduce):  # a rank's error goes by the norms of all inputs; there are P of them
+            own *= len(x) / (len(x) ** 2 if bench.subject.op == "mean" else 1)
+        omega = (math.sqrt(max(share(x), 0.0)) + allowed_rounding(bench, x)) ** 2
+        watch.tests.append(Catoni(omega * square * own, 2.0 * most * bench.eps * math.sqrt(square * own)))
         watches.append(watch)
     return watches
 
 
-def _entry_tests(wide: Array, first: Array, allowances: Array) -> list[LearntRangeTest]:
+def _most(bench: Bench, x: Array) -> float:
+    """How many eps a mean may be off: eight roundings of half an eps each, and those of additions over ranks."""
+    return (_ROUNDINGS + roundings(bench.subject, x)) / 2.0
+
+
+def _entry_tests(wide: Array, sizes: Array, first: Array, allowances: Array) -> list[LearntRangeTest]:
     """One test an entry, which learns its range from that entry; and one with a shared range, if they are many.
 
     What happens to an entry alone shows in the first; one that is always lost, or never moves, in the second: it may
@@ -297,7 +319,6 @@ def _entry_tests(wide: Array, first: Array, allowances: Array) -> list[LearntRan
     tests = [LearntRangeTest(len(first), float(allowance)) for allowance in allowances]
     if wide.size < _MANY:
         return tests
-    sizes = np.abs(wide)
     off = np.abs(first - wide)
     moves = Range(first.ravel()).known and bool((first != first[0]).any(axis=0).sum() >= _MANY / 2)
     if not moves:

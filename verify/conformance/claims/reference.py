@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from commbounds.compressors import Compressor as Reference
 from commbounds.compressors.base import checked_choice
+from commbounds.verify.conformance.aims import magnitudes, roundings, sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
-from commbounds.verify.conformance.claims.mean_error import shape_numbers
+from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
 from commbounds.verify.conformance.injected import uniforms_for
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult
 from commbounds.verify.kernel_law import injection
 
 Array = NDArray[Any]
@@ -26,13 +27,16 @@ Array = NDArray[Any]
 class Matches(Sure):
     """|C(x)_i - R(x)_i| <= operations eps scale_i for every entry, with scale_i = max(|x_i|, |R(x)_i|).
 
+    Of an all-reduce for every rank: R has what each ends with, or one row for all; in scale_i the sum of |x_p,i| over
+    the ranks takes the place of |x_i|, and 2 (P - 1) operations are added.
+
     Parameters
     ----------
     reference : compressor of commbounds, or callable f(x), f(x, seed) or f(x, ..., uniforms=...)
         R. Answers may have another dtype; they are rounded to that of x.
     operations : number, or callable of n (vectors) or of m, n (matrices)
         Operations by which either side may come to the entry, each of which rounds a number no larger than scale_i by
-        half an eps: two sides, half an eps each. With 0 the two have to be equal (0 and -0 are).
+        half an eps: two sides, half an eps each. With 0 the two have to be equal (0 and -0 are), of all-reduces too.
     along : "entry" or "array"
         With "array" scale_i is the largest of all entries: where entries are sums of products over the array, as
         in a factorisation, numbers of that size are rounded on the way to a small one.
@@ -50,7 +54,7 @@ class Matches(Sure):
     operations: Number = 4
     along: str = "entry"
 
-    about: ClassVar[tuple[str, ...]] = ("compressor",)
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
 
     def __post_init__(self) -> None:
         if not isinstance(self.reference, Reference) and not callable(self.reference):
@@ -60,13 +64,16 @@ class Matches(Sure):
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y, expected = self._both(bench, case)
+        if isinstance(bench.subject, AllReduce) and expected.shape == case.x.shape[1:]:
+            expected = np.repeat(expected[None], len(case.x), axis=0)  # the same for all ranks
         if expected.shape != case.x.shape:
             raise NotHere(f"the reference gives shape {expected.shape} for {case.x.shape}")
         with np.errstate(over="ignore"):
             r = expected.astype(case.x.dtype).astype(np.float64)
-        wide, got = case.x.astype(np.float64), y.astype(np.float64)
-        operations = number("operations", self.operations, *shape_numbers(case.x))
-        scale = np.maximum(np.abs(wide), np.abs(r))
+        got = y.astype(np.float64)
+        operations = sized("operations", self.operations, bench.subject, case.x)
+        operations += roundings(bench.subject, case.x) if operations else 0
+        scale = np.maximum(magnitudes(bench.subject, case.x), np.abs(r))
         if self.along == "array":
             scale = np.full_like(scale, scale.max())
         equal = (got == r) | (np.isnan(got) & np.isnan(r))
@@ -95,7 +102,8 @@ class Matches(Sure):
                     return self.reference.decompress(self.reference.compress_with(wide, given))  # type: ignore[attr-defined]
                 return self.reference(wide, np.random.default_rng(case.seed))
             arguments: list[Any] = [x, case.seed] if _wants_seed(self.reference) else [x]
-            return np.asarray(self.reference(*arguments, **({} if given is None else {"uniforms": given})))
+            answer = self.reference(*arguments, **({} if given is None else {"uniforms": given}))
+            return np.asarray(AllReduceResult.of(answer).result)
         except Exception as error:  # the reference's own refusals say nothing about the subject
             raise NotHere(f"the reference raised {type(error).__name__}: {error}") from error
 

@@ -12,6 +12,7 @@ import numpy as np
 import sympy as sp
 
 from commbounds.compressors.base import checked_choice, shown
+from commbounds.verify.conformance.aims import given_sizes
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NoBound, NotHere, Sure, checked
@@ -94,10 +95,9 @@ class WordsAtMost(Sure):
         return limit
 
     def _value(self, shape: tuple[int, ...]) -> Fraction | float:
-        if not isinstance(self.bound, sp.Basic):
-            value = self.bound(*shape) if callable(self.bound) else self.bound
-            return _settled(value)
         sizes = dict(zip(("P", "n") if len(shape) == 2 else ("P", "m", "n"), shape, strict=True))
+        if not isinstance(self.bound, sp.Basic):
+            return _settled(self.bound(*given_sizes(self.bound, sizes)) if callable(self.bound) else self.bound)
         given = {name: value(*shape) if callable(value) else value for name, value in self.values}
         return _evaluated(self.bound, tuple(sorted({**sizes, **given}.items())))
 

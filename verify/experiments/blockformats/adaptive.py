@@ -164,7 +164,7 @@ FOUR_OVER_SIX = (
            extremal=_rounded_up(1536.0, 4 * 2.0**-10)),
 )  # fmt: skip
 STOCHASTIC_FOUR = (
-    _study(_G + "unbiased_as_published", _DRAWN, _mean_of_four, _PAIRS, _means, extremal=_a_hundred_and_sixty),
+    _study(_G + "unbiased_as_coded", _DRAWN, _mean_of_four, _PAIRS, _means, extremal=_a_hundred_and_sixty),
     _study(_G + "unbiased", _DRAWN, _mean_of_four, _PAIRS, _means),
 )
 

@@ -105,10 +105,11 @@ def _ef21_step(case: Case, stretch: float = 1.0) -> float:
 
 
 def _largest_step(case: Case) -> float:
-    """2/(L + sqrt(L^2 + 4 L~^2 beta/theta))."""
-    problem, (_, _, ratio) = _problem(case), _constants(_alpha(case))
-    L = float(problem.L)
-    return 2 / (L + float(np.hypot(L, 2 * _apart(problem) * ratio)))
+    """2/(L + sqrt(L^2 + 4 (beta/theta)(L~^2 + q L^2)/(1 + q)))."""
+    problem, (theta, _, ratio) = _problem(case), _constants(_alpha(case))
+    L, q = float(problem.L), 1 - float(theta)
+    spent = (_apart(problem) ** 2 + q * L**2) / (1 + q)
+    return 2 / (L + float(np.hypot(L, 2 * ratio * spent**0.5)))
 
 
 def _pl_step(case: Case) -> float:

@@ -25,6 +25,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
     some_vectors,
     whole_numbers,
 )
+from commbounds.verify.experiments.moshpit.noiseless import LINES, STEPS, at_once, noiseless, on_a_tangent
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
 from commbounds.verify.family import Family
 from commbounds.verify.finding import Series
@@ -99,9 +100,12 @@ def _objective(given: Mapping[str, Any]) -> _Bent | _Ratio:
 def _noises(kind: str, N: int, steps: int) -> tuple[Array, list[Fraction] | Array]:
     """Unit noises of every outcome, an outcome a coordinate, (steps, N, outcomes), and their probabilities.
 
-    All signs at every peer and step, or in the first step alone: there only the number of peers with a plus counts.
-    Of more than eight, numbers more than ten standard deviations from the middle are left out: less than 10^-22.
+    All signs at every peer and step, or none; or in the first step alone: there only the number of peers with a plus
+    counts. Of more than eight, numbers more than ten standard deviations from the middle are left out: less than
+    10^-22.
     """
+    if kind == "none":
+        return np.zeros((steps, N, 1)), [Fraction(1)]
     if kind == "signs":
         bits = np.arange(2 ** (steps * N)) >> np.arange(steps * N)[:, None] & 1
         return (2.0 * bits - 1).reshape(steps, N, -1), [Fraction(1, bits.shape[1])] * bits.shape[1]
@@ -165,7 +169,8 @@ def _known(_implementation: Any, case: Case) -> dict[str, Any]:
     """What hypotheses ask about f and the step size."""
     objective = _objective(case.settings)
     gamma = Fraction(case.settings["gamma"])
-    return {"stepsize": gamma, "smoothness": objective.smoothness, "convexity": objective.mu}
+    noise = Fraction(case.settings["noise"] != "none")
+    return {"stepsize": gamma, "smoothness": objective.smoothness, "convexity": objective.mu, "noise": noise}
 
 
 def _descent(bounded: str, implementation: Any, case: Case) -> Outcome:
@@ -174,12 +179,12 @@ def _descent(bounded: str, implementation: Any, case: Case) -> Outcome:
     objective, gamma = _objective(case.settings), Fraction(case.settings["gamma"])
     values = {
         **_known(implementation, case), "N": N, "iterations": K, "period": case.settings["period"],
-        "noise": Fraction(1), "distance": Fraction(start), "excess": objective.value(Fraction(start)),
+        "distance": Fraction(start), "excess": objective.value(Fraction(start)),
     }  # fmt: skip
     steps = K if bounded == "nonconvex" else K - 1
     paths, chances, largest = _run(implementation, case, steps)
     values["quality"] = sp.sqrt(sp.Rational(*(largest / gamma**2).as_integer_ratio()))
-    exact = bounded != "nonconvex" and isinstance(chances, list) and N * K <= 32
+    exact = bounded != "nonconvex" and isinstance(chances, list) and (N * K <= 32 or len(chances) == 1)
     if bounded == "nonconvex":
         slopes = [np.square(objective.gradient(path.means[:K])).mean(axis=0) for path in paths]
         total = sum(float(_mean(chances, slope)) for slope in slopes)
@@ -529,6 +534,21 @@ SGD_STUDIES = (
         known=_known,
         cases=_nonconvex_cases,
         curves=partial(_descent_curve, "nonconvex"),
+    ),
+    *(
+        _study(
+            f"{bounded}_noiseless",
+            partial(_descent, bounded),
+            **{"grid" if bounded == "convex" else "corpus": cases},
+            enumerated=STEPS,
+            extremal=extremal,
+            known=_known,
+            curves=[over("iterations", "gamma = 1/4, two peers", LINES[bounded])],
+        )
+        for bounded, cases, extremal in (
+            ("convex", partial(noiseless, "convex"), on_a_tangent),
+            ("nonconvex", lambda _budget: noiseless("nonconvex", 0), at_once),
+        )
     ),
     _study(
         "departures",

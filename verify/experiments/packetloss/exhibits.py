@@ -59,7 +59,7 @@ def drift_by_step(budget: str, seed: int) -> Exhibit:
                 (
                     _band("uncorrelated updates", steps, _at_steps(steps, p, trials, seed, 0.0)),
                     _law("exact", "exact", steps, "drift.pair", "elapsed", p=p),
-                    _law("2p/(1+p), as reported", "printed", steps, "drift.published", "elapsed", p=p),
+                    _law("2p/(1+p), as reported", "printed", steps, "drift.as_reviewed", "elapsed", p=p),
                     _law("2p/(1−p²)", "corrected", steps, "drift.pair_limit", "elapsed", p=p),
                     _band("constant updates", steps, _at_steps(steps, p, trials, seed, 1.0)),
                     _law("2p/(1−p)², any updates", "bound", steps, "drift.sure_norm", "elapsed", p=p),
@@ -93,7 +93,7 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
         (
             _band("two receivers", _LOSSES, pairs(lambda _p: 0.0)),
             _law("2p/(1−p²)", "corrected", _LOSSES, "drift.pair_limit", "p"),
-            _law("2p/(1+p), as reported", "printed", _LOSSES, "drift.published", "p"),
+            _law("2p/(1+p), as reported", "printed", _LOSSES, "drift.as_reviewed", "p"),
             _band("receiver and owner", _LOSSES, owner),
             _law("p/(1−p)", "exact", _LOSSES, "drift.owner_limit", "p"),
         ),
@@ -109,7 +109,7 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
             _band("correlation 0.5", _LOSSES, pairs(lambda _p: 0.5)),
             _law("law at 0.5", "exact", _LOSSES, "drift.autoregressive", "p", rho=0.5),
             _band("correlation −1/(2−p)", _LOSSES, pairs(lambda p: -1 / (2 - p))),
-            _law("2p/(1+p), as reported", "printed", _LOSSES, "drift.published", "p"),
+            _law("2p/(1+p), as reported", "printed", _LOSSES, "drift.as_reviewed", "p"),
         ),
         yscale="log",
     )
@@ -151,7 +151,7 @@ def differing(budget: str, seed: int) -> Exhibit:
                 "share of pairs",
                 (
                     _band("measured", _LOSSES, shares),
-                    _law("2p/(1+p)", "exact", _LOSSES, "versions.published", "p"),
+                    _law("2p/(1+p)", "exact", _LOSSES, "versions.as_reviewed", "p"),
                 ),
             ),
             Panel(

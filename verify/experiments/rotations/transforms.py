@@ -259,6 +259,6 @@ QUANTISER = (
     Study(_L + "bound", _LLOYD, _distortion, corpus=_UP_TO_TWELVE, extremal=_twelve, curves=_curve("by quadrature")),
     Study(_L + "shannon", _LLOYD, _distortion, corpus=_UP_TO_TWELVE, extremal=_one, curves=_curve("by quadrature")),
     Study(_L + "stationary", _LLOYD, _stationary, corpus=_UP_TO_EIGHT, curves=_curve("by quadrature", 8)),
-    Study(_L + "published", _LLOYD, _published, corpus=_UP_TO_EIGHT, curves=_curve("outermost", 8)),
+    Study(_L + "seven_digits", _LLOYD, _published, corpus=_UP_TO_EIGHT, curves=_curve("outermost", 8)),
     Study(_L + "published_digits", _LLOYD, _published, corpus=_UP_TO_EIGHT, curves=_curve("outermost", 8)),
 )

@@ -75,7 +75,7 @@ _MASS = (
     _mass("topka.mass", "topk_allgather", {}),
     _mass("topkdsa.mass", "topk_dsa", {}),
     _mass("gaussiank.mass", "gaussiank_allreduce", {"adapt": "vgg"}),
-    _mass("gtopk.published_mass", "gtopk_allreduce", {"putback": "published"}, shown=True),
+    _mass("gtopk.code_mass", "gtopk_allreduce", {"putback": "published"}, shown=True),
     _mass("gtopk.mass", "gtopk_allreduce", {"putback": "conserving"}),
     _mass("spardl.mass", "spardl_allreduce", *_TEAMS),
 )

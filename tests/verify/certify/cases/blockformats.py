@@ -38,7 +38,7 @@ CASES = {
     ),
     "blockformats.homomorphic": (lambda at: {"width": at["w"], "n": 1, "block": 1}, None),
     "blockformats.fouroversix.no_worse_than_nvfp4": ({"block": 1, "scale": "nearest", "exact": True}, None),
-    "blockformats.stochastic_fouroversix.unbiased_as_published": (
+    "blockformats.stochastic_fouroversix.unbiased_as_coded": (
         {"entry": 160, "cells": 12, "choice": "drawn", "scale": "up", "block": 2},
         None,
     ),

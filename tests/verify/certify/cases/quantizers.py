@@ -18,7 +18,7 @@ HYPER_PARAMETERS = {
 KERNEL_ALONE = {
     "quantizers.naturalcompression.variance_every_float",
     "quantizers.naturalcompression.unbiased_every_float",
-    "quantizers.qsgd.elias_printed",
+    "quantizers.qsgd.elias_any_n",
 }
 """About the ends of float32, which the exact law does not have, and about a message: run in float32 alone."""
 

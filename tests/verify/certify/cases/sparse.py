@@ -7,7 +7,7 @@ CASES = {
     "sparse.topkdsa.lower_any_density": ({"switch": "model", "allgather": "ring"}, lambda at: np.eye(at["P"])),
     "sparse.topkdsa.upper_any_split": ({"switch": "model", "allgather": "ring"}, None),
     "sparse.spardl.k_entries": ({"teams": 1}, rows([1], [1])),
-    "sparse.gtopk.published_mass": ({"putback": "published"}, None),
+    "sparse.gtopk.code_mass": ({"putback": "published"}, None),
     "sparse.lower_bound.every_rank": ({"n": 2, "k": 1}, None),
     "sparse": ({}, None),
 }

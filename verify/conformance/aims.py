@@ -1,0 +1,141 @@
+"""What an output is compared with: the input of a compressor; of an all-reduce the sum over its ranks, or the mean."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numpy.typing import NDArray
+
+from commbounds.verify.conformance.claim import NotHere, Number, number
+from commbounds.verify.conformance.inputs import generic
+from commbounds.verify.conformance.subject import AllReduce, Subject
+
+Array = NDArray[Any]
+Wide = NDArray[np.float64]
+UNIT = 2.0**-53
+
+
+def rank_sums(x: Array) -> tuple[Wide, Wide, Wide]:
+    """The sums over the ranks in float64, how far they may be off, and the sums of the magnitudes."""
+    rows, P = x.reshape(len(x), -1).astype(np.float64), len(x)
+    sizes = np.abs(rows).sum(axis=0).reshape(x.shape[1:])
+    if x.dtype != np.float64:
+        return rows.sum(axis=0).reshape(x.shape[1:]), (P - 1) * UNIT * sizes, sizes
+    exact = np.array([math.fsum(column) for column in rows.T.tolist()]).reshape(x.shape[1:])
+    return exact, (P > 1) * UNIT * np.abs(exact), sizes  # rounded once
+
+
+def aim(subject: Subject, x: Array) -> Wide:
+    """What a subject without any error would answer, in float64; the same row for every rank."""
+    if not isinstance(subject, AllReduce):
+        return x.astype(np.float64)
+    exact, _, _ = rank_sums(x)
+    row = exact / len(x) if subject.op == "mean" else exact
+    wanted: Wide = np.repeat(row[None], len(x), axis=0)
+    return wanted
+
+
+def magnitudes(subject: Subject, x: Array) -> Wide:
+    """What entries of the output may come from: |x|, or sum over the ranks of |x_p|, over P for a mean."""
+    if not isinstance(subject, AllReduce):
+        return np.abs(x.astype(np.float64))
+    _, _, sizes = rank_sums(x)
+    row = sizes / len(x) if subject.op == "mean" else sizes
+    broad: Wide = np.repeat(row[None], len(x), axis=0)
+    return broad
+
+
+def require_room(subject: Subject, x: Array) -> None:
+    """Nothing, if twice the sum of the magnitudes over the ranks is within the dtype: what is lost may make it more.
+
+    Raises
+    ------
+    NotHere
+        The subject is an all-reduce, and it is not.
+    """
+    if isinstance(subject, AllReduce):
+        largest = float(ml_dtypes.finfo(x.dtype).max)  # type: ignore[no-untyped-call]
+        if not 2.0 * float(rank_sums(x)[2].max()) <= largest:
+            raise NotHere("the sum may be beyond the dtype")
+
+
+def farthest(subject: Subject, x: Array) -> Wide:
+    """What every entry is at most: max |x|; of an all-reduce the sum of the ranks' max |x_p|, over P for a mean."""
+    wide = np.abs(x.astype(np.float64))
+    if not isinstance(subject, AllReduce):
+        return np.full_like(wide, wide.max())
+    total = wide.reshape(len(x), -1).max(axis=1).sum()
+    return np.full_like(wide, total / len(x) if subject.op == "mean" else total)
+
+
+def roundings(subject: Subject, x: Array) -> int:
+    """Roundings of an entry that a right subject needs besides those of a compressor: additions, and a division."""
+    return 2 * (len(x) - 1) if isinstance(subject, AllReduce) else 0
+
+
+def square_error(subject: Subject, x: Array, y: Array) -> Wide:
+    """||y - aim||^2 over the squared norm of the input, of every rank; of a compressor there is one.
+
+    The squared norm of an all-reduce's input is the sum of ||x_p||^2 over the ranks, over P^2 for a mean. NaN where the
+    output is not finite; the input is not zero.
+    """
+    wide = x.astype(np.float64)
+    top = float(np.abs(wide).max())
+    off = (y.astype(np.float64) - aim(subject, x)) / top
+    errors: Wide = (off.reshape(len(x), -1) ** 2).sum(axis=1) if isinstance(subject, AllReduce) else (off**2).sum()
+    divisor = len(x) if isinstance(subject, AllReduce) and subject.op == "mean" else 1
+    relative = np.atleast_1d(errors) * divisor**2 / float(((wide / top) ** 2).sum())
+    return np.where(np.isfinite(relative), relative, np.nan)
+
+
+def aimed_share(subject: Subject, x: Array) -> float:
+    """||aim||^2 over the squared norm of the input, as `square_error` has it: 1 of a compressor."""
+    if not isinstance(subject, AllReduce):
+        return 1.0
+    return float(square_error(subject, x, np.zeros_like(x))[0])
+
+
+def sized(name: str, value: Number, subject: Subject, x: Array, high: float = math.inf) -> float:
+    """A claim's number at an input: a function gets n of vectors, m and n of matrices; P of an all-reduce besides.
+
+    Raises
+    ------
+    NoBound
+        See `number`.
+    """
+    if not callable(value):
+        return number(name, value, high=high)
+    shape = x.shape[subject.leading :]
+    names = "mn"[-len(shape) :] if len(shape) < 3 else map(str, range(len(shape)))
+    sizes = dict(zip(names, shape, strict=True)) | ({"P": len(x)} if isinstance(subject, AllReduce) else {})
+    return number(name, value, *given_sizes(value, sizes), high=high)
+
+
+def given_sizes(function: Callable[..., Any], sizes: Mapping[str, int]) -> tuple[int, ...]:
+    """The sizes in the order of the function's parameters, if these are named after them; else as they come."""
+    try:
+        names = _parameters(function)
+    except (TypeError, ValueError):  # a builtin without a signature, an unhashable callable
+        return tuple(sizes.values())
+    return tuple(sizes[name] for name in names) if names and {*names} <= {*sizes} else tuple(sizes.values())
+
+
+@lru_cache(maxsize=1 << 10)
+def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+def generic_case(subject: Subject, rng: np.random.Generator, size: int, P: int = 0) -> Array | None:
+    """An input whose entries are neither small nor ordered, as `generic` gives rows; of an all-reduce a row a rank."""
+    if not isinstance(subject, AllReduce):
+        return generic(subject, rng, size)
+    rows = [generic(subject, rng, size) for _ in range(P or max(subject.ranks))]
+    found = [row for row in rows if row is not None]
+    stack = np.stack(found) if len(found) == len(rows) else None
+    return stack if stack is not None and subject.takes(stack) else None
