@@ -326,12 +326,14 @@ def claims_of():
     return [
         (cf.AbsoluteError, {"bound": 0.5}),
         (cf.Bits, {"at_most": 8}),
+        (cf.Bounded, {"factor": 1.0}),
         (cf.Codebook, {"values": lambda: [0.0, 1.0]}),
         (cf.Conserves, {}),
         (cf.Contraction, {"alpha": 0.5}),
         (cf.ExactOn, {"inputs": lambda: [np.ones(2)]}),
         (cf.Matches, {"reference": lambda: half_of()}),
         (cf.MemoryBounded, {"bound": 2.0}),
+        (cf.RelativeError, {"bound": 0.5}),
         (cf.SameLaw, {"reference": lambda: cp.RandK(1)}),
         (cf.ScaleEquivariant, {}),
         (cf.Support, {"k": 2}),
@@ -352,7 +354,8 @@ def of_conformance():
         ),
         *subjects_of(),
         face(cf.Stateful, infinite=LIMITS, factory=lambda: half_of(), claims=()),
-        face(cf.AllReduce, infinite=LIMITS, run=lambda: half_of(), claims=()),
+        face(cf.AllReduce, infinite=LIMITS, run=lambda: half_of(), claims=(), op="sum"),
+        face(cf.word_law, kernel=lambda: floor_of(), x=lambda: np.ones(2), bits=4, dtype="float32"),
     ]
 
 
@@ -369,6 +372,10 @@ def subjects_of():
         face(cf.conforms, subject=lambda: tiny, budget="quick", seed=0),
         face(cf.recheck, subject=lambda: tiny, claim="answers", x=lambda: np.ones(2), seed=0),
     ]
+
+
+def floor_of():
+    return lambda x, words: np.floor(x + words / 16.0)
 
 
 def command_of():

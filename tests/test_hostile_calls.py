@@ -14,7 +14,17 @@ RESULTS = {
     # what calls return: nobody builds them to hand them in
     *("Aggregated", "ArcResult", "Coded", "Dense", "Drift", "DropStep", "Factors", "FeedbackState", "GaussiankResult"),
     *("GroupCodes", "Message", "OkTopkResult", "QuantisedSum", "Reduced", "Signs", "Sparse", "SparseResult"),
-    *("Threshold", "Traffic", "Trials", "AllReduceResult", "CheckCase", "CheckFinding", "CheckVerdict", "Report"),
+    *(
+        "Threshold",
+        "Traffic",
+        "Trials",
+        "AllReduceResult",
+        "CheckCase",
+        "CheckFinding",
+        "CheckVerdict",
+        "Report",
+        "WordLaw",
+    ),
     # states, which the functions that take them check
     *("FeedbackSGDState", "OkTopkSGDState", "OkTopkState", "Replicas"),
     # abstract, or a type

@@ -264,10 +264,10 @@ def test_means_of_whole_gradients_are_exact_for_powers_of_two_and_multiples():
 # Sources
 
 
-def test_what_fails_is_said_by_others_and_argued_against_here():
+def test_what_fails_is_argued_against_and_named_after_nobody_where_nobody_says_it():
     for claim in BOOK.values():
         if claim.column == "oktopk" and claim.stands is not Standing.HOLDS:
-            assert claim.source.tag is not Tag.DERIVED, claim.name
+            assert claim.source.tag is not Tag.DERIVED or "printed" not in f"{claim.name} {claim.title}", claim.name
             assert claim.source.proof
             assert claim.extremal
 

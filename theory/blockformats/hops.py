@@ -304,12 +304,8 @@ TABLE: tuple[Claim, ...] = (
         relation=Le(SHARE_AT_ENDS, tailshare),
         kind=Kind.EXPECTED,
         assumes=(GAUSSIAN_RANGE,),
-        source=LI_2024.official_code(
-            f"{_CODE}, rvec_compress: rotated entries are taken to follow N(0, norm^2/d); byteps/torch/tables: T = "
-            "1.8627 for a "
-            "share of 1/16",
+        source=derived(
             "Of four equal entries a rotated one is two root mean squares with probability 1/8.",
-            reading="For every vector, over the signs; the code does not say so.",
             code=THC_AT.at("byteps/torch/compression.py", "459-471"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

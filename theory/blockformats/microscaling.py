@@ -22,7 +22,6 @@ from commbounds.theory.blockformats.terms import (
     MEAN_DRIFT_OF_DENSITY,
     MICROXCALING,
     MICROXCALING_AT,
-    MISHRA_2025,
     MX,
     NEURON,
     NO_POWER,
@@ -250,11 +249,9 @@ MICROSCALING: tuple[Claim, ...] = (
         title="Scales that clip nothing contract no worse than the specification’s",
         relation=Le(RELATIVE_ERROR, FLOOR_CONTRACTION),
         assumes=(RCEIL_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
-        source=MISHRA_2025.read(
-            "abstract of v1: the specification’s rounding of scales can diverge, rounding them up trains",
+        source=derived(
             "A block of 32 with one entry just above 3 and 31 of 1/4 loses 31/175 of its square, and with the "
-            "specification’s scales nothing of it: they are 1/2 there.",
-            reading="The paper speaks of training with MXFP8, not of contraction factors.",
+            "specification’s scales nothing of it: they are 1/2 there."
         ),
         stands=Standing.REFUTED,
         unentered=for_one_reason("It is refuted in a shorter block.", "*"),

@@ -15,7 +15,6 @@ from commbounds.theory.blockformats.terms import (
     E2M1_ELEMENTS,
     EQUAL_FRACTIONS,
     FLOOR_SCALE,
-    HAN_2026,
     HOMOMORPHIC_DEFECT,
     IN_TWO_STEPS,
     INDEPENDENT_CODES,
@@ -76,11 +75,8 @@ REQUANTISED: tuple[Claim, ...] = (
         title="An all-reduce in an MX format sends the format’s bits for an entry",
         relation=Eq(PRICE, elementbits + 8 / block),
         assumes=(PARTS_ALIKE, SEVERAL_OF_RANKS),
-        source=HAN_2026.read(
-            "abstract: MXFP4, MXFP6 and MXFP8 as standards to compare with",
-            "Parts have scales of their own: where n/P is no multiple of the block, a block is cut, and has two "
-            "scales.",
-            reading="The price is ours; the abstract counts no bits.",
+        source=derived(
+            "Parts have scales of their own: where n/P is no multiple of the block, a block is cut, and has two scales."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_R + "bits_an_entry_of_whole_blocks",
@@ -119,13 +115,9 @@ REQUANTISED: tuple[Claim, ...] = (
         ),
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
-        source=HAN_2026.read(
-            "abstract: quantisation of gradients is not optimised for multi-hop aggregation, where entries are "
-            "partially "
-            "summed many times",
+        source=derived(
             "Terms below a quarter of a partial sum’s gap are lost one by one: 4 plus 9/10 is rounded to 4, at "
-            "every hop.",
-            reading="The number is the two-step’s, for comparison.",
+            "every hop."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_R + "direct_error",

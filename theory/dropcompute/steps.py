@@ -38,6 +38,7 @@ from commbounds.theory.dropcompute.terms import (
     synchronised,
     tau,
 )
+from commbounds.theory.sources import derived
 
 _CODE = "paper-submissions/dropcompute, training loops"
 
@@ -171,11 +172,7 @@ STEPS: tuple[Claim, ...] = (
         "With its threshold at the last worker waited for, DropCompute keeps all that backup workers keep, also if "
         "ends at the threshold do not count",
         Ge(ALL_COMPLETED, (N - spare) * M),
-        GILADI_2023.recalled(
-            "the definition of the completed micro-batches, put together with backup workers",
-            "Refuted: the last worker waited for ends its last micro-batch exactly at tau.",
-            reading="The definition, put together with backup workers.",
-        ),
+        derived("Refuted: the last worker waited for ends its last micro-batch exactly at tau."),
         assumes=(CONTINUOUS, ENDS_BEFORE_TAU, WAITED_FOR),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.backup.dominated",

@@ -36,4 +36,5 @@ COLUMN = Column(
         picture="gossip.spectra",
         system="Moshpit all-reduce",
     ),
+    recalled=True,
 )

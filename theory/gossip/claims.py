@@ -37,7 +37,6 @@ from commbounds.theory.moshpit.terms import (
     RANGE_RATIO,
     RELATIVE_DISTORTION,
     RESTARTS,
-    RYABININ_2021,
     SEVERAL_PEERS,
     XIAO_2004,
     YING_2021,
@@ -203,11 +202,9 @@ CLAIMS: tuple[Claim, ...] = (
         title="Gossip keeps the mean if rows are renormalised over the peers that are there",
         relation=Eq(MEAN_SHIFT, 0),
         assumes=(RENORMALISED,),
-        source=RYABININ_2021.official_code(
-            "GossipAverager and GradientPushAverager of the averaging experiments, to compare with",
+        source=derived(
             "Refuted by one failure on a ring of four: who has three vectors divides by three, who has two by two.",
-            "That it keeps the mean: the code of a baseline states nothing.",
-            MOSHPIT_AT.at("averaging_experiments/averager.py", "25-37"),
+            code=MOSHPIT_AT.at("averaging_experiments/averager.py", "25-37"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="gossip.mean.own_instead",

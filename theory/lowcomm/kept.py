@@ -9,12 +9,10 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing, for_one_reason
 from commbounds.theory.lowcomm.terms import (
     COMPENSATION,
-    DEEPSPEED,
     DEEPSPEED_AT,
     NEVER_FORGOTTEN,
     NOT_CUT_OFF,
     SENT_LATE,
-    STREAMING,
     fresh,
     outerrounds,
 )
@@ -87,11 +85,8 @@ KEPT_CLAIMS = (
         title="With its error kept in eight bits, what LoCo has not sent stays within 1/(2 phi) steps",
         relation=Le(SENT_LATE, 1 / (2 * fresh)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, KEPT_IN_BITS),
-        source=DEEPSPEED.official_code(
-            _KEPT,
+        source=derived(
             "Gradients of half a step are never sent where kappa is phi: T/2 steps after T rounds.",
-            reading="That eight bits keep what error feedback promises; the code says nothing of rounding, and its "
-            "kappa is a 128th of the group's largest error.",
             code=DEEPSPEED_AT.at("deepspeed/runtime/comm/coalesced_collectives.py", "116-145"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -125,11 +120,7 @@ KEPT_CLAIMS = (
         name="lowcomm.e3m0.relative",
         title="E3M0 sends every entry within a third of its value",
         relation=Le(SENT_OFF, sp.Rational(1, 3)),
-        source=STREAMING.second_hand(
-            "summaries on the web: outer gradients compressed to four bits without a loss of performance",
-            "An entry of 1/128 of the largest, or less, is read as zero.",
-            reading="That a floating-point format errs relatively to every entry.",
-        ),
+        source=derived("An entry of 1/128 of the largest, or less, is read as zero."),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.e3m0.relative_above",
         tightness=3,

@@ -331,11 +331,9 @@ SPARSE_CLAIMS = (
         title="DeMo sends at most k/chunk of a vector's entries",
         relation=Le(ENTRIES_SENT, n * k / chunk),
         assumes=(MADE_CHUNK, FITS_CHUNK),
-        source=DEMO.official_code(
-            f"{_DEMO_CODE}: compression_topk 32 and compression_chunk 64, for one-dimensional weights",
+        source=derived(
             "Refuted by every prime n above the chunk: its chunks have one entry, and everything is sent, with "
             "indices.",
-            reading="That these numbers give the rate, whatever the length.",
             code=DEMO_AT.at("demo.py", "23-25"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

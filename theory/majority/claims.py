@@ -376,6 +376,7 @@ _ADVERSARIES = (
             "Refuted by adversaries that vote -1 whatever they see, where the gradient is positive: where a sign is "
             "wrong with probability 1/2 - e, a fraction a > 2 e/(1 + 2 e) of them outvotes all others, as P grows "
             "surely.",
+            "That the bound for negated signs then holds for all of them: printed are the sentence and that bound.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="majority.adversaries.inverting",

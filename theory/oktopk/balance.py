@@ -49,11 +49,9 @@ BALANCE: tuple[Claim, ...] = (
         title="Balancing only above four times the mean keeps both at most at 4k(P - 1)/P words",
         relation=Le(MOST_SENT, _PUBLISHED),
         assumes=(*_UNTRIGGERED, DOUBLING),
-        source=LI_HOEFLER_2022.recalled(
-            "the rule for when to balance, beside Equation 2",
+        source=derived(
             "A load of four times the mean on a quarter of the ranks is left as it is, and recursive doubling sends a "
-            "rank's own block in every step: 2k(3 - 4/P) words, up to 3/2 of 4k(P - 1)/P.",
-            reading="The bound of Equation 2, put together with that rule.",
+            "rank's own block in every step: 2k(3 - 4/P) words, up to 3/2 of 4k(P - 1)/P."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.balance.quarter",

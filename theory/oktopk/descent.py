@@ -65,11 +65,9 @@ DESCENT: tuple[Claim, ...] = (
         ),
         relation=Eq(ITERATE_DEFECT, 0),
         assumes=(RAW, EXACT_MEANS),
-        source=LI_HOEFLER_2022.official_code(
-            "gradients are accumulated before the optimiser multiplies by its step size",
+        source=derived(
             "An old residual is applied with the step size of the step that sends it, not of the step that it stems "
             "from. One rank, gradients (2, 1) and then zero, k = 1, step sizes 1 and 1/2: half of the 1 is lost.",
-            reading="That the identity should hold for the code as well; the code does not say so.",
             code=OKTOPK_AT.at("VGG/compression.py", "46-58"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -119,11 +119,9 @@ BOUNDARIES: tuple[Claim, ...] = (
         title="Averaged quantiles send no region more than the mean load of k(P - 1)/P entries",
         relation=Le(INBOUND, k * (P - 1) / P),
         assumes=(SPLIT, K_SELECTED, FRESH_MEAN),
-        source=LI_HOEFLER_2022.official_code(
-            "the consensus on boundaries averages the ranks' quantiles",
+        source=derived(
             "An average of quantiles is no quantile of the union: if rank 0 alone selects far to the right, all "
             "boundaries move beyond the entries of all others.",
-            reading="As a bound on every region; the code does not say so.",
             code=OKTOPK_AT.at("VGG/allreducer.py", "626-648"),
         ),
         stands=Standing.REFUTED,

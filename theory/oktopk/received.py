@@ -107,10 +107,8 @@ RECEIVED: tuple[Claim, ...] = (
         title="On Gaussian vectors fresh boundaries keep what a rank receives within 6k(P - 1)/P words",
         relation=Le(MOST_RECEIVED, PUBLISHED),
         assumes=(WORDS, GAUSSIAN_VECTORS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, FRESH_MEAN),
-        source=LI_HOEFLER_2022.recalled(
-            "the consensus on boundaries as a remedy for uneven regions",
-            "With few entries a region the counts fluctuate; below one entry a region the quantiles coincide.",
-            reading="As a bound on what a rank receives.",
+        source=derived(
+            "With few entries a region the counts fluctuate; below one entry a region the quantiles coincide."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.received.worst",

@@ -19,7 +19,7 @@ from commbounds.theory.implementations import defined
 from commbounds.theory.quantities import ABSOLUTE_ERROR, RELATIVE_ERROR, alpha, itembits, n, norm1, norm2
 from commbounds.theory.quantizers.dithering import MAXDITHERING, QSGD, TERNGRAD
 from commbounds.theory.quantizers.powers import NATURALCOMPRESSION, NATURALDITHERING, NEARESTPOWER, STOCHASTICPOWER
-from commbounds.theory.sources import BERNSTEIN_2018, FOLKLORE, KARIMIREDDY_2019, derived
+from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
 
 _sign = CompressorClaims("quantizers.sign", "sign compression")
 _scaledsign = CompressorClaims("quantizers.scaledsign", "scaled sign compression")
@@ -39,16 +39,13 @@ SIGN: tuple[Claim, ...] = (
         title="Replacing entries by their signs is contractive with some alpha > 0",
         relation=Le(RELATIVE_ERROR, 1 - alpha),
         assumes=(NONZERO, SOME_ALPHA),
-        source=BERNSTEIN_2018.transcribed(
-            "the sign operator, whose scale is left to the step size; the main text states no contraction",
-            "x = (t), t > 0: ratio (1 - t)^2/t^2, without limit as t -> 0.",
-            reading="As a contraction: not a claim of that work.",
-        ),
+        source=derived("x = (t), t > 0: ratio (1 - t)^2/t^2, without limit as t -> 0."),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="all entries small: x = (t) has ratio (1/t - 1)^2",
         axis="alpha",
-        note="Without a scale the output has norm sqrt(n) whatever the input's.",
+        note="Without a scale the output has norm sqrt(n) whatever the input's. signSGD leaves the scale to the step "
+        "size, and claims no contraction.",
     ),
     _sign.biased("x = (1/2): the output is (1)"),
     _sign.wire(n, "one bit per entry", (ZERO_IS_PLUS_ONE,)),

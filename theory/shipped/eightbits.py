@@ -186,9 +186,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         title="INCEPTIONN cuts towards zero: nothing grows",
         relation=Le(ENLARGED, 1),
         assumes=(NOT_ALL_ZERO,),
-        source=GRACE.official_code(
-            _CODE, "2^-10 has no bit left in eight; its code is that of 2^-7.", "That truncation truncates.", _CUTS
-        ),
+        source=derived("2^-10 has no bit left in eight; its code is that of 2^-7.", code=_CUTS),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.inceptionn.enlarged",
         tightness=sp.oo,
@@ -218,9 +216,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         title="INCEPTIONN sends two bits an entry besides",
         relation=Le(BITS, 8 * sp.ceiling(n / 4)),
         assumes=(ALL_ZERO,),
-        source=GRACE.official_code(
-            _CODE, "Padded by 4 - n mod 4 entries: by four where four divides n.", "Rounded up to bytes.", _CUTS
-        ),
+        source=derived("Padded by 4 - n mod 4 entries: by four where four divides n.", code=_CUTS),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.inceptionn.wire_zeros",
         extremal="four zeros: two bytes",

@@ -224,9 +224,7 @@ SIGNED: tuple[Claim, ...] = (
         title="The first update of EF-signSGD is the compressed gradient",
         relation=Eq(FIRST_RATIO, 1),
         assumes=(DYADIC_STEPS,),
-        source=GRACE.official_code(
-            _FIRST, "There is no residual at first: p = g, and the update is C(g)/rate.", "For PyTorch.", _RATE
-        ),
+        source=derived("There is no residual at first: p = g, and the update is C(g)/rate.", code=_RATE),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.ef_signs.first_large",
         extremal="any gradient, step size 1/2: twice as large",

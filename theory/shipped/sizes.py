@@ -46,6 +46,7 @@ SIZES: tuple[Claim, ...] = (
         source=FLPYTORCH.official_code(
             "makeTernGrad: w = 0.0, where the docstring of Compressor has E|C(x)|^2 <= (w + 1) |x|^2",
             "x = (2, 1): the second entry is 0 or 2, with probability 1/2 each: (4 + 2)/5.",
+            "That the zero is meant: the code marks the omega of dithering as still to be specified.",
             code=FLPYTORCH_AT.at("fl_pytorch/utils/compressors.py", "103-107"),
         ),
         stands=Standing.REFUTED,
@@ -78,7 +79,7 @@ SIZES: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.qsgd.wire",
         extremal="s = 4: nine values in three bits",
-        note="True where s is no power of two; FL_PyTorch's own test has s = 10.",
+        note="True where s is no power of two, as in FL_PyTorch's own test, 10. Else a bit short, of three at s = 4.",
     ),
     Claim(
         name="shipped.topk.code_bits",

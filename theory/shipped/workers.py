@@ -170,11 +170,8 @@ DGC: tuple[Claim, ...] = (
         title="With momentum factor masking, too, nothing is lost",
         relation=Eq(UNSENT_MASS, 0),
         assumes=(DYADIC,),
-        source=GRACE.official_code(
-            _MEMORY,
-            "n = k = 1, m = 1/2, gradients 1 and 0: one is sent, where momentum SGD moves by 3/2.",
-            "Against the momenta that would come up without masking.",
-            _MASKS,
+        source=derived(
+            "n = k = 1, m = 1/2, gradients 1 and 0: one is sent, where momentum SGD moves by 3/2.", code=_MASKS
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.dgc_steps.conserved",
@@ -197,11 +194,9 @@ DGC: tuple[Claim, ...] = (
         title="With all entries sent, DGC is SGD with momentum",
         relation=Eq(FROM_MOMENTUM, 0),
         assumes=(ALL_SENT, DYADIC),
-        source=GRACE.official_code(
-            _MEMORY,
+        source=derived(
             "With masking u is cleared in every step: gradients 1 and 0 make updates 1 and 0, not 1 and 1/2.",
-            "That at full density the method is the one it compresses.",
-            _MASKS,
+            code=_MASKS,
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.dgc_steps.dense_unmasked",

@@ -380,10 +380,8 @@ FEEDBACK: tuple[Claim, ...] = (
         title="Where the update's cells are set to zero, what was not sent is in the error's sketch",
         relation=Eq(t.LOST, 0),
         assumes=(t.ZEROED, t.NO_MOMENTUM),
-        source=t.ROTHCHILD_2020.official_code(
-            _AGGREGATOR + "Verror is set to zero where the update's sketch is not",
+        source=derived(
             "Refuted by two rows, in one of which another entry shares a cell with the recovered one.",
-            "That it is error feedback of what was not sent; the code says that it does so instead.",
             code=t.FETCH_AT.at("CommEfficient/fed_aggregator.py", "599-601"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

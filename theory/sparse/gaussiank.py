@@ -17,7 +17,6 @@ from commbounds.theory.sparse.terms import (
     NONNEGATIVE_MEAN,
     NORMAL_QUANTILES,
     SHARE,
-    SHI_GAUSSIANK_2019,
     STUDENT_QUANTILES,
     fewest,
     sd,
@@ -108,10 +107,8 @@ GAUSSIANK: tuple[Claim, ...] = (
         name="sparse.gaussiank.sign_symmetry",
         title="Gaussiank selects the same entries of -x as of x",
         relation=Eq(MISPLACED, 0),
-        source=SHI_GAUSSIANK_2019.official_code(
-            "the signed mean is added to the threshold",
+        source=derived(
             "Not so: the mean enters with its sign, while magnitudes are compared.",
-            reading="That the sign of the vector should not matter; the code does not say so.",
             code=GAUSSIANK_AT.at("compression.py", "144-149"),
         ),
         stands=Standing.REFUTED,

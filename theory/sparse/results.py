@@ -43,12 +43,10 @@ MASS: tuple[Claim, ...] = (
     _mass(
         "gtopk.code_mass",
         "gTopk with the put-back of its authors' code loses nothing",
-        SHI_GTOPK_2019.official_code(
-            "own selected values that are not in the update are put back",
+        derived(
             "An entry that was dropped at a merge may come into the update on another way; the put-back takes it for "
             "sent.",
-            "That it loses nothing: the code states nothing, and what it drops so is little.",
-            GTOPK_AT.at("allreducer.py", "161-163"),
+            code=GTOPK_AT.at("allreducer.py", "161-163"),
         ),
         (PUBLISHED_PUTBACK,),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -212,8 +212,9 @@ ZEROONE_CLAIMS = (
         corrected_by="variance_reduced.zeroone.gap",
         extremal="the first refresh",
         axis="refresh",
-        note="Of a tutorial's wording: the code is right. Likewise of the local steps; there the exponent is said to "
-        "be clipped, and in the code the interval is.",
+        note="Of a tutorial's wording: the code is right. Twice as many at first, and e/2 times more with every "
+        "doubling. Likewise of the local steps; there the exponent is said to be clipped, and in the code the interval "
+        "is.",
     ),
     Claim(
         name="variance_reduced.zeroone.refreshes",

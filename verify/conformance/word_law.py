@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.compressors.base import checked_count, shown
+from commbounds.compressors.base import as_numbers, checked_choice, checked_count, shown
+from commbounds.verify.conformance.subject import DTYPES
 
 Array = NDArray[Any]
 
@@ -72,7 +73,7 @@ class WordLaw:
         return tuple(bias / gap if gap else bias for bias, gap in zip(self.bias, gaps, strict=True))
 
 
-def word_law(kernel: Callable[[Array, Array], Any], x: ArrayLike, bits: int = 16, dtype: Any = np.float32) -> WordLaw:
+def word_law(kernel: Callable[[Array, Array], Any], x: ArrayLike, bits: int = 16, dtype: str = "float32") -> WordLaw:
     """The exact law of ``kernel(x, words)`` over all words of so many bits.
 
     Parameters
@@ -84,8 +85,8 @@ def word_law(kernel: Callable[[Array, Array], Any], x: ArrayLike, bits: int = 16
         Finite entries, which are given in `dtype`.
     bits : int
         1 to 16.
-    dtype : dtype
-        Of what the kernel is given.
+    dtype : str
+        Of what the kernel is given: float16, bfloat16, float32 or float64.
 
     Returns
     -------
@@ -117,7 +118,9 @@ def word_law(kernel: Callable[[Array, Array], Any], x: ArrayLike, bits: int = 16
     checked_count("bits", bits, low=1)
     if bits > _MOST_BITS:
         raise ValueError(f"bits must be at most {_MOST_BITS}, got {bits}")
-    entries = np.atleast_1d(np.asarray(x)).astype(dtype).ravel()
+    checked_choice("dtype", dtype, tuple(DTYPES))
+    with np.errstate(over="ignore"):
+        entries = as_numbers(x, "x").ravel().astype(DTYPES[dtype])
     if entries.size == 0 or not np.isfinite(entries.astype(np.float64)).all():
         raise ValueError(f"x must hold finite numbers, got {shown(x)}")
     words = np.arange(2**bits, dtype=np.uint32)
