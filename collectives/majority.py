@@ -50,7 +50,7 @@ def majority_vote(
         What is voted for an entry that is zero, and what a tie becomes: +1, as in the authors' code of 2019; the side
         of a fair coin; 0, as Algorithm 1 has it.
     rng : numpy.random.Generator or None
-        Required for "coin", where `coins` are not given.
+        Required for "coin", where `coins` are not given: they are ``rng.integers(0, 2, (P + 1, n), dtype=bool)``.
     coins : (P + 1, n) bool or None
         In place of `rng`: in row p the votes of rank p for its zeros, in the last row those for ties; true is +1.
 

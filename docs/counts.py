@@ -1,4 +1,4 @@
-"""Numbers in README.md and docs/certificates.md: ``python docs/counts.py`` writes them anew from the book."""
+"""Numbers in README.md and the guides to certificates: ``python docs/counts.py`` writes them anew from the book."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from commbounds.verify.certify import Grade
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
-GUIDE = ROOT / "docs" / "certificates.md"
+GUIDES = tuple(ROOT / "docs" / f"{name}.md" for name in ("certificates", "reading-models"))
 COUNTED = (Origin.PRINTED, Origin.USAGE, Origin.OWN)
 """The third to the fifth cell of a row; that implementations equal their definitions is counted apart."""
 SAID = re.compile(
@@ -128,7 +128,51 @@ def trusted_table() -> str:
     return "\n".join(lines)
 
 
-GENERATED = {"grades": grade_table, "sentence": grade_sentence, "steps": step_list, "trusted": trusted_table}
+_NAME = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){2,}")
+
+
+def resting() -> list[tuple[int, str]]:
+    """How many claims rest on the model of each, those with most first."""
+    book = claims()
+    proved = [name for name in certify.files() if name not in certify.refutations()]
+    on: dict[str, set[str]] = {name: set() for name in proved}
+    for name in proved:
+        model = certify.models()[name]
+        for other in {*_NAME.findall(f"{model.words} {book[name].source.proof or ''}"), *model.checked_by} - {name}:
+            if other in on:
+                on[other].add(name)
+    for claim in book.values():
+        if claim.corrected_by in on:
+            on[claim.corrected_by].add(claim.name)
+
+    def above(name: str) -> set[str]:
+        found, left = set[str](), [name]
+        while left:
+            new = on.get(left.pop(), set()) - found - {name}
+            found |= new
+            left += new
+        return found
+
+    return sorted(((len(above(name)), name) for name in proved), key=lambda pair: (-pair[0], pair[1]))
+
+
+def reading_list() -> str:
+    """The models on which most rests, and at how many runs their conditions held."""
+    lines = ["| claim | rest on it | runs | goals met |", "|---|---|---|---|"]
+    for count, name in resting()[:30]:
+        seen = certify.seen().get(name)
+        runs = f"{seen.runs} | {seen.goals} of {seen.of}" if seen else "0 | none"
+        lines.append(f"| `{name}` | {count} | {runs} |")
+    return "\n".join(lines)
+
+
+GENERATED = {
+    "grades": grade_table,
+    "sentence": grade_sentence,
+    "steps": step_list,
+    "trusted": trusted_table,
+    "reading": reading_list,
+}
 """What stands between ``<!-- NAME -->`` and ``<!-- end -->``."""
 
 
@@ -146,7 +190,8 @@ def main() -> None:
     lines = README.read_text(encoding="utf-8").split("\n")
     text = "\n".join(counted(line) if is_row(line) else line for line in lines)
     README.write_text(generated(told(text)), encoding="utf-8")
-    GUIDE.write_text(generated(GUIDE.read_text(encoding="utf-8")), encoding="utf-8")
+    for guide in GUIDES:
+        guide.write_text(generated(guide.read_text(encoding="utf-8")), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -226,7 +226,7 @@ def what_was_read() -> str:
     )
     for work in sorted(known, key=str.casefold):
         text += f"## {plain(work)}\n\n" + (f"<{links[work]}>\n\n" if links[work] else "")
-        text += f"{plain(texts[work])}.\n\n" if texts[work] else ""
+        text += f"{plain(texts[work])}\n\n" if texts[work] else ""
         for (tag, place, code), names in known[work].items():
             where = "" if code is None else f" ([{plain(code.words)}]({code.link}))"
             text += f"- *{tag}*: {plain(place)}{where}: {', '.join(f'`{name}`' for name in names)}\n"

@@ -38,6 +38,20 @@ def test_everything_printed_in_code_that_fails_was_run():
     assert blaming <= {name for script in SCRIPTS for name in shown(script)}
 
 
+def test_code_that_was_not_run_has_its_reason():
+    """Every claim that fails and names lines of code was run, or the page says why not, with the commit."""
+    run = {name for script in SCRIPTS for name in shown(script)}
+    _, _, table = PAGE.partition("## Read, and not run")
+    rows = [line.strip("| ").split(" | ") for line in table.splitlines() if line.startswith("| ") and "`" in line]
+    reasons = {name: code for code, names, why in rows for name in NAME.findall(names) if why}
+    failing = {name: claim.source for name, claim in claims().items() if claim.stands is not Standing.HOLDS}
+    read = {name for name, source in failing.items() if source.tag is Tag.OFFICIAL_CODE}
+    assert read - run <= set(reasons) <= set(failing) - run
+    for name, code in reasons.items():
+        assert failing[name].code is not None, name
+        assert f"at {failing[name].code.commit[:7]}" in code, name
+
+
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
 def test_a_script_is_about_its_claims_at_their_commit_and_was_run(script):
     repo, commit = checked_out(script)

@@ -369,11 +369,11 @@ def test_after_a_lost_scheduler_the_same_command_goes_on_from_the_file(cluster, 
     kept = out.read_bytes()
     assert lost.returncode == 3, said
     assert "the cluster has given up its tasks" in " ".join(said.split())
-    assert "Traceback" not in said
+    assert "Traceback" not in said, said
     assert 0 < len(load(out)) < len(NAMES)
     subprocess.run([*command, "--jobs", "1"], check=True, timeout=300)
     assert [finding.claim for finding in load(out)] == NAMES
-    assert out.read_bytes().startswith(kept)
+    assert set(kept.splitlines()) <= set(out.read_bytes().splitlines())
 
 
 # --- mpi --------------------------------------------------------------------------------------------------------------

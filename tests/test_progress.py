@@ -88,6 +88,8 @@ def test_an_estimate_waits_for_the_first_seconds():
     clock.now = 1.0
     assert "left" not in made.line()
     clock.now = 4.0
+    assert made.line() == "0 of 4 claims, 4 s, longer than expected"
+    made.advance(count=4, weight=8.0)
     assert "about 0 s left" in made.line()
 
 

@@ -38,6 +38,22 @@ def test_text_says_what_and_why():
     assert "Rests on " in text
 
 
+def test_a_bound_that_says_nothing_gives_no_lines_and_ends_with_three():
+    done = run("--P", "1024", "--dtype", "bf16")
+    assert done.exit_code == 3
+    assert "The bound says nothing" in done.output
+    assert "assert_close" not in done.output
+    assert json.loads(run("--P", "1024", "--dtype", "bfloat16", "--average", "before", "--json").output)["lines"] == {}
+    assert run("--P", "128", "--dtype", "bfloat16").exit_code == 0
+
+
+def test_other_spellings_are_understood():
+    for one, other in (("recursive-doubling", "recursive_doubling"), ("binomial", "tree")):
+        assert run("--P", "8", "--schedule", one).output == run("--P", "8", "--schedule", other).output
+    for one, other in (("bf16", "bfloat16"), ("fp8", "float8_e4m3fn"), ("half", "float16")):
+        assert run("--P", "8", "--dtype", one).output == run("--P", "8", "--dtype", other).output
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [

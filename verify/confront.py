@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cache
 from importlib.metadata import version
 
@@ -56,6 +57,11 @@ def confront(
     -------
     Finding
         A function of the arguments (and of the versions that it records).
+
+    Raises
+    ------
+    KeyError
+        There is no such claim; the message says which may be meant.
     """
     return confront_together((name,), budget, seed, implementations, drawn)[0]
 
@@ -82,8 +88,11 @@ def confront_together(
     try:
         studies = [EXPERIMENTS[name] for name in names]
     except Exception as error:  # of a column that cannot be imported
-        if any(name not in study_entries() for name in names):
-            raise
+        for name in names:
+            if name not in study_entries():
+                near = get_close_matches(name, study_entries(), n=3)
+                hint = f"did you mean {' or '.join(near)}?" if near else "`commbounds claims` lists all"
+                raise KeyError(f"there is no claim {name!r} with a study; {hint}") from None
         message = unread(names[0]) or f"{type(error).__name__}: {error}"
         return [
             Finding(name, Verdict.ERROR, False, (), seed=seed, budget=budget, versions=versions(), message=message)
@@ -101,6 +110,10 @@ def confront_together(
         evidence = tuple(j.evidence[method] for method in Method if method in j.evidence)
         verdict = verdict_of(evidence)
         message = _disagreement(claim, verdict, j)
+        if j.refused is not None:
+            verdict = verdict if verdict is Verdict.REFUTED else Verdict.ERROR
+            found = "a counterexample was found" if verdict is Verdict.REFUTED else "no counterexample was found"
+            message = f"the certificate is refused: {j.refused}; {found}"
         findings.append(_finding(j, verdict, not message, evidence, series.get(claim.name, ()), budget, seed, message))
     return findings
 

@@ -7,6 +7,7 @@ Bounds say what a thing may do, its definition says what it is. That the two agr
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import partial
 from itertools import islice
@@ -270,6 +271,7 @@ class _OneRankApart:
         def program(comm: Communicator) -> Any:
             own = {**(self._others if comm.rank == comm.size // 2 else settings)}
             own.pop(name, None)
+            own |= {name: deepcopy(value) for name, value in own.items() if isinstance(value, np.random.Generator)}
             return self._collective.on_rank(comm, parts[comm.rank], **own)
 
         LockstepWorld().run(program, len(parts))
@@ -281,12 +283,12 @@ def _alike_lines(definition: Definition, implementation: Any, name: str) -> list
     if not isinstance(implementation, Collective):
         return []
     rows = [(P, given) for P, given in _several_ranks(definition) if name in _settings(given, P)]
-    taken = [row for row in rows if _found(definition, implementation, row[1]) is not None]
-    agreeing = [(P, given) for P, given in taken if not _refusal(definition, implementation, given, given)]
-    if taken and not agreeing:
-        return [f"refuses ranks of which all are given the same {name}"]
-    pairs = _unlike_pairs(definition, implementation, name, agreeing)
-    found = [_refused_line(definition, implementation, name, *pair) for pair in islice(pairs, 3)]
+    pairs = list(islice(_unlike_pairs(definition, implementation, name, rows), 3))
+    if not pairs:
+        taken = [given for _, given in rows if _found(definition, implementation, given) is not None]
+        if taken and all(_refusal(definition, implementation, given, given) for given in taken):
+            return [f"refuses ranks of which all are given the same {name}"]
+    found = [_refused_line(definition, implementation, name, *pair) for pair in pairs]
     return [line for line in found if line]
 
 
@@ -318,8 +320,11 @@ def _unlike_pairs(
     for P, given in rows:
         if P in met:
             continue
-        value, found = _settings(given, P)[name], definition.run(implementation, given)
-        for other in _others(value, [row.parameters.get(name, value) for _, row in rows]):
+        found = _found(definition, implementation, given)
+        if found is None or _refusal(definition, implementation, given, given):
+            continue
+        value = _settings(given, P)[name]
+        for other in _others(value, [{**row.parameters, **row.randomness}.get(name, value) for _, row in rows]):
             changed = _with(given, name, other)
             otherwise = _found(definition, implementation, changed)
             if otherwise is None or _refusal(definition, implementation, changed, changed):
@@ -340,17 +345,18 @@ def _settings(given: Given, P: int) -> Mapping[str, Any]:
     others = list(given.inputs)[1:]
     arrays = {name: given.inputs[name] for name in others if _is_numeric(given.inputs[name])}
     common = {name: array for name, array in arrays.items() if array.ndim < 2 or len(array) != P}
-    return {**given.parameters, **common}
+    return {**given.parameters, **common, **given.randomness}
 
 
 def _with(given: Given, name: str, value: Any) -> Given:
-    if name in given.inputs:
-        return replace(given, inputs={**given.inputs, name: value})
+    for part in ("inputs", "randomness"):
+        if name in getattr(given, part):
+            return replace(given, **{part: {**getattr(given, part), name: value}})
     return replace(given, parameters={**given.parameters, name: value})
 
 
 def _others(value: Any, values: Sequence[Any]) -> Iterator[Any]:
-    """Other values: of an array the same entries, backwards; of a parameter those that other rows have."""
+    """Other values: of an array the same entries, backwards; of anything else those that other rows have."""
     if isinstance(value, np.ndarray):
         backwards = np.ascontiguousarray(value[..., ::-1])
         yield from [] if np.array_equal(backwards, value) else [backwards]

@@ -243,18 +243,19 @@ def _dask(address: str, workers: int) -> Iterator[Executor]:
 
 @contextmanager
 def _quiet_dask() -> Iterator[None]:
-    """While it is open, Dask logs nothing: what is lost for good is an error here, and the rest it tries again."""
+    """While it is open, Dask logs nothing: what is lost for good is an error here, and the rest it tries again.
+
+    After such an error it logs nothing any more: what it was at ends later, and would say so.
+    """
     # many of its modules' loggers have levels of their own
     names = [name for name in logging.root.manager.loggerDict if name.split(".")[0] == "distributed"]
     loggers = [logging.getLogger(name) for name in (*names, "tornado.application", "asyncio")]
     levels = [logger.level for logger in loggers]
     for logger in loggers:
         logger.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        for logger, level in zip(loggers, levels, strict=True):
-            logger.setLevel(level)
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)
 
 
 def _close(what: Any) -> None:

@@ -61,9 +61,11 @@ def bound_at(claim: Claim, values: Mapping[str, Any]) -> Any:
     ------
     TypeError
         A symbol of the bound has no value.
+    ValueError
+        The bound is singular there.
     """
     try:
-        return claim.bound(**values)
+        bound = claim.bound(**values)
     except TypeError as error:
         missing = ", ".join(name for name in claim.parameters if name not in values)
         if not missing:
@@ -72,6 +74,10 @@ def bound_at(claim: Claim, values: Mapping[str, Any]) -> Any:
             f"the bound of {claim.name} has symbols without a value: {missing}. A family gives values in `facts=`, the "
             "study of a compressor in `values=`, a function of the run, and a trial in Outcome(measured, {name: value})"
         ) from error
+    if isinstance(bound, sp.Expr) and bound.has(sp.zoo, sp.nan):
+        at = ", ".join(f"{name} = {values[name]}" for name in claim.parameters)
+        raise ValueError(f"the bound of {claim.name}, {claim.relation.rhs}, is singular at {at}")
+    return bound
 
 
 def violates(relation: Any, measured: Any, bound: Any, slack: float = 0.0) -> bool:

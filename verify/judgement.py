@@ -128,6 +128,8 @@ class Judgement:
     implementation: Any
     evidence: dict[Method, Evidence] = field(default_factory=dict)
     error: Exception | None = None
+    refused: Exception | None = None
+    """Why the claim's certificate is refused; the claim is measured all the same."""
     reached: float = -np.inf
     """Largest share of the stated tightness seen anywhere."""
     least: float = np.inf

@@ -485,7 +485,7 @@ def certified(judgements: Judgements, _budget: Budget, _seed: int = 0, _alpha: f
             try:
                 j.take(Method.CERTIFICATE, certificate_evidence(name))
             except certify.CertificateError as error:
-                j.error = error
+                j.refused = error
 
 
 def certificate_evidence(name: str) -> Evidence:

@@ -32,13 +32,18 @@ class RankCase:
         Everything that defines it, in plain words and numbers; made anew from them on every rank.
     stack : (P, ...) array
         The ranks' vectors.
+    unlike : dict
+        Settings that one rank alone is given in place of the others': all ranks must refuse. Empty where none is.
     """
 
     settings: Mapping[str, Any]
     stack: NDArray[Any]
+    unlike: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
-        return ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        given = ", ".join(f"{name}={value}" for name, value in self.settings.items())
+        others = ", ".join(f"{name}={value}" for name, value in self.unlike.items())
+        return given + (f"; one rank: {others}" if others else "")
 
 
 @dataclass(frozen=True)
@@ -96,7 +101,20 @@ def compared(pairing: Pairing, P: int, world: World) -> list[Agreement]:
     return [_agreed(pairing, P, world, case) for case in pairing.cases(P)]
 
 
+def _refused(pairing: Pairing, P: int, world: World, case: RankCase) -> Agreement:
+    """Whether all ranks refuse that one of them, the middle one, is given other settings."""
+    others = replace(case, settings={**case.settings, **case.unlike})
+    said = "nothing is refused"
+    try:
+        world.run(lambda comm: pairing.program(comm, others if comm.rank == P // 2 else case), P)
+    except (TypeError, ValueError) as error:
+        said = str(error)
+    return Agreement(pairing.name, str(case), P, "" if "on all ranks" in said else said)
+
+
 def _agreed(pairing: Pairing, P: int, world: World, case: RankCase) -> Agreement:
+    if case.unlike:
+        return _refused(pairing, P, world, case)
     expected, traffic = pairing.collective(case)
     results, counted = world.run(lambda comm: pairing.program(comm, case), P)
     ranks = enumerate(zip(expected, results, strict=True))
@@ -166,7 +184,7 @@ def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
 def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
     """Of ranks with callers of their own, and of a collective's ranks with one caller, which do not ask one another."""
     found = _agreed(pairing, case.settings["P"], LockstepWorld(), case.exact)
-    if found.difference or not isinstance(implementation, Collective):
+    if found.difference or case.exact.unlike or not isinstance(implementation, Collective):
         return found
     return _agreed(pairing, case.settings["P"], LockstepWorld(one_caller=True), case.exact)
 

@@ -163,7 +163,7 @@ class MSEden(Compressor):
         check_same("number of signs", message.signs.size, self.dim)
         codes, scales = message.codes.astype(np.int64), message.scales.astype(np.float64)
         # relative to a power of two next to the largest scale, so that nothing overflows on the way
-        power = int(np.frexp(scales.max())[1])
+        power = int(np.frexp(np.abs(scales).max())[1])
         values = np.copysign(_E2M1.table[np.abs(codes)], codes) * np.repeat(np.ldexp(scales, -power), self.dim)
         _hadamard(values, self.dim)
         values *= np.tile(message.signs.astype(np.float64), scales.size)

@@ -8,7 +8,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.theory.precision.formats import FORMATS, Format
+from commbounds.theory.precision.formats import FORMATS, Format, format_named
 
 Array = NDArray[Any]
 
@@ -54,12 +54,15 @@ def _of_torch(tensor: Any) -> Array:
 
 
 def format_of(values: Array, name: str) -> Format:
+    """The format of an array's numbers."""
     if values.dtype.name not in FORMATS:
         raise TypeError(f"{name} must be of one of {', '.join(FORMATS)}, got {values.dtype.name}")
     return FORMATS[values.dtype.name]
 
 
 def named(name: str) -> Format:
-    if name not in FORMATS:
-        raise ValueError(f"dtype must be one of {', '.join(FORMATS)}, got {name!r}")
-    return FORMATS[name]
+    """The format of that name, for what is asked as dtype."""
+    try:
+        return format_named(name)
+    except ValueError as error:
+        raise ValueError(str(error).replace("the format", "dtype", 1)) from None

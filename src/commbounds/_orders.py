@@ -285,6 +285,7 @@ def schedule_order(
         entries 2 to 3: one after another: 0 2 1
         entries 4 to 5: one after another: 0 .. 2
     """
+    schedule = schedule.replace("-", "_")
     wire = named(dtype)
     wide = wire if accumulate is None else named(accumulate)
     if not wide.holds(wire):

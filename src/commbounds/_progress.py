@@ -151,7 +151,8 @@ class Progress:
             parts.append(lasting(elapsed))
             left = None if self._estimate is None or elapsed < _SOON else self._estimate.left(elapsed)
             if left is not None:
-                parts.append(f"about {lasting(left)} left")
+                late = not round(left) and self._count < self._total
+                parts.append("longer than expected" if late else f"about {lasting(left)} left")
             parts.append(_COMPILING if self._compiles() else self._doing)
             return ", ".join(part for part in parts if part)
 

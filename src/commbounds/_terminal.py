@@ -25,7 +25,7 @@ class RegularFile(click.Path):
         super().__init__(exists=exists, dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = super().convert(value, param, ctx)
+        path: Any = super().convert(value, param, ctx)
         if path.exists() and not path.is_file():
             self.fail(f"{path} must be a regular file: no pipe, no device", param, ctx)
         return path

@@ -57,7 +57,7 @@ def tolerance(
 ) -> None:
     """How far a correct OP (allreduce, reduce_scatter, reduce) may be off: bounds, why, and lines for a test.
 
-    Exits with 2 where nothing is derived for what is asked, and says what.
+    Exits with 2 where nothing is derived for what is asked, and says what; with 3 where the bound says nothing.
     """
     from commbounds.theory.precision.tolerance import tolerance as derived
 
@@ -81,6 +81,8 @@ def tolerance(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     click.echo(json.dumps(_data(found)) if as_json else _text(found))
+    if found.vacuous:
+        click.get_current_context().exit(3)
 
 
 def _data(found: Tolerance) -> dict[str, Any]:

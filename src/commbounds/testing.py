@@ -43,6 +43,7 @@ def assert_allreduce_close(
     probability: float | None = None,
     same_bits: bool = False,
     previous: Any = None,
+    allow_vacuous: bool = False,
 ) -> None:
     """Raise an AssertionError unless `actual` is the all-reduce of `inputs`, up to what rounding can do.
 
@@ -74,6 +75,8 @@ def assert_allreduce_close(
         Whether all ranks must hold the same bits, too; all NaNs are the same.
     previous : array, tensor or None
         An earlier result of the same shape as one rank's, for the message: whether a stale buffer explains the error.
+    allow_vacuous : bool
+        Whether a bound that exceeds most sums may accept a result: it would accept zeros, too.
 
     Raises
     ------
@@ -81,7 +84,8 @@ def assert_allreduce_close(
         An entry is off by more than the bound, or ranks differ. The message says which entry, by how many times the
         bound, and which known mistakes explain all wrong entries.
     ValueError
-        Shapes do not fit, an input is not finite, sums may overflow, or no bound is derived for what was asked.
+        Shapes do not fit, an input is not finite, sums may overflow, or no bound is derived for what was asked. Or the
+        bound refuses nothing, and is larger than |exact| at most entries: it says nothing, and the message what would.
     TypeError
         Something holds no floating-point numbers.
 
@@ -155,6 +159,8 @@ def assert_allreduce_close(
         raise AssertionError(_message(suspect, bound, shape, rank if of_all else None, beyond, fits))
     if same_bits:
         _require_same_bits(rows, shape)
+    if not allow_vacuous:
+        _require_a_verdict(allowed, sums, bound)
 
 
 # --- bounds ------------------------------------------------------------------------------------------------------
@@ -169,6 +175,25 @@ def _require_range(bound: Tolerance, sums: RankSums, shape: tuple[int, ...]) -> 
             f"magnitudes must add up to at most {float(bound.largest):.4g}, beyond which sums in {bound.accumulate} "
             f"sent in {bound.dtype} may overflow; they add up to {sums.sizes[over[0]]:.4g} in entry "
             f"{_entry(over[0], shape)}"
+        )
+
+
+def _require_a_verdict(allowed: Wide, sums: RankSums, bound: Tolerance) -> None:
+    """That zeros in place of the result would be refused at half of the entries, at least."""
+    brought = sums.sizes > 0.0
+    vacuous = int(np.count_nonzero(brought & (allowed > np.abs(sums.wide()))))
+    if 2 * vacuous > np.count_nonzero(brought):
+        helps = [
+            "inputs with exact sums (exact_inputs, assert_exact)",
+            "the order of additions (reveal, assert_replayed)",
+        ]
+        if bound.schedule == "any":
+            helps.append("schedule=, which bounds fewer roundings")
+        if bound.accumulate == bound.dtype:
+            helps.append("accumulate=, where sums are made in a wider format, with per_hop=False")
+        raise ValueError(
+            f"the bound says nothing: it exceeds the sum at {vacuous} of {np.count_nonzero(brought)} entries, so that "
+            f"zeros would pass there. What helps: {'; '.join(helps)}. allow_vacuous=True accepts it as it is"
         )
 
 

@@ -441,3 +441,15 @@ def test_generated_vectors_are_admissible_vectors(strategy):
         assert np.isfinite(x).all()
 
     check()
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("sparsifiers.topk.contractoin", "did you mean sparsifiers.topk.contraction"),
+        ("nosuch", "`commbounds claims` lists all"),
+    ],
+)
+def test_a_claim_that_is_none_is_refused_with_those_that_may_be_meant(name, hint):
+    with pytest.raises(KeyError, match=f"there is no claim '{name}' with a study; {hint}"):
+        confront(name)

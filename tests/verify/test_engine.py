@@ -12,11 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import sympy as sp
 from given_evidence import evidence_for
 
 from commbounds.theory import Standing, claims
-from commbounds.verify import Evidence, Finding, Method, Verdict, engine, load, run, select
-from commbounds.verify.confront import confront_together, versions
+from commbounds.verify import Evidence, Finding, Method, Verdict, certify, engine, load, run, select
+from commbounds.verify.confront import confront, confront_together, versions
+from commbounds.verify.experiment import bound_at
 from commbounds.verify.experiments import EXPERIMENTS
 
 CHEAP = (
@@ -337,3 +339,38 @@ def test_empty_lines_and_an_empty_file_hold_nothing(asked, tmp_path):
     assert load(out) == []
     run("*.topk.wire", out=out)
     assert [f.claim for f in load(out)] == ["sparsifiers.topk.wire"]
+
+
+@pytest.fixture
+def refusing(monkeypatch):
+    """A checker that refuses every certificate, and a claim's study with another bound than the book's."""
+
+    def refused(certificate):
+        raise certify.CertificateError("it proves another bound")
+
+    monkeypatch.setattr(certify, "check", refused)
+
+    def altered(name, factor):
+        study = EXPERIMENTS[name]
+        claim = study.statement
+        relation = claim.relation.func(claim.relation.lhs, factor * claim.relation.rhs)
+        monkeypatch.setitem(vars(study), "statement", replace(claim, relation=relation, tightness=None))
+        return confront(name, drawn=False)
+
+    return altered
+
+
+@pytest.mark.parametrize(("factor", "verdict"), [(sp.Rational(1, 2), Verdict.REFUTED), (1, Verdict.ERROR)])
+def test_a_claim_whose_certificate_is_refused_is_measured_all_the_same(refusing, factor, verdict):
+    """Its author sees a counterexample to the altered formula, where there is one."""
+    finding = refusing("dense.ring.rounding", factor)
+    assert (finding.verdict, finding.as_stated) == (verdict, False)
+    assert "refused: it proves another bound" in finding.message
+    assert ("a counterexample was found" in finding.message) == any(e.counterexample for e in finding.evidence)
+    assert finding.evidence
+
+
+def test_a_bound_that_is_singular_at_a_case_says_where():
+    claim = claims()["feedback.ef14.residual_simple"]
+    with pytest.raises(ValueError, match="is singular at alpha = 0, reach = 1"):
+        bound_at(claim, {"alpha": 0, "reach": 1})

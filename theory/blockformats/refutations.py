@@ -38,7 +38,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.microscaling.maximum_of_rounding",
-        words="E2M1: an entry u/v between 6 and 8 is clipped to 6.",
+        words="E2M1: an entry u/v between 6 and 8 is clipped to 6. v is a power of two, so that floats hold the entry: "
+        "without that 23/3 has the smallest sum, 26.",
         whole={_u: 1, _v: 1},
         measured=1 - 6 / _ENTRY,
         values={element_unit: _UNIT},

@@ -344,7 +344,101 @@ def _growth(bound: Any) -> tuple[Goal, ...]:
     return (*goals, *(Goal(f"entry {j + 1}", bound * u - after[j], equal=True) for j in range(3)))
 
 
+_TOLD = sp.symbols("weights plain weights_after plain_after mean_error mean_error_after mean_message mean_step")
+_ADDED = sp.symbols("errors messages steps errors_after own_error own_message own_step own_error_after")
+
+
+def _telescoping(bound: Any) -> tuple[Goal, ...]:
+    weights, plain, weights_after, plain_after, error, error_after, message, step = _TOLD
+    errors, messages, steps, errors_after, own, own_message, own_step, own_after = _ADDED
+    kept = error_after - (step + error - message)
+    return (
+        Goal(
+            "no step",
+            weights - error - plain - bound,
+            equal=True,
+            zero={"the same weights": weights - plain, "no residual": error},
+        ),
+        Goal(
+            "one more worker",
+            errors_after + own_after - (steps + own_step + errors + own - messages - own_message) - bound,
+            equal=True,
+            zero={
+                "workers before": errors_after - (steps + errors - messages),
+                "what is kept": own_after - (own_step + own - own_message),
+            },
+        ),
+        Goal(
+            "one more step",
+            weights_after - error_after - plain_after - bound,
+            equal=True,
+            zero={
+                "steps before": weights - error - plain,
+                "what is kept on average": kept,
+                "a step": weights_after - (weights - message),
+                "an uncompressed step": plain_after - (plain - step),
+            },
+        ),
+    )
+
+
+def _average_of_estimates(bound: Any) -> tuple[Goal, ...]:
+    server, after, total, total_after, own, own_after, correction, mean = sp.symbols(
+        "server server_after total total_after own own_after correction mean_correction"
+    )
+    corrections, moved = sp.symbols("corrections moved")
+    return (
+        Goal(
+            "one more worker",
+            total_after + own_after - (total + own + corrections + correction) - bound,
+            equal=True,
+            zero={
+                "workers before": total_after - (total + corrections),
+                "its own correction": own_after - (own + correction),
+            },
+        ),
+        Goal(
+            "one more step",
+            P * after - total_after - bound,
+            equal=True,
+            zero={
+                "steps before": P * server - total,
+                "all workers": total_after - (total + corrections),
+                "the server": after - (server + mean),
+                "the average of the corrections": P * mean - corrections,
+            },
+        ),
+        Goal(
+            "the weights",
+            P * moved - t.stepsize * total - bound,
+            equal=True,
+            zero={"a step": moved - t.stepsize * server, "the average": P * server - total},
+        ),
+    )
+
+
 MODELS = by_claim(
+    Model(
+        claim="feedback.ef14.telescoping",
+        words="Of an entry. A worker keeps what its message leaves of its residual and of the step size times its "
+        "gradient; the weights move by the mean message, and those of uncompressed steps, `plain`, by the mean of the "
+        "latter. "
+        "Induction on the workers, then on the steps: residuals are zero at first.",
+        scope="every number of workers, every dimension, every message, every step size, any number of steps, in real "
+        "arithmetic",
+        goals=_telescoping,
+        checked_by=("feedback.ef14.telescoping",),
+    ),
+    Model(
+        claim="feedback.ef21m.step",
+        words="Of an entry. A worker adds its correction to its estimate, and the server adds the average correction "
+        "to its own, by which the weights move, times the step size. `total` is the sum of the workers' estimates, P "
+        "times the server's, as they begin alike. Induction on the workers and on the steps.",
+        scope="every number of workers, every dimension, every correction, every step size, any number of steps, in "
+        "real arithmetic",
+        goals=_average_of_estimates,
+        checked_by=("feedback.ef21m.step",),
+    ),
     Model(
         claim="feedback.ef14.residual",
         words="e is the residual, g the step size times the gradient, new what is left of e + g. Induction: at first "
@@ -452,8 +546,8 @@ MODELS = by_claim(
 EXTENTS = extents(
     "feedback",
     {
-        (): "ef14.residual ef14.residual_simple ef21.contraction econtrol.telescoping econtrol.rate econtrol.growth "
-        "plain.growth",
+        (): "ef14.telescoping ef21m.step ef14.residual ef14.residual_simple ef21.contraction "
+        "econtrol.telescoping econtrol.rate econtrol.growth plain.growth",
         (Step.FUNCTIONS,): "ef14.strongly_convex ef21.strongly_convex ef21m.descent ef14.rate_share ef21.rate_share "
         "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor",
         (Step.INDEPENDENCE, Step.EXPECTATION): "ef14.residual_noisy ef21m.momentum ef21m.lag",

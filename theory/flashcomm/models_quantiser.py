@@ -52,6 +52,19 @@ def _error(bound: Any) -> tuple[Goal, ...]:
     return (*_within(_low, _low + _N * scale, _ENTRY), *_nearest(bound, _low, _scale, {"scale": _scale}))
 
 
+_codes = sp.symbols("code_a code_b", real=True)
+HALF_STEPS = (
+    *_error(_HALF),
+    Goal(
+        "what was read is no wider than the entries",
+        _high - _low - (_codes[0] - _codes[1]) * _scale,
+        given={"the last code": _N - _codes[0], "the first code": _codes[1], "scale": _scale},
+        zero={"steps": _N * _scale - (_high - _low)},
+    ),
+)
+"""That an entry is read within half a step, from a level in the group's range: what quantised sums rest on."""
+
+
 def _ends(bound: Any) -> tuple[Goal, ...]:
     scale, positive = (_high - _low) / _N, {"2^b - 1": _N}
     return (

@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.flashcomm import terms as t
+from commbounds.theory.flashcomm.models_quantiser import HALF_STEPS
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P
 
@@ -45,11 +46,11 @@ _OWNER = _half(_second, t.sum_scale, "owner")
 
 def _twostep(bound: Any) -> tuple[Goal, ...]:
     given = {**_half(_errors, t.scales, "all ranks"), **_OWNER}
-    return (*_added(_steps, _step), *_summed(bound, _errors + _second, given))
+    return (*HALF_STEPS, *_added(_steps, _step), *_summed(bound, _errors + _second, given))
 
 
 def _oneshot(bound: Any) -> tuple[Goal, ...]:
-    return (*_added(_steps, _step), *_summed(bound, _errors, _half(_errors, t.scales, "all ranks")))
+    return (*HALF_STEPS, *_added(_steps, _step), *_summed(bound, _errors, _half(_errors, t.scales, "all ranks")))
 
 
 _RANGE = Goal(
@@ -65,7 +66,7 @@ def _by_scales(bound: Any) -> tuple[Goal, ...]:
         **_OWNER,
         "range of the sum, all ranks": t.scales - t.sum_scale,
     }
-    return (*_added(_steps, _step), _RANGE, *_summed(bound, _errors + _second, given))
+    return (*HALF_STEPS, *_added(_steps, _step), _RANGE, *_summed(bound, _errors + _second, given))
 
 
 def _mixed(bound: Any) -> tuple[Goal, ...]:
@@ -77,6 +78,7 @@ def _mixed(bound: Any) -> tuple[Goal, ...]:
     }
     positive = {"2^b1 - 1": first, "2^b2 - 1": second}
     return (
+        *HALF_STEPS,
         *_added(_steps, _step, first),
         _RANGE,
         *_summed(bound, _errors + _second, given, positive=positive),
@@ -91,6 +93,7 @@ def _ring(bound: Any) -> tuple[Goal, ...]:
     }
     scale = {"scale before": _steps - _sum, "a rank adds at most its own": _sum + _step - _next}
     return (
+        *HALF_STEPS,
         Goal("one more rank, scale", _steps + _step - _next, given=scale),
         *(
             Goal(f"one more quantisation, {name}", _sums + _sum - 2 * sign * (_errors + _error), given=given)
@@ -193,8 +196,10 @@ def _inflation(bound: Any) -> tuple[Goal, ...]:
 
 _T, _R, _O, _H = ("flashcomm.twostep.", "flashcomm.ring.", "flashcomm.oneshot.", "flashcomm.hierarchical.")
 _ERRORS = (
-    "One entry; induction on the ranks. `errors` is the sum of the errors of the quantisations of the ranks before, "
-    "`steps` that of their scales, `error` and `step` those of one more rank. "
+    "One entry; induction on the ranks. A quantisation reads an entry, `part` of a step above level number `code`, at "
+    "the nearer level, half a step off at most, and all levels from 0 on lie in the group's range. `errors` is the sum "
+    "of the errors of the quantisations of the ranks before, `steps` that of their scales, `error` and `step` those of "
+    "one more rank. "
 )
 _OWNERS = "`second` is the error of the owner's quantisation, at most half the scale of the sum. "
 _APART = (
@@ -228,10 +233,11 @@ SUMS = (
     ),
     Model(
         claim=_R + "error",
-        words="One entry, and the P quantisations of its block on its way; inductions. The scale `next` of what is "
-        "quantised is at most `sum` + `step`: what was read keeps the range of what was quantised, to which a rank "
-        "adds at most its own; so it is at most the sum of the first ranks' scales, `sum`, and half of it bounds the "
-        "error. "
+        words="One entry, and the P quantisations of its block on its way; inductions. A quantisation reads an entry, "
+        "`part` of a step above level number `code`, at the nearer level, and all levels lie in the range. The scale "
+        "`next` of what is quantised is at most `sum` + `step`: what was read keeps the range of what was quantised, "
+        "to which a rank adds at most its own; so it is at most the sum of the first ranks' scales, `sum`, and half "
+        "of it bounds the error. "
         "`sums` adds these sums up, `errors` the errors.",
         scope=_ALL,
         goals=_ring,

@@ -321,6 +321,7 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "lowcomm",
     {
+        (Step.SUM, Step.SPECTRUM): "demo.contraction",
         (): "diloco.effective_step diloco.ball_step local.limit quorum.stragglers loco.compensation loco.late "
         "loco.kept_compensation loco.kept_dead",
         (Step.SYMMETRY,): "noloco.even noloco.odd noloco.half noloco.pull",

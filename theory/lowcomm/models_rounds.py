@@ -286,6 +286,14 @@ def _three_exponents(bound: Any) -> tuple[Goal, ...]:
     )  # fmt: skip
 
 
+_kept, _others = sp.symbols("kept others", nonnegative=True)
+
+
+def _amplitudes(bound: Any) -> tuple[Goal, ...]:
+    ordered = {"each kept square >= each other": (chunk - k) * _kept - k * _others}
+    return (Goal("a chunk", bound * (_kept + _others) - _others, given=ordered, positive={"chunk": chunk}),)
+
+
 _ANY_VALUES = "every number of values, all real values"
 
 
@@ -295,6 +303,15 @@ def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
 
 
 ROUNDS = (
+    _model(
+        "demo.contraction",
+        "Of a chunk's amplitudes `kept` is the sum of the k largest squares and `others` that of the rest: (chunk - k) "
+        "kept >= k others, summed over all pairs. What is sent is transformed back, so that the squares of what is "
+        "left are `others`, as the transform keeps squares, and those of the momentum kept + others. Summed over "
+        "the chunks.",
+        "every length, chunks that divide it, every k, every momentum but zero, real arithmetic",
+        _amplitudes,
+    ),
     _model(
         "streaming.blend",
         "An entry of a worker, `x`, and of the average, `mean`, become b x + (1 - b) anchor, where the new `anchor` is "

@@ -122,14 +122,22 @@ FORMATS: Mapping[str, Format] = MappingProxyType({listed.name: listed for listed
 """The formats by name, widest significand first."""
 
 
+_OTHER_NAMES = {
+    **{"fp64": "float64", "double": "float64", "fp32": "float32", "fp16": "float16", "half": "float16"},
+    **{"bf16": "bfloat16", "e4m3": "float8_e4m3fn", "fp8": "float8_e4m3fn", "e5m2": "float8_e5m2"},
+}
+"""Spellings that are understood: fp8 without more is e4m3."""
+
+
 def format_named(name: str) -> Format:
-    """The format of that name.
+    """The format of that name; short names such as bf16 and fp8 are understood.
 
     Raises
     ------
     ValueError
         There is none.
     """
+    name = _OTHER_NAMES.get(name, name)
     if name not in FORMATS:
         raise ValueError(f"the format must be one of {', '.join(FORMATS)}, got {name!r}")
     return FORMATS[name]

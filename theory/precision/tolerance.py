@@ -33,6 +33,8 @@ AVERAGES = ("before", "after", "any")
 _MOST = 2**63 - 1
 """Of ranks and entries."""
 """When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
+_OTHER_NAMES: Mapping[str, str] = MappingProxyType({"binomial": "tree"})
+"""Spellings of schedules that are understood, besides hyphens."""
 QUANTISED: Mapping[str, str] = MappingProxyType(
     {
         "two_step": "flashcomm.twostep.error_mixed",
@@ -112,8 +114,13 @@ class Tolerance:
         }
 
     @property
+    def vacuous(self) -> bool:
+        """Whether even a sum of terms of one sign may lose everything: the bound says nothing."""
+        return self.reference == _SUM_ABS and self.sure * (self.P if self.average else 1) >= 1
+
+    @property
     def lines(self) -> dict[str, str]:
-        """Lines for a test that has ``result`` and the ranks' ``inputs``, by library.
+        """Lines for a test that has ``result`` and the ranks' ``inputs``, by library; none if vacuous.
 
         The exact sums are taken in float64, whose own rounding is allowed for.
         """
@@ -227,6 +234,7 @@ def tolerance(
             raise TypeError(f"{name} must be a string, got {word!r}")
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability}")
+    schedule = _OTHER_NAMES.get(schedule.replace("-", "_"), schedule.replace("-", "_"))
     if bits is not None:
         plain = accumulate is None and rounding == "nearest" and per_hop and not wider_input and nodes is None
         return _quantised(op, P, n, schedule, average, bits, Fraction(probability), plain)
@@ -490,7 +498,7 @@ def _quantised(
 
 
 def _lines(of: Tolerance) -> dict[str, str]:
-    if of.reference != _SUM_ABS:
+    if of.reference != _SUM_ABS or of.vacuous:
         return {}
     # the reference sums are off by (P - 1) u of the same, sums of magnitudes too, and two more operations round
     room = rounded_up((of.sure + Fraction(of.P - 1, 2**53)) * (1 + Fraction(of.P + 3, 2**53)))

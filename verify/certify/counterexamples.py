@@ -94,10 +94,17 @@ def scope_of(refutation: Refutation, bound: Any, point: Mapping[str, Any]) -> st
     at = {symbol: point[symbol.name] for symbol in refutation.whole}
     values = _values(refutation, point)
     found = f"measured {_written(_number(refutation.measured, point))}, bound {_written(_number(bound, values))}"
+    return f"refuted at {refutation.at(at)}: {found}; {_how_small(refutation, at)}"
+
+
+def _how_small(refutation: Refutation, at: Mapping[Any, int]) -> str:
+    """Among which points a counterexample is the smallest."""
     if not at:
-        return f"refuted at {refutation.at(at)}: {found}"
-    total = " + ".join(symbol.name for symbol in at)
-    return f"refuted at {refutation.at(at)}: {found}; the smallest {total} of the model"
+        return "the only point of the model, which has no whole numbers: of smaller ones nothing is said"
+    smallest = f"the smallest {' + '.join(symbol.name for symbol in at)} of the model"
+    if at == dict(refutation.whole):
+        return f"{smallest}, which has no smaller point that could have been tried"
+    return smallest
 
 
 def points(refutation: Refutation, most: int, least: int = 0) -> Iterator[dict[str, int]]:

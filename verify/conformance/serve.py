@@ -143,7 +143,7 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
                 warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 header, answers = server.reply(*message)
                 error_state = np.geterr()
-            if left := surroundings.left(error_state):
+            if left := surroundings.left(dict(error_state)):
                 header["left"] = left
             if own := _own():
                 header["own"] = own

@@ -77,5 +77,8 @@ def drift(P):
 def voted(held):
     stack, options = held["inputs"]["stack"], held["parameters"]
     way, zeros = options.get("way", "server"), options.get("zeros", "plus")
-    row = vote(stack.tolist(), zeros, held["randomness"].get("coins"))
+    coins = held["randomness"].get("coins")
+    if "seed" in held["randomness"]:  # the draw that the docstring of `rng` promises
+        coins = np.random.default_rng(held["randomness"]["seed"]).integers(0, 2, (len(stack) + 1, stack.shape[1]), bool)
+    row = vote(stack.tolist(), zeros, coins)
     return {"votes": np.array([row] * len(stack), stack.dtype), "traffic": traffic(*stack.shape, way, zeros)}

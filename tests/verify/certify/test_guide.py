@@ -80,3 +80,11 @@ def test_what_is_trusted_is_counted_in_lines():
     for words, count in found.items():
         n, m = (int(number.replace(",", "")) for number in (said[words], count))
         assert abs(n - m) <= m / 20, words
+
+
+def test_the_models_to_read_first_are_those_on_which_most_rests():
+    page = (ROOT / "docs/reading-models.md").read_text("utf-8")
+    assert COUNTS.generated(page) == page
+    ranked = [count for count, _ in COUNTS.resting()]
+    assert ranked == sorted(ranked, reverse=True)
+    assert page.count("\n| `") == 30

@@ -1,5 +1,6 @@
 """Models of the column sparsifiers against its kernels and their exact laws."""
 
+import itertools
 from fractions import Fraction
 
 import numpy as np
@@ -8,6 +9,7 @@ import sympy as sp
 from goal_values import check_goals
 
 from commbounds.compressors import AdaptiveSparsification, BlockTopK, ChunkTopK, HardThreshold, RandK, TopK
+from commbounds.theory import claims
 
 SEEDS = range(12)
 
@@ -141,3 +143,13 @@ def test_randk_inclusion(n, k, scaled):
             marginal[output[i]] = marginal.get(output[i], 0) + probability
         kept = Fraction(k, n)
         assert marginal == {value: p for value, p in (((i + 1) * gain, kept), (0, 1 - kept)) if p}
+
+
+def test_topk_contracts_all_vectors_of_small_numbers():
+    """A second way, from the definition: what sorting by magnitude leaves out, of every vector."""
+    contraction = claims()["sparsifiers.topk.contraction"]
+    for n in range(1, 6):
+        for x in itertools.product(range(4), repeat=n):
+            squares = sorted((v * v for v in x), reverse=True)
+            for k in range(1, n + 1):
+                assert sum(squares[k:]) <= contraction.bound(n=n, k=k) * sum(squares)

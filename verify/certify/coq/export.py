@@ -232,7 +232,7 @@ class Writer:
                 factors.append(f"({square[None]}) ^ 2")
             else:  # of all vectors, as the hypothesis about squares is
                 whole = {vector: square.get(vector, "0") for vector in self._vectors}
-                factors.append(f"({self._inner(whole, whole)})")
+                factors.append(f"({self._square(whole)})")
                 self._used.append(" ".join(f"({text})" for text in whole.values()))
         return " * ".join(factors)
 
@@ -254,7 +254,7 @@ class Writer:
             for part in e.args:
                 for vector, text in self._form(part).items():
                     total.setdefault(vector, []).append(text)
-            return {vector: f"({' + '.join(texts)})" for vector, texts in total.items()}
+            return {vector: _added(texts) for vector, texts in total.items()}
         if e.is_Mul:
             product: _Form = {None: "1"}
             for factor in e.args:
@@ -266,11 +266,12 @@ class Writer:
     def _times(self, a: _Form, b: _Form) -> _Form:
         if set(a) <= {None} or set(b) <= {None}:
             number, other = (a, b) if set(a) <= {None} else (b, a)
-            return {vector: f"({number[None]} * {text})" for vector, text in other.items()}
+            return {vector: _multiplied(number[None], text) for vector, text in other.items()}
         return {None: f"({self._inner(a, b)})"}
 
     def _inner(self, a: _Form, b: _Form) -> str:
-        return " + ".join(f"({x}) * ({y}) * {self._gram(u, v)}" for u, x in a.items() for v, y in b.items())
+        terms = ((x, y, self._gram(u, v)) for u, x in a.items() for v, y in b.items())
+        return " + ".join(_multiplied(_multiplied(x, y), gram) for x, y, gram in terms)
 
     def _gram(self, u: Any, v: Any) -> str:
         i, j = sorted((self._vectors[u], self._vectors[v]))
@@ -283,7 +284,11 @@ class Writer:
     def _squares(self) -> str:
         """That no combination of the vectors has a negative square."""
         weights = {vector: f"a_{i}" for i, vector in enumerate(self._vectors)}
-        return f"forall {' '.join(weights.values())} : R, 0 <= {self._inner(weights, weights)}"
+        return f"forall {' '.join(weights.values())} : R, 0 <= {self._square(weights)}"
+
+    def _square(self, weights: _Form) -> str:
+        """The square of a combination of all vectors, in the words of the hypothesis whatever the weights are."""
+        return " + ".join(f"({x}) * ({y}) * {self._gram(u, v)}" for u, x in weights.items() for v, y in weights.items())
 
     def _scalar(self, e: Any) -> str:
         if e.is_Symbol:
@@ -399,7 +404,7 @@ class Writer:
                 a, b = self._form_of(left), self._form_of(right)
                 if isinstance(op, ast.Sub):
                     b = self._times({None: "(-1)"}, b)
-                return {v: f"({' + '.join(f[v] for f in (a, b) if v in f)})" for v in {**a, **b}}
+                return {v: _added([f[v] for f in (a, b) if v in f]) for v in {**a, **b}}
             case ast.BinOp(left=left, op=ast.Mult(), right=right):
                 return self._times(self._form_of(left), self._form_of(right))
             case ast.BinOp(left=left, op=ast.Div(), right=ast.Constant(value=int() as value)):
@@ -416,6 +421,15 @@ class Writer:
             return {None: self._named(list(self._space.generators)[int(name[2:])])}
         atom = next(atom for atom in self._space.generators if str(atom) == name)
         return {atom: "1"} if atom in self._vectors else {None: self._named(atom)}
+
+
+def _added(texts: Sequence[str]) -> str:
+    return texts[0] if len(texts) == 1 else f"({' + '.join(texts)})"
+
+
+def _multiplied(a: str, b: str) -> str:
+    """A product; one as a factor is left out, so that texts do not grow."""
+    return b if a == "1" else a if b == "1" else f"({a} * {b})"
 
 
 def _number(value: Fraction) -> str:

@@ -69,12 +69,13 @@ def _paired(name: str, *options: dict[str, Any]) -> Pairing:
 
 
 def _ragged(P: int) -> Iterator[RankCase]:
-    """Blocks are what `sizes` says of the beginning of every row."""
+    """Blocks are what `sizes` says of the beginning of every row; of some the algorithm is left to the default."""
     rng = np.random.default_rng([P, 8])
     for sizes in ([r % 3 for r in range(P)], [0] * P, [9 if r == P - 1 else 0 for r in range(P)], [4] * P):
         for dtype, algorithm in zip((np.float32, np.float64, np.float32), ALGORITHMS, strict=True):
             stack = rng.standard_normal((P, max(sizes))).astype(dtype)
             yield RankCase({"dtype": stack.dtype.name, "algorithm": algorithm, "sizes": sizes}, stack)
+        yield RankCase({"dtype": stack.dtype.name, "sizes": sizes}, stack)
 
 
 def _block(case: RankCase, rank: int) -> Array:
@@ -102,11 +103,11 @@ def _sizes_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     """Half of a block in each of two arrays: a block may be several, as sparse entries are."""
     own = _block(case, comm.rank)
     half = own.size // 2
-    parts = gathered(comm, (own[:half], own[half:]), case.settings["algorithm"])
+    parts = gathered(comm, (own[:half], own[half:]), **_algorithm(case))
     return {"blocks": tuple(np.concatenate(part) for part in parts)}
 
 
-_EVERY = tuple({"algorithm": algorithm} for algorithm in ALGORITHMS)
+_EVERY = ({}, *({"algorithm": algorithm} for algorithm in ALGORITHMS))
 
 PAIRINGS: tuple[Pairing, ...] = (
     _paired("ring_allreduce", {}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -34,9 +35,9 @@ _COMPRESSORS: Mapping[str, compressors.Compressor] = MappingProxyType(
 )
 _AGGREGATORS: Mapping[str, Any] = MappingProxyType(
     {
-        "arc": ArcRows(2, 2),
+        "arc": ArcRows(1, 2),
         "arc, bfloat16": ArcRows(
-            1, 1, {"sketch_format": "bfloat16", "allreduce": collectives.recursive_doubling_allreduce}
+            2, 1, {"sketch_format": "bfloat16", "allreduce": collectives.recursive_doubling_allreduce}
         ),
         "gathered": GatheredTopK(2),
         "oktopk": OkTopK(2, {"tau": 2, "tau_prime": 2, "allgather": "ring"}),
@@ -68,6 +69,18 @@ _OF_MATRICES: tuple[Mapping[str, Any], ...] = (
     {"mechanism": "EF21", "compressor": "powersgd", "seed": 8},
     {"mechanism": "EF14", "aggregator": "arc", "seed": 9},
 )
+_UNLIKE: tuple[tuple[Mapping[str, Any], Mapping[str, Any]], ...] = (
+    (_CHOICES[0], {"mechanism": "EF21"}),
+    (_CHOICES[0], {"allgather": "ring"}),
+    (_CHOICES[0], {"step_size": 0.5}),
+    (_CHOICES[0], {"weight": 2.0}),
+    (_CHOICES[0], {"later weight": 2.0}),
+    (_CHOICES[0], {"later step": 5}),
+    (_CHOICES[10], {"seed": 3}),
+    (_CHOICES[10], {"shared": False}),
+    (_CHOICES[13], {"aggregator": "gathered"}),
+)
+"""What one rank is given in place of what the others are."""
 
 
 def _stacks(P: int) -> Iterator[tuple[str, Array]]:
@@ -90,6 +103,9 @@ def _cases(P: int) -> Iterator[RankCase]:
     cases += [(stacks[-1], choice) for choice in _OF_MATRICES]
     for (name, stack), choice in cases:
         yield RankCase({"input": name, "dtype": stack.dtype.name, **choice}, stack)
+    name, stack = stacks[0]
+    for choice, unlike in _UNLIKE if P > 1 else ():
+        yield RankCase({"input": name, "dtype": stack.dtype.name, **choice}, stack, unlike)
 
 
 def _descent(settings: Mapping[str, Any]) -> FeedbackSGD:
@@ -97,7 +113,7 @@ def _descent(settings: Mapping[str, Any]) -> FeedbackSGD:
     compressor, aggregator = settings.get("compressor"), settings.get("aggregator")
     return FeedbackSGD(
         getattr(compressors, settings["mechanism"])(_COMPRESSORS[compressor] if compressor else None, **options),
-        0.3,
+        settings.get("step_size", 0.3),
         _AGGREGATORS[aggregator] if aggregator else None,
         settings.get("shared", False),
         settings.get("allgather", "bruck"),
@@ -109,12 +125,12 @@ def _generator(settings: Mapping[str, Any]) -> np.random.Generator | None:
 
 
 def _first_weights(case: RankCase) -> Array:
-    return np.ones(case.stack.shape[2:], case.stack.dtype)
+    return np.full(case.stack.shape[2:], case.settings.get("weight", 1.0), case.stack.dtype)
 
 
-def _seen(weights: Array, estimate: Array, worker: Any, aggregator: OkTopkRankState | None) -> RankResult:
+def _seen(t: int, weights: Array, estimate: Array, worker: Any, aggregator: OkTopkRankState | None) -> RankResult:
     """What a rank has after a step."""
-    own = {"weights": weights, "estimate": estimate, "memory": worker.memory}
+    own = {"t": t, "weights": weights, "estimate": estimate, "memory": worker.memory}
     own |= {} if worker.momentum is None else {"momentum": worker.momentum}
     own |= {} if worker.error is None else {"error": worker.error}
     return own if aggregator is None else {**own, **vars(aggregator)}
@@ -122,7 +138,7 @@ def _seen(weights: Array, estimate: Array, worker: Any, aggregator: OkTopkRankSt
 
 def _of_rank(state: FeedbackSGDState, rank: int) -> RankResult:
     remembered = None if state.aggregator is None else OkTopkRankState.of(state.aggregator, rank)
-    return _seen(state.weights, state.estimate, state.workers[rank], remembered)
+    return _seen(state.t, state.weights, state.estimate, state.workers[rank], remembered)
 
 
 def _drawn_next(rng: np.random.Generator | None) -> int:
@@ -147,11 +163,15 @@ def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
 def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
     sgd, rng = _descent(case.settings), _generator(case.settings)
     state = feedback_sgd_start(comm, sgd, _first_weights(case))
+    given = case.settings
+    state = replace(state, t=given.get("later step", state.t))
+    if "later weight" in given:
+        state = replace(state, weights=given["later weight"] * state.weights)
     outcomes = []
     for t, gradient in enumerate(case.stack[comm.rank]):
         with comm.within(f"step {t}"):
             state = feedback_sgd_step(comm, sgd, gradient, state, rng)
-        outcomes.append(_seen(state.weights, state.estimate, state.worker, state.aggregator))
+        outcomes.append(_seen(state.t, state.weights, state.estimate, state.worker, state.aggregator))
     return {"steps": tuple(outcomes), "drawn next": _drawn_next(rng)}
 
 

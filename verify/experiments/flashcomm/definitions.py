@@ -166,7 +166,8 @@ NODES = SUMS.replaced(
 
 def _of_sums(space: Space, twin: Callable[[Mapping[str, Any]], Said], *options: str) -> Definition:
     chosen = replace(space, options=(*SUMS.options, *options))
-    return Definition(chosen, _summed, twin, examples=lambda: _refused(bool(options) and "node" in options))
+    own = {"uniforms": "a rank rounds by its own row of them alone"}
+    return Definition(chosen, _summed, twin, examples=lambda: _refused(bool(options) and "node" in options), own=own)
 
 
 @cache

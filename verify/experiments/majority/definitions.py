@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition import Definition, Given
 from commbounds.verify.definitions import majority
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Space, sizes
 
 
-def _vote(P: int, n: int, data: str, dtype: str, way: str | None, zeros: str | None, seed: int) -> Given:
-    coins = np.random.default_rng(seed).random((P + 1, n)) < 0.5
-    drawn = {"coins": coins} if zeros == "coin" else {}
+def _vote(
+    P: int, n: int, data: str, dtype: str, way: str | None, zeros: str | None, coins: str, seed: int
+) -> Given:  # fmt: skip
+    given = {"coins": np.random.default_rng(seed).random((P + 1, n)) < 0.5} if coins == "given" else {"seed": seed}
+    drawn = given if zeros == "coin" else {}
     options = {name: value for name, value in (("way", way), ("zeros", zeros)) if value is not None}
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, drawn)
 
@@ -27,7 +32,17 @@ VOTES = Space(
         "dtype": ("float32", "float64"),
         "way": (None, *WAYS),
         "zeros": (None, *ZEROS),
+        "coins": ("given", "drawn"),
     },
 ).search(P=(1, 12), n=(1, 40))
 
-DEFINITIONS = {"majority_vote": Definition(VOTES, called("votes", "traffic"), majority.voted)}
+
+def _voted(implementation: Any, given: Given) -> Said:
+    drawn = dict(given.randomness)
+    if "seed" in drawn:
+        drawn["rng"] = np.random.default_rng(drawn.pop("seed"))
+    votes, traffic = implementation(**given.inputs, **given.parameters, **drawn)
+    return {"votes": votes, "traffic": traffic}
+
+
+DEFINITIONS = {"majority_vote": Definition(VOTES, _voted, majority.voted)}

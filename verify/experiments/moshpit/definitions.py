@@ -343,7 +343,12 @@ DESCENTS = Space(
 
 DEFINITIONS = {
     "group_average": Definition(GROUP, called("result", "traffic"), moshpit.averaged, examples=_special),
-    "moshpit": Definition(KEYS, _moshpit, moshpit.moshpit_twin),
+    "moshpit": Definition(
+        KEYS,
+        _moshpit,
+        moshpit.moshpit_twin,
+        own={"slots": "ranks agree on who meets whom: slots that make the same groups are taken, and only keys differ"},
+    ),
     "grid_average": Definition(CELLS, called("result", "traffic"), moshpit.grid),
     "random_groups": Definition(RANDOM, _seeded("result", "traffic"), moshpit.in_random_groups, examples=_many),
     "regrouping": Definition(REGROUPED, _seeded("result", "traffic"), moshpit.in_new_groups),

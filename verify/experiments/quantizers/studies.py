@@ -105,7 +105,7 @@ def _binary_entropy(p: Array) -> Array:
 
 def _many_equal(_c: Any, n: int) -> Array:
     """Equal entries, 16 times as many as asked for."""
-    return np.ones(16 * n, dtype=np.float32)
+    return np.ones(16 * n)
 
 
 def _root_levels(cls: Any, n: int) -> list[Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from typing import Any
@@ -103,12 +103,29 @@ def _edges(name: str) -> Sequence[Given]:
     ]
 
 
+TREES: dict[str, Sequence[Mapping[str, Any]]] = {
+    "gtopk_allreduce": [{"P": P} for P in (8, 9, 13, 16, 17)],
+    "spardl_allreduce": [{"P": m * d, "teams": d} for m, d in ((1, 4), (2, 4), (1, 8), (2, 8), (1, 16))],
+}
+"""Merges of three levels and more: what a merge drops can come again by a later one only below the last."""
+
+
+def _examples(name: str) -> Sequence[Given]:
+    space = SPACES[name]
+    rows = [
+        space.at(**tree, n=n, k=k, data=data) | {"seed": seed}
+        for tree in TREES.get(name, ())
+        for seed, (n, k, data) in enumerate(((5, 2, "normal"), (7, 4, "ties"), (9, 4, "sparse"), (6, 3, "alike")))
+    ]
+    return [*_edges(name), *(space.make(**row) for row in rows)]
+
+
 DEFINITIONS = {
     name: Definition(
         space,
         _gaussian if name == "gaussiank_allreduce" else called("result", "traffic"),
         sparse.of_sparse(getattr(sparse, name)),
-        examples=partial(_edges, name),
+        examples=partial(_examples, name),
         arrays=2,
     )
     for name, space in SPACES.items()
