@@ -307,7 +307,8 @@ def main(patterns, sample, seed, minutes, limit, subjects, out, results, table, 
     unreached = {m.name for m in everything if not book.subjects(m)}
     if results:
         verdicts, commits = collected(results, texts)
-        told = [m for m in wanted if m.name in verdicts or m.name in reasons]
+        judged_in = {column_of(m) for m in wanted if m.name in verdicts}
+        told = [m for m in wanted if m.name in verdicts or (m.name in reasons and column_of(m) in judged_in)]
         _show(page(everything, told, verdicts, reasons, unreached, (), column_of, commits), table)
         return
     kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts, sources({"verify": located("verify")}))
