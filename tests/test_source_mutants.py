@@ -250,3 +250,23 @@ def test_the_page_counts_every_mutant_once():
     assert f"`{two.path}:{two.line}` ({two.operator}) `{two.before}` becomes `{two.after}`" in text
     assert "nothing reads it" in text
     assert "`b` is not as the book says in plain Python" in text
+
+
+def test_one_page_is_made_of_the_files_of_several_runs(tmp_path):
+    found = mutants_of("collectives/majority.py", texts()["collectives/majority.py"])
+    one, two, three = found[:3]
+    kept = [command.Kept(tmp_path / f"{name}.jsonl", texts(), {"verify/a.py": name}) for name in "ab"]
+    for part, mutant, how in ((0, one, "refuted"), (1, one, ""), (1, two, ""), (1, three, "error")):
+        kept[part].add(mutant.path, mutant.name, Verdict(("claim",), {"claim": "no"} if how else {}, how))
+    (tmp_path / "commits").write_text("majority abc123\n", encoding="utf-8")
+    verdicts, commits = command.collected(tmp_path, texts())
+    assert {name: verdict.how for name, verdict in verdicts.items()} == {
+        one.name: "refuted",
+        two.name: "",
+        three.name: "error",
+    }
+    text = page(found, [one, two, three], verdicts, {}, (), (), command.column_of, commits)
+    assert f"| majority | {len(found)} | 3 | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | abc123 |" in text
+    changed, _ = command.collected(tmp_path, texts() | {"collectives/majority.py": "x = 1"})
+    assert set(changed) == {one.name, two.name}  # both survived once: killed is who was killed in these sources
+    assert not any(verdict.how for verdict in changed.values())

@@ -242,7 +242,9 @@ class _CalledWith(Exception):
     """What an implementation is called with."""
 
 
-def _call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
+def call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
+    """What the definition calls an implementation with, by name; of several calls the first."""
+
     def record(*stack: Any, **settings: Any) -> Any:
         raise _CalledWith(settings)
 
@@ -301,7 +303,7 @@ def _refused_line(definition: Definition, implementation: Any, name: str, given:
 
 def _refusal(definition: Definition, implementation: Any, given: Given, others: Given) -> str:
     """How it is refused that one rank is given something else; empty where it is not."""
-    apart = _OneRankApart(implementation, _call_of(definition, others))
+    apart = _OneRankApart(implementation, call_of(definition, others))
     try:
         with np.errstate(all="ignore"):
             definition.run(apart, given)
@@ -337,7 +339,7 @@ def _unlike_pairs(
 
 def _calls_differ(definition: Definition, *both: Given) -> bool:
     """Whether it is the first call that differs, and none of later rounds."""
-    return len({repr(_call_of(definition, given)) for given in both}) > 1
+    return len({repr(call_of(definition, given)) for given in both}) > 1
 
 
 def _settings(given: Given, P: int) -> Mapping[str, Any]:

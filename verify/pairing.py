@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks.communicator import Communicator, World
 from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.definition import Definition, Given, call_of
 from commbounds.verify.finding import Counterexample
-from commbounds.verify.space import RANKS
+from commbounds.verify.space import RANKS, LeftOut, Space
 from commbounds.verify.study import Case, Outcome, Study
 
 RankResult = Mapping[str, Any]
@@ -60,12 +63,97 @@ class Pairing:
         The collective in one process.
     program : callable (communicator, case) -> RankResult
         What a rank does; of the case it uses its own row of the stack and the settings.
+    rows : callable (P) -> iterator of RankCase
+        Many more, for the claim alone: see `on_rows`.
     """
 
     name: str
     cases: Callable[[int], Iterator[RankCase]]
     collective: Callable[[RankCase], tuple[list[RankResult], Traffic]]
     program: Callable[[Communicator, RankCase], RankResult]
+    rows: Callable[[int], Iterator[RankCase]] = lambda _P: iter(())
+
+
+# --- the cases of a definition --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class _Row(RankCase):
+    """A row of a definition's space."""
+
+
+def on_rows(
+    pairing: Pairing,
+    space: Space,
+    collective: Callable[[Given], tuple[list[RankResult], Traffic]],
+    program: Callable[[Communicator, Given], RankResult],
+    *left_out: LeftOut,
+) -> Pairing:
+    """The pairing, with the rows of a definition's space besides: its options, defaults, states and numbers of ranks.
+
+    Parameters
+    ----------
+    pairing : Pairing
+        What it is without them.
+    space : Space
+        Its `make` gives a `Given`, whose first input has an entry for every rank.
+    collective, program : callable
+        As in `Pairing`, of what is given; which is made anew for every call.
+    left_out : LeftOut
+        Rows that are not run, such as those that are refused.
+    """
+
+    def rows(P: int) -> Iterator[RankCase]:
+        for row in space.covering():
+            if row["P"] == P and not any(out.at(row) for out in left_out):
+                yield _Row(row, next(iter(space.make(**row).inputs.values())))
+
+    @wraps(pairing.collective)
+    def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
+        with np.errstate(all="ignore"):  # sums that overflow are among the rows
+            return collective(space.make(**case.settings)) if isinstance(case, _Row) else pairing.collective(case)
+
+    @wraps(pairing.program)
+    def on_rank(comm: Communicator, case: RankCase) -> RankResult:
+        with np.errstate(all="ignore"):
+            return program(comm, space.make(**case.settings)) if isinstance(case, _Row) else pairing.program(comm, case)
+
+    return replace(pairing, collective=in_one_process, program=on_rank, rows=rows)
+
+
+def on_definition(
+    pairing: Pairing,
+    definition: Definition,
+    of_all: Callable[[Any, int], list[RankResult]],
+    of_one: Callable[[Any], RankResult],
+    *left_out: LeftOut,
+) -> Pairing:
+    """The same, where the definition calls the collective once.
+
+    Parameters
+    ----------
+    pairing, left_out
+        As for `on_rows`.
+    definition : Definition
+        Of the collective.
+    of_all : callable (result, P) -> one RankResult a rank
+        Of what the collective returns besides its traffic.
+    of_one : callable (result) -> RankResult
+        Of what its program returns.
+    """
+    called = COLLECTIVES[pairing.name]
+
+    def collective(given: Given) -> tuple[list[RankResult], Traffic]:
+        settings = call_of(definition, given)
+        result, traffic = called(**settings)
+        return of_all(result, len(settings[called.stack])), traffic
+
+    def program(comm: Communicator, given: Given) -> RankResult:
+        settings = dict(call_of(definition, given))
+        parts = called.parts(settings.pop(called.stack))
+        return of_one(called.on_rank(comm, parts[comm.rank], **settings))
+
+    return on_rows(pairing, definition.space, collective, program, *left_out)
 
 
 @dataclass(frozen=True)
@@ -177,7 +265,7 @@ class PairingStudy(Study):
 
 def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
     for P in RANKS:
-        for number, case in enumerate(pairing.cases(P)):
+        for number, case in enumerate(chain(pairing.cases(P), pairing.rows(P))):
             yield Case({"P": P, "setup": number}, exact=case)
 
 

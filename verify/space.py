@@ -134,6 +134,8 @@ class Space:
         What the search draws an axis from besides: values, or integers between two bounds.
     included : tuple of settings
         Rows that are run besides: see `including`.
+    hiding : mapping of str to sequence
+        Further values of axes, beside which others make no difference: see `hidden_by`.
     """
 
     make: Callable[..., Any]
@@ -144,6 +146,7 @@ class Space:
     left_out: tuple[LeftOut, ...] = ()
     wider: Mapping[str, Any] = field(default_factory=dict)
     included: tuple[Settings, ...] = ()
+    hiding: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, values in self.axes.items():
@@ -157,6 +160,13 @@ class Space:
     def without(self, reason: str, condition: Callable[..., bool]) -> Space:
         """The space less what meets the condition, which is named after the settings that it asks for."""
         return replace(self, left_out=(*self.left_out, LeftOut(reason, condition)))
+
+    def hidden_by(self, **hiding: Sequence[Any]) -> Space:
+        """The space with further values of some axes, such as a vector of zeros, that hide what other axes do.
+
+        Every pair with them is run too, but in rows of their own: where these are, nothing else is covered by them.
+        """
+        return replace(self, hiding={**self.hiding, **hiding})
 
     def search(self, **wider: Any) -> Space:
         """The space whose search draws these axes from more: values, or (low, high) for integers."""
@@ -220,7 +230,12 @@ class Space:
 
     def _covering(self, salt: int) -> list[Settings]:
         if salt not in self._rows:
-            self._rows[salt] = self._covered(salt)
+            rows = self._covered(salt)
+            for name, values in self.hiding.items():
+                axes = {**self.axes, name: values}
+                pairs = replace(self, axes=axes, options=(name,), combined=(), included=(), hiding={})
+                rows = [*rows, *pairs._covered(salt)]
+            self._rows[salt] = rows
         return self._rows[salt]
 
     def _covered(self, salt: int) -> list[Settings]:
@@ -301,7 +316,7 @@ class Space:
         return settings().filter(lambda found: self.excluded(found) is None)
 
     def _values(self, name: str) -> st.SearchStrategy[Any]:
-        values, more = tuple(self.axes[name]), self.wider.get(name)
+        values, more = (*self.axes[name], *self.hiding.get(name, ())), self.wider.get(name)
         if more is None:
             return sampled_from(values)
         if isinstance(more, tuple) and len(more) == 2 and all(isinstance(end, int) for end in more):
@@ -336,6 +351,8 @@ class Space:
         triples = " and every two options with every P" if len(self.axes.get("P", ())) > 1 else ""
         triples += "".join(f", every combination of {', '.join(names)}" for names in self.combined)
         triples += f", and {len(self.included)} rows by hand" if self.included else ""
+        hidden = "; ".join(f"{name}: {' | '.join(map(str, values))}" for name, values in self.hiding.items())
+        triples += f", and every pair with what hides others ({hidden})" if hidden else ""
         left = "".join(f" Left out: {out.reason}" for out in self.left_out)
         return f"every pair of values{triples} ({axes}).{left}"
 

@@ -66,6 +66,20 @@ def test_what_is_left_out_is_not_run_and_said():
     assert not list(small.missed())
 
 
+def test_what_hides_others_covers_nothing_else():
+    space = Space(dict, {**TOY.axes, "data": ("normal", "ties")}).hidden_by(data=("zeros",))
+    space = space.including(space.at(P=2, n=5))
+    telling = [row for row in space.covering() if row["data"] in ("normal", "ties")]
+    for P, rule, bits in itertools.product(RANKS, "abc", (2, 4)):
+        assert any((row["P"], row["rule"], row["bits"]) == (P, rule, bits) for row in telling)
+    hidden = [row for row in space.covering() if row["data"] == "zeros"]
+    assert {row["P"] for row in hidden} == set(RANKS)
+    assert {(row["rule"], row["bits"]) for row in hidden} == set(itertools.product("abc", (2, 4)))
+    assert sum((row["P"], row["n"]) == (2, 5) for row in space.covering()) == 1
+    assert not list(space.missed())
+    assert "data: zeros" in space.words()
+
+
 def test_values_that_follow_from_others_are_worked_out():
     space = Space(dict, {"n": (1, 5), "k": (1, Of("n", lambda n: n))})
     assert sorted((row["n"], row["k"]) for row in space.covering()) == [(1, 1), (5, 1), (5, 5)]

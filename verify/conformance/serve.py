@@ -142,8 +142,8 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
             with warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 header, answers = server.reply(*message)
-                error_state = np.geterr()
-            if left := surroundings.left(dict(error_state)):
+                error_state = {name: str(kind) for name, kind in np.geterr().items()}
+            if left := surroundings.left(error_state):
                 header["left"] = left
             if own := _own():
                 header["own"] = own

@@ -11,6 +11,7 @@ from typing import Any
 
 from commbounds import __version__
 from commbounds.folders import ready, regular
+from commbounds.verify.vectors.c_header import c_files
 from commbounds.verify.vectors.case import vector_json
 from commbounds.verify.vectors.numbers import text_of
 from commbounds.verify.vectors.schema import README, VERSION, schema
@@ -115,6 +116,23 @@ def written(folder: Path, patterns: Sequence[str] = (), progress: Callable[[str]
             held = folder / path
             if held.is_file() and digest(held.read_bytes()) == before[path]:
                 held.unlink()
+    return list(files)
+
+
+def written_as_c(
+    folder: Path, patterns: Sequence[str] = (), progress: Callable[[str], None] = lambda _: None
+) -> list[str]:
+    """Write the vectors to `folder` as C99, each file at once or not at all; paths of the files.
+
+    Raises
+    ------
+    ValueError
+        Nothing can be written there; a pattern that matches nothing.
+    """
+    ready(folder)
+    files = c_files(contents(patterns, progress))
+    for path, text in files.items():
+        put(folder / path, text.encode())
     return list(files)
 
 

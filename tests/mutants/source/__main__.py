@@ -187,6 +187,25 @@ class Kept:
             file.write(json.dumps(row) + "\n")
 
 
+def collected(folder: Path, texts: dict[str, str]) -> tuple[dict[str, Verdict], dict[str, str]]:
+    """What all files ``*.jsonl`` of the folder say of mutants: verdicts by name, and of columns the commits judged at.
+
+    A mutant that is killed is one as long as its module is the same; one that survived is shown until it is judged
+    again. Commits are lines ``COLUMN COMMIT`` of the folder's file ``commits``.
+    """
+    verdicts: dict[str, Verdict] = {}
+    for path in sorted(folder.glob("*.jsonl")):
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            name, where, source = row.pop("mutant"), row.pop("path"), row.pop("source")
+            verdict = Verdict(tuple(row.pop("judged")), **row)
+            fits = not verdict.how or source == _digest(texts.get(where, ""))
+            if where and fits and not (name in verdicts and verdicts[name].how):
+                verdicts[name] = verdict
+    listed = folder / "commits"
+    words = listed.read_text(encoding="utf-8").split() if listed.exists() else []
+    return verdicts, dict(zip(words[::2], words[1::2], strict=True))
+
+
 def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -241,6 +260,12 @@ def _executor(where: str, jobs: int):
             yield elsewhere
 
 
+def _show(text: str, table: Path | None) -> None:
+    click.echo(text)
+    if table:
+        table.write_text(text, encoding="utf-8")
+
+
 @click.command()
 @click.argument("patterns", nargs=-1)
 @click.option("--sample", type=click.IntRange(1), help="Judge so many, drawn by the seed; all if not given.")
@@ -255,11 +280,16 @@ def _executor(where: str, jobs: int):
     help="Most subjects all of whose claims judge one.",
 )
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
+@click.option(
+    "--results",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Judge none: make the page of all result files of this folder.",
+)
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")
 @click.option("--executor", "where", default="process", show_default=True, help="process, dask:ADDRESS or mpi.")
 @click.option("--jobs", type=click.IntRange(1), default=processors(), help="Most mutants at a time.")
 @click.option("--controls/--no-controls", "controlled", default=True, help="Run the claims that killed without mutant.")
-def main(patterns, sample, seed, minutes, limit, subjects, out, table, where, jobs, controlled):
+def main(patterns, sample, seed, minutes, limit, subjects, out, results, table, where, jobs, controlled):
     """Judge mutants of the source by the claims of the book.
 
     PATTERNS, shell style, are columns ("majority", "shared") or path:function ("collectives/majority.py:_packed").
@@ -274,6 +304,12 @@ def main(patterns, sample, seed, minutes, limit, subjects, out, table, where, jo
         raise click.UsageError(str(error)) from error
     until = time.time() + 60 * minutes
     book, reasons = Book(texts), explained(everything)
+    unreached = {m.name for m in everything if not book.subjects(m)}
+    if results:
+        verdicts, commits = collected(results, texts)
+        told = [m for m in wanted if m.name in verdicts or m.name in reasons]
+        _show(page(everything, told, verdicts, reasons, unreached, (), column_of, commits), table)
+        return
     kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts, sources({"verify": located("verify")}))
     files = packages()
     trials = {}
@@ -293,13 +329,9 @@ def main(patterns, sample, seed, minutes, limit, subjects, out, table, where, jo
             runs = controls(kept, wanted, limit)
             shown = bar.add_task("the same claims without mutants", total=len(runs))
             work_off(runs, kept, executor, jobs, float("inf"), lambda: bar.advance(shown))
-    unreached = {m.name for m in everything if not book.subjects(m)}
     verdicts = {m.name: kept.verdicts[m.path, m.name] for m in wanted if (m.path, m.name) in kept.verdicts}
     failing = {name for (path, name), verdict in kept.verdicts.items() if not path and verdict.how}
-    text = page(everything, wanted, verdicts, reasons, unreached, failing, column_of)
-    click.echo(text)
-    if table:
-        table.write_text(text, encoding="utf-8")
+    _show(page(everything, wanted, verdicts, reasons, unreached, failing, column_of), table)
     survivors = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how]
     sys.exit(any(column_of(m) in FULLY_KILLED for m in survivors))
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 
 from .judging import OUTCOMES, Verdict
 from .operators import OPERATORS, SourceMutant
@@ -31,6 +32,7 @@ def page(
     unreached: Collection[str],
     failing: Collection[str],
     column_of: Callable[[SourceMutant], str],
+    commits: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """The page, in Markdown.
 
@@ -48,6 +50,8 @@ def page(
         Controls that fail: what is not as the book says without any mutant kills none.
     column_of : callable (SourceMutant) -> str
         The column of each.
+    commits : mapping of str to str
+        The commit at which mutants of a column were judged, where that is known.
     """
     killed = {n: v for n, v in verdicts.items() if v.how and not (v.controls and set(v.controls) <= set(failing))}
     surviving = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how and m.name not in reasons]
@@ -68,7 +72,9 @@ def page(
     rows.sort()
     rows.append(("all", [sum(counts[i] for _, counts in rows) for i in range(len(rows[0][1]))]))
     heads = ["column", "mutants", "sample", "killed", *_WORDS.values(), "equivalent", "unreached", "survive"]
-    text = [HEAD, _table(heads, [[column, *map(str, counts)] for column, counts in rows])]
+    heads += ["judged at"] if commits else []
+    ends = {column: [commits.get(column, "")] if commits else [] for column, _ in rows}
+    text = [HEAD, _table(heads, [[column, *map(str, counts), *ends[column]] for column, counts in rows])]
     kinds = Counter(m.operator for m in wanted if m.name in verdicts)
     dead = Counter(m.operator for m in wanted if m.name in killed)
     lines = [[kind, words, str(kinds[kind]), str(dead[kind])] for kind, words in OPERATORS.items()]

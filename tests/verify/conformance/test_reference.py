@@ -1,5 +1,8 @@
 """The claim to be a port of a reference."""
 
+import functools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from compressor_twins import exponential, injected, seeded, ternary
@@ -80,3 +83,13 @@ def test_a_reference_that_refuses_or_has_another_shape_judges_nothing():
         cf.Matches(3)
     with pytest.raises(ValueError, match="along must be"):
         cf.Matches(mean_sign, along="rows")
+
+
+def test_what_a_lambda_or_a_partial_binds_is_no_seed():
+    def scaled(x, factor, offset=0.0):
+        return (x * factor + offset).astype(x.dtype)
+
+    double = cf.Codec(lambda x, seed: (x * 2).astype(x.dtype), magnitudes=(0.0, 1e30))
+    for reference in (lambda x, e=2: scaled(x, e), functools.partial(scaled, factor=2), lambda x, seed: scaled(x, 2)):
+        report = cf.check(replace(double, claims=[cf.Matches(reference)]), only=["Matches"])
+        assert report.passed, report

@@ -8,7 +8,7 @@ numbers assumes, which ``Print Assumptions`` prints at the end of every file.
 Symbols are real numbers. So are powers with symbolic exponents, ``p**t``: what holds whatever number stands for one
 holds for it; that it is positive where its base is, is a hypothesis, and exponents are added up before. Vectors are
 known by their inner products, of which all that is said is that no combination of vectors has a negative square.
-Left out are proofs by Sturm's theorem and runs over every bit pattern.
+Left out are proofs by Sturm's theorem, runs over every bit pattern, and lemmas that are too long.
 """
 
 from __future__ import annotations
@@ -39,6 +39,9 @@ LEFT_OUT = {
     "run": "the record of a run over every bit pattern",
 }
 """Proofs that are no algebra, by their part in the certificate, with what they are."""
+
+LONGEST, TOO_LONG = 20_000, "more than 20,000 characters long"
+"""Of a lemma that is written: Coq takes longer and longer to read and to check what is longer."""
 
 PRELUDE = Path(__file__).with_name("prelude.v")
 """What every file begins with: three lemmas, and tactics for signs and identities."""
@@ -86,6 +89,9 @@ def lemmas(certificate: Certificate) -> Iterator[Lemma | tuple[str, str]]:
             used[name] += 1  # names of goals may differ in signs alone
             name += f"__{used[name]}" if used[name] > 1 else ""
             text = Writer(goal).lemma(name, proof)
+            if len(text) > LONGEST:
+                yield where, TOO_LONG
+                continue
             yield Lemma(name, certificate.claim, where, text, bool(goal.vectors))
 
 

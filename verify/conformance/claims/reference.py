@@ -117,7 +117,7 @@ def _parameters(function: Callable[..., Any]) -> list[str]:
 
 
 def _wants_seed(function: Callable[..., Any]) -> bool:
-    """Whether the function takes a second positional argument that is not ``uniforms``."""
+    """Whether the function takes a seed: as a second positional argument of that name, or of any without a default."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -125,6 +125,7 @@ def _wants_seed(function: Callable[..., Any]) -> bool:
     return (
         len(parameters) > 1
         and parameters[1].name != "uniforms"
+        and (parameters[1].name in ("seed", "rng") or parameters[1].default is inspect.Parameter.empty)
         and parameters[1].kind
         in (
             inspect.Parameter.POSITIONAL_ONLY,

@@ -15,7 +15,9 @@ from commbounds.verify.definitions import arctopk
 from commbounds.verify.differences import Near, Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
-DATA = ("eighths", "ties", "normal", "cancelling", "alike", "zeros", "one rank", "far apart", "overflow", "NaN")
+DATA = ("eighths", "ties", "normal", "far apart")
+HIDING = ("zeros", "one rank", "alike", "cancelling", "overflow", "NaN")
+"""Data whose rows, or their order, are the same whatever is done to them."""
 SKETCHES = ("one entry a column", "eighths", "drawn", "normal")
 
 
@@ -93,8 +95,13 @@ ARCS = (
     )
     .without("Sums of products whose order is left open, where others decide.", _open)
     .without("A format whose range the numbers leave.", _beyond)
+    .hidden_by(data=HIDING)
     .search(P=(1, 12), m=(1, 20), n=(1, 9))
 )
+
+_EVERY = {"P": RANKS, "sketch_format": (None, "float32", "bfloat16"), "agree": (None, False)}
+ARCS = ARCS.including(*ARCS.every(**_EVERY, m=(5,), n=(2,), K=(3,), rank=(2,), drawn=("eighths",)))
+"""Where products and their sums are exact every bit of a score is said, so that no rounding hides a format's."""
 
 
 def _wide() -> list[Given]:

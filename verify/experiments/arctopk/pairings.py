@@ -11,7 +11,9 @@ from numpy.typing import NDArray
 from commbounds import collectives
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.experiments.arctopk.definitions import DEFINITIONS
+from commbounds.verify.pairing import Pairing, RankCase, RankResult, on_definition
+from commbounds.verify.space import LeftOut
 
 Stack = NDArray[Any]
 
@@ -63,12 +65,24 @@ def _arguments(case: RankCase) -> dict[str, Any]:
 
 def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
     result, traffic = collectives.arctopk_allreduce(case.stack, **_arguments(case))
-    parts = zip(result.mean, result.rows, result.scores, strict=True)
-    return [{"mean": mean, "rows": rows, "scores": scores} for mean, rows, scores in parts], traffic
+    return _parts(result, len(case.stack)), traffic
 
 
 def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
     return vars(collectives.arctopk_allreduce.on_rank(comm, case.stack[comm.rank], **_arguments(case)))
 
 
-PAIRINGS: tuple[Pairing, ...] = (Pairing("arctopk_allreduce", _cases, _in_one_process, _on_rank),)
+def _parts(result: collectives.ArcResult, P: int) -> list[RankResult]:
+    parts = zip(result.mean, result.rows, result.scores, strict=True)
+    return [{"mean": mean, "rows": rows, "scores": scores} for mean, rows, scores in parts]
+
+
+PAIRINGS: tuple[Pairing, ...] = (
+    on_definition(
+        Pairing("arctopk_allreduce", _cases, _in_one_process, _on_rank),
+        DEFINITIONS["arctopk_allreduce"],
+        _parts,
+        vars,
+        LeftOut("gradients that are refused", lambda data: data in ("NaN", "overflow")),
+    ),
+)

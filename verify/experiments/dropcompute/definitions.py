@@ -95,6 +95,16 @@ BACKUPS = Space(
 ).search(P=(1, 14), M=(1, 20))
 
 
+def _tied_backups() -> list[Given]:
+    """So many workers that a sort may exchange equal ones; among the last waited for and the first spare are some."""
+    return [
+        Given({"latencies": _sampled(data, P, P, M)}, {"spare": spare})
+        for P, M in ((17, 1), (33, 2), (130, 3))
+        for data in ("alike", "whole", "zeros")
+        for spare in (1, 5, P // 2, P - 1)
+    ]
+
+
 def _period(P: int, M: int, data: str, steps: int, overhead: float | None, seed: int) -> Given:
     return Given({"latencies": _sampled(data, seed, steps, P, M)}, _given(overhead=overhead))
 
@@ -140,6 +150,40 @@ BEST = Space(
     },
     combined=(("data", "steps", "overhead", "drop_rate"),),
 )
+
+
+def _tied_thresholds() -> list[Given]:
+    """Gains that are equal at two thresholds or more; elapsed times of several workers and steps that are equal."""
+    rows = (
+        [[1, 1]],
+        [[1, 1, 2]],
+        [[1, 1, 2, 4]],
+        [[2, 2], [2, 2]],
+        [[1, 1], [2, 0]],
+        [[2, 2, 4], [2, 2, 4], [8, 0, 0]],
+    )
+    found = [Given({"latencies": np.array([row] * steps, float)}) for row in rows for steps in (1, 2, 3)]
+    # at T_c = 1 twice as many micro-batches take twice as long: 2 by 1, 4 by 3, 8 by 7
+    doubled = np.array([[[1.0, 2, 4]], [[1.0, 2, 4]]])
+    workers = np.array([[[1.0, 2.0], [1.0, 5.0], [3.0, 3.0], [3.0, 3.0]]])
+    options = [{"overhead": 1.0, **_given(drop_rate=rate)} for rate in (None, 0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0)]
+    return [*found, *(Given({"latencies": t}, given) for t in (doubled, workers) for given in options)]
+
+
+def _tied_candidates() -> list[Given]:
+    """Candidates that are whole numbers, 7 to 206, as elapsed times are; and gains that are equal at several."""
+    rng, found = np.random.default_rng(8), []
+    for steps, P, M, overhead in ((1, 1, 7, 0.0), (1, 2, 8, 1.0), (2, 3, 9, 0.5), (3, 4, 7, 2.0)):
+        t = np.ones((steps, P, M))
+        t[..., 7:] = rng.integers(1, 90, t[..., 7:].shape)
+        t[..., -1] += rng.integers(0, 100, t[..., -1].shape)
+        t[0, 0, :7], t[-1, -1, -1] = 1.0, t[-1, -1, -1] + 206 - t[-1, -1].sum()
+        if M > 7 or P > 1:
+            found.append(Given({"latencies": t}, {"overhead": overhead}))
+    alike = np.full((2, 3, 8), 0.5)
+    return [*found, *(Given({"latencies": alike}, {"overhead": overhead}) for overhead in (0.0, 1.0))]
+
+
 RELEASED = Space(
     _calibration,
     {
@@ -199,7 +243,7 @@ SGD = Space(
     {
         "d": (1, 2, 5),
         "B": (1, 2, 3, 7),
-        "steps": (1, 2, 5, 9),
+        "steps": (1, 2, 5, 10),
         "gradient": ("identity", "steeper by entry"),
         "data": ("normal", "eighths"),
         "learning_rate": (0.5, 0.1),
@@ -310,13 +354,13 @@ TIMES = Space(
 
 DEFINITIONS = {
     "StepLaw": Definition(TIMES, _expected, dropcompute.expected),
-    "backup_step": Definition(BACKUPS, called("step"), dropcompute.spared),
-    "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best),
+    "backup_step": Definition(BACKUPS, called("step"), dropcompute.spared, examples=_tied_backups),
+    "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best, examples=_tied_thresholds),
     "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),
     "drop_step": Definition(STEPS, called("step"), dropcompute.dropped),
     "drop_trials": Definition(TRIALS, _tried, dropcompute.of_trials),
     "gaussian_maximum": Definition(MAXIMA, _counted, dropcompute.of_maximum),
     "local_sgd_period": Definition(PERIODS, called("seconds"), dropcompute.period),
     "random_batch_sgd": Definition(SGD, _visited, dropcompute.of_sgd),
-    "released_threshold": Definition(RELEASED, _chosen, dropcompute.chosen_by_release),
+    "released_threshold": Definition(RELEASED, _chosen, dropcompute.chosen_by_release, examples=_tied_candidates),
 }

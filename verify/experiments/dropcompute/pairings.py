@@ -10,7 +10,9 @@ from commbounds import collectives
 from commbounds.collectives.dropcompute import on_rank as programs
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.definition import Given
+from commbounds.verify.experiments.dropcompute.definitions import GRADIENTS
+from commbounds.verify.pairing import Pairing, RankCase, RankResult, on_rows
 
 
 def _cases(P: int) -> Iterator[RankCase]:
@@ -42,4 +44,18 @@ def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
     return {"result": programs.drop_gradient(comm, case.stack[comm.rank], count, case.settings["normalisation"])}
 
 
-PAIRINGS: tuple[Pairing, ...] = (Pairing("drop_gradient", _cases, _in_one_process, _on_rank),)
+def _together(given: Given) -> tuple[list[RankResult], Traffic]:
+    (P, _, d), computed = given.inputs["gradients"].shape, given.parameters.get("normalisation") == "computed"
+    result = collectives.drop_gradient(**given.inputs, **given.parameters)
+    _, traffic = collectives.group_average(np.zeros((P, d + computed)), np.zeros(P, np.int64))
+    return [{"result": result}] * P, traffic
+
+
+def _apart(comm: Communicator, given: Given) -> RankResult:
+    mine, count = given.inputs["gradients"][comm.rank], int(given.inputs["completed"][comm.rank])
+    return {"result": programs.drop_gradient(comm, mine, count, **given.parameters)}
+
+
+PAIRINGS: tuple[Pairing, ...] = (
+    on_rows(Pairing("drop_gradient", _cases, _in_one_process, _on_rank), GRADIENTS, _together, _apart),
+)

@@ -134,21 +134,27 @@ def _summed(allreduce: Any, given: Given) -> Said:
     return {"result": result, "traffic": traffic}
 
 
-SUMS = Space(
-    _sum,
-    {
-        "P": RANKS,
-        "n": sizes(16, 33),
-        "data": tuple(kind for kind in KINDS if kind != "subnormal"),
-        "dtype": ("float32", "float64"),
-        "width": (2, 1, 4, 7, 8),
-        "group": (4, "default", 1, 3),
-        "metadata": ("default", "float64", "bfloat16"),
-        "spikes": ("default", True),
-        "drawn": ("nothing", "seed"),
-    },
-    options=("dtype", "group", "drawn", "spikes"),
-).search(n=(1, 24))
+HIDING = ("ties", "zeros", "signs", "alike", "one rank")
+"""Data that few levels hold exactly, or most of which are zeros: a sum that is coded once more may be the same."""
+SUMS = (
+    Space(
+        _sum,
+        {
+            "P": RANKS,
+            "n": sizes(16, 33),
+            "data": tuple(kind for kind in KINDS if kind not in ("subnormal", *HIDING)),
+            "dtype": ("float32", "float64"),
+            "width": (2, 1, 4, 7, 8),
+            "group": (4, "default", 1, 3),
+            "metadata": ("default", "float64", "bfloat16"),
+            "spikes": ("default", True),
+            "drawn": ("nothing", "seed"),
+        },
+        options=("dtype", "group", "drawn", "spikes"),
+    )
+    .hidden_by(data=HIDING)
+    .search(n=(1, 24))
+)
 FLAG = ("default", True, False)
 TWOSTEP = SUMS.replaced(
     second=("default", "other", "stochastic"), owner_reads_its_code=FLAG, drawn=("nothing", "seed", "uniforms")
@@ -162,6 +168,16 @@ NODES = SUMS.replaced(
     ),
     both_read_both=FLAG,
 )
+
+NODES = NODES.including(
+    *NODES.every(
+        P=(4, 6, 8, 9), n=(33,), node=NODES.axes["node"][2:], both_read_both=(True, False), drawn=("nothing", "seed")
+    )
+)
+TWOSTEP = TWOSTEP.including(
+    *TWOSTEP.every(P=RANKS, n=(33,), second=("default", "other"), owner_reads_its_code=(True, False))
+)
+"""Groups of one entry, short vectors and spikes lose nothing: these rows do."""
 
 
 def _of_sums(space: Space, twin: Callable[[Mapping[str, Any]], Said], *options: str) -> Definition:

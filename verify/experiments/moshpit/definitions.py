@@ -282,7 +282,7 @@ TRIALS = Space(
     {
         "P": RANKS,
         "n": (1, 3, 9),
-        "data": ("eighths", "of all sizes", "alike"),
+        "data": ("eighths", "of all sizes"),
         "dtype": ("float32", "float64"),
         "kind": ("random", "fixed", "keys"),
         "M": (1, 2, 3),
@@ -296,7 +296,10 @@ TRIALS = Space(
     options=("kind", "M", "d", "p", "rule"),
     periods=("d",),
     combined=(("kind", "d", "rounds", "p", "rule"),),
-)
+).hidden_by(data=("alike",))
+_CROWDED = {"P": (4, 8, 9), "kind": ("keys",), "d": (2, 3), "rule": (None, "abort")}
+TRIALS = TRIALS.including(*TRIALS.every(**_CROWDED, rounds=(7,), trials=(5,), p=(0.25,)))
+"""Where failures leave more peers with one key than there are chunks."""
 
 GRADIENTS: Mapping[str, Callable[[Array], Array]] = {
     "identity": lambda x: x,

@@ -13,8 +13,11 @@ from commbounds.collectives import initial_keys
 from commbounds.collectives.moshpit.sgd import moshpit_sgd_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.definition import Given
+from commbounds.verify.experiments.moshpit.definitions import DEFINITIONS, GRADIENTS
 from commbounds.verify.experiments.moshpit.drawn_rounds import DrawnRounds, drawn_rounds
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.pairing import Pairing, RankCase, RankResult, on_definition, on_rows
+from commbounds.verify.space import LeftOut
 
 Array = NDArray[Any]
 Settings = Mapping[str, Any]
@@ -329,13 +332,59 @@ def _trial_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     return {"distortions": np.array(distortions)}
 
 
+# --- on the rows of the definitions -----------------------------------------------------------------------------------
+
+
+def _local_sgd(given: Given) -> tuple[list[RankResult], Traffic]:
+    gradient = GRADIENTS[given.parameters["gradient"]]
+    path, traffic = collectives.moshpit_sgd(**given.inputs, **{**given.parameters, "gradient": gradient})
+    return [{"points": own, "means": path.means, "spreads": path.spreads} for own in path.points], traffic
+
+
+def _local_sgd_on_rank(comm: Communicator, given: Given) -> RankResult:
+    """The gradient that all peers have at their points, of a stack that has this rank's point in every row."""
+    options = dict(given.parameters)
+    of_all, (P, _) = GRADIENTS[options.pop("gradient")], given.inputs["points"].shape
+    own, noise = given.inputs["points"][comm.rank], given.inputs["noise"][:, comm.rank]
+
+    def gradient(point: Array) -> Array:
+        return np.asarray(of_all(np.tile(point, (P, 1)))[comm.rank])
+
+    return vars(moshpit_sgd_on_rank(comm, own, gradient, noise=noise, **options))
+
+
+def _rows(result: Array, P: int) -> list[RankResult]:
+    return [{"result": own} for own in result]
+
+
+def _rows_and_keys(found: tuple[Array, Array], P: int) -> list[RankResult]:
+    return [{"result": own, "keys": found[1]} for own in found[0]]
+
+
+def _on_definition(pairing: Pairing, *left_out: LeftOut) -> Pairing:
+    keyed = pairing.name == "moshpit"
+    of_one = (lambda found: {"result": found[0], "keys": found[1]}) if keyed else (lambda found: {"result": found})
+    return on_definition(
+        pairing, DEFINITIONS[pairing.name], _rows_and_keys if keyed else _rows, of_one, *left_out
+    )  # fmt: skip
+
+
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("group_average", _cases(_groupings, 21), _group_average, _group_average_on_rank),
-    Pairing("grid_average", _cases(_lines, 22), _grid, _grid_on_rank),
-    Pairing("moshpit", _cases(_rounds, 23), _moshpit, _moshpit_on_rank),
-    Pairing("random_groups", _cases(_readings, 26), _random_groups, _random_groups_on_rank),
-    Pairing("regrouping", _cases(_sides, 27), _regrouping, _regrouping_on_rank),
-    Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_on_rank),
+    _on_definition(Pairing("group_average", _cases(_groupings, 21), _group_average, _group_average_on_rank)),
+    _on_definition(Pairing("grid_average", _cases(_lines, 22), _grid, _grid_on_rank)),
+    _on_definition(Pairing("moshpit", _cases(_rounds, 23), _moshpit, _moshpit_on_rank)),
+    _on_definition(
+        Pairing("random_groups", _cases(_readings, 26), _random_groups, _random_groups_on_rank),
+        LeftOut("what fills slots is not counted", lambda reading: reading == "slots"),
+        LeftOut("choices that are refused", lambda choices: choices == "refused"),
+    ),
+    _on_definition(Pairing("regrouping", _cases(_sides, 27), _regrouping, _regrouping_on_rank)),
+    on_rows(
+        Pairing("moshpit_sgd", _cases(_runs, 24), _sgd, _sgd_on_rank),
+        DEFINITIONS["moshpit_sgd"].space,
+        _local_sgd,
+        _local_sgd_on_rank,
+    ),
     Pairing("allreduce_with_restarts", _cases(_attempts, 25), _restarts, _restarts_on_rank),
     Pairing("group_trials", _trial_cases, _trial, _trial_on_rank),
 )

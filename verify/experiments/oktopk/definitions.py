@@ -96,10 +96,10 @@ ITERATIONS = (
             "data": TELLING,
             "dtype": ("float32", "float64"),
             "k": COUNTS,
-            "rounds": (3, 5),
-            "tau": (None, 1, 2),
+            "rounds": (3, 7),
+            "tau": (None, 1, 3),
             "tau_prime": (None, 1, 2),
-            "start": (None, 1, 15, 31, 63),
+            "start": (None, 1, 15, 31, 63, 127),
             "controller": tuple(CONTROLLED),
             "boundaries": RULES,
             "balance": ("always", "never", "4x-mean"),
@@ -112,7 +112,7 @@ ITERATIONS = (
         options=("tau", "tau_prime", "boundaries", "balance", "allgather", "threshold", "rotation", "bucket"),
         periods=("tau", "tau_prime"),
     )
-    .search(P=(1, 12), n=(1, 40), data=EDGES, tau=(3,), tau_prime=(3,), bucket=(3, 100))
+    .search(P=(1, 12), n=(1, 40), data=EDGES, tau=(2,), tau_prime=(3,), bucket=(3, 100))
 )  # fmt: skip
 
 
@@ -170,7 +170,7 @@ DESCENTS = Space(
         "rounds": (3, 5),
         "step_size": (0.5, 0.1, 3.0),
         "other": (None, 1, 2),
-        "start": (None, 1, 31, 63),
+        "start": (None, 1, 31, 63, 127),
         "accumulate": (None, "scaled", "raw"),
         "tau": (None, 1, 2),
         "tau_prime": (None, 1, 2),

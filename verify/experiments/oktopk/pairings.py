@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import OkTopkSGD, oktopk_allreduce, oktopk_boundaries
-from commbounds.collectives.oktopk.sgd_on_rank import oktopk_sgd_start, oktopk_sgd_step
+from commbounds.collectives import OkTopkSGD, OkTopkSGDState, oktopk_allreduce, oktopk_boundaries
+from commbounds.collectives.oktopk.sgd_on_rank import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.oktopk.state import CONTROLLERS, OkTopkRankState, OkTopkResult, OkTopkState
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic, summed
+from commbounds.verify.definition import Given
+from commbounds.verify.experiments.oktopk.definitions import DEFINITIONS
 from commbounds.verify.experiments.sparse.pairings import telling_stacks
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.pairing import Pairing, RankCase, RankResult, on_definition, on_rows
 
 _OPTIONS: tuple[dict[str, Any], ...] = (
     {},
@@ -180,8 +182,81 @@ def _bounded_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     return {"boundaries": oktopk_boundaries.on_rank(comm, selected, n, rule, allgather=allgather)}
 
 
+# --- on the rows of the definitions -----------------------------------------------------------------------------------
+
+
+def _started(state: OkTopkState | None, rank: int) -> OkTopkRankState | None:
+    return None if state is None else OkTopkRankState.of(state, rank)
+
+
+def _iterated(given: Given) -> tuple[list[RankResult], Traffic]:
+    state, iterations, traffics = given.inputs.get("state"), list[list[RankResult]](), []
+    for stack in given.inputs["iterations"]:
+        result, state, traffic = oktopk_allreduce(stack, state=state, **given.parameters)
+        iterations.append(_by_rank(result, state, stack))
+        traffics.append(traffic)
+    return _in_turn(iterations, traffics)
+
+
+def _iterated_on_rank(comm: Communicator, given: Given) -> RankResult:
+    state, iterations = _started(given.inputs.get("state"), comm.rank), []
+    for stack in given.inputs["iterations"]:
+        own = stack[comm.rank]
+        result, state = oktopk_allreduce.on_rank(comm, own, state=state, **given.parameters)
+        iterations.append({**vars(result), **vars(state), "residual": own})
+    return {"iterations": tuple(iterations)}
+
+
+def _stepped(given: Given) -> tuple[list[RankResult], Traffic]:
+    inputs, sgd = given.inputs, OkTopkSGD(**given.parameters)
+    state = sgd.start(inputs["weights"], len(inputs["gradients"][0]))
+    iterations, traffics = list[list[RankResult]](), []
+    if "residuals" in inputs:
+        state = OkTopkSGDState(state.weights, inputs["residuals"], inputs["allreduce"])
+    for t, stack in enumerate(inputs["gradients"]):
+        state, result, traffic = sgd.step(stack, state, inputs.get("step_sizes", {}).get(str(t)))
+        assert state.allreduce is not None
+        outcomes = _by_rank(result, state.allreduce, state.residuals)
+        iterations.append([{**outcome, "weights": state.weights} for outcome in outcomes])
+        traffics.append(traffic)
+    return _in_turn(iterations, traffics)
+
+
+def _stepped_on_rank(comm: Communicator, given: Given) -> RankResult:
+    inputs, sgd, iterations = given.inputs, OkTopkSGD(**given.parameters), []
+    state = oktopk_sgd_start(comm, sgd, inputs["weights"])
+    if "residuals" in inputs:
+        own = inputs["residuals"][comm.rank]
+        state = OkTopkSGDRankState(state.weights, own, _started(inputs["allreduce"], comm.rank))
+    for t, stack in enumerate(inputs["gradients"]):
+        scheduled = inputs.get("step_sizes", {}).get(str(t))
+        state, result = oktopk_sgd_step(comm, sgd, stack[comm.rank], state, scheduled)
+        remembered = vars(state.allreduce)
+        iterations.append({**vars(result), **remembered, "residual": state.residual, "weights": state.weights})
+    return {"iterations": tuple(iterations)}
+
+
+def _bounded(boundaries: NDArray[np.int64], P: int) -> list[RankResult]:
+    return [{"boundaries": boundaries}] * P
+
+
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("oktopk_boundaries", _boundary_cases, _bounded_in_one_process, _bounded_on_rank),
-    Pairing("oktopk_allreduce", _cases, _in_one_process, _on_rank),
-    Pairing("OkTopkSGD", _sgd_cases, _descended_in_one_process, _descended_on_rank),
+    on_definition(
+        Pairing("oktopk_boundaries", _boundary_cases, _bounded_in_one_process, _bounded_on_rank),
+        DEFINITIONS["oktopk_boundaries"],
+        _bounded,
+        lambda boundaries: {"boundaries": boundaries},
+    ),
+    on_rows(
+        Pairing("oktopk_allreduce", _cases, _in_one_process, _on_rank),
+        DEFINITIONS["oktopk_allreduce"].space,
+        _iterated,
+        _iterated_on_rank,
+    ),
+    on_rows(
+        Pairing("OkTopkSGD", _sgd_cases, _descended_in_one_process, _descended_on_rank),
+        DEFINITIONS["OkTopkSGD"].space,
+        _stepped,
+        _stepped_on_rank,
+    ),
 )

@@ -17,8 +17,11 @@ from commbounds.collectives.packetloss.links import broadcast, lossy_broadcast_o
 from commbounds.collectives.packetloss.loss_processes import threshold
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.definition import Given
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.experiments.packetloss.definitions import DEFINITIONS, GRADIENTS
+from commbounds.verify.pairing import Pairing, RankCase, RankResult, on_definition, on_rows
+from commbounds.verify.space import LeftOut
 
 Array = NDArray[Any]
 Mask = NDArray[np.bool_]
@@ -57,9 +60,7 @@ def _estimate_options(case: RankCase) -> dict[str, Any]:
 
 def _reduce(case: RankCase) -> tuple[list[RankResult], Traffic]:
     reduced, traffic = collectives.lossy_reduce_scatter(case.stack, _mask(case, 0), **_estimate_options(case))
-    P = len(case.stack)
-    shards = zip(_shards(reduced.estimate, P), _shards(reduced.arrivals, P), strict=True)
-    return [{"estimate": estimate, "arrivals": arrivals} for estimate, arrivals in shards], traffic
+    return _shards_of(reduced, len(case.stack)), traffic
 
 
 def _reduce_on_rank(comm: Communicator, case: RankCase) -> RankResult:
@@ -310,11 +311,92 @@ def _staleness_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     return {"largest": int(stale.max()), "smallest": int(stale.min())}
 
 
+# --- on the rows of the definitions -----------------------------------------------------------------------------------
+
+
+def _shards_of(reduced: Any, P: int) -> list[RankResult]:
+    shards = zip(_shards(reduced.estimate, P), _shards(reduced.arrivals, P), strict=True)
+    return [{"estimate": estimate, "arrivals": arrivals} for estimate, arrivals in shards]
+
+
+def _heard(given: Given) -> tuple[list[RankResult], Traffic]:
+    result, traffic = collectives.lossy_broadcast(**given.inputs, **given.parameters, **given.randomness)
+    return [{"result": own} for own in result], traffic
+
+
+def _heard_on_rank(comm: Communicator, given: Given) -> RankResult:
+    own, owned = given.inputs["replicas"][comm.rank], _shards(given.inputs["owned"], comm.size)[comm.rank]
+    return {"result": lossy_broadcast_on_rank(comm, own, owned, **given.randomness, **given.parameters)}
+
+
+def _replica(state: Replicas, rank: int) -> training.Replica:
+    links = state.reduce_state, state.broadcast_state
+    return training.Replica(state.parameters[rank], state.missed[rank], state.step, *links)
+
+
+def _stepped(given: Given) -> tuple[list[RankResult], Traffic]:
+    after, update, traffic = collectives.lossy_step(**given.inputs, **given.parameters, **given.randomness)
+    return _of_ranks(after, [update], len(after.parameters)), traffic
+
+
+def _stepped_on_rank(comm: Communicator, given: Given) -> RankResult:
+    own, slope = _replica(given.inputs["state"], comm.rank), given.inputs["gradients"][comm.rank]
+    after, update = training.lossy_step(comm, own, slope, **given.parameters, **given.randomness)
+    return _of_rank(after, [update])
+
+
+def _trained(given: Given) -> tuple[list[RankResult], Traffic]:
+    options, updates = {**given.parameters, **given.randomness}, list[Array]()
+    options.pop("watched", None)
+    gradient = GRADIENTS[options.pop("gradient")]
+    state, traffic = collectives.lossy_training(
+        **given.inputs, gradient=gradient, observe=lambda _, update: updates.append(update), **options
+    )
+    return _of_ranks(state, updates, len(state.parameters)), traffic
+
+
+def _trained_on_rank(comm: Communicator, given: Given) -> RankResult:
+    """The gradient that all have at their replicas, of a stack that has this rank's replica in every row."""
+    options, updates = {**given.parameters, **given.randomness}, list[Array]()
+    options.pop("watched", None)
+    of_all = GRADIENTS[options.pop("gradient")]
+
+    def gradient(step: int, replica: Array) -> Array:
+        return np.asarray(of_all(step, np.tile(replica, (comm.size, 1)))[comm.rank])
+
+    own = _replica(given.inputs["state"], comm.rank)
+    state = training.lossy_training(
+        comm, own, gradient, observe=lambda _, update: updates.append(update), **options
+    )  # fmt: skip
+    return _of_rank(state, updates)
+
+
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("lossy_reduce_scatter", _cases(41, _ESTIMATORS), _reduce, _reduce_on_rank),
-    Pairing("lossy_broadcast", _cases(42, _ESTIMATORS[:1]), _broadcast, _broadcast_on_rank),
-    Pairing("lossy_step", _cases(43, _ESTIMATORS), _step, _step_on_rank),
-    Pairing("lossy_training", _runs, _training, _training_on_rank),
+    on_definition(
+        Pairing("lossy_reduce_scatter", _cases(41, _ESTIMATORS), _reduce, _reduce_on_rank),
+        DEFINITIONS["lossy_reduce_scatter"],
+        _shards_of,
+        vars,
+    ),
+    on_rows(
+        Pairing("lossy_broadcast", _cases(42, _ESTIMATORS[:1]), _broadcast, _broadcast_on_rank),
+        DEFINITIONS["lossy_broadcast"].space,
+        _heard,
+        _heard_on_rank,
+    ),
+    on_rows(
+        Pairing("lossy_step", _cases(43, _ESTIMATORS), _step, _step_on_rank),
+        DEFINITIONS["lossy_step"].space,
+        _stepped,
+        _stepped_on_rank,
+        LeftOut("parameters that overflow are refused", lambda rate: rate == 1e308),
+    ),
+    on_rows(
+        Pairing("lossy_training", _runs, _training, _training_on_rank),
+        DEFINITIONS["lossy_training"].space,
+        _trained,
+        _trained_on_rank,
+    ),
     Pairing("drift_trials", _trials, _drift, _drift_on_rank),
     Pairing("staleness_trials", _unshared, _staleness, _staleness_on_rank),
 )
