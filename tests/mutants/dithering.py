@@ -115,6 +115,10 @@ class QSGDFinerCodes(Broken, QSGD):
         return replace(finer, levels=self.levels)
 
 
+class QSGDMoreOutcomes(QSGDFinerCodes):
+    """Has the entropy of twice as many levels as it says."""
+
+
 class QSGDStaleNorm(Broken, QSGD):
     """Divides by the largest norm that it has seen so far."""
 

@@ -39,7 +39,7 @@ MUTANTS = (
     Mutant(d.QSGDPairs, "QSGD", check="draws_follow_the_law"),
     Mutant(d.QSGDFreeNorm, "QSGD", "quantizers.qsgd.wire", EXACT),
     Mutant(d.QSGDFinerCodes, "QSGD", "quantizers.qsgd.wire", EXACT),
-    Mutant(d.QSGDFinerCodes, "QSGD", "quantizers.qsgd.entropy", Method.EXTREMAL),
+    Mutant(d.QSGDMoreOutcomes, "QSGD", "quantizers.qsgd.entropy", Method.EXTREMAL),
     Mutant(d.QSGDStaleNorm, "QSGD", "quantizers.qsgd.variance", ATTACK, "has_no_memory"),
     Mutant(d.MaxDitheringCeiling, "MaxDithering", "quantizers.maxdithering.variance", SAMPLE),
     Mutant(d.MaxDitheringNorm2, "MaxDithering", "quantizers.maxdithering.unbiased", INJECT),
