@@ -286,6 +286,21 @@ class Bench:
             self.reproduction(claim, small),
         )
 
+    def refuted(
+        self, claim: SubjectClaim, x: Array, message: str, evidence: str, e_value: float | None = None
+    ) -> CheckFinding:
+        """The finding that `claim` fails at `x`, by draws, with the wealth of the test, or by a law that was read."""
+        return CheckFinding(
+            str(claim),
+            CheckVerdict.FAIL,
+            evidence,
+            message,
+            x.astype(np.float64).tolist(),
+            reproduce=self.reproduction(claim, None),
+            e_value=e_value,
+            alpha=None if e_value is None else self.alpha,
+        )
+
     def case_of(self, finding: CheckFinding) -> CheckCase:
         """The case at which a claim failed."""
         return CheckCase(np.array(finding.counterexample).astype(self.subject.numpy_dtype), finding.seed or 0)

@@ -81,16 +81,7 @@ class Independent(SubjectClaim):
             f"the sums of the errors over {names[worst]} have the same sign {agreed[worst] / pairs:+.3g} more often "
             f"than not, in {pairs} pairs of draws at an input of shape {x.shape}"
         )
-        return CheckFinding(
-            str(self),
-            CheckVerdict.FAIL,
-            evidence,
-            message,
-            x.astype(np.float64).tolist(),
-            reproduce=bench.reproduction(self, None),
-            e_value=e_value,
-            alpha=bench.alpha,
-        )
+        return bench.refuted(self, x, message, evidence, e_value)
 
 
 def _halves(due: NDArray[np.float64], rng: np.random.Generator) -> tuple[Array, list[str]]:

@@ -123,18 +123,6 @@ class SameLaw(SubjectClaim):
         except Unanswered as error:
             return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
 
-    def _failed(self, bench: Bench, x: Array, message: str, evidence: str, log_e: float | None = None) -> CheckFinding:
-        return CheckFinding(
-            str(self),
-            CheckVerdict.FAIL,
-            evidence,
-            message,
-            x.astype(np.float64).tolist(),
-            reproduce=bench.reproduction(self, None),
-            e_value=None if log_e is None else math.exp(min(log_e, 690.0)),
-            alpha=None if log_e is None else bench.alpha,
-        )
-
     def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
         evidence = (
             f"laws at {len(cases)} inputs of up to {max(x.size for x, _ in cases)} entries, read off the uniforms"
@@ -156,7 +144,7 @@ class SameLaw(SubjectClaim):
                     f"output {outcomes[worst].tolist()} has probability {float(found[worst]):.9g}, the reference's "
                     f"{float(p[worst]):.9g}; the reference's outcomes together {float(found.sum()):.9g}"
                 )
-                return self._failed(bench, x, message, evidence)
+                return bench.refuted(self, x, message, evidence)
         return CheckFinding(str(self), CheckVerdict.PASS, evidence)
 
     def _drawn(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
@@ -176,13 +164,13 @@ class SameLaw(SubjectClaim):
                 _, outcomes, allowance = outcome_table(law, bench.eps)
                 strange = next(y for y in kept if not np.abs(outcomes - y).max(axis=1).min() <= allowance)
                 message = f"{x.astype(np.float64).tolist()} became {strange.tolist()}, none of the {len(law)} outcomes"
-                return self._failed(bench, x, message, evidence, math.inf)
+                return bench.refuted(self, x, message, evidence, math.exp(690.0))
             if len(law) > 1:
                 log_e = max(log_e, found - math.log(random))
                 detects = max(detects, detectable_divergence(len(law), count, part))
             if found >= -math.log(part):
                 message = f"at {x.astype(np.float64).tolist()}: {_frequencies(law, kept, bench.eps)}"
-                return self._failed(bench, x, message, evidence, log_e)
+                return bench.refuted(self, x, message, evidence, math.exp(min(log_e, 690.0)))
         if not random:
             return CheckFinding(str(self), CheckVerdict.PASS, evidence + ", each with one outcome")
         distance = math.sqrt(detects / 2.0)

@@ -214,16 +214,7 @@ class MeanError(Sure):
             return CheckFinding(
                 str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects
             )
-        return CheckFinding(
-            str(self),
-            CheckVerdict.FAIL,
-            evidence,
-            refuted,
-            worst.astype(np.float64).tolist(),
-            reproduce=bench.reproduction(self, None),
-            e_value=e_value,
-            alpha=bench.alpha,
-        )
+        return bench.refuted(self, worst, refuted, evidence, e_value)
 
     def _scouted(
         self, bench: Bench, rng: np.random.Generator, noted: Sequence[Array]

@@ -93,16 +93,8 @@ def mirrored_laws(claim: SubjectClaim, bench: Bench) -> CheckFinding:
             log_e = max(log_e, float(wealth.max()) - math.log(len(wealth) * len(inputs)))
         if log_e >= -math.log(bench.alpha):
             message = f"at an input of shape {x.shape} outputs tell x from -x: " + _telling_feature(counts, wealth)
-            return CheckFinding(
-                str(claim),
-                CheckVerdict.FAIL,
-                f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order",
-                message,
-                x.astype(np.float64).tolist(),
-                reproduce=bench.reproduction(claim, None),
-                e_value=math.exp(min(log_e, 690.0)),
-                alpha=bench.alpha,
-            )
+            evidence = f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order"
+            return bench.refuted(claim, x, message, evidence, math.exp(min(log_e, 690.0)))
     evidence = (
         f"{share} draws at each of {len(inputs)} inputs, of C(x) and -C(-x) in random order, could not be told apart"
     )

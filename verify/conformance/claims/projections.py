@@ -116,16 +116,7 @@ def sampled_mean(
     evidence += f"; {len(hard)} of them the worst of {_KINDS} kinds (constant, sparse, ...)" if hard else ""
     e_value, detects = math.exp(min(log_e, 690.0)), min(seen.detects for seen in found)
     if found[-1].message:
-        return CheckFinding(
-            str(claim),
-            CheckVerdict.FAIL,
-            evidence,
-            found[-1].message,
-            inputs[len(found) - 1][0].astype(np.float64).tolist(),
-            reproduce=bench.reproduction(claim, None),
-            e_value=e_value,
-            alpha=bench.alpha,
-        )
+        return bench.refuted(claim, inputs[len(found) - 1][0], found[-1].message, evidence, e_value)
     if not any(seen.judged for seen in found):
         message = f"in {calls} draws the range of the outputs did not show: large ones come too seldom"
         return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, evidence, message)
