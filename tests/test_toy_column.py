@@ -95,7 +95,7 @@ OF_ALL_AT_ONCE = {
 """Those that have no test of one column alone."""
 
 
-@pytest.mark.wide
+@pytest.mark.long
 def test_it_passes_what_the_families_of_tests_ask_of_a_column(folder):
     """What is about this column, and what is about all of them at once; the files of its tests lie beside its rooms."""
     command = [sys.executable, "tests/column_tests.py", "stars", "-rA"]
