@@ -99,7 +99,7 @@ def test_the_command_writes_a_file_a_column_and_counts(tmp_path):
 @pytest.mark.wide
 def test_coq_accepts_a_sample(tmp_path):
     # a hundred lemmas; COMMBOUNDS_COQ_SEED draws others. Long ones take minutes, and are run with all (-m long)
-    _, lemmas, _ = coq.files([*SAMPLE, *random.Random(SEED).sample(proofs(), 60)])
+    _, lemmas, _ = coq.files(list(dict.fromkeys([*SAMPLE, *random.Random(SEED).sample(proofs(), 60)])))
     short = [lemma for lemma in lemmas if len(lemma.text) < 6_000]
     drawn = random.Random(SEED).sample(short, min(100, len(short)))
     assert len(drawn) > 60
