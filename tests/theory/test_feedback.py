@@ -212,7 +212,7 @@ def test_ef21s_potential_bears_the_largest_step_and_no_longer_one(q, apart):
     spent = q**2 / (1 - q) ** 2 * (apart**2 + q) / (1 + q)
     largest = 2 / (1 + (1 + 4 * spent) ** 0.5)
     at = {alpha: 1 - q**2, t.smoothness: 1, t.smoothness_apart: apart, t.stepsize: largest}
-    assert float(t.EF21_LARGEST_STEP.condition.lhs.subs(at)) == pytest.approx(1, rel=1e-12)
+    assert float(t.EF21_LARGEST_STEP.condition.lhs.subs(at)) == pytest.approx(1, rel=64 * 2.0**-53)  # some 30 roundings
 
     def fallen(x, step):
         estimate = curvatures * x[0] + x[1:]
@@ -247,7 +247,8 @@ def test_z_squared_is_exact_for_every_number_of_steps(mechanism, steep):
         else:
             turned = first - gamma * a * (first + second)
             moved = turned, of.step(FeedbackState(np.array([first + second])), np.array([turned]))[1].memory[0] - turned
-        assert moved == pytest.approx((factor * first, factor * second), rel=1e-9)
+        # a dozen roundings a step, of numbers up to eight times as large; what earlier ones left fades
+        assert moved == pytest.approx((factor * first, factor * second), rel=128 * 2.0**-53)
         first, second = moved
     bound = claims()[f"feedback.{mechanism.__name__.lower()}.strongly_convex"].bound
     values = {"alpha": 1 - q**2, "smoothness": L, "convexity": mu}

@@ -21,8 +21,8 @@ Wide = NDArray[np.float64]
 UNIT = 2.0**-53
 
 
-def rank_sums(x: Array) -> tuple[Wide, Wide, Wide]:
-    """The sums over the ranks in float64, how far they may be off, and the sums of the magnitudes."""
+def float_sums(x: Array) -> tuple[Wide, Wide, Wide]:
+    """Sums over the ranks in float64, of numbers of any size, how far they may be off, and sums of the magnitudes."""
     rows, P = x.reshape(len(x), -1).astype(np.float64), len(x)
     sizes = np.abs(rows).sum(axis=0).reshape(x.shape[1:])
     if x.dtype != np.float64:
@@ -35,7 +35,7 @@ def aim(subject: Subject, x: Array) -> Wide:
     """What a subject without any error would answer, in float64; the same row for every rank."""
     if not isinstance(subject, AllReduce):
         return x.astype(np.float64)
-    exact, _, _ = rank_sums(x)
+    exact, _, _ = float_sums(x)
     row = exact / len(x) if subject.op == "mean" else exact
     wanted: Wide = np.repeat(row[None], len(x), axis=0)
     return wanted
@@ -45,7 +45,7 @@ def magnitudes(subject: Subject, x: Array) -> Wide:
     """What entries of the output may come from: |x|, or sum over the ranks of |x_p|, over P for a mean."""
     if not isinstance(subject, AllReduce):
         return np.abs(x.astype(np.float64))
-    _, _, sizes = rank_sums(x)
+    _, _, sizes = float_sums(x)
     row = sizes / len(x) if subject.op == "mean" else sizes
     broad: Wide = np.repeat(row[None], len(x), axis=0)
     return broad
@@ -61,7 +61,7 @@ def require_room(subject: Subject, x: Array) -> None:
     """
     if isinstance(subject, AllReduce):
         largest = float(ml_dtypes.finfo(x.dtype).max)  # type: ignore[no-untyped-call]
-        if not 2.0 * float(rank_sums(x)[2].max()) <= largest:
+        if not 2.0 * float(float_sums(x)[2].max()) <= largest:
             raise NotHere("the sum may be beyond the dtype")
 
 

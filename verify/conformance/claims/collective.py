@@ -14,7 +14,7 @@ from commbounds.compressors.base import checked_flag
 from commbounds.theory import tolerance
 from commbounds.theory.precision.bounds import any_tree
 from commbounds.theory.precision.tolerance import Tolerance, rounded_up
-from commbounds.verify.conformance.aims import UNIT, rank_sums
+from commbounds.verify.conformance.aims import UNIT, float_sums
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
@@ -68,7 +68,7 @@ class Sums(Sure):
     )
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        exact, off, sizes = rank_sums(case.x)
+        exact, off, sizes = float_sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
         if (P - 1) * bench.eps / 2.0 >= 1.0:
@@ -94,7 +94,7 @@ class Averages(Sure):
     in_book: ClassVar[tuple[str, ...]] = ("moshpit.grid.exact",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        exact, off, sizes = rank_sums(case.x)
+        exact, off, sizes = float_sums(case.x)
         require_range(bench, float(sizes.max()))
         P = len(case.x)
         allowance = (_rounded(3 * (P - 1), bench.eps) * sizes + off) / P
