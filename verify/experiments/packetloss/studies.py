@@ -18,7 +18,7 @@ from commbounds.verify.experiments.packetloss.draws import (
     staleness_streams,
     trial_curves,
 )
-from commbounds.verify.experiments.packetloss.estimate_studies import ESTIMATES
+from commbounds.verify.experiments.packetloss.estimates import ESTIMATES
 from commbounds.verify.experiments.packetloss.gaps import SIGMA, Histories, histories
 from commbounds.verify.experiments.packetloss.training import TRAINING
 from commbounds.verify.family import Family, FamilyStudy
