@@ -177,7 +177,7 @@ class Family:
 
         def source(given: int | Budget) -> Iterator[Case]:
             level = given.level if isinstance(given, Budget) else given
-            return map(self.case, self.space.every(level, **held))
+            return map(self.case, self.space.every_at(level, held))
 
         return source
 

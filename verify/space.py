@@ -209,16 +209,15 @@ class Space:
         if unknown:
             raise ValueError(f"{', '.join(unknown)} is no axis of the space, which has {', '.join(self.axes)}")
 
-    def every(self, level: int = 0, **axes: Iterable[Any] | Callable[..., Iterable[Any]]) -> list[Settings]:
+    def every(self, **axes: Iterable[Any] | Callable[..., Iterable[Any]]) -> list[Settings]:
         """Settings of all combinations of the values given that are not left out, other axes at their first values.
 
-        Parameters
-        ----------
-        level : int
-            Of the budget.
-        axes : values, or callable -> values
-            Parameters of a function are named after the axes before it that it asks for, or `level`.
+        Values may be a function: its parameters are named after axes before it, or `level`, the budget's, which is 0.
         """
+        return self.every_at(0, axes)
+
+    def every_at(self, level: int, axes: Mapping[str, Iterable[Any] | Callable[..., Iterable[Any]]]) -> list[Settings]:
+        """See `every`."""
         self.check(axes)
         rows: list[Settings] = [{"level": level}]
         for name, given in axes.items():

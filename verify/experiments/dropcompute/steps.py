@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +148,9 @@ def _period(implementation: Any, x: Array, overhead: Fraction) -> Fraction:
     return exactly(implementation(x.T[:, :, None], float(overhead)))
 
 
-def _backup(implementation: Any, x: Array, N: int, M: int, spare: int, preemption: str, at_threshold: bool) -> Outcome:
+def _backup(
+    implementation: Any, x: Array, N: int, M: int, spare: int, preemption: Literal["A", "B", "C"], at_threshold: bool
+) -> Outcome:
     """What backup workers keep must be what they are said to keep, and a threshold keeps as much in the same time."""
     waited = implementation(x, spare)
     step = drop_step(x, waited.time, preemption=preemption, at_threshold=at_threshold)

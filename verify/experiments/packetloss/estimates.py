@@ -217,15 +217,15 @@ def _study(
     )
 
 
-def _over_losses(losses: tuple[Fraction, ...] = LOSSES, **held: int) -> list[Curve]:
+def _over_losses(losses: tuple[Fraction, ...] = LOSSES, **held: Any) -> list[Curve]:
     return [_SPACE_FAMILY.over("p", losses, "N = 4", N=4, **held)]
 
 
 _SPACE_FAMILY = _family("arrivals")
-_RAMP = {"pattern": 4, "owner": 3}
+_RAMP: Values = {"pattern": 4, "owner": 3}
 _ARRIVALS, _OWNER, _EXPECTED = (_family(estimator) for estimator in ("arrivals", "owner", "expected"))
 _COUNTED, _OF_SETS = _family("arrivals", arrived=(1,)), _family("owner", subset=(0,))
-_SOME = {"losses": (Fraction(1, 2),), "arrived": lambda N: range(1, N + 1)}
+_SOME: Values = {"losses": (Fraction(1, 2),), "arrived": lambda N: range(1, N + 1)}
 _ON_RAMP, _PLAIN = _over_losses(**_RAMP), _over_losses()
 _WORDS = Space(nothing, {"N": (2,), "n": (10,), "p": (Fraction(1, 2),), "draw": (0,)})
 _STEP = Family("packetloss", "lossy_step", _WORDS, lambda n: {"coordinates": n}, searched=False)
