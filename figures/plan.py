@@ -10,16 +10,16 @@ from matplotlib.figure import Figure
 from commbounds.figures.style import COLOURS, SETTINGS
 
 if TYPE_CHECKING:
-    from commbounds.planning import Plan
+    from commbounds.theory.planning import ClusterPlan
 
 
-def plan_picture(plan: Plan) -> Figure:
+def plan_picture(plan: ClusterPlan) -> Figure:
     """One line a method: seconds a step on the left, steps over those with an exact sum on the right.
 
     Parameters
     ----------
-    plan : Plan
-        Of `commbounds.planning.plan`.
+    plan : ClusterPlan
+        Of `commbounds.theory.planning.plan`.
 
     Returns
     -------

@@ -20,10 +20,13 @@ from commbounds.collectives import (
     twostep_quantised_allreduce,
 )
 from commbounds.compressors import COMPRESSORS
+from commbounds.compressors.blockformats.elements import ELEMENTS
 from commbounds.compressors.blockformats.microscaling import Microscaling
 from commbounds.compressors.flashcomm import GroupQuantizer
-from commbounds.planning import Cluster, loss, plan, sensitivities
 from commbounds.theory import Standing, claims
+from commbounds.theory.blockformats import plans as blockplans
+from commbounds.theory.packetloss.plans import loss
+from commbounds.theory.planning import Cluster, plan, sensitivities
 
 PAGE = Path(__file__).parents[1] / "docs" / "plan.md"
 RANKS = range(1, 10)
@@ -174,9 +177,21 @@ def test_moshpit_is_ranked_on_full_grids_alone():
 
 
 def test_loss_is_what_the_claims_say():
-    assert loss(0.5, 100, 4) == {"drift": pytest.approx(2 * 0.5 / (1 - 0.25)), "received": pytest.approx(75.0)}
+    cluster = Cluster(ranks=4, shapes=((100,),))
+    assert loss(0.5, cluster) == {"drift": pytest.approx(2 * 0.5 / (1 - 0.25)), "received": pytest.approx(75.0)}
     with pytest.raises(ValueError, match="loss must be in"):
-        loss(1.0, 100, 4)
+        loss(1.0, cluster)
+
+
+@pytest.mark.parametrize("kind", blockplans.ELEMENTS)
+def test_elements_are_those_of_the_formats(kind):
+    element = ELEMENTS[kind]
+    assert blockplans.ELEMENTS[kind] == {
+        "elementbits": element.width,
+        "element_unit": element.unit,
+        "overshoot": 2 - element.reach,
+        "peak": 2 * Fraction(2) ** element.emax / element.smallest,
+    }
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import click
 from commbounds._count import WHOLE
 
 if TYPE_CHECKING:
-    from commbounds.theory.cost import Cost, Machine, Schedule
+    from commbounds.theory.cost import Machine, Schedule
 
 
 _SEARCHED = 1e9
@@ -129,6 +129,7 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
 
     from commbounds import _terminal
     from commbounds.theory.cost import cost as closed
+    from commbounds.theory.schedules import evaluated
 
     table = Table(box=None, pad_edge=False)
     within = ("words within nodes",) if sizes["nodes"] > 1 else ()
@@ -163,26 +164,6 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
         _print_cheapest(kind, [row for row in rows if row[1].kind == kind and row[1].end != "lower"])
     for remark in remarks:
         click.echo(remark)
-
-
-def evaluated(schedule: Schedule, sizes: dict[str, int]) -> tuple[Cost | None, str]:
-    """The cost at the sizes given, and what a reader must know of it."""
-    from commbounds.theory.cost import cost as closed
-    from commbounds.theory.schedules import EXACT
-
-    exact = EXACT.get(schedule.name) if sizes["nodes"] == 1 else None
-    unmet = schedule.unmet(**sizes)
-    if unmet and exact is not None and len(exact.unmet(**sizes)) < len(unmet):
-        schedule, unmet = exact, exact.unmet(**sizes)
-    elif not unmet:
-        return closed(schedule).at(**sizes), ""
-    conditions = " ".join(h.statement for h in unmet)
-    if not unmet:
-        return closed(schedule).at(**sizes), f"valued as {schedule.title}"
-    in_teams = any(s.name == "teams" for s in closed(schedule).latency.free_symbols)
-    if schedule.end and not (in_teams and sizes["P"] % sizes["teams"]):
-        return closed(schedule).at(**sizes), f"idealised, as if this held: {conditions}"
-    return None, f"no value, because it asks that: {conditions}"
 
 
 def _print_bounds(sizes: dict[str, int], latex: bool) -> None:

@@ -15,7 +15,7 @@ from commbounds._count import WHOLE
 from commbounds._terminal import RegularFile
 
 if TYPE_CHECKING:
-    from commbounds.planning import Cluster, Plan, Row
+    from commbounds.theory.planning import Cluster, ClusterPlan, MethodCost
 
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
@@ -23,7 +23,7 @@ _QUANTITY = re.compile(r"(?P<number>[0-9.]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>[A-Za
 _ITEMS = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
 
 
-class Quantity(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click
+class WithUnit(click.ParamType):  # type: ignore[type-arg] # generic in some versions of click
     """A bandwidth or a time as people write it, in bytes a second or seconds."""
 
     def __init__(self, name: str) -> None:
@@ -49,7 +49,7 @@ def _bandwidth(unit: str) -> float | None:
     return found and _PREFIXES[found[1]] * (1.0 if found[2] == "B/s" else 0.125)
 
 
-_TIME, _BANDWIDTH = Quantity("time"), Quantity("bandwidth")
+_TIME, _BANDWIDTH = WithUnit("time"), WithUnit("bandwidth")
 
 
 def _shapes(path: Path) -> tuple[tuple[int, ...], ...]:
@@ -103,12 +103,13 @@ def plan(
         raise click.UsageError("give either --n or --tensors")
     if picture and picture.suffix not in (".svg", ".png", ".pdf"):
         raise click.UsageError(f"picture must end in .svg, .png or .pdf, got {picture}")
-    from commbounds import planning
+    from commbounds.theory import planning
+    from commbounds.theory.packetloss.plans import loss as under_loss
 
     shapes = _shapes(tensors) if tensors else (_square(entries or 0),)
     try:
         cluster = planning.Cluster(shapes=shapes, item=_ITEMS[dtype], **numbers)
-        lost = None if loss is None else planning.loss(loss, cluster.entries, cluster.ranks)
+        lost = None if loss is None else under_loss(loss, cluster)
         drops = None if times is None else _threshold(times)
         found = planning.plan(cluster)
     except ValueError as error:
@@ -167,7 +168,7 @@ def _threshold(path: Path) -> dict[str, float]:
     return {"threshold": found.tau, "gain": found.gain}
 
 
-def _draw(found: Plan, path: Path) -> None:
+def _draw(found: ClusterPlan, path: Path) -> None:
     import io
 
     from commbounds.figures.plan import plan_picture
@@ -178,7 +179,7 @@ def _draw(found: Plan, path: Path) -> None:
     written(path, drawn.getvalue())
 
 
-def _print_plan(found: Plan) -> None:
+def _print_plan(found: ClusterPlan) -> None:
     from rich.table import Table
 
     from commbounds import _terminal
@@ -204,7 +205,7 @@ def _print_plan(found: Plan) -> None:
     )
 
 
-def _cells(found: Plan, row: Row, best: bool) -> list[str]:
+def _cells(found: ClusterPlan, row: MethodCost, best: bool) -> list[str]:
     costs = [row.method + ("*" if best else ""), _bytes(row.bytes), duration(row.seconds)]
     if row.slowdown is None:
         return [*costs, f"{found.worth(row):.4g}", _bytes(row.memory), row.why]
