@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -23,7 +23,7 @@ from commbounds.theory.precision.formats import Format, innocuous
 Numbers = NDArray[np.int64]
 AVERAGES = (None, "after", "before", "times after", "times before")
 """How a mean is made of sums: divided by P, or multiplied by 1/P rounded; the sum, or every term before."""
-_TILE = 2048  # entries at a time: a few megabytes for many ranks
+_TILE = 1 << 17  # numbers at a time: a megabyte
 
 
 @dataclass(frozen=True)
@@ -508,27 +508,41 @@ def replayed(inputs: Array, order: Order) -> Array:
     wire, wide = named(order.dtype), named(order.accumulate)
     out = np.empty(order.n, inputs.dtype)
     plain = wire == wide and wire.name in ("float32", "float64")
-    hop = _form(wire)
-    add = _form(wide)
-    for start, stop, which in order.stretches:
-        pairs, sent, last = _program(order.trees[which])
-        if innocuous(wide, wire) and sent.all():
-            add, hop = _form(wire), _NONE  # rounding to the accumulator first changes no bit
-        for begin in range(start, stop, _TILE):
-            at = slice(begin, min(stop, begin + _TILE))
-            terms = inputs[:, at].astype(wire.name if plain else np.float64)
-            with np.errstate(all="ignore"):
-                terms = _scaled(terms, order.average, "before", order.P, wire, plain)
-                if plain:
-                    _added(terms, pairs)
-                else:
-                    _rounded_sums(terms, pairs, sent, add, hop)
-                out[at] = _scaled(terms[last], order.average, "after", order.P, wire, plain).astype(inputs.dtype)
-        add, hop = _form(wide), _form(wire)
+    once = innocuous(wide, wire)  # rounding to the accumulator first changes no bit of what is sent
+    for begin, end, pieces in _tiles(order.stretches, max(64, min(4096, _TILE // order.P))):
+        terms = inputs[:, begin:end].astype(wire.name if plain else np.float64)
+        programs = [_program(order.trees[which]) for _, _, which in pieces]
+        pairs, sent = (np.stack([program[i] for program in programs]) for i in (0, 1))
+        cuts = np.array([begin, *(stop for _, stop, _ in pieces)]) - begin
+        lasts = np.array([program[2] for program in programs])
+        with np.errstate(all="ignore"):
+            terms = _scaled(terms, order.average, "before", order.P, wire, plain)
+            total = np.empty(end - begin, terms.dtype)
+            if plain:
+                _added(terms, cuts, pairs, lasts, total)
+            else:
+                fused = sent.all(axis=1) & once
+                _rounded_sums(terms, cuts, pairs, sent, fused, lasts, _form(wide), _form(wire), total)
+            out[begin:end] = _scaled(total, order.average, "after", order.P, wire, plain).astype(inputs.dtype)
     return out
 
 
-_NONE = np.zeros(4)
+def _tiles(
+    stretches: tuple[tuple[int, int, int], ...], most: int
+) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
+    """So many entries at most each: start, stop, and the pieces of stretches there."""
+    pieces: list[tuple[int, int, int]] = []
+    for start, stop, which in stretches:
+        while start < stop:
+            begin = pieces[0][0] if pieces else start
+            end = min(stop, begin + most)
+            pieces.append((start, end, which))
+            start = end
+            if end == begin + most:
+                yield begin, end, pieces
+                pieces = []
+    if pieces:
+        yield pieces[0][0], pieces[-1][1], pieces
 
 
 def _form(form: Format) -> NDArray[np.float64]:
@@ -563,11 +577,15 @@ def _scaled(terms: Array, average: str | None, when: str, P: int, wire: Format, 
 
 
 @njit(cache=True, nogil=True)
-def _added(terms, pairs):  # type: ignore[no-untyped-def]
-    for k in range(pairs.shape[0]):
-        total, other = terms[pairs[k, 0]], terms[pairs[k, 1]]
-        for i in range(total.size):
-            total[i] += other[i]
+def _added(terms, cuts, pairs, lasts, out):  # type: ignore[no-untyped-def]
+    for piece in range(lasts.size):
+        start, stop = cuts[piece], cuts[piece + 1]
+        for k in range(pairs.shape[1]):
+            total, other = terms[pairs[piece, k, 0]], terms[pairs[piece, k, 1]]
+            for i in range(start, stop):
+                total[i] += other[i]
+        for i in range(start, stop):
+            out[i] = terms[lasts[piece], i]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -591,14 +609,19 @@ def _round_all(x, form):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _rounded_sums(terms, pairs, sent, add, hop):  # type: ignore[no-untyped-def]
-    for k in range(pairs.shape[0]):
-        total, other = terms[pairs[k, 0]], terms[pairs[k, 1]]
-        for i in range(total.size):
-            total[i] = _round(total[i] + other[i], add[0], add[1], add[2], add[3])
-        if sent[k] and hop[0] != 0.0:
-            for i in range(total.size):
-                total[i] = _round(total[i], hop[0], hop[1], hop[2], hop[3])
+def _rounded_sums(terms, cuts, pairs, sent, fused, lasts, add, hop, out):  # type: ignore[no-untyped-def]
+    for piece in range(lasts.size):
+        start, stop = cuts[piece], cuts[piece + 1]
+        first = hop if fused[piece] else add
+        for k in range(pairs.shape[1]):
+            total, other = terms[pairs[piece, k, 0]], terms[pairs[piece, k, 1]]
+            for i in range(start, stop):
+                total[i] = _round(total[i] + other[i], first[0], first[1], first[2], first[3])
+            if sent[piece, k] and not fused[piece]:
+                for i in range(start, stop):
+                    total[i] = _round(total[i], hop[0], hop[1], hop[2], hop[3])
+        for i in range(start, stop):
+            out[i] = terms[lasts[piece], i]
 
 
 def in_one_format(order: Order, dtype: str, accumulate: str | None = None, sent: bool | None = None) -> Order:
