@@ -112,8 +112,8 @@ def assert_exact(actual: Any, inputs: Any, *, op: str = "sum") -> None:
     >>> assert_exact(x[:3].sum(axis=0), x)
     Traceback (most recent call last):
     AssertionError: all-reduce of 4 ranks: 50 of 100 entries differ from the exact sum
-        first: entry (2,) is 1.21911e+18, the sum is 1.21777e+18
-        what fits: rank 3 is missing, in entries 2 to 98
+        first: entry (1,) is 102.035, the sum is 102.035
+        what fits: rank 3 is missing, in entries 1 to 98
     """
     stack = stacked(inputs, "inputs")
     if stack.ndim < 1 or len(stack) < 1:
@@ -146,7 +146,7 @@ def assert_exact(actual: Any, inputs: Any, *, op: str = "sum") -> None:
             place = tuple(int(i) for i in np.unravel_index(first, shape))
             raise AssertionError(
                 f"all-reduce of {P} ranks: {wrong.size} of {n} entries{on} differ from the exact {op}\n"
-                f"    first: entry {place}{on} is {float(row[first]):.6g}, the {op} is {float(wanted[first]):.6g}\n"
+                f"    first: entry {place}{on} is {float(row[first])!r}, the {op} is {float(wanted[first])!r}\n"
                 f"    what fits: {'; '.join(explanations(suspect, {})) or 'none of the mistakes that are known here'}"
             )
 

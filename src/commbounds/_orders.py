@@ -509,12 +509,9 @@ def replayed(inputs: Array, order: Order) -> Array:
     out = np.empty(order.n, inputs.dtype)
     plain = wire == wide and wire.name in ("float32", "float64")
     once = innocuous(wide, wire)  # rounding to the accumulator first changes no bit of what is sent
-    for begin, end, pieces in _tiles(order.stretches, max(64, min(4096, _TILE // order.P))):
+    for begin, end, pieces in tiles(order):
         terms = inputs[:, begin:end].astype(wire.name if plain else np.float64)
-        programs = [_program(order.trees[which]) for _, _, which in pieces]
-        pairs, sent = (np.stack([program[i] for program in programs]) for i in (0, 1))
-        cuts = np.array([begin, *(stop for _, stop, _ in pieces)]) - begin
-        lasts = np.array([program[2] for program in programs])
+        pairs, sent, lasts, cuts = programs(order, pieces)
         with np.errstate(all="ignore"):
             terms = _scaled(terms, order.average, "before", order.P, wire, plain)
             total = np.empty(end - begin, terms.dtype)
@@ -527,12 +524,11 @@ def replayed(inputs: Array, order: Order) -> Array:
     return out
 
 
-def _tiles(
-    stretches: tuple[tuple[int, int, int], ...], most: int
-) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
-    """So many entries at most each: start, stop, and the pieces of stretches there."""
+def tiles(order: Order, copies: int = 1) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
+    """So many entries that their terms are a megabyte: start, stop, and the pieces of stretches there."""
+    most = max(64, min(4096, _TILE // (copies * order.P)))
     pieces: list[tuple[int, int, int]] = []
-    for start, stop, which in stretches:
+    for start, stop, which in order.stretches:
         while start < stop:
             begin = pieces[0][0] if pieces else start
             end = min(stop, begin + most)
@@ -543,6 +539,19 @@ def _tiles(
                 pieces = []
     if pieces:
         yield pieces[0][0], pieces[-1][1], pieces
+
+
+def programs(order: Order, pieces: list[tuple[int, int, int]]) -> tuple[Numbers, NDArray[np.bool_], Numbers, Numbers]:
+    """Of all pieces, stacked: `_program`; and where they begin and end."""
+    found = [_program(order.trees[which]) for _, _, which in pieces]
+    begin = pieces[0][0]
+    cuts = np.array([begin, *(stop for _, stop, _ in pieces)]) - begin
+    return (
+        np.stack([pairs for pairs, _, _ in found]),
+        np.stack([sent for _, sent, _ in found]),
+        np.array([last for _, _, last in found]),
+        cuts,
+    )
 
 
 def _form(form: Format) -> NDArray[np.float64]:

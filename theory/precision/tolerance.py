@@ -30,9 +30,10 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
 )
 """What adds vectors: the copies that an all-reduce makes of its sums are not rounded again."""
 AVERAGES = ("before", "after", "any")
+"""When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
+SUBNORMALS = ("kept", "flushed")
 _MOST = 2**63 - 1
 """Of ranks and entries."""
-"""When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
 _OTHER_NAMES: Mapping[str, str] = MappingProxyType({"binomial": "tree"})
 """Spellings of schedules that are understood, besides hyphens."""
 QUANTISED: Mapping[str, str] = MappingProxyType(
@@ -64,6 +65,8 @@ class Tolerance:
         In which order is added.
     average : str or None
         When a mean is divided; None for a sum.
+    rounding : str
+        How all roundings go.
     reference : str
         What `sure` and `probable` are relative to: a sum over the ranks, entry by entry; of a mean as well.
     sure : Fraction
@@ -91,6 +94,7 @@ class Tolerance:
     accumulate: str
     schedule: str
     average: str | None
+    rounding: str
     reference: str
     sure: Fraction
     probable: Fraction
@@ -152,6 +156,7 @@ def tolerance(
     probability: Fraction | float = Fraction(1, 10**9),
     per_hop: bool = True,
     wider_input: bool = False,
+    subnormals: str = "kept",
 ) -> Tolerance:
     """How far the result of a correct all-reduce may be off the exact sum, or mean, of its inputs.
 
@@ -179,14 +184,16 @@ def tolerance(
         Of the codes of a quantised all-reduce, in [1, 16]; None where none is.
     group : int or None
         Entries that share a scale, with `bits`; the bound is the same for every size.
-    rounding : {"nearest", "stochastic"}
-        How all roundings go.
+    rounding : {"nearest", "stochastic", "either neighbour"}
+        How all roundings go; by truncation to either neighbour.
     probability : Fraction or float
         In (0, 1): of a false alarm of the probable bound, for all n entries together.
     per_hop : bool
         Whether what is sent on the way is rounded to `dtype`, where the accumulator is wider; else only the result.
     wider_input : bool
         Whether the ranks hold wider numbers, rounded to `dtype` first.
+    subnormals : {"kept", "flushed"}
+        Whether numbers below the normal range may be taken for zero, as many devices do.
 
     Returns
     -------
@@ -202,7 +209,8 @@ def tolerance(
     Notes
     -----
     Nothing may overflow: see `Tolerance.largest`. The sure bound holds for every input. The probable one takes
-    roundings to have mean zero, given those before: true of stochastic rounding, an assumption of nearest.
+    roundings to have mean zero, given those before: true of stochastic rounding; an assumption of nearest, which holds
+    of drawn data in effect, and which the same number on every rank breaks. To either neighbour it is the sure one.
 
     Examples
     --------
@@ -229,14 +237,30 @@ def tolerance(
     for name, flag in (("per_hop", per_hop), ("wider_input", wider_input)):
         if not isinstance(flag, bool):
             raise TypeError(f"{name} must be True or False, got {flag!r}")
-    for name, word in (("schedule", schedule), ("rounding", rounding), ("dtype", dtype), ("accumulate", accumulate)):
+    for name, word in (
+        ("schedule", schedule),
+        ("rounding", rounding),
+        ("dtype", dtype),
+        ("accumulate", accumulate),
+        ("subnormals", subnormals),
+    ):
         if not isinstance(word, str) and not (name == "accumulate" and word is None):
             raise TypeError(f"{name} must be a string, got {word!r}")
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability}")
+    if subnormals not in SUBNORMALS:
+        raise ValueError(f"subnormals must be {' or '.join(SUBNORMALS)}, got {subnormals!r}")
+    rounding = rounding.replace("_", " ").replace("-", " ")
     schedule = _OTHER_NAMES.get(schedule.replace("-", "_"), schedule.replace("-", "_"))
     if bits is not None:
-        plain = accumulate is None and rounding == "nearest" and per_hop and not wider_input and nodes is None
+        plain = (
+            accumulate is None
+            and rounding == "nearest"
+            and subnormals == "kept"
+            and per_hop
+            and not wider_input
+            and nodes is None
+        )
         return _quantised(op, P, n, schedule, average, bits, Fraction(probability), plain)
     if group is not None:
         raise ValueError(f"group must be None, got {group}: a group shares the scale of codes, and asks for bits")
@@ -247,7 +271,7 @@ def tolerance(
     if average == "any" and Fraction(1, P) < wire.normal:
         raise ValueError(f"average must be before or after for P = {P}: 1/P is below the normal range of {dtype}")
     counted = _counted(schedule, per_hop, average, wider_input)
-    return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability))
+    return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability), subnormals)
 
 
 # --- sums in floating point --------------------------------------------------------------------------------------
@@ -279,10 +303,12 @@ def _of_sums(
     average: str | None,
     rounding: str,
     probability: Fraction,
+    subnormals: str,
 ) -> Tolerance:
     _require_bounded(counted, accumulate, wire, P, nodes)
-    surely = sure(counted, accumulate, wire, P, nodes=nodes, rounding=rounding)
-    likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, nodes=nodes, rounding=rounding)
+    how: dict[str, Any] = {"nodes": nodes, "rounding": rounding, "flushed": subnormals == "flushed"}
+    surely = sure(counted, accumulate, wire, P, **how)
+    likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, **how)
     share = Fraction(1, P if average else 1)
     relative, absolute = _fraction(surely.relative), _fraction(surely.absolute)
     last, rest = _by_last(counted, accumulate, wire, P, nodes, rounding)
@@ -294,6 +320,7 @@ def _of_sums(
         accumulate=accumulate.name,
         schedule=counted.schedule,
         average=average,
+        rounding=rounding,
         reference=_SUM_ABS,
         sure=relative * share,
         probable=min(_upwards(likely.relative), relative) * share,
@@ -354,7 +381,7 @@ def _rounds_once(
 
 def _one_fewer(counted: Roundings, additions: Any, P: Any, unit: Any, rounding: str) -> Any:
     """The bound of a sum in one format without its last addition."""
-    if rounding == "stochastic":
+    if rounding != "nearest":
         return any_tree(additions - 1, unit, rounding)
     if counted.one_by_one:
         return running_sum(sp.Integer(P - 1), unit)
@@ -436,7 +463,7 @@ def _claims(
     counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str
 ) -> tuple[str, ...]:
     stochastic = ("precision.stochastic.running_sure", "precision.stochastic.likely")
-    found: tuple[str, ...] = stochastic if rounding == "stochastic" else _ALONE[counted.schedule]
+    found: tuple[str, ...] = _ALONE[counted.schedule] if rounding == "nearest" else stochastic
     if not _rounds_once(counted, accumulate, wire, P, nodes, rounding):
         found += ("precision.once.sure",) if _at(counted.hops, P, nodes) == 1 else ("precision.tree.sure",)
     elif accumulate != wire:
@@ -478,6 +505,7 @@ def _quantised(
         accumulate="exact",
         schedule=schedule,
         average=None,
+        rounding="nearest",
         reference=_SUM_RANGE,
         sure=bound,
         probable=bound,
