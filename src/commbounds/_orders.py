@@ -19,6 +19,7 @@ from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.precision.steps import hierarchical_parts, tree_parts
 from commbounds.theory.precision.formats import Format, innocuous
+from commbounds.theory.precision.roundings import OTHER_NAMES
 
 Numbers = NDArray[np.int64]
 AVERAGES = (None, "after", "before", "times after", "times before")
@@ -285,7 +286,8 @@ def schedule_order(
         entries 2 to 3: one after another: 0 2 1
         entries 4 to 5: one after another: 0 .. 2
     """
-    schedule = schedule.replace("-", "_")
+    schedule = schedule.replace("-", "_").replace(" ", "_")
+    schedule = OTHER_NAMES.get(schedule, schedule)
     wire = named(dtype)
     wide = wire if accumulate is None else named(accumulate)
     if not wide.holds(wire):
@@ -347,6 +349,16 @@ def _double_parts(P: int, nodes: int | None) -> list[Part]:
     return [Part("reduce", found, True), Part("broadcast", _back(found), False)]
 
 
+def _pat_parts(P: int) -> list[Part]:
+    """Every block up a binomial tree to its owner, as in `tree_parts` with the owner for rank 0; then all back."""
+    (up, _), owner = tree_parts(P), np.arange(P)[:, None]
+    step, source, target = (up.messages[:, i] for i in range(3))
+    each = [step + 0 * owner, (source + owner) % P, (target + owner) % P, owner + 0 * step, 1 + 0 * step + 0 * owner]
+    rows = np.stack(np.broadcast_arrays(*each), axis=2).reshape(-1, 5)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    return [Part("reduce-scatter", rows, True), Part("all-gather", _back(rows), False)]
+
+
 def _in_rank_order(P: int) -> list[Part]:
     rows = np.array([[r - 1, r, 0, 0, 1] for r in range(1, P)], np.int64).reshape(-1, 5)
     return [Part("reduce", rows, True), Part("broadcast", rows[:, [0, 2, 1, 3, 4]], False)]
@@ -371,13 +383,15 @@ _PARTS: dict[str, tuple[Callable[[int, int | None], Sequence[Part]], Callable[[i
     },
     "binomial": (lambda P, nodes: tree_parts(P), lambda P: 1),
     "hierarchical": (lambda P, nodes: hierarchical_parts(P, nodes or 1), lambda P: P),
+    "pat": (lambda P, nodes: _pat_parts(P), lambda P: P),
     "chain": (lambda P, nodes: _chain_parts(P), lambda P: 1),
     "double_binary_tree": (_double_parts, lambda P: 2),
     "in_rank_order": (lambda P, nodes: _in_rank_order(P), lambda P: 1),
 }
 SCHEDULES = tuple(_PARTS)
 """Schedules whose orders are known. direct: the owner of a block adds what the ranks before it hold, nearest first;
-chain: from the last rank to rank 0; in_rank_order: rank 0 adds the others one after another."""
+pat: every block up a binomial tree to its owner; chain: from the last rank to rank 0; in_rank_order: rank 0 adds the
+others one after another."""
 _IN_NODES = ("hierarchical", "double_binary_tree")
 
 

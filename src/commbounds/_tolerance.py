@@ -149,8 +149,8 @@ def _text(found: Tolerance) -> str:
     if found.probable < found.sure:
         assumed = "" if found.rounding == "stochastic" else ", for drawn data: if roundings have mean zero"
         lines.append(
-            f"  probably  {_digits(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a chance of "
-            f"{float(found.probability):.3g}{assumed}"
+            f"  probably  {_digits(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a chance "
+            f"of {float(found.probability):.3g}{assumed}"
         )
     if found.last:
         lines.append(

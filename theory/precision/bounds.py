@@ -151,8 +151,9 @@ def sure(
     cast = one_rounding(w, rounding)
     if accumulate == wire or (rounding == "nearest" and counted.every_sum and innocuous(accumulate, wire)):
         relative = _in_one_format(counted, additions, P, w, rounding)
-    elif hops == additions:
+    elif hops != 1 or additions == 1:
         # rounded twice each, or once: no more of either on any way, and the sum of one rank is not rounded
+        hops = hops if P > 1 else sp.Integer(0)
         relative = followed(any_tree(additions, u, rounding), any_tree(hops, w, rounding))
     else:
         relative = followed(_in_one_format(counted, additions, P, u, rounding), cast if P > 1 else sp.Integer(0))
@@ -290,7 +291,7 @@ def _checked(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes
         raise ValueError(f"accumulate must hold all numbers of the wire's format {wire.name}, got {accumulate.name}")
     in_nodes = any(symbol.name == "nodes" for symbol in counted.additions.free_symbols)
     if in_nodes and (nodes is None or nodes < 1 or P % nodes):
-        raise ValueError(f"nodes of the hierarchical all-reduce must divide {P} ranks, got {nodes}")
+        raise ValueError(f"nodes of the {counted.schedule} all-reduce must divide {P} ranks, got {nodes}")
 
     def at(expression: Any) -> Any:
         numbers = {"P": P, "nodes": nodes}

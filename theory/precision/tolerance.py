@@ -22,8 +22,8 @@ from commbounds.theory.precision.bounds import (
     running_sum,
     sure,
 )
-from commbounds.theory.precision.formats import Format, format_named, innocuous
-from commbounds.theory.precision.roundings import SCHEDULE_NAMES, Roundings, roundings
+from commbounds.theory.precision.formats import FORMATS, Format, format_named, innocuous
+from commbounds.theory.precision.roundings import IN_A_SWITCH, OTHER_NAMES, SCHEDULE_NAMES, Roundings, roundings
 
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {"allreduce": "all-reduce", "reduce_scatter": "reduce-scatter", "reduce": "reduce"}
@@ -32,10 +32,9 @@ OPERATIONS: Mapping[str, str] = MappingProxyType(
 AVERAGES = ("before", "after", "any")
 """When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
 SUBNORMALS = ("kept", "flushed")
+_IN_NODES = ("hierarchical", "double_binary_tree", "collnet")
 _MOST = 2**63 - 1
 """Of ranks and entries."""
-_OTHER_NAMES: Mapping[str, str] = MappingProxyType({"binomial": "tree"})
-"""Spellings of schedules that are understood, besides hyphens."""
 QUANTISED: Mapping[str, str] = MappingProxyType(
     {
         "two_step": "flashcomm.twostep.error_mixed",
@@ -174,9 +173,12 @@ def tolerance(
         Format of the additions, which holds all numbers of `dtype`; None for `dtype`.
     schedule : str
         ring, recursive_doubling, rabenseifner, butterfly, direct (every rank has all P terms of its block, and adds
-        them one after another), tree, hierarchical, any (any order); with `bits`, two_step, one_shot or ring.
+        them one after another), binomial, hierarchical, chain, in_rank_order, pat; double_binary_tree (NCCL's, with a
+        chain in every node); nvls (a switch adds the terms of all ranks) and collnet (the sums of all nodes, each made
+        by a chain), in any order, in float32 unless `accumulate` says otherwise; any (any order). With `bits`,
+        two_step, one_shot or ring.
     nodes : int or None
-        Of the hierarchical schedule; divides P.
+        Of the hierarchical schedule, collnet, and the double binary tree, where None is a rank a node; divides P.
     average : {None, "before", "after", "any"}
         None for a sum; a mean is divided by P before the additions, after them, or at either place, by P or times a
         rounded 1/P.
@@ -230,8 +232,6 @@ def tolerance(
         raise ValueError(f"op must be one of {', '.join(OPERATIONS)}, got {op!r}: bounds are derived for sums alone")
     if not (average is None or isinstance(average, str)) or average not in (None, *AVERAGES):
         raise ValueError(f"average must be None, {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]}, got {average!r}")
-    if nodes is not None and schedule != "hierarchical":
-        raise ValueError(f"nodes are of the hierarchical schedule, and must be None, got {nodes} for {schedule!r}")
     if isinstance(probability, bool) or not isinstance(probability, Rational | float):
         raise TypeError(f"probability must be a number, got {probability!r}")
     for name, flag in (("per_hop", per_hop), ("wider_input", wider_input)):
@@ -251,7 +251,8 @@ def tolerance(
     if subnormals not in SUBNORMALS:
         raise ValueError(f"subnormals must be {' or '.join(SUBNORMALS)}, got {subnormals!r}")
     rounding = rounding.replace("_", " ").replace("-", " ")
-    schedule = _OTHER_NAMES.get(schedule.replace("-", "_"), schedule.replace("-", "_"))
+    schedule = schedule.replace("-", "_").replace(" ", "_")
+    schedule = OTHER_NAMES.get(schedule, schedule)
     if bits is not None:
         plain = (
             accumulate is None
@@ -266,8 +267,14 @@ def tolerance(
         raise ValueError(f"group must be None, got {group}: a group shares the scale of codes, and asks for bits")
     if schedule in QUANTISED and schedule not in SCHEDULE_NAMES:
         raise ValueError(f"{schedule} sends codes of a few bits, and asks for bits")
+    if nodes is not None and schedule not in _IN_NODES:
+        raise ValueError(f"nodes are of {', '.join(_IN_NODES)}, and must be None, got {nodes} for {schedule!r}")
+    if schedule == "double_binary_tree":
+        nodes = nodes or P
     wire = _format("dtype", dtype)
     wide = wire if accumulate is None else _format("accumulate", accumulate)
+    if accumulate is None and schedule in IN_A_SWITCH and FORMATS["float32"].holds(wire):
+        wide = FORMATS["float32"]
     if average == "any" and Fraction(1, P) < wire.normal:
         raise ValueError(f"average must be before or after for P = {P}: 1/P is below the normal range of {dtype}")
     counted = _counted(schedule, per_hop, average, wider_input)
@@ -336,8 +343,8 @@ def _of_sums(
 
 def _require_bounded(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None) -> None:
     """That roundings to both formats, of which the bound is a power, do not take it beyond every float."""
-    if counted.schedule == "hierarchical" and (nodes is None or P % nodes):
-        raise ValueError(f"nodes of the hierarchical schedule must divide P = {P}, got {nodes}")
+    if counted.schedule in _IN_NODES and (nodes is None or P % nodes):
+        raise ValueError(f"nodes of the {counted.schedule} schedule must divide P = {P}, got {nodes}")
     times = _at(counted.hops, P, nodes)
     if accumulate != wire and times * wire.unit > 512 and not innocuous(accumulate, wire):
         raise ValueError(
@@ -420,7 +427,7 @@ def _reason(
     each = "1 addition, rounded" if additions == 1 else f"{additions} additions, each rounded"
     parts = [f"{each} to {adding.name} (u = 2^-{adding.digits})"]
     if not single and P > 1:
-        times = "once at the end" if hops == 1 else "behind each of them"
+        times = {1: "once at the end", additions: "behind each of them"}.get(hops, f"up to {hops} times")
         parts.append(f"rounded to {wire.name} (2^-{wire.digits}) {times}")
     if counted.first:
         parts.append(f"each term to {wire.name} before")
@@ -449,7 +456,11 @@ def _reason(
 _ALONE = {
     "any": ("precision.any.sure",),
     "hierarchical": ("precision.any.sure", "precision.hierarchical.sure"),
-    "tree": ("precision.any.sure", "precision.tree.sure"),
+    "binomial": ("precision.any.sure", "precision.tree.sure"),
+    "pat": ("precision.any.sure", "precision.tree.sure"),
+    **dict.fromkeys(("double_binary_tree", "nvls", "collnet"), ("precision.any.sure",)),
+    "chain": ("precision.running.sure",),
+    "in_rank_order": ("precision.running.sure",),
     "recursive_doubling": ("dense.recursive_doubling.rounding", "precision.any.sure", "precision.tree.sure"),
     "rabenseifner": ("dense.rabenseifner.rounding", "precision.any.sure", "precision.tree.sure"),
     "ring": ("dense.ring.rounding", "precision.running.sure"),
