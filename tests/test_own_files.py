@@ -46,6 +46,8 @@ ALLOWED = {
     "src/commbounds/_orders.py": ({"precision"}, "formats and steps of sums"),
     "src/commbounds/_replayed.py": ({"precision"}, "formats of sums"),
     "src/commbounds/testing.py": ({"precision"}, "tolerances of sums"),
+    "src/commbounds/_along.py": ({"precision"}, "tolerances of sums"),
+    "tests/test_along.py": ({"precision"}, "tolerances of sums"),
     "tests/test_orders.py": ({"precision"}, "what is simulated"),
     "tests/test_exact_inputs.py": ({"precision"}, "formats of sums"),
     "verify/conformance/claims/collective.py": ({"precision"}, "tolerances of sums"),
