@@ -50,7 +50,7 @@ def _state(n: int, kept: Kept, eta: float, start: str, size: float, exact: bool,
         return np.array([error, 0 * error, (offered - eta) * error])
     rows = drawn_values(np.random.default_rng([seed, n]), exact, 3, n, most=9)
     rows[0] += float(not rows[0].any())
-    return np.array([[size], [1.0], [1.0]]) * (8 * rows if exact else rows)
+    return np.asarray(np.array([[size], [1.0], [1.0]]) * (8 * rows if exact else rows))
 
 
 def worst_start(q: float, eta: float) -> float:

@@ -57,7 +57,7 @@ def tight_residual(q: float, k: float, sign: float) -> float:
 
 # --- states ----------------------------------------------------------------------------------------------------------
 
-_UNITS = {(7, 5): 18, (38, 7): 135}
+_UNITS: dict[Curvatures, int] = {(7, 5): 18, (38, 7): 135}
 """L and mu of rational rates at q = 1/2, and multiples that steps divide."""
 _DYADIC = ((5.0, 1.0), (4.5, 2.5), (2.5, 0.5))
 """L and mu of dyadic step sizes at r = 1/2 without feedback."""
@@ -85,7 +85,7 @@ def _state(
         return np.array([scale * x, *[a] * P, *[0 * x] * P, *[scale * off] * P])
     if start in ("flat", "steep"):
         return np.array([[3.0 * size], [mu if start == "flat" else L], [0.0], [0.0]])
-    unit = _UNITS.get(curvatures, 1) if exact else 1  # type: ignore[call-overload]
+    unit = _UNITS.get(curvatures, 1) if exact else 1
     a = rng.choice([mu, L], (P, n)) if exact else mu + (L - mu) * rng.random((P, n))
     x, c, off = (unit * drawn_values(rng, exact, rows, n, most=9) for rows in (1, P, P))
     return np.concatenate([x, a, apart * c, size * off])

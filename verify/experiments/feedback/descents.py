@@ -92,7 +92,7 @@ def _known(most: Callable[[_Constants], float], settings: Settings) -> Values:
     """The symbols that hypotheses ask for, in floats; the case has its share of the step size `most`."""
     s, exact = settings, settings["exact"]
     P, n, T = s["P"], s["n"], s["steps"]
-    problem = problem_of(P, n, T, s["family"], s["apart"], s["steepness"], exact, s[SEED])
+    problem: Any = problem_of(P, n, T, s["family"], s["apart"], s["steepness"], exact, s[SEED])
     alpha = contraction(s["kept"], n)
     smooth, apart = float(problem.L), float(np.sqrt(float(problem.Lt_square)))
     mu = float(problem.mu) if isinstance(problem, Quadratics) else 0.0

@@ -60,7 +60,7 @@ def _of_run(arc: bool, settings: Settings) -> Values:
     """
     s, exact = settings, settings["exact"]
     P, n, k, T = s["P"], s["n"], s["k"], s["steps"]
-    problem = _problem(P, n, T, s["family"], s["apart"], exact, s[SEED])
+    problem: Any = _problem(P, n, T, s["family"], s["apart"], exact, s[SEED])
     apart, alpha = root(problem.Lt_square), Fraction(k, n)
     gamma = min(float(alpha) / (20 * float(problem.L if arc else apart)), s["eta"] / (7 * float(problem.L)))
     gamma = dyadic(gamma * (1 - 8 * EPS), exact)
@@ -287,7 +287,7 @@ class _Alone:
 
 
 def _side_by_side(
-    implementation: Any, s: Settings, shape: tuple[int, int], slopes: Callable[..., Array]
+    implementation: Any, s: Settings, shape: tuple[int, int], slopes: Callable[[Array, Array, int], tuple[Array, Array]]
 ) -> Iterator[Any]:
     """The state of P workers and the weights of one, before every step; `slopes` (weights, step) gives gradients."""
     P, gamma = s["P"], s["gamma"]

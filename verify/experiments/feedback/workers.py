@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from fractions import Fraction
 from math import log2
 from typing import Any
@@ -39,7 +40,7 @@ Values = dict[str, Any]
 def _gradients(n: int, kind: str, steps: int, mean: float, exact: bool, seed: int) -> Array:
     """A sequence (steps, n)."""
     rng, first = np.random.default_rng([seed, n, steps]), np.ones(n)
-    rows = {
+    rows: dict[str, Callable[[], Array]] = {
         "constant": lambda: np.tile(drawn_values(rng, exact, n), (steps, 1)),
         "equal": lambda: np.tile(first, (steps, 1)),
         "drawn": lambda: drawn_values(rng, exact, steps, n),
