@@ -166,12 +166,39 @@ def reading_list() -> str:
     return "\n".join(lines)
 
 
+def seen_sentence() -> str:
+    """How many models were seen at work."""
+    proved = [name for name in certify.files() if name not in certify.refutations()]
+    seen = [certify.seen()[name] for name in proved if name in certify.seen()]
+    met, of = sum(found.goals for found in seen), sum(found.of for found in seen)
+    return (
+        f"Of the {len(proved)} models of proofs {len(seen)} were seen at work, at {sum(found.runs for found in seen):,} "
+        f"runs. Of the {of:,} goals of these models {met:,} had their conditions met. {len(proved) - len(seen)} models "
+        "have no run yet."
+    )
+
+
+def point_sentence() -> str:
+    """How many refuted claims have a smallest point, and what kind of point."""
+    failed = [claim for claim in claims().values() if claim.stands is not Standing.HOLDS]
+    scopes = [certify.load(name).scope for name in certify.files() if name in certify.refutations()]
+    alone, floors = (sum(word in scope for scope in scopes) for word in ("has no whole numbers", "has no smaller point"))
+    return (
+        f"Of {len(failed)} claims that are refuted, or hold as corrected, {len(scopes)} have a smallest point. {alone} of "
+        f"these refutations have no whole numbers: the point is one that is small, and nothing is said of smaller ones. "
+        f"{floors} points are the first of their model, where nothing smaller could be tried. The scope says either, on "
+        "the page and in the data."
+    )
+
+
 GENERATED = {
     "grades": grade_table,
     "sentence": grade_sentence,
     "steps": step_list,
     "trusted": trusted_table,
     "reading": reading_list,
+    "seen": seen_sentence,
+    "points": point_sentence,
 }
 """What stands between ``<!-- NAME -->`` and ``<!-- end -->``."""
 
@@ -180,7 +207,7 @@ def generated(text: str) -> str:
     """The text with what is generated as the book has it."""
     for name, make in GENERATED.items():
         text = re.sub(
-            rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", lambda m, make=make: m[1] + make() + m[2], text, flags=re.DOTALL
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)", lambda m, make=make: f"{m[1]}{make()}\n{m[2]}", text, flags=re.DOTALL
         )
     return text
 
