@@ -105,7 +105,7 @@ def of_the_largest(number: Any, others: Any, kept: Any, rest: Any) -> tuple[dict
     )  # fmt: skip
 
 
-def over_subsets(share: Callable[[Any], Any], kept: Any, left: Any) -> tuple[Goal, ...]:
+def over_subsets(share: Callable[[Any, Any], Any], kept: Any, left: Any) -> tuple[Goal, ...]:
     """That of all subsets of k of n entries the mean sum is `share` of the sum over all entries, x by x.
 
     An entry x adds `kept` x to what a subset with it has, and `left` x to what one without it has. Induction on the

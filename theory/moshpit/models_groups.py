@@ -303,8 +303,8 @@ GROUP_MODELS = by_claim(
     Model(
         claim="moshpit.random_groups.skip",
         words=_INVERSE + "There are N/M groups. A further member of a group fails, and is one more block; or is there, "
-        "and makes a block if all others fail, p^M: three outcomes after every one of the others. Induction on M, and on the "
-        "groups.",
+        "and makes a block if all others fail, p^M: three outcomes after every one of the others. Induction on M, and "
+        "on the groups.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_skip,
         checked_by=("moshpit.random_groups.skip",),

@@ -209,13 +209,12 @@ def _share(kept: Any, left: Any) -> Callable[[Any, Any], Any]:
     return lambda n, k: k / n * kept + (1 - k / n) * left
 
 
-def _expected(kept: Any, left: Any, further: Callable[[Any, Any], Any] | None = None) -> Callable[[Any], Any]:
-    """The goals that the mean over all subsets is the claim's, where an entry adds so much; `further` the mean."""
+def _expected(kept: Any, left: Any) -> Callable[[Any], Any]:
+    """The goals that the mean over all subsets is the claim's, where an entry adds so much."""
 
     def goals(bound: Any) -> tuple[Goal, ...]:
         share = _share(kept, left)(n, k).subs(_gain, n / k)
-        shown = share if further is None else further(share)
-        return (*over_subsets(_share(kept, left), kept, left), Goal("claim", bound - shown, equal=True))
+        return (*over_subsets(_share(kept, left), kept, left), Goal("claim", bound - share, equal=True))
 
     return goals
 

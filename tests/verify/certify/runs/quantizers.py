@@ -20,9 +20,7 @@ def shrunk(run, outcome, bound):
     values, omega = outcome.values, exact(bound) / (1 - exact(bound))
     if not run.exact or isinstance(omega, float):
         return
-    error = sum(
-        p * sum((exact(o) - v) ** 2 for v, o in zip(run.x, output, strict=True)) for p, output in run.law()
-    )
+    error = sum(p * sum((exact(o) - v) ** 2 for v, o in zip(run.x, output, strict=True)) for p, output in run.law())
     slack = sp.simplify(omega - error / sum(v * v for v in run.x))
     n, s = values["n"], values.get("s", 1)
     assert sp.simplify((omega - slack) / (1 + omega) ** 2 + (omega / (1 + omega)) ** 2 - outcome.measured) == 0
