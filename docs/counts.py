@@ -188,8 +188,8 @@ def point_sentence() -> str:
     return (
         f"Of {len(failed)} claims that are refuted, or hold as corrected, {len(scopes)} have a smallest point. "
         f"{alone} of these refutations have no whole numbers: the point is one that is small, and nothing is said of "
-        f"smaller ones. {floors} points are the first of their model, where nothing smaller could be tried. The scope says "
-        "either, on the page and in the data."
+        f"smaller ones. {floors} points are the first of their model, where nothing smaller could be tried. The scope "
+        "says either, on the page and in the data."
     )
 
 
