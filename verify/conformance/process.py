@@ -51,8 +51,8 @@ _SHARE = 0.5
 """Of the memory that was available at first: what a subject may have in use."""
 _WAIT = 10.0
 """Seconds, or the limit if that is more, by which a call's limit grows while other programs have the processors."""
-_HURRY = 6.0
-"""A call that hung is not waited for in vain again and again: later ones get their limit over this."""
+_HURRY, _LEAST = 10.0, 1.0
+"""A call that hung is not waited for in vain again and again: later ones get their limit over the first, but this long."""
 _SAID = 1 << 20
 """Bytes that a call may write to stderr or stdout."""
 _KEPT = 4096
@@ -138,7 +138,7 @@ class Process:
             self._start()
         assert self._said is not None
         said = self._said.count
-        limit = self.time_limit / (_HURRY if self._hung else 1.0)
+        limit = min(self.time_limit, max(_LEAST, self.time_limit / _HURRY)) if self._hung else self.time_limit
         reply, answers = self._exchanged(encoded(request, arrays), limit)
         self._look_around(reply, self._said.count - said)
         if "returned" in reply:
