@@ -1,8 +1,8 @@
 """Whether installed files are those that `constraints.txt` has hashes of: ``python .ci/hashes.py REPORT``.
 
 REPORT is what ``pip install --report`` writes. A file that an index served for a version in the list, and that has none
-of its hashes, was altered: the status is 1 then. Files from this machine's own folders are named only, and so are versions
-that are not in the list: the list is of one day, and an index may have others.
+of its hashes, was altered: the status is 1 then. Files from folders of this machine are only named, and so are versions
+that are not in the list: it is of one day, and an index may have others.
 """
 
 from __future__ import annotations

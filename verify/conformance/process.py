@@ -52,7 +52,7 @@ _SHARE = 0.5
 _WAIT = 10.0
 """Seconds, or the limit if that is more, by which a call's limit grows while other programs have the processors."""
 _HURRY, _LEAST = 10.0, 1.0
-"""A call that hung is not waited for in vain again and again: later ones get their limit over the first, but this long."""
+"""A call that hung is not waited for in vain again and again: later ones get a tenth, but a second."""
 _SAID = 1 << 20
 """Bytes that a call may write to stderr or stdout."""
 _KEPT = 4096
