@@ -63,7 +63,7 @@ def bomb(x, seed):  # stops by itself: at most 2^8 processes
             os.setsid()
     if os.getpid() != PID[0]:
         sleeps()
-    time.sleep(5)
+    time.sleep(200)  # the others need their time to start each other
     return x / 2
 
 def threads(x, seed):
@@ -97,7 +97,7 @@ def half(x):
 POOL = []
 PID = [os.getpid()]
 made = {
-    f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=20.0, effort=0.01, name=f.__name__)
+    f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=300.0, effort=0.01, name=f.__name__)
     for f in (forks, starts, session, daemon, clean_daemon, dies_with_a_daemon, bomb, threads, folder, stderr)
     + (pool, waits)
 }
