@@ -373,7 +373,7 @@ def test_after_a_lost_scheduler_the_same_command_goes_on_from_the_file(cluster, 
     assert "the cluster has given up its tasks" in " ".join(said.split())
     assert "Traceback" not in said, said
     assert 0 < len(load(out)) < len(NAMES)
-    subprocess.run([*command, "--jobs", "1"], check=True, timeout=300)
+    subprocess.run([*command, "--jobs", "1"], check=True, timeout=1800)
     assert [finding.claim for finding in load(out)] == NAMES
     assert set(kept.splitlines()) <= set(out.read_bytes().splitlines())
 
@@ -421,7 +421,9 @@ def test_one_rank_alone_is_wrong_usage(tmp_path):
 def test_wrong_usage_under_mpirun_ends_all_ranks(tmp_path):
     done = verified_under_mpi(tmp_path / "f.jsonl", patterns=("nothing",))
     assert done.returncode == 2
-    assert done.stderr.count("no claim matches 'nothing'") == 1
+    # MPI ends the others when one has ended: that may be before or after they say it, too
+    assert 1 <= done.stderr.count("no claim matches 'nothing'") <= 3
+    assert "Traceback" not in done.stderr
 
 
 LOSING_A_RANK = """

@@ -198,6 +198,10 @@ def signals_everybody(x, seed):
     sys.audit("os.kill", -1, signal.SIGTERM)  # what os.kill does first
     return x / 2
 
+def signals_the_group(x, seed):
+    sys.audit("os.killpg", os.getpgid(os.getppid()), signal.SIGTERM)
+    return x / 2
+
 def umask(x, seed):
     os.umask(0)
     return x / 2
@@ -337,6 +341,7 @@ SAID = {
     "exits": "ended with status 0",
     "signals_the_judge": "must not send signals to process [0-9]+",
     "signals_everybody": "must not send signals to process -1",
+    "signals_the_group": "must not send signals to process -[0-9]+",
     "umask": "the umask: 0000, which was",
     "limits": "limits of the process, RLIMIT_CORE",
     "environment": "the environment, PATH: /nowhere",
@@ -374,7 +379,7 @@ SAID = {
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(("umask", "patches", "writes", "interrupts"), id="sample", marks=pytest.mark.wide),
+        pytest.param(("umask", "patches", "writes", "signals_the_group"), id="sample", marks=pytest.mark.wide),
         pytest.param(tuple(SAID), id="all", marks=pytest.mark.long),
     ],
 )
@@ -387,7 +392,7 @@ def test_what_strange_subjects_do_is_named_and_nothing_is_left(names, tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60 * len(names),
+        timeout=240 * len(names),
         cwd=tmp_path / "empty",
         env={**os.environ, "COMMBOUNDS_TEST_MARK": tmp_path.name},
     )
