@@ -11,6 +11,7 @@ COLUMN = Column(
     "named commit: the error of an entry, the inputs for which it holds, who agrees, and what it costs in bytes. Where "
     "the sources compute on a GPU, their arithmetic was carried out here as they write it, not on the device.",
     synopsis=Synopsis(
+        practice=True,
         found=(
             "QuickReduce shrinks blocks below 128/65504 = 0.00195 at 8 bits, and float16 has not bfloat16's range; "
             "torchft's coded vectors are twice as long as plain ones; FlashInfer's ranks end with different numbers."

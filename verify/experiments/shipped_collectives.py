@@ -296,7 +296,7 @@ def _hook_facts(x: Array, P: int, n: int, channel: int | None) -> dict[str, Any]
             floors[part] += max(own / 255, 2.0**-23)
     return {
         "ranges": ranges,
-        "floors": floors,
+        "channel_scales": floors,
         "exact": x.astype(np.float64).mean(axis=0),
         "slack": (P + 4) * _EPS * (np.abs(x).astype(np.float64).sum(axis=0) + floors) / P,
         "channels": count,
