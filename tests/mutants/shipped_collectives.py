@@ -194,7 +194,9 @@ _LISTED = (
     ),
     (_H, "sends_twice", "Bytes are counted twice.", _sends(_twice), "hook.bytes", _EXACT),
 )
-MUTANTS = tuple(
-    Mutant(_twin(subject, name, broken, call), subject, f"shipped_collectives.{claim}", method)
-    for subject, name, broken, call, claim, method in _LISTED
+MUTANTS = (
+    *(
+        Mutant(_twin(subject, name, broken, call), subject, f"shipped_collectives.{claim}", method)
+        for subject, name, broken, call, claim, method in _LISTED
+    ),
 )

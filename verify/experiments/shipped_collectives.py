@@ -447,6 +447,10 @@ def _pairing(name: str) -> Pairing:
 PAIRINGS = tuple(map(_pairing, shipped.COLLECTIVES))
 
 
+OTHER_SIZES = {"quickreduce": "1, 2, 4 or 8 ranks, which share out the registers of a thread"}
+"""Collectives whose ranks and entries are not those of every vector, and what they take."""
+
+
 def subjects() -> list[Any]:
     """What has test vectors here."""
     from commbounds.verify.vectors.collectives import called as calling
@@ -471,12 +475,16 @@ def subjects() -> list[Any]:
         "quantization_hook": {},
     }
 
+    def sizes_of(name: str) -> tuple[tuple[int, int], ...]:
+        return (1, 10), (2, 10), (4, 10), (8, 5) if name == "quickreduce" else (5, 3)
+
     def cases(name: str) -> Iterator[Any]:
-        plan = [("Two and four ranks.", standard[name], False), *by_hand[name]]
+        plan = [("As by default.", standard[name], False), *by_hand[name]]
         for number, (why, given, refused) in enumerate(plan):
-            for P in (1, 2, 4) if not refused else (2,):
-                stack = _stack("normal", P, 10, number)
-                yield case_of(why if P > 1 else f"{why} One rank.", {"stack": stack}, given, refused=refused)
+            for P, n in sizes_of(name) if not refused else ((2, 10),):
+                if P in (1, 2) or given == standard[name]:
+                    stack = _stack("normal", P, n, number)
+                    yield case_of(why if P > 1 else f"{why} One rank.", {"stack": stack}, given, refused=refused)
         ends = {"blocks of all sizes": "Blocks across the ends of float16.", "zeros": "Zeros of both signs."}
         for data, why in ends.items():
             yield case_of(why, {"stack": _stack(data, 2, 20, 3)}, standard[name], about=data)
