@@ -21,6 +21,7 @@ from commbounds._demo import demo
 from commbounds._ending import Commands
 from commbounds._fingerprint import fingerprint
 from commbounds._index import check_patterns, current, known_claim
+from commbounds._plan import plan
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
@@ -341,6 +342,7 @@ main.add_command(cost)
 main.add_command(demo)
 main.add_command(fingerprint)
 main.add_command(new_column)
+main.add_command(plan)
 main.add_command(ranks)
 main.add_command(replay)
 main.add_command(scoreboard)
