@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives.blockformats.wire import packed_numbers, unpacked_numbers
 from commbounds.collectives.ranks import Communicator, parcel
 from commbounds.collectives.ranks._agreement import agreed_row
-from commbounds.collectives.ranks.one_program import one_program
+from commbounds.collectives.ranks.one_program import Collective, one_program
 from commbounds.compressors.base import checked_count, checked_flag
 
 Array = NDArray[Any]
@@ -180,7 +180,8 @@ def quickreduce(
         lambda sent, n: quick_read(sent, n, width, saturates),
         added,
     )
-    return result[: x.size].astype(x.dtype)
+    sums: Array = result[: x.size].astype(x.dtype)
+    return sums
 
 
 def quick_sum(terms: Sequence[Array], saturates: bool = True) -> Array:
@@ -209,7 +210,8 @@ def flashinfer_read(sent: Bytes, n: int, group: int) -> Array:
     """The float32 numbers that `flashinfer_code` made `sent` of."""
     factors = np.repeat(sent[n:].copy().view(np.float32), group)[:n]
     with np.errstate(all="ignore"):
-        return sent[:n].view(float8_e4m3fn).astype(np.float32) * factors
+        numbers: Array = sent[:n].view(float8_e4m3fn).astype(np.float32) * factors
+    return numbers
 
 
 @one_program(np.stack)
@@ -428,10 +430,11 @@ def quantization_hook(comm: Communicator, vector: ArrayLike, channel: int | None
         scale, point = sent.copy().view(np.float32).reshape(2, -1, 1)
         with np.errstate(all="ignore"):
             total = total + scale * (arrived.reshape(rows.shape).astype(np.float32) - point)
-    return (total / np.float32(comm.size)).ravel()[: x.size].astype(x.dtype)
+    means: Array = (total / np.float32(comm.size)).ravel()[: x.size].astype(x.dtype)
+    return means
 
 
-COLLECTIVES = {
+COLLECTIVES: dict[str, Collective[..., Any, Any]] = {
     "quickreduce": quickreduce,
     "flashinfer_allreduce": flashinfer_allreduce,
     "torchft_allreduce": torchft_allreduce,

@@ -188,7 +188,7 @@ QUICK = Family(_Q, "quickreduce", _QUICK, facts=_quick_facts, run=_quick_run, ex
 def _float_facts(x: Array, parts: Array, P: int, read: Callable[[Array], Array], divisor: int = 1) -> dict[str, Any]:
     """Of codes in float32 arithmetic: what every number is multiplied with and added to rounds by eps."""
     with np.errstate(all="ignore"):
-        sums = np.sum([read(row) for row in x], axis=0, dtype=np.float32)[np.newaxis].astype(np.float64)
+        sums = np.stack([read(row) for row in x]).sum(axis=0, keepdims=True, dtype=np.float32).astype(np.float64)
     own, whole = _largest(x, parts), _largest(sums, parts)[0]
     maxima = own.sum(axis=0)
     return {
