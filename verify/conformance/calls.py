@@ -77,7 +77,8 @@ def raised_at(error: Unanswered) -> str:
     ''
     """
     traced = None if error.__cause__ is None else error.__cause__.__traceback__
-    own = [frame for frame in traceback.extract_tb(traced) if frame.filename != __file__]
+    ours = Path(__file__).parent
+    own = [frame for frame in traceback.extract_tb(traced) if Path(frame.filename).parent != ours]
     lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in reversed(own[-3:])]
     return f"; {', called from '.join(lines)}" if lines else ""
 

@@ -254,11 +254,11 @@ class Codec(Subject):
     kind: ClassVar[str] = "compressor"
 
     def __post_init__(self) -> None:
+        if not isinstance(self.intercept, bool):
+            raise TypeError(f"intercept must be True or False, got {self.intercept!r}")
         _require_call("roundtrip", self.roundtrip, "x", "seed")
         if self.bits is not None:
             _require_call("bits", self.bits, "x", "seed")
-        if not isinstance(self.intercept, bool):
-            raise TypeError(f"intercept must be True or False, got {self.intercept!r}")
         super().__post_init__()
 
     def _called(self) -> str:
