@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+START_LIMIT = 50.0
+"""Seconds that a subject may take to be loaded, or to answer ``hello``: imports, compilation."""
 
 
 class Unanswered(Exception):
