@@ -23,7 +23,7 @@ def shown(script):
 
 def checked_out(script):
     """The repository and the commit that it asks for."""
-    return re.search(r'checkout\("([^"]+)", "([0-9a-f]{40})"\)', script.read_text(encoding="utf-8")).groups()
+    return re.search(r'checkout\("([^"]+)", "([0-9a-f]{40})"[,)]', script.read_text(encoding="utf-8")).groups()
 
 
 def test_everything_printed_in_code_that_fails_was_run():

@@ -5,11 +5,12 @@ import sys
 from pathlib import Path
 
 
-def checkout(repo: str, commit: str) -> Path:
-    """The folder named on the command line, which must be `repo` at `commit`; else it says what to check out."""
-    if len(sys.argv) != 2:
-        sys.exit(f"usage: {Path(sys.argv[0]).name} FOLDER, a checkout of github.com/{repo} at {commit}")
-    folder = Path(sys.argv[1])
+def checkout(repo: str, commit: str, place: int = 1, places: int = 1) -> Path:
+    """The folder in that place on the command line, `repo` at `commit`; else it says what to check out."""
+    if len(sys.argv) != places + 1:
+        folders = " ".join(["FOLDER"] * places)
+        sys.exit(f"usage: {Path(sys.argv[0]).name} {folders}, number {place} of github.com/{repo} at {commit}")
+    folder = Path(sys.argv[place])
     asked = ["git", "-C", str(folder), "rev-parse", "HEAD"]
     found = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
     if found != commit:

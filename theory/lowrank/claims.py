@@ -61,7 +61,9 @@ POWERSGD: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="a sketch orthogonal to the row space of M: C(M) = 0, ratio 1, also with r = min(m, n), bound 0",
         axis="r",
-        note="The previous step's factor may have nothing in common with the new matrix: per step, alpha is 0.",
+        note="The previous step's factor may have nothing in common with the new matrix: per step, alpha is 0. That "
+        "PowerSGD need not converge is shown by S. Xie, C. Chen and K. Yuan (2025, arXiv:2509.11254) as well, who "
+        "refresh the subspace by a singular value decomposition; their abstract was read.",
     ),
     Claim(
         name="lowrank.powersgd.nonexpansive",
