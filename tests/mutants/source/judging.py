@@ -52,6 +52,8 @@ class Trial:
         Seconds of processor time for each group; ten times as many that pass are a time-out too.
     until : float
         When it is given up, of the clock of `time.time`.
+    most : float
+        Seconds of processor time after which it survives without meeting the rest of the cases.
     """
 
     mutant: str
@@ -60,6 +62,7 @@ class Trial:
     groups: Groups
     limit: float = 120.0
     until: float = float("inf")
+    most: float = float("inf")
 
     @property
     def source(self) -> str:
@@ -257,7 +260,7 @@ class Host:
         """
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_judge, args=(units, put, trial.limit, sender, measured is not None))
+        process = context.Process(target=_judge, args=(units, put, trial, sender, measured is not None))
         process.start()
         sender.close()
         killers, how = {}, ""
@@ -289,7 +292,7 @@ def _processor_time() -> float:
     )
 
 
-def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender, measured: bool) -> None:
+def _judge(units: list[Unit], put: Callable[[], None], trial: Trial, sender, measured: bool) -> None:
     """Put the mutant in place, and send for every unit what it says, its time and calls, until one kills."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
@@ -304,11 +307,15 @@ def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender, mea
         sender.send(((dict.fromkeys(units[0].claims, f"{type(error).__name__}: {error}"[:200]), "error"),))
         return
     calls = Calls() if measured else None
+    first = time.process_time()
     for unit in units:
+        if time.process_time() > first + trial.most:
+            sender.send((({}, ""),))
+            continue
         if calls:
             put()  # a case calls what others have worked out, too
         begun = time.process_time()
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(begun + limit), resource.RLIM_INFINITY))
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(begun + trial.limit), resource.RLIM_INFINITY))
         try:
             found = unit.run()
         except Exception as error:  # `verify` ends with it, or says so of the claim

@@ -24,11 +24,11 @@ class Calls:
 
     def __init__(self) -> None:
         self._called: set[Called] = set()
-        threading.setprofile(self._notice)
-        sys.setprofile(self._notice)
+        threading.settrace(self._notice)
+        sys.settrace(self._notice)
 
-    def _notice(self, frame: FrameType, event: str, _: object) -> None:
-        if event == "call" and (module := frame.f_globals.get("__name__", "")).startswith(ROOMS):
+    def _notice(self, frame: FrameType, _event: str, _: object) -> None:
+        if (module := frame.f_globals.get("__name__", "")).startswith(ROOMS):
             self._called.add((module, *_where(frame.f_code)))
 
     def taken(self) -> frozenset[Called]:
