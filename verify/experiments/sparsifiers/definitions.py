@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -80,8 +81,12 @@ SPACES = {
         scaled=("default", True, False),
         drawn=("seed", "draws", "least", "largest"),
     ),
-    "BlockTopK": vectors(given({}, "k", "block"), block=(1, 2, 3, 8, 16, 64), k=BLOCKS),
-    "ChunkTopK": vectors(given({}, "k", "chunk"), chunk=(1, 2, 3, 8, 16, 64), k=IN_CHUNK),
+    "BlockTopK": replace(
+        vectors(given({}, "k", "block"), block=(1, 2, 3, 8, 16, 64), k=BLOCKS), combined=(("data", "block", "k"),)
+    ),
+    "ChunkTopK": replace(
+        vectors(given({}, "k", "chunk"), chunk=(1, 2, 3, 8, 16, 64), k=IN_CHUNK), combined=(("data", "chunk", "k"),)
+    ),
     "HardThreshold": vectors(
         given({}, "threshold"),
         threshold=(1, 2, 0.5, 100.5, Fraction(1, 3), Fraction(1, 10**320), 1e-30, 1e38, 1e300),
