@@ -278,9 +278,11 @@ def test_inputs_wider_than_what_is_sent_are_rounded_first(x):
 
 def test_the_probable_bound_is_asked_for():
     x = np.full((512, 10), 1.0, dtype=np.float32)
-    off = x.sum(axis=0) * np.float32(1 + 2.0**-16)
-    assert_allreduce_close(off, x)
-    message(off, x, probability=1e-6)
+    off = x.sum(axis=0) * np.float32(1 + 2.0**-15)
+    assert_allreduce_close(off, x, rounding="stochastic")
+    message(off, x, rounding="stochastic", probability=1e-6)
+    with pytest.raises(ValueError, match="which the same number on every rank breaks"):
+        assert_allreduce_close(off, x, probability=1e-6)
 
 
 @NEEDS_TORCH
@@ -325,7 +327,8 @@ def test_what_speaks_dlpack_is_taken(x):
         ({"dtype": "float99"}, ValueError, "dtype must be one of"),
         ({"dtype": "float64"}, ValueError, "does not hold what is sent"),
         ({"accumulate": "bfloat16"}, ValueError, "accumulate must hold"),
-        ({"probability": 2.0}, ValueError, "probability must be between"),
+        ({"probability": 2.0, "rounding": "stochastic"}, ValueError, "probability must be between"),
+        ({"probability": 0.0, "order": "ring"}, ValueError, "probability must be between"),
         ({"same_bits": True}, ValueError, "results of all ranks"),
         ({"actual": np.zeros(999, np.float32)}, ValueError, "must have the shape"),
         ({"actual": np.zeros(1000, np.int32)}, TypeError, "actual must be of one of"),

@@ -53,6 +53,13 @@ def test_every_rank_is_needed_and_needed_once(name):
                         assert_exact(wrong, x)
 
 
+@pytest.mark.parametrize(("P", "name"), [(5, "float8_e4m3fn"), (64, "bfloat16"), (256, "bfloat16"), (300, "float32")])
+def test_every_rank_brings_something_to_every_chunk(P, name):
+    n = 8 * P
+    brought = exact_inputs(P, n, name, seed=2) != 0
+    assert brought.reshape(P, P, n // P).any(axis=2).all()
+
+
 def test_fewer_digits_are_seen():
     x = exact_inputs(16, 500, "float32")
     narrow = x.astype(ml_dtypes.bfloat16).astype(np.float32).sum(axis=0)

@@ -4,12 +4,15 @@ import time
 
 import numpy as np
 import pytest
+import sympy
 
 from commbounds._arrays import FLOATS
-from commbounds._orders import AVERAGES, SCHEDULES, Order, double_binary_tree, replayed, schedule_order
+from commbounds._orders import _IN_NODES, AVERAGES, SCHEDULES, Order, double_binary_tree, replayed, schedule_order
 from commbounds.collectives import dense
 from commbounds.collectives.precision import simulated_allreduce
-from commbounds.testing import assert_replayed
+from commbounds.testing import assert_allreduce_close, assert_replayed
+from commbounds.theory import tolerance
+from commbounds.theory.precision.roundings import roundings
 
 FORMATS = [  # sent, accumulator, whether sums are rounded at every hop
     ("bfloat16", "bfloat16", True),
@@ -181,3 +184,78 @@ def test_64_ranks_of_a_million_entries_take_no_second():
         begin = time.process_time()
         assert (replayed(x, order) == 64).all()
         assert time.process_time() - begin < 1.0
+
+
+# --- as many roundings as the theory counts --------------------------------------------------------------------------
+
+
+def _of_paths(tree):
+    """The additions that a term passes at most, and how often a sum that it is part of is sent at most."""
+    P, added, sent = tree.ranks, np.zeros(2 * tree.ranks - 1, int), np.zeros(2 * tree.ranks - 1, int)
+    for k, pair in reversed(list(enumerate(tree.additions.tolist()))):
+        added[pair], sent[pair] = added[P + k] + 1, sent[P + k] + tree.sent[k]
+    return added[:P].max(), sent[:P].max()
+
+
+@pytest.mark.parametrize("schedule", SCHEDULES)
+def test_no_term_is_rounded_more_often_than_counted(schedule):
+    exact = 0
+    for P in [*range(1, 18), 32, 33]:
+        for nodes in [q for q in range(1, P + 1) if P % q == 0] if schedule in _IN_NODES else [None]:
+            for per_hop in (True, False):
+                # float32 takes up bfloat16, so that sums stay in it where they are not sent
+                order = schedule_order(
+                    schedule, P, 4 * P, "bfloat16", accumulate="float32", per_hop=per_hop, nodes=nodes
+                )
+                counted = roundings(schedule, per_hop=per_hop)
+                values = {"P": P, "nodes": nodes or P}
+                most = [
+                    int(e.xreplace({s: sympy.Integer(values[s.name]) for s in e.free_symbols}).doit())
+                    for e in (counted.additions, counted.hops)
+                ]
+                found = np.max([_of_paths(tree) for tree in order.trees], axis=0)
+                assert (found <= most).all() or P == 1
+                exact += found[0] == most[0]
+    assert exact > 8
+
+
+def test_the_trees_of_pat_are_binomial_around_every_owner():
+    for P in range(1, 10):
+        x = gaussian(P, 3 * P, "float32")
+        found = replayed(x, schedule_order("pat", P, 3 * P))
+        for owner in range(P):
+            held = [x[(owner + offset) % P, 3 * owner : 3 * owner + 3] for offset in range(P)]
+            near = 1
+            while near < P:
+                for offset in range(near, P, 2 * near):
+                    held[offset - near] = held[offset - near] + held[offset]
+                near *= 2
+            assert (found[3 * owner : 3 * owner + 3] == held[0]).all()
+
+
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
+@pytest.mark.parametrize("positive", [False, True])
+def test_sums_of_a_switch_keep_to_their_bound(dtype, positive):
+    """Chains of nodes in the format that is sent, then any order in float32, rounded once."""
+    tightest = 0.0
+    for run in range(60):
+        rng = np.random.default_rng(run)
+        nodes, members = int(rng.integers(1, 10)), int(rng.integers(1, 10))
+        x = rng.standard_normal((nodes, members, 30))
+        x = (np.abs(x) if positive else x).astype(FLOATS[dtype])
+        sums = x[:, -1]
+        for m in range(members - 2, -1, -1):
+            sums = x[:, m] + sums
+        sums = list(sums.astype(np.float32))
+        while len(sums) > 1:
+            a, b = (sums.pop(int(rng.integers(len(sums)))) for _ in range(2))
+            sums.append(a + b)
+        total, flat = sums[0].astype(x.dtype), x.reshape(-1, 30)
+        assert_allreduce_close(total, flat, schedule="collnet", nodes=nodes, allow_vacuous=True)
+        if members == 1:
+            assert_allreduce_close(total, flat, schedule="nvls", allow_vacuous=True)
+        bound = float(tolerance(P=len(flat), dtype=dtype, schedule="collnet", nodes=nodes).sure)
+        wide = flat.astype(float)
+        off = np.abs(total.astype(float) - wide.sum(axis=0)) / np.abs(wide).sum(axis=0)
+        tightest = max(tightest, float(off.max()) / bound) if bound else tightest
+    assert tightest > 0.3

@@ -48,7 +48,7 @@ def test_a_bound_that_says_nothing_gives_no_lines_and_ends_with_three():
 
 
 def test_other_spellings_are_understood():
-    for one, other in (("recursive-doubling", "recursive_doubling"), ("binomial", "tree")):
+    for one, other in (("recursive-doubling", "recursive_doubling"), ("binomial", "tree"), ("nccl-tree", "double_binary_tree")):
         assert run("--P", "8", "--schedule", one).output == run("--P", "8", "--schedule", other).output
     for one, other in (("bf16", "bfloat16"), ("fp8", "float8_e4m3fn"), ("half", "float16")):
         assert run("--P", "8", "--dtype", one).output == run("--P", "8", "--dtype", other).output
@@ -64,7 +64,9 @@ def test_other_spellings_are_understood():
         (("--P", "2", "--dtype", "float32", "--accumulate", "bfloat16"), "accumulate must hold"),
         (("--P", "64", "--schedule", "hierarchical"), "nodes of the hierarchical schedule must divide P = 64"),
         (("--P", "64", "--schedule", "hierarchical", "--nodes", "5"), "nodes of the hierarchical schedule must divide"),
-        (("--P", "64", "--nodes", "8"), "nodes are of the hierarchical schedule"),
+        (("--P", "64", "--nodes", "8"), "nodes are of hierarchical, double_binary_tree, collnet"),
+        (("--P", "64", "--schedule", "collnet"), "nodes of the collnet schedule must divide P = 64"),
+        (("--P", "2", "--subnormals", "lost"), "subnormals must be kept or flushed"),
         (("--P", "2", "--average", "per_hop"), "average must be None"),
         (("--P", "100", "--average", "any", "--dtype", "float8_e4m3fn"), "below the normal range"),
         (("--P", "2", "--group", "32"), "asks for bits"),
@@ -90,3 +92,14 @@ def test_it_loads_neither_kernels_nor_arrays():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert "surely" in done.stdout
     assert done.stderr.strip() == ""
+
+
+def test_devices_that_truncate_or_flush_are_allowed_more():
+    def bounds(*arguments):
+        found = json.loads(run("--P", "8", "--json", *arguments).output)
+        return found["sure"], found["absolute"]
+
+    nearest, truncated = bounds(), bounds("--rounding", "either-neighbour")
+    assert 1.9 < truncated[0] / nearest[0] < 2.1
+    assert bounds("--subnormals", "flushed") == (nearest[0], pytest.approx(32 * 2.0**-126, rel=1e-5))
+    assert bounds("--dtype", "bf16", "--accumulate", "fp32", "--once") < bounds("--dtype", "bf16", "--per-hop")

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from commbounds._orders import replayed, schedule_order
 from commbounds.cli import main
-from commbounds.testing import assert_replayed
+from commbounds.testing import assert_allreduce_close, assert_replayed, reveal
 
 GUIDE = (Path(__file__).parents[1] / "docs" / "tolerance.md").read_text(encoding="utf-8")
 COMMANDS = re.findall(r"^```console\n\$ commbounds ([^\n]*)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
@@ -79,7 +79,7 @@ def test_the_tables_are_what_is_counted(name):
 
 
 def test_its_code_runs():
-    first, code = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    first, code, along = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     inputs = list(np.arange(12.0, dtype=np.float32).reshape(4, 3))
     exec(code, {"inputs": inputs, "result": sum(inputs), "results": [sum(inputs) / np.float32(4)] * 4})
     first, wider = first.rsplit("assert_replayed", 1)
@@ -89,5 +89,11 @@ def test_its_code_runs():
     def promised(x):
         return replayed(x, schedule_order("ring", 5, 40, "bfloat16", accumulate="float32", per_hop=False))
 
+    def ring(x):
+        return replayed(x, schedule_order("ring", 5, 40, "bfloat16"))
+
+    found = reveal(ring, 5, 40, "bfloat16")
+    names = {"assert_allreduce_close": assert_allreduce_close, "inputs": gradients, "found": found}
+    exec(along, {**names, "result": ring(gradients)})
     names = {"assert_replayed": assert_replayed, "allreduce": promised, "gradients": gradients}
     exec("assert_replayed" + wider, names)

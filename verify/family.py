@@ -82,7 +82,7 @@ class Family:
     """Claims about one subject and the space that all their cases come from.
 
     All functions have parameters that are named after what they ask for: the settings of the case, `settings` (all of
-    them), `case`, `x` (its array), and what the functions before them gave.
+    them), `case`, `x` (its array), and what the functions before them gave, `facts` all together.
 
     Parameters
     ----------
@@ -101,6 +101,8 @@ class Family:
         Whether cases without a setting of this name are computed in exact arithmetic.
     arrays : int
         Covering arrays that the quick budget runs; each further one has other companions.
+    exact_arrays : int
+        Those whose exact rows are the grid at the quick budget; `arrays` if it is 0.
     searched : bool
         Whether cases are drawn besides.
     """
@@ -112,6 +114,7 @@ class Family:
     run: Callable[..., Any] | None = None
     exact: bool = True
     arrays: int = 1
+    exact_arrays: int = 0
     searched: bool = True
 
     def studies(self, measure: Callable[..., Any], *claims: str, **options: Any) -> tuple[FamilyStudy, ...]:
@@ -151,17 +154,23 @@ class Family:
     def _is_exact(self, settings: Mapping[str, Any]) -> bool:
         return bool(settings.get(EXACT, self.exact))
 
-    def _rows(self, level: int) -> Iterator[Settings]:
-        for salt in range(self.arrays + 2 * level):
+    def _rows(self, level: int, arrays: int) -> Iterator[Settings]:
+        for salt in range(arrays + 2 * level):
             yield from self.space.covering(salt)
 
     def grid(self, level: int) -> Iterator[Case]:
         """The rows of the space that are computed exactly."""
-        return (self.case(settings) for settings in self._rows(level) if self._is_exact(settings))
+        return (
+            self.case(settings)
+            for settings in self._rows(level, self.exact_arrays or self.arrays)
+            if self._is_exact(settings)
+        )
 
     def corpus(self, budget: Budget) -> Iterator[Case]:
         """The other rows of the space."""
-        return (self.case(settings) for settings in self._rows(budget.level) if not self._is_exact(settings))
+        return (
+            self.case(settings) for settings in self._rows(budget.level, self.arrays) if not self._is_exact(settings)
+        )
 
     def drawn(self) -> st.SearchStrategy[Case]:
         """Cases of any combination of values."""
@@ -208,7 +217,8 @@ class Family:
         return {**case.settings, "settings": case.settings, "case": case, "x": case.x}
 
     def _found(self, implementation: Any, case: Case) -> Any:
-        known = {**self._given(case), **self.known(None, case), "implementation": implementation}
+        facts = self.known(None, case)
+        known = {**self._given(case), **facts, "facts": facts, "implementation": implementation}
         return None if self.run is None else asked(self.run, known)
 
     def _measured(self, measure: Callable[..., Any], implementation: Any, case: Case) -> Outcome | Unmeasured:

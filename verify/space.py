@@ -323,13 +323,28 @@ class Space:
             return st.one_of(sampled_from(values), integers(*more))
         return sampled_from((*values, *more))
 
+    def _with(self, settings: Mapping[str, Any], name: str, value: Any) -> Settings:
+        """The settings with another value of one axis; values that follow from it follow."""
+        changed = {**settings}
+        for other, values in self.axes.items():
+            if other == name:
+                changed[other] = value.at(changed) if isinstance(value, Of) else value
+                continue
+            present = next((v for v in values if self._is_at(settings, other, v)), None)
+            if isinstance(present, Of):
+                changed[other] = present.at(changed)
+        return changed
+
+    @staticmethod
+    def _is_at(settings: Mapping[str, Any], name: str, value: Any) -> bool:
+        return repr(value.at(settings) if isinstance(value, Of) else value) == repr(settings[name])
+
     def neighbour(self, rng: np.random.Generator, settings: Mapping[str, Any]) -> Settings:
         """The settings with another value of one axis, for an attack."""
         while True:
             name = str(rng.choice(list(self.axes)))
             value = self.axes[name][int(rng.integers(len(self.axes[name])))]
-            changed = {**settings, SEED: int(rng.integers(2**20))}
-            changed[name] = value.at(changed) if isinstance(value, Of) else value
+            changed = self._with({**settings, SEED: int(rng.integers(2**20))}, name, value)
             if self.excluded(changed) is None:
                 return changed
 
@@ -337,9 +352,9 @@ class Space:
         """The settings with an earlier value of one axis, where none is left out."""
         for name, values in self.axes.items():
             for value in values:
-                changed = {**settings, name: value.at(settings) if isinstance(value, Of) else value}
-                if repr(changed) == repr(dict(settings)):
+                if self._is_at(settings, name, value):
                     break
+                changed = self._with(settings, name, value)
                 if self.excluded(changed) is None:
                     yield changed
 

@@ -13,7 +13,7 @@ from commbounds._sums import rank_sums
 from commbounds.theory.precision.formats import Format
 
 _AT_LEAST = 3
-"""Entries in which every rank brings something, where there are as many."""
+"""Entries in which every rank brings something: of a P-th part of them, on average."""
 
 
 def exact_inputs(P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array:
@@ -35,10 +35,11 @@ def exact_inputs(P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array
     Returns
     -------
     (P, n) array
-        Two ranks bring something to an entry, and more where n is small: every rank brings something to three entries,
-        as far as the digits suffice. Signs, exponents and ranks are mixed. All sums differ from zero and are odd
-        multiples: a sum that is rounded to fewer digits differs wherever the sum needs them. All numbers but the zeros
-        are normal, and no sum overflows.
+        Two ranks bring something to an entry, and more where n is small: every rank brings something to three of n/P
+        neighbouring entries on average, and to one at least, as far as the digits suffice (at most 2^(digits - 1)
+        ranks an entry). Signs, exponents and ranks are mixed. All sums differ from zero and are odd multiples: a sum
+        that is rounded to fewer digits differs wherever the sum needs them. All numbers but the zeros are normal, and
+        no sum overflows.
 
     Raises
     ------
@@ -58,7 +59,7 @@ def exact_inputs(P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array
             raise ValueError(f"{name} must be at least {least}, got {value}")
     form = named(dtype)
     rng = np.random.default_rng(seed)
-    few = min(P, max(2, -(-_AT_LEAST * P // n)), max(2, 2 ** (form.digits - 2)))
+    few = min(P, max(2, -(-_AT_LEAST * P * P // n)), 2 ** (form.digits - 1))
     ranks = _mixed(P, n, few, rng)
     # the first term makes the magnitudes add up to an odd number that needs all digits
     total = 2 * rng.integers(2 ** (form.digits - 2), 2 ** (form.digits - 1), n) + 1
@@ -77,12 +78,9 @@ def exact_inputs(P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array
 
 def _mixed(P: int, n: int, few: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """(few, n): different ranks for every entry, all equally often, none always with the same others."""
-    # few places of one order of the ranks, an odd step apart, for P entries; then the next order
-    rows = []
-    for _ in range(-(-n // P)):
-        order = rng.permutation(P)
-        gaps = np.concatenate([[0], np.sort(rng.choice(np.arange(1, P), few - 1, replace=False))]) if P > 1 else [0]
-        rows.append(order[(np.arange(P) + np.asarray(gaps)[:, None]) % P])
+    # few places of one order of the ranks, as far apart as they can be, for P entries; then the next order
+    places = np.arange(P) + (np.arange(few) * P // few)[:, None]
+    rows = [rng.permutation(P)[places % P] for _ in range(-(-n // P))]
     return np.concatenate(rows, axis=1)[:, :n]
 
 
@@ -114,8 +112,8 @@ def assert_exact(actual: Any, inputs: Any, *, op: str = "sum") -> None:
     >>> assert_exact(x[:3].sum(axis=0), x)
     Traceback (most recent call last):
     AssertionError: all-reduce of 4 ranks: 50 of 100 entries differ from the exact sum
-        first: entry (2,) is 1.21911e+18, the sum is 1.21777e+18
-        what fits: rank 3 is missing, in entries 2 to 98
+        first: entry (1,) is 102.03517150878906, the sum is 102.03519439697266
+        what fits: rank 3 is missing, in entries 1 to 98
     """
     stack = stacked(inputs, "inputs")
     if stack.ndim < 1 or len(stack) < 1:
@@ -148,7 +146,7 @@ def assert_exact(actual: Any, inputs: Any, *, op: str = "sum") -> None:
             place = tuple(int(i) for i in np.unravel_index(first, shape))
             raise AssertionError(
                 f"all-reduce of {P} ranks: {wrong.size} of {n} entries{on} differ from the exact {op}\n"
-                f"    first: entry {place}{on} is {float(row[first]):.6g}, the {op} is {float(wanted[first]):.6g}\n"
+                f"    first: entry {place}{on} is {float(row[first])!r}, the {op} is {float(wanted[first])!r}\n"
                 f"    what fits: {'; '.join(explanations(suspect, {})) or 'none of the mistakes that are known here'}"
             )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -19,11 +19,12 @@ from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.precision.steps import hierarchical_parts, tree_parts
 from commbounds.theory.precision.formats import Format, innocuous
+from commbounds.theory.precision.roundings import OTHER_NAMES
 
 Numbers = NDArray[np.int64]
 AVERAGES = (None, "after", "before", "times after", "times before")
 """How a mean is made of sums: divided by P, or multiplied by 1/P rounded; the sum, or every term before."""
-_TILE = 2048  # entries at a time: a few megabytes for many ranks
+_TILE = 1 << 17  # numbers at a time: a megabyte
 
 
 @dataclass(frozen=True)
@@ -285,7 +286,8 @@ def schedule_order(
         entries 2 to 3: one after another: 0 2 1
         entries 4 to 5: one after another: 0 .. 2
     """
-    schedule = schedule.replace("-", "_")
+    schedule = schedule.replace("-", "_").replace(" ", "_")
+    schedule = OTHER_NAMES.get(schedule, schedule)
     wire = named(dtype)
     wide = wire if accumulate is None else named(accumulate)
     if not wide.holds(wire):
@@ -347,6 +349,16 @@ def _double_parts(P: int, nodes: int | None) -> list[Part]:
     return [Part("reduce", found, True), Part("broadcast", _back(found), False)]
 
 
+def _pat_parts(P: int) -> list[Part]:
+    """Every block up a binomial tree to its owner, as in `tree_parts` with the owner for rank 0; then all back."""
+    (up, _), owner = tree_parts(P), np.arange(P)[:, None]
+    step, source, target = (up.messages[:, i] for i in range(3))
+    each = [step + 0 * owner, (source + owner) % P, (target + owner) % P, owner + 0 * step, 1 + 0 * step + 0 * owner]
+    rows = np.stack(np.broadcast_arrays(*each), axis=2).reshape(-1, 5)
+    rows = rows[np.argsort(rows[:, 0], kind="stable")]
+    return [Part("reduce-scatter", rows, True), Part("all-gather", _back(rows), False)]
+
+
 def _in_rank_order(P: int) -> list[Part]:
     rows = np.array([[r - 1, r, 0, 0, 1] for r in range(1, P)], np.int64).reshape(-1, 5)
     return [Part("reduce", rows, True), Part("broadcast", rows[:, [0, 2, 1, 3, 4]], False)]
@@ -371,13 +383,15 @@ _PARTS: dict[str, tuple[Callable[[int, int | None], Sequence[Part]], Callable[[i
     },
     "binomial": (lambda P, nodes: tree_parts(P), lambda P: 1),
     "hierarchical": (lambda P, nodes: hierarchical_parts(P, nodes or 1), lambda P: P),
+    "pat": (lambda P, nodes: _pat_parts(P), lambda P: P),
     "chain": (lambda P, nodes: _chain_parts(P), lambda P: 1),
     "double_binary_tree": (_double_parts, lambda P: 2),
     "in_rank_order": (lambda P, nodes: _in_rank_order(P), lambda P: 1),
 }
 SCHEDULES = tuple(_PARTS)
 """Schedules whose orders are known. direct: the owner of a block adds what the ranks before it hold, nearest first;
-chain: from the last rank to rank 0; in_rank_order: rank 0 adds the others one after another."""
+pat: every block up a binomial tree to its owner; chain: from the last rank to rank 0; in_rank_order: rank 0 adds the
+others one after another."""
 _IN_NODES = ("hierarchical", "double_binary_tree")
 
 
@@ -508,27 +522,50 @@ def replayed(inputs: Array, order: Order) -> Array:
     wire, wide = named(order.dtype), named(order.accumulate)
     out = np.empty(order.n, inputs.dtype)
     plain = wire == wide and wire.name in ("float32", "float64")
-    hop = _form(wire)
-    add = _form(wide)
-    for start, stop, which in order.stretches:
-        pairs, sent, last = _program(order.trees[which])
-        if innocuous(wide, wire) and sent.all():
-            add, hop = _form(wire), _NONE  # rounding to the accumulator first changes no bit
-        for begin in range(start, stop, _TILE):
-            at = slice(begin, min(stop, begin + _TILE))
-            terms = inputs[:, at].astype(wire.name if plain else np.float64)
-            with np.errstate(all="ignore"):
-                terms = _scaled(terms, order.average, "before", order.P, wire, plain)
-                if plain:
-                    _added(terms, pairs)
-                else:
-                    _rounded_sums(terms, pairs, sent, add, hop)
-                out[at] = _scaled(terms[last], order.average, "after", order.P, wire, plain).astype(inputs.dtype)
-        add, hop = _form(wide), _form(wire)
+    once = innocuous(wide, wire)  # rounding to the accumulator first changes no bit of what is sent
+    for begin, end, pieces in tiles(order):
+        terms = inputs[:, begin:end].astype(wire.name if plain else np.float64)
+        pairs, sent, lasts, cuts = programs(order, pieces)
+        with np.errstate(all="ignore"):
+            terms = _scaled(terms, order.average, "before", order.P, wire, plain)
+            total = np.empty(end - begin, terms.dtype)
+            if plain:
+                _added(terms, cuts, pairs, lasts, total)
+            else:
+                fused = sent.all(axis=1) & once
+                _rounded_sums(terms, cuts, pairs, sent, fused, lasts, _form(wide), _form(wire), total)
+            out[begin:end] = _scaled(total, order.average, "after", order.P, wire, plain).astype(inputs.dtype)
     return out
 
 
-_NONE = np.zeros(4)
+def tiles(order: Order, copies: int = 1) -> Iterator[tuple[int, int, list[tuple[int, int, int]]]]:
+    """So many entries that their terms are a megabyte: start, stop, and the pieces of stretches there."""
+    most = max(64, min(4096, _TILE // (copies * order.P)))
+    pieces: list[tuple[int, int, int]] = []
+    for start, stop, which in order.stretches:
+        while start < stop:
+            begin = pieces[0][0] if pieces else start
+            end = min(stop, begin + most)
+            pieces.append((start, end, which))
+            start = end
+            if end == begin + most:
+                yield begin, end, pieces
+                pieces = []
+    if pieces:
+        yield pieces[0][0], pieces[-1][1], pieces
+
+
+def programs(order: Order, pieces: list[tuple[int, int, int]]) -> tuple[Numbers, NDArray[np.bool_], Numbers, Numbers]:
+    """Of all pieces, stacked: `_program`; and where they begin and end."""
+    found = [_program(order.trees[which]) for _, _, which in pieces]
+    begin = pieces[0][0]
+    cuts = np.array([begin, *(stop for _, stop, _ in pieces)]) - begin
+    return (
+        np.stack([pairs for pairs, _, _ in found]),
+        np.stack([sent for _, sent, _ in found]),
+        np.array([last for _, _, last in found]),
+        cuts,
+    )
 
 
 def _form(form: Format) -> NDArray[np.float64]:
@@ -563,11 +600,15 @@ def _scaled(terms: Array, average: str | None, when: str, P: int, wire: Format, 
 
 
 @njit(cache=True, nogil=True)
-def _added(terms, pairs):  # type: ignore[no-untyped-def]
-    for k in range(pairs.shape[0]):
-        total, other = terms[pairs[k, 0]], terms[pairs[k, 1]]
-        for i in range(total.size):
-            total[i] += other[i]
+def _added(terms, cuts, pairs, lasts, out):  # type: ignore[no-untyped-def]
+    for piece in range(lasts.size):
+        start, stop = cuts[piece], cuts[piece + 1]
+        for k in range(pairs.shape[1]):
+            total, other = terms[pairs[piece, k, 0]], terms[pairs[piece, k, 1]]
+            for i in range(start, stop):
+                total[i] += other[i]
+        for i in range(start, stop):
+            out[i] = terms[lasts[piece], i]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -591,14 +632,19 @@ def _round_all(x, form):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _rounded_sums(terms, pairs, sent, add, hop):  # type: ignore[no-untyped-def]
-    for k in range(pairs.shape[0]):
-        total, other = terms[pairs[k, 0]], terms[pairs[k, 1]]
-        for i in range(total.size):
-            total[i] = _round(total[i] + other[i], add[0], add[1], add[2], add[3])
-        if sent[k] and hop[0] != 0.0:
-            for i in range(total.size):
-                total[i] = _round(total[i], hop[0], hop[1], hop[2], hop[3])
+def _rounded_sums(terms, cuts, pairs, sent, fused, lasts, add, hop, out):  # type: ignore[no-untyped-def]
+    for piece in range(lasts.size):
+        start, stop = cuts[piece], cuts[piece + 1]
+        first = hop if fused[piece] else add
+        for k in range(pairs.shape[1]):
+            total, other = terms[pairs[piece, k, 0]], terms[pairs[piece, k, 1]]
+            for i in range(start, stop):
+                total[i] = _round(total[i] + other[i], first[0], first[1], first[2], first[3])
+            if sent[piece, k] and not fused[piece]:
+                for i in range(start, stop):
+                    total[i] = _round(total[i], hop[0], hop[1], hop[2], hop[3])
+        for i in range(start, stop):
+            out[i] = terms[lasts[piece], i]
 
 
 def in_one_format(order: Order, dtype: str, accumulate: str | None = None, sent: bool | None = None) -> Order:

@@ -28,7 +28,7 @@ def assert_replayed(actual: Any, inputs: Any, order: Order | str, **options: Any
         What the ranks brought.
     order : Order or str
         As `reveal` found it, or a schedule that is known: ring, direct, recursive_doubling, rabenseifner, binomial,
-        hierarchical, chain, double_binary_tree, in_rank_order.
+        hierarchical, pat, chain, double_binary_tree, in_rank_order.
     **options
         Of a schedule: ``accumulate``, ``per_hop``, ``nodes``, ``average``. Sums are made in the inputs' format without.
 

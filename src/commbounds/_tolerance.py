@@ -29,12 +29,16 @@ if TYPE_CHECKING:
 )
 @click.option("--bits", type=WHOLE, default=None, help="Bits of the codes of a quantised all-reduce.")
 @click.option("--group", type=WHOLE, default=None, help="Entries that share a scale, with --bits.")
-@click.option("--rounding", default="nearest", show_default=True, help="nearest or stochastic.")
+@click.option("--rounding", default="nearest", show_default=True, help="nearest, stochastic, or either-neighbour.")
+@click.option("--subnormals", default="kept", show_default=True, help="kept, or flushed to zero.")
 @click.option(
     "--probability", type=float, default=1e-9, show_default=True, help="Of a false alarm of the probable bound."
 )
 @click.option(
-    "--once", is_flag=True, help="What is sent on the way keeps the accumulator's format; the result does not."
+    "--per-hop/--once",
+    default=True,
+    show_default=True,
+    help="What is sent on the way is rounded to --dtype, or the result alone.",
 )
 @click.option("--wider-input", is_flag=True, help="Ranks hold wider numbers, rounded to --dtype first.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -50,8 +54,9 @@ def tolerance(
     bits: int | None,
     group: int | None,
     rounding: str,
+    subnormals: str,
     probability: float,
-    once: bool,
+    per_hop: bool,
     wider_input: bool,
     as_json: bool,
 ) -> None:
@@ -74,8 +79,9 @@ def tolerance(
             bits=bits,
             group=group,
             rounding=rounding,
+            subnormals=subnormals,
             probability=probability,
-            per_hop=not once,
+            per_hop=per_hop,
             wider_input=wider_input,
         )
     except ValueError as error:
@@ -97,6 +103,7 @@ def _data(found: Tolerance) -> dict[str, Any]:
         "accumulate": found.accumulate,
         "schedule": found.schedule,
         "average": found.average,
+        "rounding": found.rounding,
         "reference": found.reference,
         "sure": rounded_up(found.sure),
         "probable": rounded_up(found.probable),
@@ -138,9 +145,13 @@ def _text(found: Tolerance) -> str:
         f"{OPERATIONS[found.op]} of {found.P} ranks ({result}), {found.schedule}, {formats}",
         f"|result - exact| at every entry is at most, with S the {found.reference}:",
         f"  surely    {_digits(rounded_up(found.sure))} S{plus}",
-        f"  probably  {_digits(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a chance of "
-        f"{float(found.probability):.3g}",
     ]
+    if found.probable < found.sure:
+        assumed = "" if found.rounding == "stochastic" else ", for drawn data: if roundings have mean zero"
+        lines.append(
+            f"  probably  {_digits(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a chance "
+            f"of {float(found.probability):.3g}{assumed}"
+        )
     if found.last:
         lines.append(
             f"  and also  {_digits(rounded_up(found.last))} |exact| + {_digits(rounded_up(found.rest))} S{plus}"

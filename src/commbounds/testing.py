@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds._along import along
 from commbounds._arrays import FLOATS, SAME_SIZE, format_of, named, stacked
 from commbounds._exact import assert_exact as assert_exact
 from commbounds._exact import exact_inputs as exact_inputs
@@ -36,10 +37,12 @@ def assert_allreduce_close(
     dtype: str | None = None,
     accumulate: str | None = None,
     schedule: str = "any",
+    order: Order | str | None = None,
     nodes: int | None = None,
     average: str | None = None,
     per_hop: bool = True,
     rounding: str = "nearest",
+    subnormals: str = "kept",
     probability: float | None = None,
     same_bits: bool = False,
     previous: Any = None,
@@ -64,13 +67,19 @@ def assert_allreduce_close(
         it does not hold are taken to be rounded to it first.
     accumulate : str or None
         Format of the additions; None for `dtype`.
-    schedule, nodes, per_hop, rounding
+    schedule, nodes, per_hop, rounding, subnormals
         As for `commbounds.theory.tolerance`; any order of additions without.
+    order : Order, str or None
+        In which order is added, entry by entry: as `reveal` found it, with its own formats and average, or a schedule
+        as for `assert_replayed`, with the options here. The bound then goes along the partial sums of these inputs,
+        which is much less than what holds for all inputs.
     average : {None, "before", "after", "any"}
-        Where a mean is divided; None and any: before or after the additions, by P or times a rounded 1/P.
+        Where a mean is divided; None and any: before or after the additions, by P or times a rounded 1/P. With an
+        `order` None is after them, by P.
     probability : float or None
         None for the sure bound; else the probable one, with at most this probability of a false alarm where roundings
-        have mean zero, all entries of all ranks together.
+        have mean zero, all entries of all ranks together. So they have if they are stochastic. To nearest that is an
+        assumption, asks for an `order`, and is wrong for data that repeat from rank to rank.
     same_bits : bool
         Whether all ranks must hold the same bits, too; all NaNs are the same.
     previous : array, tensor or None
@@ -121,6 +130,11 @@ def assert_allreduce_close(
     if same_bits and not of_all:
         raise ValueError("same_bits asks for the results of all ranks")
     P, n = len(stack), int(np.prod(shape, dtype=int))
+    if probability is not None and order is None and rounding == "nearest":
+        raise ValueError(
+            "probability takes roundings to nearest to have mean zero, which the same number on every rank breaks: "
+            "give order=, along whose partial sums they are assumed to, or rounding='stochastic'"
+        )
     if n == 0:
         return
     rows = result.reshape(-1, n)
@@ -139,14 +153,30 @@ def assert_allreduce_close(
         "average": (average or "any") if op == "mean" else None,
         "per_hop": per_hop,
         "rounding": rounding,
+        "subnormals": subnormals,
     }
     if probability is not None:
         options["probability"] = probability
+    if order is not None:
+        order = _ordered(order, P, n, wire.name, accumulate, schedule, nodes, per_hop, average, op)
+        accumulate = order.accumulate
+        options |= {
+            "schedule": "any",
+            "nodes": None,
+            "average": None if op == "sum" else "any",
+            "per_hop": order.rounds == "every hop",
+        }
     bound = _tolerance(dtype=wire.name, accumulate=accumulate, wider_input=not wire.holds(brought), **options)
     flat = stack.reshape(P, n)
     sums, times = rank_sums(flat), P if op == "mean" else 1
     _require_range(bound, sums, shape)
-    allowed = _allowed(bound, sums, times, probability is not None)
+    if order is None:
+        allowed = _allowed(bound, sums, times, probability is not None)
+    else:
+        # the ranks' copies are one and the same sum, or as many: all count
+        share = None if probability is None else float(probability) / len(rows)
+        how = rounding.replace("_", " ").replace("-", " ")
+        allowed = along(flat, order, rounding=how, probability=share, flushed=subnormals == "flushed") + sums.slack
     earlier = None if previous is None else stacked(previous, "previous").reshape(-1)
     if earlier is not None and earlier.shape != (n,):
         raise ValueError(f"previous must have the shape of one input, {shape}")
@@ -156,11 +186,55 @@ def assert_allreduce_close(
         rank = next(rank for rank, wrong in enumerate(beyond) if wrong.size)
         suspect = Suspect(flat, sums, rows[rank], times, allowed, beyond[rank], float(wire.unit), earlier)
         fits = explanations(suspect, _coarser(suspect, bound, wire, brought, options))
-        raise AssertionError(_message(suspect, bound, shape, rank if of_all else None, beyond, fits))
+        words = _how(bound, order, probability is not None and rounding == "nearest")
+        raise AssertionError(_message(suspect, words, shape, rank if of_all else None, beyond, fits))
     if same_bits:
         _require_same_bits(rows, shape)
     if not allow_vacuous:
-        _require_a_verdict(allowed, sums, bound)
+        _require_a_verdict(allowed, sums, bound, order)
+
+
+def _ordered(
+    order: Order | str,
+    P: int,
+    n: int,
+    wire: str,
+    accumulate: str | None,
+    schedule: str,
+    nodes: int | None,
+    per_hop: bool,
+    average: str | None,
+    op: str,
+) -> Order:
+    """The order that is meant, of this many ranks and entries."""
+    if schedule != "any":
+        raise ValueError(
+            f"give schedule= or order=, got {schedule!r} and {order if isinstance(order, str) else 'both'}"
+        )
+    if isinstance(order, str):
+        if average == "any":
+            raise ValueError("average must be before or after, or times before or times after, with an order")
+        divided = (average or "after") if op == "mean" else None
+        return schedule_order(order, P, n, wire, accumulate=accumulate, per_hop=per_hop, nodes=nodes, average=divided)
+    if (order.P, order.n, order.dtype) != (P, n, wire):
+        raise ValueError(
+            f"order must be of {P} ranks and {n} entries in {wire}, got {order.P} and {order.n} in {order.dtype}"
+        )
+    if (accumulate, nodes, per_hop, average) != (None, None, True, None):
+        raise ValueError("accumulate, nodes, per_hop and average are of a schedule: an order has its own")
+    if (order.average is None) != (op == "sum"):
+        raise ValueError(f"op must be {'sum' if order.average is None else 'mean'}, as the order is, got {op!r}")
+    return order
+
+
+def _how(bound: Tolerance, order: Order | None, assumed: bool) -> str:
+    """What the message says of the bound."""
+    formats = bound.dtype if bound.accumulate == bound.dtype else f"{bound.accumulate}, sent in {bound.dtype}"
+    if order is None:
+        name = "any order of additions" if bound.schedule == "any" else bound.schedule
+        return f"{name}, {formats}: {bound.reason[0]}"
+    mean = "; roundings are assumed to have mean zero, which data that repeat from rank to rank break"
+    return f"{order.name}, {formats}: along the partial sums of these inputs{mean if assumed else ''}"
 
 
 # --- bounds ------------------------------------------------------------------------------------------------------
@@ -178,7 +252,7 @@ def _require_range(bound: Tolerance, sums: RankSums, shape: tuple[int, ...]) -> 
         )
 
 
-def _require_a_verdict(allowed: Wide, sums: RankSums, bound: Tolerance) -> None:
+def _require_a_verdict(allowed: Wide, sums: RankSums, bound: Tolerance, order: Order | None) -> None:
     """That zeros in place of the result would be refused at half of the entries, at least."""
     brought = sums.sizes > 0.0
     vacuous = int(np.count_nonzero(brought & (allowed > np.abs(sums.wide()))))
@@ -187,8 +261,8 @@ def _require_a_verdict(allowed: Wide, sums: RankSums, bound: Tolerance) -> None:
             "inputs with exact sums (exact_inputs, assert_exact)",
             "the order of additions (reveal, assert_replayed)",
         ]
-        if bound.schedule == "any":
-            helps.append("schedule=, which bounds fewer roundings")
+        if order is None and bound.schedule == "any":
+            helps.append("order=, along whose partial sums the bound goes, or schedule=, with fewer roundings")
         if bound.accumulate == bound.dtype:
             helps.append("accumulate=, where sums are made in a wider format, with per_hop=False")
         raise ValueError(
@@ -256,7 +330,7 @@ def _entry(flat: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 def _message(
     suspect: Suspect,
-    bound: Tolerance,
+    how: str,
     shape: tuple[int, ...],
     rank: int | None,
     beyond: list[NDArray[np.intp]],
@@ -280,14 +354,12 @@ def _message(
         if np.isfinite(size[worst])
         else "not finite"
     )
-    order = "any order of additions" if bound.schedule == "any" else bound.schedule
-    formats = bound.dtype if bound.accumulate == bound.dtype else f"{bound.accumulate}, sent in {bound.dtype}"
     explained = "; ".join(fits) or "none of the mistakes that are known here"
     return (
         f"all-reduce of {suspect.sums.ranks} ranks: {number}{wrong.size} of {len(suspect.y)} entries{on} are beyond "
         "what rounding explains\n"
         f"    worst: entry {_entry(entry, shape)}{on} is {float(suspect.y[entry])!r}, the {asked} is "
         f"{float(exact)!r}: {off}\n"
-        f"    {order}, {formats}: {bound.reason[0]}\n"
+        f"    {how}\n"
         f"    what fits: {explained}"
     )

@@ -222,9 +222,10 @@ def test_stochastic_bounds_allow_twice_the_error_and_twice_the_underflow():
     assert (
         bounds.sure(roundings("tree"), known, known, 4, rounding="stochastic").relative == (1 + 2 * known.unit) ** 2 - 1
     )
-    near, either = (
+    near, either, truncated = (
         bounds.sure(roundings("ring", average="after"), known, known, 2, rounding=way) for way in bounds.ROUNDING
     )
+    assert truncated == either
     assert near.absolute / (1 + near.relative) * 2 == either.absolute / (1 + either.relative) == known.smallest
 
 
@@ -253,7 +254,7 @@ def test_the_bound_of_a_running_sum_is_infinite_where_errors_may_feed_themselves
     ("changed", "message"),
     [
         ({"P": 0}, "P must be at least 1, got 0"),
-        ({"rounding": "up"}, "rounding must be one of nearest, stochastic, got 'up'"),
+        ({"rounding": "up"}, "rounding must be one of nearest, stochastic, either neighbour, got 'up'"),
         ({"accumulate": FORMATS["float16"]}, "accumulate must hold all numbers of the wire's format bfloat16"),
         ({"counted": roundings("hierarchical")}, "nodes of the hierarchical all-reduce must divide 6 ranks, got None"),
         ({"counted": roundings("hierarchical"), "nodes": 4}, "must divide 6 ranks, got 4"),

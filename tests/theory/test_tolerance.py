@@ -13,7 +13,7 @@ from commbounds.theory.precision.tolerance import AVERAGES, QUANTISED, rounded_u
 
 
 def nodes(schedule):
-    return 4 if schedule == "hierarchical" else None
+    return 4 if schedule in ("hierarchical", "collnet") else None
 
 
 def summed(terms, form):

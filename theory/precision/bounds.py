@@ -21,8 +21,8 @@ from commbounds.theory.precision.formats import Format, innocuous
 from commbounds.theory.precision.roundings import Roundings
 from commbounds.theory.symbols import expression
 
-ROUNDING = ("nearest", "stochastic")
-"""To nearest, ties to even; to either neighbour with a mean that is exact."""
+ROUNDING = ("nearest", "stochastic", "either neighbour")
+"""To nearest, ties to even; to either neighbour with a mean that is exact; to either, truncation for one."""
 
 
 @dataclass(frozen=True)
@@ -115,6 +115,7 @@ def sure(
     *,
     nodes: int | None = None,
     rounding: str = "nearest",
+    flushed: bool = False,
 ) -> ErrorBound:
     """What holds for every input of which no sum overflows.
 
@@ -128,8 +129,10 @@ def sure(
         Ranks, at least 1.
     nodes : int or None
         Of a hierarchical all-reduce; divides P.
-    rounding : {"nearest", "stochastic"}
+    rounding : {"nearest", "stochastic", "either neighbour"}
         How all roundings go.
+    flushed : bool
+        Whether terms and results below the wire's normal range may be taken for zero.
 
     Returns
     -------
@@ -148,8 +151,9 @@ def sure(
     cast = one_rounding(w, rounding)
     if accumulate == wire or (rounding == "nearest" and counted.every_sum and innocuous(accumulate, wire)):
         relative = _in_one_format(counted, additions, P, w, rounding)
-    elif hops == additions:
+    elif hops != 1 or additions == 1:
         # rounded twice each, or once: no more of either on any way, and the sum of one rank is not rounded
+        hops = hops if P > 1 else sp.Integer(0)
         relative = followed(any_tree(additions, u, rounding), any_tree(hops, w, rounding))
     else:
         relative = followed(_in_one_format(counted, additions, P, u, rounding), cast if P > 1 else sp.Integer(0))
@@ -160,11 +164,14 @@ def sure(
     share = sp.Rational(wire.smallest) / (2 if rounding == "nearest" else 1)
     casts = sp.sympify(at(counted.casts), strict=True) if P > 1 else sp.Integer(P * counted.first)
     absolute = casts * share * (1 + relative)
+    if flushed:
+        # P terms, P scaled, P - 1 additions, as many roundings behind, a mean: each is off by a normal number at most
+        absolute += 4 * P * sp.Rational(wire.normal) * (1 + relative)
     return ErrorBound(relative, absolute)
 
 
 def _in_one_format(counted: Roundings, additions: Any, P: int, unit: Any, rounding: str) -> Any:
-    if rounding == "stochastic":
+    if rounding != "nearest":
         return any_tree(additions, unit, rounding)
     if counted.one_by_one:
         return running_sum(sp.Integer(P), unit)
@@ -209,13 +216,14 @@ def probable(
     probability: Fraction | float = Fraction(1, 10**9),
     nodes: int | None = None,
     rounding: str = "nearest",
+    flushed: bool = False,
 ) -> ErrorBound:
     """What all `entries` keep to, but for a probability of at most `probability`, where roundings have mean zero.
 
     Parameters
     ----------
-    counted, accumulate, wire, P, nodes, rounding
-        As for `sure`.
+    counted, accumulate, wire, P, nodes, rounding, flushed
+        As for `sure`; to either neighbour it is the sure one.
     entries : int
         At least 1.
     probability : Fraction or float
@@ -250,7 +258,9 @@ def probable(
         raise ValueError(f"entries must be at least 1, got {entries}")
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability}")
-    surely = sure(counted, accumulate, wire, P, nodes=nodes, rounding=rounding)
+    surely = sure(counted, accumulate, wire, P, nodes=nodes, rounding=rounding, flushed=flushed)
+    if rounding == "either neighbour":
+        return surely
     additions, hops = at(counted.additions), at(counted.hops)
     u, w = sp.Rational(accumulate.unit), sp.Rational(wire.unit)
     if accumulate == wire:
@@ -281,7 +291,7 @@ def _checked(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes
         raise ValueError(f"accumulate must hold all numbers of the wire's format {wire.name}, got {accumulate.name}")
     in_nodes = any(symbol.name == "nodes" for symbol in counted.additions.free_symbols)
     if in_nodes and (nodes is None or nodes < 1 or P % nodes):
-        raise ValueError(f"nodes of the hierarchical all-reduce must divide {P} ranks, got {nodes}")
+        raise ValueError(f"nodes of the {counted.schedule} all-reduce must divide {P} ranks, got {nodes}")
 
     def at(expression: Any) -> Any:
         numbers = {"P": P, "nodes": nodes}

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import sympy as sp
 
 from commbounds.theory.cost import Phase, Schedule, critical_steps
+from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.schedules import EXACT, IN_NODES
 from commbounds.theory.quantities import P, index_bits, n
 from commbounds.theory.sources import derived
 
 _BINOMIAL = Schedule(
-    "tree",
+    "binomial",
     "binomial tree to a root, then back",
     (Phase("reduce", index_bits(P), n, n), Phase("broadcast", index_bits(P), n)),
     derived("In step t ranks whose number has t zeros at its end, after a one, send to the rank without that one."),
@@ -21,15 +24,36 @@ _BINOMIAL = Schedule(
 # some are there in nodes, too: then it is the one without
 _KNOWN = {schedule.name: schedule for schedule in (*IN_NODES, *EXACT, _BINOMIAL)}
 
-_ONE_BY_ONE = ("ring", "butterfly", "direct")
+_NCCL_TREE = sp.Max(0, 2 * index_bits(nodes) - 1) + P / nodes - 1
+_OTHERS = {
+    "chain": P - 1,
+    "in_rank_order": P - 1,
+    # a rank takes up two children, and the sum of the second passes one addition more than the level of its rank
+    "double_binary_tree": _NCCL_TREE,
+    # every block goes up a binomial tree to its owner (arXiv 2506.20252)
+    "pat": index_bits(P),
+    "nvls": P - 1,
+    "collnet": P / nodes + nodes - 2,
+}
+"""Additions of schedules without a cost model here."""
+_ONE_BY_ONE = ("ring", "butterfly", "direct", "chain", "in_rank_order")
 """Where a running sum takes up one term after another."""
-_AT_ONE_RANK = ("butterfly", "direct")
-"""Where that running sum stays at one rank, and is sent when it is whole."""
-_EVERY_SUM = ("ring", "recursive_doubling", "any")
+_AT_ONE_PLACE = ("butterfly", "direct", "in_rank_order", "nvls")
+"""Where all additions are made at one rank or in a switch, and the sum is sent when it is whole."""
+_EVERY_SUM = ("ring", "recursive_doubling", "chain", "any")
 """Where every partial sum is sent, and so rounded to the wire's format, before anything is added to it; "any" is meant
 so. Elsewhere some sums stay at a rank, in the accumulator's format, until the next term arrives."""
+IN_A_SWITCH = ("nvls", "collnet")
+"""Where a switch adds the terms of all ranks, or of all nodes, in an order that is not known."""
 
-SCHEDULE_NAMES = ("ring", "recursive_doubling", "rabenseifner", "butterfly", "direct", "tree", "hierarchical", "any")
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    {"tree": "binomial", "sharp": "collnet", "nccl_tree": "double_binary_tree"}
+)
+"""Spellings of schedules that are understood, besides hyphens."""
+SCHEDULE_NAMES = (
+    *("ring", "recursive_doubling", "rabenseifner", "butterfly", "direct", "binomial", "hierarchical", "chain"),
+    *("in_rank_order", "double_binary_tree", "pat", "nvls", "collnet", "any"),
+)
 """Schedules whose roundings are known; "any" is any order of additions, by any tree."""
 AVERAGES = ("before", "after")
 """When an average is divided: every term before it is added, or the sum."""
@@ -99,20 +123,23 @@ def roundings(
 
     Examples
     --------
-    >>> roundings("ring").additions, roundings("direct").hops, roundings("tree").additions
+    >>> roundings("ring").additions, roundings("direct").hops, roundings("binomial").additions
     (P - 1, 1, index_bits(P))
     """
     if average is not None and average not in AVERAGES:
         raise ValueError(f"average must be None, {' or '.join(AVERAGES)}, got {average!r}")
+    schedule = OTHER_NAMES.get(schedule, schedule)
     additions = _additions(schedule)
-    once = schedule in _AT_ONE_RANK or not per_hop
+    once = schedule in _AT_ONE_PLACE or not per_hop
+    # the sums of a node's chain are sent, the last to the switch
+    hops = P / nodes if schedule == "collnet" else additions
     # rounded before anything is added: every term; divided behind: the result
     first, behind = int(wider_input), int(average == "after")
     before = int(average == "before")
     return Roundings(
         schedule,
         additions,
-        sp.Integer(1) if once else additions,
+        sp.Integer(1) if once else hops,
         before + behind,
         P * (first + before) + behind,
         schedule in _ONE_BY_ONE,
@@ -129,14 +156,19 @@ def schedule_of(name: str) -> Schedule:
     ValueError
         There is none.
     """
-    if name not in SCHEDULE_NAMES or name == "any":
-        known = ", ".join(known for known in SCHEDULE_NAMES if known != "any")
+    name = OTHER_NAMES.get(name, name)
+    if name not in SCHEDULE_NAMES or name in _OTHERS or name == "any":
+        known = ", ".join(known for known in SCHEDULE_NAMES if known not in _OTHERS and known != "any")
         raise ValueError(f"schedule must be one of {known}, got {name!r}")
     return _KNOWN["butterfly" if name == "direct" else name]
 
 
 def _additions(name: str) -> Any:
+    if name not in SCHEDULE_NAMES:
+        raise ValueError(f"schedule must be one of {', '.join(SCHEDULE_NAMES)}, got {name!r}")
     if name == "any":
         return P - 1
+    if name in _OTHERS:
+        return _OTHERS[name]
     found = schedule_of(name)
     return critical_steps(replace(found, phases=tuple(phase for phase in found.phases if phase.reduced != 0)))

@@ -22,19 +22,19 @@ from commbounds.theory.precision.bounds import (
     running_sum,
     sure,
 )
-from commbounds.theory.precision.formats import Format, format_named, innocuous
-from commbounds.theory.precision.roundings import SCHEDULE_NAMES, Roundings, roundings
+from commbounds.theory.precision.formats import FORMATS, Format, format_named, innocuous
+from commbounds.theory.precision.roundings import IN_A_SWITCH, OTHER_NAMES, SCHEDULE_NAMES, Roundings, roundings
 
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {"allreduce": "all-reduce", "reduce_scatter": "reduce-scatter", "reduce": "reduce"}
 )
 """What adds vectors: the copies that an all-reduce makes of its sums are not rounded again."""
 AVERAGES = ("before", "after", "any")
+"""When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
+SUBNORMALS = ("kept", "flushed")
+_IN_NODES = ("hierarchical", "double_binary_tree", "collnet")
 _MOST = 2**63 - 1
 """Of ranks and entries."""
-"""When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
-_OTHER_NAMES: Mapping[str, str] = MappingProxyType({"binomial": "tree"})
-"""Spellings of schedules that are understood, besides hyphens."""
 QUANTISED: Mapping[str, str] = MappingProxyType(
     {
         "two_step": "flashcomm.twostep.error_mixed",
@@ -64,6 +64,8 @@ class Tolerance:
         In which order is added.
     average : str or None
         When a mean is divided; None for a sum.
+    rounding : str
+        How all roundings go.
     reference : str
         What `sure` and `probable` are relative to: a sum over the ranks, entry by entry; of a mean as well.
     sure : Fraction
@@ -91,6 +93,7 @@ class Tolerance:
     accumulate: str
     schedule: str
     average: str | None
+    rounding: str
     reference: str
     sure: Fraction
     probable: Fraction
@@ -152,6 +155,7 @@ def tolerance(
     probability: Fraction | float = Fraction(1, 10**9),
     per_hop: bool = True,
     wider_input: bool = False,
+    subnormals: str = "kept",
 ) -> Tolerance:
     """How far the result of a correct all-reduce may be off the exact sum, or mean, of its inputs.
 
@@ -169,9 +173,12 @@ def tolerance(
         Format of the additions, which holds all numbers of `dtype`; None for `dtype`.
     schedule : str
         ring, recursive_doubling, rabenseifner, butterfly, direct (every rank has all P terms of its block, and adds
-        them one after another), tree, hierarchical, any (any order); with `bits`, two_step, one_shot or ring.
+        them one after another), binomial, hierarchical, chain, in_rank_order, pat; double_binary_tree (NCCL's, with a
+        chain in every node); nvls (a switch adds the terms of all ranks) and collnet (the sums of all nodes, each made
+        by a chain), in any order, in float32 unless `accumulate` says otherwise; any (any order). With `bits`,
+        two_step, one_shot or ring.
     nodes : int or None
-        Of the hierarchical schedule; divides P.
+        Of the hierarchical schedule, collnet, and the double binary tree, where None is a rank a node; divides P.
     average : {None, "before", "after", "any"}
         None for a sum; a mean is divided by P before the additions, after them, or at either place, by P or times a
         rounded 1/P.
@@ -179,14 +186,16 @@ def tolerance(
         Of the codes of a quantised all-reduce, in [1, 16]; None where none is.
     group : int or None
         Entries that share a scale, with `bits`; the bound is the same for every size.
-    rounding : {"nearest", "stochastic"}
-        How all roundings go.
+    rounding : {"nearest", "stochastic", "either neighbour"}
+        How all roundings go; by truncation to either neighbour.
     probability : Fraction or float
         In (0, 1): of a false alarm of the probable bound, for all n entries together.
     per_hop : bool
         Whether what is sent on the way is rounded to `dtype`, where the accumulator is wider; else only the result.
     wider_input : bool
         Whether the ranks hold wider numbers, rounded to `dtype` first.
+    subnormals : {"kept", "flushed"}
+        Whether numbers below the normal range may be taken for zero, as many devices do.
 
     Returns
     -------
@@ -202,7 +211,8 @@ def tolerance(
     Notes
     -----
     Nothing may overflow: see `Tolerance.largest`. The sure bound holds for every input. The probable one takes
-    roundings to have mean zero, given those before: true of stochastic rounding, an assumption of nearest.
+    roundings to have mean zero, given those before: true of stochastic rounding; an assumption of nearest, which holds
+    of drawn data in effect, and which the same number on every rank breaks. To either neighbour it is the sure one.
 
     Examples
     --------
@@ -222,32 +232,53 @@ def tolerance(
         raise ValueError(f"op must be one of {', '.join(OPERATIONS)}, got {op!r}: bounds are derived for sums alone")
     if not (average is None or isinstance(average, str)) or average not in (None, *AVERAGES):
         raise ValueError(f"average must be None, {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]}, got {average!r}")
-    if nodes is not None and schedule != "hierarchical":
-        raise ValueError(f"nodes are of the hierarchical schedule, and must be None, got {nodes} for {schedule!r}")
     if isinstance(probability, bool) or not isinstance(probability, Rational | float):
         raise TypeError(f"probability must be a number, got {probability!r}")
     for name, flag in (("per_hop", per_hop), ("wider_input", wider_input)):
         if not isinstance(flag, bool):
             raise TypeError(f"{name} must be True or False, got {flag!r}")
-    for name, word in (("schedule", schedule), ("rounding", rounding), ("dtype", dtype), ("accumulate", accumulate)):
+    for name, word in (
+        ("schedule", schedule),
+        ("rounding", rounding),
+        ("dtype", dtype),
+        ("accumulate", accumulate),
+        ("subnormals", subnormals),
+    ):
         if not isinstance(word, str) and not (name == "accumulate" and word is None):
             raise TypeError(f"{name} must be a string, got {word!r}")
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability}")
-    schedule = _OTHER_NAMES.get(schedule.replace("-", "_"), schedule.replace("-", "_"))
+    if subnormals not in SUBNORMALS:
+        raise ValueError(f"subnormals must be {' or '.join(SUBNORMALS)}, got {subnormals!r}")
+    rounding = rounding.replace("_", " ").replace("-", " ")
+    schedule = schedule.replace("-", "_").replace(" ", "_")
+    schedule = OTHER_NAMES.get(schedule, schedule)
     if bits is not None:
-        plain = accumulate is None and rounding == "nearest" and per_hop and not wider_input and nodes is None
+        plain = (
+            accumulate is None
+            and rounding == "nearest"
+            and subnormals == "kept"
+            and per_hop
+            and not wider_input
+            and nodes is None
+        )
         return _quantised(op, P, n, schedule, average, bits, Fraction(probability), plain)
     if group is not None:
         raise ValueError(f"group must be None, got {group}: a group shares the scale of codes, and asks for bits")
     if schedule in QUANTISED and schedule not in SCHEDULE_NAMES:
         raise ValueError(f"{schedule} sends codes of a few bits, and asks for bits")
+    if nodes is not None and schedule not in _IN_NODES:
+        raise ValueError(f"nodes are of {', '.join(_IN_NODES)}, and must be None, got {nodes} for {schedule!r}")
+    if schedule == "double_binary_tree":
+        nodes = nodes or P
     wire = _format("dtype", dtype)
     wide = wire if accumulate is None else _format("accumulate", accumulate)
+    if accumulate is None and schedule in IN_A_SWITCH and FORMATS["float32"].holds(wire):
+        wide = FORMATS["float32"]
     if average == "any" and Fraction(1, P) < wire.normal:
         raise ValueError(f"average must be before or after for P = {P}: 1/P is below the normal range of {dtype}")
     counted = _counted(schedule, per_hop, average, wider_input)
-    return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability))
+    return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability), subnormals)
 
 
 # --- sums in floating point --------------------------------------------------------------------------------------
@@ -279,10 +310,12 @@ def _of_sums(
     average: str | None,
     rounding: str,
     probability: Fraction,
+    subnormals: str,
 ) -> Tolerance:
     _require_bounded(counted, accumulate, wire, P, nodes)
-    surely = sure(counted, accumulate, wire, P, nodes=nodes, rounding=rounding)
-    likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, nodes=nodes, rounding=rounding)
+    how: dict[str, Any] = {"nodes": nodes, "rounding": rounding, "flushed": subnormals == "flushed"}
+    surely = sure(counted, accumulate, wire, P, **how)
+    likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, **how)
     share = Fraction(1, P if average else 1)
     relative, absolute = _fraction(surely.relative), _fraction(surely.absolute)
     last, rest = _by_last(counted, accumulate, wire, P, nodes, rounding)
@@ -294,6 +327,7 @@ def _of_sums(
         accumulate=accumulate.name,
         schedule=counted.schedule,
         average=average,
+        rounding=rounding,
         reference=_SUM_ABS,
         sure=relative * share,
         probable=min(_upwards(likely.relative), relative) * share,
@@ -309,8 +343,8 @@ def _of_sums(
 
 def _require_bounded(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None) -> None:
     """That roundings to both formats, of which the bound is a power, do not take it beyond every float."""
-    if counted.schedule == "hierarchical" and (nodes is None or P % nodes):
-        raise ValueError(f"nodes of the hierarchical schedule must divide P = {P}, got {nodes}")
+    if counted.schedule in _IN_NODES and (nodes is None or P % nodes):
+        raise ValueError(f"nodes of the {counted.schedule} schedule must divide P = {P}, got {nodes}")
     times = _at(counted.hops, P, nodes)
     if accumulate != wire and times * wire.unit > 512 and not innocuous(accumulate, wire):
         raise ValueError(
@@ -354,7 +388,7 @@ def _rounds_once(
 
 def _one_fewer(counted: Roundings, additions: Any, P: Any, unit: Any, rounding: str) -> Any:
     """The bound of a sum in one format without its last addition."""
-    if rounding == "stochastic":
+    if rounding != "nearest":
         return any_tree(additions - 1, unit, rounding)
     if counted.one_by_one:
         return running_sum(sp.Integer(P - 1), unit)
@@ -393,7 +427,7 @@ def _reason(
     each = "1 addition, rounded" if additions == 1 else f"{additions} additions, each rounded"
     parts = [f"{each} to {adding.name} (u = 2^-{adding.digits})"]
     if not single and P > 1:
-        times = "once at the end" if hops == 1 else "behind each of them"
+        times = {1: "once at the end", additions: "behind each of them"}.get(hops, f"up to {hops} times")
         parts.append(f"rounded to {wire.name} (2^-{wire.digits}) {times}")
     if counted.first:
         parts.append(f"each term to {wire.name} before")
@@ -422,7 +456,11 @@ def _reason(
 _ALONE = {
     "any": ("precision.any.sure",),
     "hierarchical": ("precision.any.sure", "precision.hierarchical.sure"),
-    "tree": ("precision.any.sure", "precision.tree.sure"),
+    "binomial": ("precision.any.sure", "precision.tree.sure"),
+    "pat": ("precision.any.sure", "precision.tree.sure"),
+    **dict.fromkeys(("double_binary_tree", "nvls", "collnet"), ("precision.any.sure",)),
+    "chain": ("precision.running.sure",),
+    "in_rank_order": ("precision.running.sure",),
     "recursive_doubling": ("dense.recursive_doubling.rounding", "precision.any.sure", "precision.tree.sure"),
     "rabenseifner": ("dense.rabenseifner.rounding", "precision.any.sure", "precision.tree.sure"),
     "ring": ("dense.ring.rounding", "precision.running.sure"),
@@ -436,7 +474,7 @@ def _claims(
     counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str
 ) -> tuple[str, ...]:
     stochastic = ("precision.stochastic.running_sure", "precision.stochastic.likely")
-    found: tuple[str, ...] = stochastic if rounding == "stochastic" else _ALONE[counted.schedule]
+    found: tuple[str, ...] = _ALONE[counted.schedule] if rounding == "nearest" else stochastic
     if not _rounds_once(counted, accumulate, wire, P, nodes, rounding):
         found += ("precision.once.sure",) if _at(counted.hops, P, nodes) == 1 else ("precision.tree.sure",)
     elif accumulate != wire:
@@ -478,6 +516,7 @@ def _quantised(
         accumulate="exact",
         schedule=schedule,
         average=None,
+        rounding="nearest",
         reference=_SUM_RANGE,
         sure=bound,
         probable=bound,
