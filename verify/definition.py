@@ -211,7 +211,7 @@ def _given(definition: Definition, case: Case) -> Given:
     made: Given = definition.space.make(**row)
     if BEYOND in case.settings:
         name, number = case.settings[BEYOND]
-        return replace(made, parameters={**made.parameters, name: number})
+        return _with(made, name, number)
     return made
 
 

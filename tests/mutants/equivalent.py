@@ -725,6 +725,41 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
         "False",
         "True",
     ): "NaN and infinities are refused in either place, by errors of one kind",
+    (
+        "collectives/moshpit/group_trials.py",
+        "_shuffle",
+        "if (product & _LOW32) < size:",
+        "product & _LOW32 < size",
+        "product & _LOW32 <= size",
+    ): "a rest of a division by the size is smaller than it: where they are equal nothing is drawn again",
+    (
+        "collectives/moshpit/allreduce.py",
+        "_match",
+        "groups[i], slots[i] = -1, -1",
+        "1",
+        "2",
+    ): "any negative number stands for no group, and for no slot",
+    (
+        "collectives/arctopk/allreduce.py",
+        "arctopk_allreduce",
+        'own = comm.agreed(lambda: rounded_sketches(stack, V, form, "gradient")).reshape(-1)',
+        "1",
+        "2",
+    ): "numpy takes every negative size of a shape for the one that is left open",
+    (
+        "collectives/oktopk/sgd_on_rank.py",
+        "oktopk_sgd_start.request",
+        "sgd.start(row[0], 1)",
+        "1",
+        "2",
+    ): "it is made to be refused, of weights that are bad for any number of workers",
+    (
+        "collectives/oktopk/split.py",
+        "_emptied",
+        "count, largest = out.dtype.type(0), out.dtype.type(0)",
+        "out",
+        "window",
+    ): "both are of the same unsigned integers",
 }
 """(path, function, the line, what is changed, into what) -> why nothing can tell.
 

@@ -257,7 +257,9 @@ DEFINITIONS = {
     "lossy_reduce_scatter": Definition(REDUCE, _reduced, packetloss.lossy_reduced, examples=_special),
     "lossy_broadcast": Definition(BROADCAST, called("result", "traffic"), packetloss.lossy_heard),
     "lossy_step": Definition(STEP, called("state", "update", "traffic"), packetloss.stepped),
-    "lossy_training": Definition(TRAINING, _trained, packetloss.trained),
+    "lossy_training": Definition(
+        TRAINING, _trained, packetloss.trained, refused=dict.fromkeys(("seed", "trial"), (-1, 2**64))
+    ),
     "drift_trials": Definition(DRIFT, _drifted, packetloss.drifted),
     "staleness_trials": Definition(STALE, _stale, packetloss.stale),
 }
