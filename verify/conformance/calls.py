@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+START_LIMIT = 50.0
+"""Seconds that a subject may take to be loaded, or to answer ``hello``: imports, compilation."""
 
 
 class Unanswered(Exception):
