@@ -21,7 +21,7 @@ book does not have, or a function that only studies use.
 
 """
 SAMPLED = """A random sample of each column was judged, at the commit in the last column or before, by the definitions
-and the pairings of its own column alone, for eight seconds of processor time at most: what survives has not met other
+and the pairings of its own column alone, for a few seconds of processor time: what survives has not met other
 claims, which judge functions that no implementation calls. A killed mutant is counted as long as its module is the
 same, a survivor until it is judged again.
 
