@@ -13,5 +13,6 @@ pytestmark = pytest.mark.kernels
 @pytest.mark.parametrize(("name", "P"), each_once(PAIRINGS, [3, 4, 5, 2, 8, 1]))
 def test_bits_and_traffic_are_those_of_one_process(name, P):
     found = compared(PAIRINGS[name], P, LockstepWorld())
-    assert found or (P == 1 and name in ("drift_trials", "staleness_trials"))  # an owner needs a receiver
+    # an owner needs a receiver; a thread's eight registers are shared out evenly
+    assert found or (P == 1 and name in ("drift_trials", "staleness_trials")) or (name == "quickreduce" and 8 % P)
     assert [agreement for agreement in found if agreement.difference] == []
