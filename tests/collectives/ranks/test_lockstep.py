@@ -4,6 +4,7 @@ import pytest
 from samples import each_once
 
 from commbounds.collectives.ranks import LockstepWorld
+from commbounds.columns import Registry
 from commbounds.verify.pairing import compared
 from commbounds.verify.pairings import PAIRINGS
 
@@ -13,6 +14,8 @@ pytestmark = pytest.mark.kernels
 @pytest.mark.parametrize(("name", "P"), each_once(PAIRINGS, [3, 4, 5, 2, 8, 1]))
 def test_bits_and_traffic_are_those_of_one_process(name, P):
     found = compared(PAIRINGS[name], P, LockstepWorld())
-    # an owner needs a receiver; a thread's eight registers are shared out evenly
-    assert found or (P == 1 and name in ("drift_trials", "staleness_trials")) or (name == "quickreduce" and 8 % P)
+    if not found:  # an owner needs a receiver; and some collectives have no cases of so many ranks, with a reason
+        lone = P == 1 and name in ("drift_trials", "staleness_trials")
+        definition = Registry("DEFINITIONS", "verify.experiments", "definitions")[name]
+        assert lone or not any(row["P"] == P for row in definition.space.covering())
     assert [agreement for agreement in found if agreement.difference] == []
