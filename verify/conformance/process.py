@@ -45,8 +45,6 @@ _OFFENCES = 10
 """Calls that leave something behind, after which no more are made."""
 _THREADS = 32
 """Threads that calls may leave behind for later ones: as many as Python's pools have by default."""
-_ENDED = 64
-"""Processes that calls may have started that have ended, and that nobody has waited for."""
 _PROCESSES = 128
 """Processes that a call may start."""
 _SHARE = 0.5
@@ -251,10 +249,6 @@ class Process:
                 kill(left)
                 self._seen = children(self._child.pid)
                 found.append(named(left))
-            if len(now.split()) > _ENDED:
-                ended = {int(number) for number in now.split()} - relatives(self._child.pid, self._mark).keys()
-                if len(ended) > _ENDED:
-                    found.append(f"{len(ended)} processes that have ended, and that it did not wait for")
         if said > _SAID:
             found.append(f"{said} bytes on stderr")
         news, what = reply.get("left"), set(self._left)

@@ -130,19 +130,6 @@ def _said(error: BaseException) -> str:
     return f"raised {type(error).__name__[:_LONGEST]}: {text[:_LONGEST]}"
 
 
-def _told(left: list[str]) -> dict[str, Any]:
-    """What a reply tells besides: what calls have left behind, and which processes are not theirs."""
-    return {name: what for name, what in (("left", left), ("own", _own())) if what}
-
-
-def _failed(surroundings: Surroundings, header: dict[str, Any]) -> bytes:
-    """The reply to a call without an answer; what it has left behind is looked at all the same."""
-    try:
-        return encoded(header | _told(surroundings.left()))
-    except BaseException:  # what looks was replaced by the subject
-        return encoded(header)
-
-
 def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
     ours, surroundings = os.getpid(), Surroundings()
     surroundings.listen()
@@ -156,13 +143,17 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
                 warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 header, answers = server.reply(*message)
                 error_state = {name: str(kind) for name, kind in np.geterr().items()}
-            data = encoded(header | _told(surroundings.left(error_state)), answers)
+            if left := surroundings.left(error_state):
+                header["left"] = left
+            if own := _own():
+                header["own"] = own
+            data = encoded(header, answers)
         except Unusable as error:
-            data = _failed(surroundings, {"returned": str(error).removeprefix("returned ")})
+            data = encoded({"returned": str(error).removeprefix("returned ")})
         except SystemExit as error:
-            data = _failed(surroundings, {"error": f"called sys.exit({error.code!r:.{_LONGEST}})"})
+            data = encoded({"error": f"called sys.exit({error.code!r:.{_LONGEST}})"})
         except BaseException as error:  # a KeyboardInterrupt, too: the user's goes to the process that judges
-            data = _failed(surroundings, {"error": _said(error)})
+            data = encoded({"error": _said(error)})
         if os.getpid() != ours:  # the subject has forked, and this is the other one: it has nothing to say here
             os._exit(0)
         replies.write(data)

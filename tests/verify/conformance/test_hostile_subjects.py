@@ -66,17 +66,6 @@ def bomb(x, seed):  # stops by itself: at most 2^8 processes
     time.sleep(200)  # the others need their time to start each other
     return x / 2
 
-def zombies(x, seed):
-    for _ in range(33):
-        if os.fork() == 0:
-            os._exit(0)
-    return x / 2
-
-def raises(x, seed):
-    threading.Thread(target=time.sleep, args=(300,), daemon=True).start()
-    os.chdir(tempfile.mkdtemp())
-    raise ValueError
-
 def threads(x, seed):
     for _ in range(3):
         threading.Thread(target=time.sleep, args=(300,), daemon=True).start()
@@ -110,7 +99,6 @@ PID = [os.getpid()]
 made = {
     f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=300.0, effort=0.01, name=f.__name__)
     for f in (forks, starts, session, daemon, clean_daemon, dies_with_a_daemon, bomb, threads, folder, stderr)
-    + (zombies, raises)
     + (pool, waits)
 }
 """
@@ -122,8 +110,6 @@ HOSTILE = {
     "clean_daemon": r"1 process \((sh|sleep)\)",  # forked, and perhaps not yet what it becomes
     "dies_with_a_daemon": "ended with status 3",
     "bomb": "had started [0-9]+ processes",
-    "zombies": "[0-9]+ processes that have ended, and that it did not wait for",
-    "raises": "raised ValueError",
     "threads": "[0-9]+ threads",
     "folder": "the working folder: ",
     "stderr": "[0-9]+ bytes on stderr",
