@@ -17,11 +17,14 @@ from commbounds.theory.precision.bounds import (
     any_order,
     any_tree,
     followed,
+    fraction,
     one_rounding,
     probable,
     running_sum,
     sure,
+    upwards,
 )
+from commbounds.theory.precision.codes import QUANTISED, CodedBound, coded_bound
 from commbounds.theory.precision.formats import FORMATS, Format, format_named, innocuous
 from commbounds.theory.precision.roundings import HALVED, IN_A_SWITCH, OTHER_NAMES, SCHEDULE_NAMES, Roundings, roundings
 
@@ -36,18 +39,7 @@ SUBNORMALS = ("kept", "flushed")
 _IN_NODES = ("hierarchical", "double_binary_tree", "collnet")
 _MOST = 2**63 - 1
 """Of ranks and entries."""
-QUANTISED: Mapping[str, str] = MappingProxyType(
-    {
-        "two_step": "flashcomm.twostep.error_mixed",
-        "one_shot": "flashcomm.oneshot.error",
-        "ring": "flashcomm.ring.error",
-    }
-)
-"""Schedules that send codes of a few bits, and the claim that bounds them."""
-
 _SUM_ABS = "sum over ranks of |x|"
-_SUM_RANGE = "sum over ranks of max - min of the entry's group"
-_SUM_LARGEST = "sum over ranks of the largest |x| of the entry's group"
 
 
 @dataclass(frozen=True)
@@ -279,8 +271,12 @@ def tolerance(
             and not wider_input
             and nodes is None
         )
-        plain = plain and between is None
-        return _quantised(op, P, n, schedule, average, bits, codes, scale, Fraction(probability), plain)
+        if average is not None or between is not None or not plain:
+            raise ValueError(
+                "of codes of a few bits only sums are derived, with exact arithmetic besides the codes, to nearest: "
+                "leave out accumulate, average, nodes, between, rounding, subnormals, per_hop and wider_input"
+            )
+        return _quantised(op, P, n, coded_bound(P, schedule, bits, codes, scale), Fraction(probability))
     if codes != "asymmetric" or scale is not None:
         raise ValueError(f"codes and scale ask for bits, got {codes!r} and {scale!r}")
     if group is not None:
@@ -344,7 +340,7 @@ def _of_sums(
     surely = sure(counted, accumulate, wire, P, **how)
     likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, **how)
     share = Fraction(1, P if average else 1)
-    relative, absolute = _fraction(surely.relative), _fraction(surely.absolute)
+    relative, absolute = fraction(surely.relative), fraction(surely.absolute)
     last, rest = _by_last(counted, accumulate, wire, P, nodes, rounding)
     return Tolerance(
         op=op,
@@ -357,7 +353,7 @@ def _of_sums(
         rounding=rounding,
         reference=_SUM_ABS,
         sure=relative * share,
-        probable=min(_upwards(likely.relative), relative) * share,
+        probable=min(upwards(likely.relative), relative) * share,
         probability=probability,
         absolute=absolute,
         last=last,
@@ -386,10 +382,10 @@ def _in_stages(
     near = sure(roundings("ring", per_hop=per_hop), accumulate, wire, P // nodes, rounding=rounding)
     far = sure(roundings("ring", per_hop=per_hop, wider_input=casts), wide, between, nodes, rounding=rounding)
     last = one_rounding(sp.Rational(wire.unit), rounding) if not wire.holds(between) else 0
-    relative = _fraction(followed(followed(near.relative, far.relative), last))
+    relative = fraction(followed(followed(near.relative, far.relative), last))
     # what a node's sum, a sum between nodes and the result may lose below the normal range
     smallest = sp.Rational(wire.smallest) * (0 if wire.holds(between) else 1)
-    absolute = _fraction((nodes * near.absolute * (1 + far.relative) + far.absolute + smallest) * (1 + last))
+    absolute = fraction((nodes * near.absolute * (1 + far.relative) + far.absolute + smallest) * (1 + last))
     largest = min(form.largest for form in (accumulate, wire, between))
     return Tolerance(
         op=op,
@@ -443,7 +439,7 @@ def _by_last(
     last = one_rounding(w, rounding)
     additions, hops = _at(counted.additions, P, nodes), _at(counted.hops, P, nodes)
     if P == 1:
-        return Fraction(0), _fraction(followed(last, 0) if counted.first else 0)
+        return Fraction(0), fraction(followed(last, 0) if counted.first else 0)
     if _rounds_once(counted, accumulate, wire, P, nodes, rounding):
         before = _one_fewer(counted, additions, P, w, rounding)
     elif hops == 1:
@@ -452,7 +448,7 @@ def _by_last(
         before = followed(any_tree(additions, u, rounding), any_tree(hops - 1, w, rounding))
     for _ in range(counted.first + counted.scalings):
         before = followed(before, last)
-    return _fraction(last), _fraction((1 + last) * before)
+    return fraction(last), fraction((1 + last) * before)
 
 
 def _rounds_once(
@@ -475,18 +471,6 @@ def _one_fewer(counted: Roundings, additions: Any, P: Any, unit: Any, rounding: 
 def _at(expression: Any, P: int, nodes: int | None) -> Any:
     numbers = {"P": P, "nodes": nodes}
     return expression.xreplace({s: sp.Integer(numbers[s.name]) for s in expression.free_symbols}).doit()
-
-
-def _fraction(value: Any) -> Fraction:
-    exact = sp.Rational(value)
-    return Fraction(int(exact.p), int(exact.q))
-
-
-def _upwards(value: Any) -> Fraction:
-    """A fraction that is not below a real expression, by at most 2^-90 of it."""
-    if value.is_Rational:
-        return _fraction(value)
-    return Fraction(str(sp.N(value, 40))) * (1 + Fraction(1, 2**100))
 
 
 def _reason(
@@ -565,87 +549,27 @@ def _claims(
 # --- codes of a few bits -----------------------------------------------------------------------------------------
 
 
-def _quantised(
-    op: str,
-    P: int,
-    n: int,
-    schedule: str,
-    average: str | None,
-    bits: int,
-    codes: str,
-    scale: str | None,
-    probability: Fraction,
-    plain: bool,
-) -> Tolerance:
-    from commbounds.theory.flashcomm.claims import CLAIMS
-
-    if schedule not in QUANTISED:
-        raise ValueError(f"schedule of codes must be one of {', '.join(QUANTISED)}, got {schedule!r}")
-    if bits > 16:
-        raise ValueError(f"bits must be in [1, 16], got {bits}")
-    if average is not None or not plain:
-        raise ValueError(
-            "of codes of a few bits only sums are derived, with exact arithmetic besides the codes, to nearest: leave "
-            "out accumulate, average, nodes, rounding, per_hop and wider_input"
-        )
-    name = QUANTISED[schedule]
-    if codes == "asymmetric":
-        if scale is not None:
-            raise ValueError(f"scale of asymmetric codes must be None, got {scale!r}: scales are taken as exact")
-        claim = next(claim for claim in CLAIMS if claim.name == name)
-        step = Fraction(1, 2**bits - 1)
-        # scales are ranges over 2^b - 1; the first h ranks' scales add up to no more than all ranks', for h = 1 .. P
-        bound = Fraction(claim.bound(ranges=1, first_width=bits, second_width=bits, scales=step, ring_scales=P * step))
-        how = f"half a step of (max - min)/(2^{bits} - 1) of its group"
-        rests: tuple[str, ...] = (name,)
-        taken = "Scales, zero points and sums"
-    else:
-        once = _around_zero(codes, bits, scale)
-        # a sum is coded that is off by what was coded before
-        bound = (1 + once) ** {"two_step": 2, "one_shot": 1, "ring": P}[schedule] - 1
-        how, rests = f"{float(once):.3g} of the largest magnitude of its group", ()
-        taken = "Sums" if scale else "Scales and sums"
-    stages = {"two_step": "once at its rank and once in the sum", "one_shot": "once", "ring": f"in up to {P} sums"}
+def _quantised(op: str, P: int, n: int, coded: CodedBound, probability: Fraction) -> Tolerance:
     return Tolerance(
         op=op,
         P=P,
         n=n,
-        dtype=f"codes of {bits} bits" if codes == "asymmetric" else f"{codes} codes of {bits} bits",
+        dtype=coded.dtype,
         accumulate="exact",
-        schedule=schedule,
+        schedule=coded.schedule,
         average=None,
         rounding="nearest",
-        reference=_SUM_RANGE if codes == "asymmetric" else _SUM_LARGEST,
-        sure=bound,
-        probable=bound,
+        reference=coded.reference,
+        sure=coded.bound,
+        probable=coded.bound,
         probability=probability,
         absolute=Fraction(0),
         last=Fraction(0),
-        rest=bound,
+        rest=coded.bound,
         largest=None,
-        reason=(
-            f"A term is coded {stages[schedule]}, by up to {how}.",
-            f"{taken} are taken as exact: what they are rounded comes on top.",
-        ),
-        claims=rests,
+        reason=coded.reason,
+        claims=coded.claims,
     )
-
-
-def _around_zero(codes: str, bits: int, scale: str | None) -> Fraction:
-    """What one coding may be off, over the largest magnitude of the group."""
-    if codes == "symmetric" and bits > 1:
-        near = Fraction(1, 2 ** (bits - 1) - 1) / 2
-    elif codes in ("float8_e4m3fn", "float8_e5m2") and bits == 8:
-        near = FORMATS[codes].unit
-    else:
-        raise ValueError(
-            f"codes must be asymmetric, symmetric, or eight bits of a float8 format, got {codes!r}, {bits}"
-        )
-    if scale == "e8m0":
-        return 2 * near if codes == "symmetric" else near  # of floats the distance goes by the number
-    # a scale that is rounded up has longer steps, one that is rounded down leaves the largest beyond the last code
-    off = Fraction(0) if scale is None else _format("scale", scale).unit
-    return near * (1 + off) + off
 
 
 # --- lines for tests ---------------------------------------------------------------------------------------------
