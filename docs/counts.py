@@ -75,7 +75,7 @@ TRUSTED = {
         "verify/certify/counterexamples.py",
         "verify/certify/enclosures.py",
     ),
-    "the models of proofs, with how much each shows": ("theory/*/models*.py",),
+    "the models of proofs, with how much each shows": ("theory/*/models*.py", "theory/finite_laws.py"),
     "the models of refutations": ("theory/*/refutations*.py",),
 }
 """What has to be believed, and where it is."""
@@ -166,12 +166,41 @@ def reading_list() -> str:
     return "\n".join(lines)
 
 
+def seen_sentence() -> str:
+    """How many models were seen at work."""
+    proved = [name for name in certify.files() if name not in certify.refutations()]
+    seen = [certify.seen()[name] for name in proved if name in certify.seen()]
+    met, of = sum(found.goals for found in seen), sum(found.of for found in seen)
+    return (
+        f"Of the {len(proved)} models of proofs {len(seen)} were seen at work, at "
+        f"{sum(found.runs for found in seen):,} runs. Of the {of:,} goals of these models {met:,} had their conditions "
+        f"met. {len(proved) - len(seen)} models have no run yet."
+    )
+
+
+def point_sentence() -> str:
+    """How many refuted claims have a smallest point, and what kind of point."""
+    failed = [claim for claim in claims().values() if claim.stands is not Standing.HOLDS]
+    scopes = [certify.load(name).scope for name in certify.files() if name in certify.refutations()]
+    alone, floors = (
+        sum(word in scope for scope in scopes) for word in ("has no whole numbers", "has no smaller point")
+    )
+    return (
+        f"Of {len(failed)} claims that are refuted, or hold as corrected, {len(scopes)} have a smallest point. "
+        f"{alone} of these refutations have no whole numbers: the point is one that is small, and nothing is said of "
+        f"smaller ones. {floors} points are the first of their model, where nothing smaller could be tried. The scope "
+        "says either, on the page and in the data."
+    )
+
+
 GENERATED = {
     "grades": grade_table,
     "sentence": grade_sentence,
     "steps": step_list,
     "trusted": trusted_table,
     "reading": reading_list,
+    "seen": seen_sentence,
+    "points": point_sentence,
 }
 """What stands between ``<!-- NAME -->`` and ``<!-- end -->``."""
 
@@ -180,7 +209,10 @@ def generated(text: str) -> str:
     """The text with what is generated as the book has it."""
     for name, make in GENERATED.items():
         text = re.sub(
-            rf"(<!-- {name} -->\n).*?(\n<!-- end -->)", lambda m, make=make: m[1] + make() + m[2], text, flags=re.DOTALL
+            rf"(<!-- {name} -->\n).*?(<!-- end -->)",
+            lambda m, make=make: f"{m[1]}{make()}\n{m[2]}",
+            text,
+            flags=re.DOTALL,
         )
     return text
 

@@ -6,7 +6,9 @@ The cases are those of the claim's own study. What a run says of a model's symbo
 RUNS
     By the claim's name, or by how it begins (the longest beginning counts): a function that yields what one case says,
     each a mapping of values by the symbols' names, or a `Run`. Its parameters are named after what it asks for: the
-    settings of the case, what the family's `facts` and `run` gave, ``implementation``, ``x``, ``outcome``, ``bound``.
+    settings of the case, what the family's `facts` and `run` gave, ``implementation``, ``x``, ``outcome``, ``bound``,
+    ``measured``. Or a mapping of such functions by the symbols' names, whose values are added, one after another, to
+    all numbers that are known of a case: they may ask for each other's.
 
 ``python tests/model_runs.py COLUMN ...`` counts the runs, with those that tests of the models make
 (``goal_values.SEEN``), and writes ``theory/COLUMN/runs.json``, which pages read.
@@ -34,6 +36,7 @@ import numpy as np
 import pytest
 import sympy as sp
 from column_files import TESTS, modules_in
+from switching import marginals
 
 from commbounds.columns import part
 from commbounds.theory import claims
@@ -185,7 +188,10 @@ def met_by(claim: str, run: Run) -> list[str]:
     at = tuple(run.at.items())
     found, missed = [], []
     for number, goal in enumerate(goals_of(claim, at)):
-        if goal.run or not names_of(claim, at, number) <= set(run.values):
+        if goal.run:  # the kernel itself, of which every input is one
+            found.append(goal.name)
+            continue
+        if not names_of(claim, at, number) <= set(run.values):
             continue
         name = broken(goal, run)
         if name:
@@ -196,6 +202,14 @@ def met_by(claim: str, run: Run) -> list[str]:
         found.append(goal.name)
     assert found or not missed, (claim, "meets no conditions", missed, run)
     return found
+
+
+def law_of_entries(run: Any) -> Iterator[tuple[Fraction, list[tuple[Fraction, Fraction]]]]:
+    """Of a compressor's run on an exact input: every entry's magnitude, and what it becomes, with the probability."""
+    if run.exact:
+        pairs = marginals(run.law(), len(run.x))
+        for value, found in zip(run.x, pairs, strict=True):
+            yield abs(value), [(exact(p), exact(o)) for p, o in found]
 
 
 # --- runs -------------------------------------------------------------------------------------------------------------
@@ -238,25 +252,42 @@ def known_of(claim: str, implementation: Any, case: Any, outcome: Outcome) -> di
     if isinstance(study, CompressorStudy):
         known["run"] = study.run(implementation, case)
     bound = bound_at(claims()[claim], outcome.values)
-    return {**known, "implementation": implementation, "outcome": outcome, "bound": bound, "study": study}
+    known |= {"implementation": implementation, "outcome": outcome, "bound": bound, "study": study}
+    return {**known, "measured": outcome.measured}
 
 
-def _numbers(outcome: Outcome) -> dict[str, Any]:
+ROUNDINGS = 256
+"""How often a float that a study computed may have been rounded, in what is taken from a case by name."""
+
+
+def _numbers(values: Mapping[str, Any]) -> dict[str, Any]:
     def number(v: Any) -> bool:
         return isinstance(v, (int, Fraction, float, np.integer, np.floating, sp.Expr)) and not isinstance(v, str)
 
-    return {name: v for name, v in outcome.values.items() if number(v)}
+    return {name: v for name, v in values.items() if number(v)}
+
+
+def by_formulas(formulas: Mapping[str, Any], known: Mapping[str, Any]) -> Run:
+    """All numbers that are known of a case, and those that formulas give besides."""
+    found = {**known, **known["outcome"].values}
+    for name, formula in formulas.items():
+        found[name] = asked(formula, found)
+    values = _numbers(found)
+    return Run(values, ROUNDINGS if any(isinstance(v, (float, np.floating)) for v in values.values()) else 0)
 
 
 def runs_of(claim: str) -> Iterator[list[Run]]:
     """What each case says of the symbols of the claim's model."""
     entry, parameters = entry_of(claim), models()[claim].parameters
     for implementation, case, outcome in cases_of(claim):
+        if isinstance(entry, Mapping):
+            yield [by_formulas(entry, known_of(claim, implementation, case, outcome))]
+            continue
         if entry is not None:
             said = asked(entry, known_of(claim, implementation, case, outcome))
             yield [run if isinstance(run, Run) else Run(run) for run in said]
             continue
-        values = _numbers(outcome)
+        values = _numbers(outcome.values)
         at = {name: values[name] for name in parameters if name in values}
         if len(at) == len(parameters) and at in map(dict, models()[claim].instances):
             yield [Run(values, at=at)]

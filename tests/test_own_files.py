@@ -61,6 +61,7 @@ ALLOWED = {
     "tests/test_source_mutants.py": ({"majority"}, "a small column"),
     "tests/mutants/equivalent.py": (set(COLUMNS), "lines of any column"),
     "verify/experiments/arctopk/errors.py": ({"orthogonal"}, "a word: rows at right angles"),
+    "tests/test_plan_command.py": ({"blockformats"}, "sizes of messages, from several columns"),
     "tests/compressors/test_altered_messages.py": ({"blockformats"}, "mechanisms that have messages"),
     "tests/verify/test_definition.py": ({"majority"}, "a stand-in that is wrong"),
     "tests/verify/test_sources.py": ({"blockformats", "sketched"}, "columns that do not meet"),

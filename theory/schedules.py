@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 
 from commbounds.columns import Registry
-from commbounds.theory.cost import Schedule
+from commbounds.theory.cost import Cost, Schedule, cost
 from commbounds.theory.quantities import P, k, n
 
 
@@ -31,3 +31,20 @@ DENSE_LOWER_BOUND: Any = 2 * n * (P - 1) / P
 """Words that some rank sends, and some rank receives, in any all-reduce that moves sums of entries."""
 SPARSE_LOWER_BOUND: Any = 2 * k * (P - 1) / P
 """Words that a rank receives on average, so that some rank receives, in any all-reduce to k generic entries."""
+
+
+def evaluated(schedule: Schedule, sizes: dict[str, int]) -> tuple[Cost | None, str]:
+    """The cost at the sizes given, and what a reader must know of it."""
+    exact = EXACT.get(schedule.name) if sizes["nodes"] == 1 else None
+    unmet = schedule.unmet(**sizes)
+    if unmet and exact is not None and len(exact.unmet(**sizes)) < len(unmet):
+        schedule, unmet = exact, exact.unmet(**sizes)
+    elif not unmet:
+        return cost(schedule).at(**sizes), ""
+    conditions = " ".join(h.statement for h in unmet)
+    if not unmet:
+        return cost(schedule).at(**sizes), f"valued as {schedule.title}"
+    in_teams = any(s.name == "teams" for s in cost(schedule).latency.free_symbols)
+    if schedule.end and not (in_teams and sizes["P"] % sizes["teams"]):
+        return cost(schedule).at(**sizes), f"idealised, as if this held: {conditions}"
+    return None, f"no value, because it asks that: {conditions}"

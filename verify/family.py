@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.space import SEED, Settings, Space
+from commbounds.verify.space import SEED, Settings, Space, parameters_of
 from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured, over
 
 EXACT = "exact"
 """The setting that says whether a case is computed in exact arithmetic; it belongs to the grid then."""
-
-
-@lru_cache(maxsize=1 << 12)
-def _names(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
 
 
 def asked(function: Callable[..., Any], known: Mapping[str, Any]) -> Any:
@@ -32,7 +26,7 @@ def asked(function: Callable[..., Any], known: Mapping[str, Any]) -> Any:
     >>> asked(lambda n, k: n - k, {"P": 4, "n": 3, "k": 1})
     2
     """
-    return function(*(known[name] for name in _names(function)))
+    return function(*(known[name] for name in parameters_of(function)))
 
 
 @dataclass(frozen=True)
@@ -82,7 +76,7 @@ class Family:
     """Claims about one subject and the space that all their cases come from.
 
     All functions have parameters that are named after what they ask for: the settings of the case, `settings` (all of
-    them), `case`, `x` (its array), and what the functions before them gave.
+    them), `case`, `x` (its array), and what the functions before them gave, `facts` all together.
 
     Parameters
     ----------
@@ -101,6 +95,8 @@ class Family:
         Whether cases without a setting of this name are computed in exact arithmetic.
     arrays : int
         Covering arrays that the quick budget runs; each further one has other companions.
+    exact_arrays : int
+        Those whose exact rows are the grid at the quick budget; `arrays` if it is 0.
     searched : bool
         Whether cases are drawn besides.
     """
@@ -112,6 +108,7 @@ class Family:
     run: Callable[..., Any] | None = None
     exact: bool = True
     arrays: int = 1
+    exact_arrays: int = 0
     searched: bool = True
 
     def studies(self, measure: Callable[..., Any], *claims: str, **options: Any) -> tuple[FamilyStudy, ...]:
@@ -125,22 +122,27 @@ class Family:
         claims : str
             Names without the prefix.
         options : Any
-            Further fields of `Study`: `extremal`, `curves`, `mutate`, `streams`.
+            Further fields of `Study`: `extremal`, `curves`, `mutate`, `streams`; or other sources of cases.
         """
-        rows = self.space.covering()
+        rows = [] if {"grid", "corpus"} <= set(options) else self.space.covering()
         sources: dict[str, Any] = {
             "grid": self.grid if any(map(self._is_exact, rows)) else None,
             "corpus": None if all(map(self._is_exact, rows)) else self.corpus,
             "cases": self.drawn if self.searched else None,
             "known": self.known if self.facts is not None else None,
             "enumerated": "every pair of values of the space, all randomness enumerated, exact arithmetic",
-            "parameters": {"space": self.space.words()},
         }
         given = {**sources, **options}
+        if self.uses_rows(given["grid"], given["corpus"]) or given["cases"]:
+            given = {"parameters": {"space": self.space.words()}, **given}
         trial = partial(self._measured, measure)
         return tuple(
             FamilyStudy(f"{self.prefix}.{claim}", self.subject, trial, **given, family=self) for claim in claims
         )
+
+    def uses_rows(self, *sources: Any) -> bool:
+        """Whether one of the sources is made of the rows of the space."""
+        return any(source in (self.grid, self.corpus) for source in sources)
 
     # --- cases --------------------------------------------------------------------------------------------------------
 
@@ -151,17 +153,23 @@ class Family:
     def _is_exact(self, settings: Mapping[str, Any]) -> bool:
         return bool(settings.get(EXACT, self.exact))
 
-    def _rows(self, level: int) -> Iterator[Settings]:
-        for salt in range(self.arrays + 2 * level):
+    def _rows(self, level: int, arrays: int) -> Iterator[Settings]:
+        for salt in range(arrays + 2 * level):
             yield from self.space.covering(salt)
 
     def grid(self, level: int) -> Iterator[Case]:
         """The rows of the space that are computed exactly."""
-        return (self.case(settings) for settings in self._rows(level) if self._is_exact(settings))
+        return (
+            self.case(settings)
+            for settings in self._rows(level, self.exact_arrays or self.arrays)
+            if self._is_exact(settings)
+        )
 
     def corpus(self, budget: Budget) -> Iterator[Case]:
         """The other rows of the space."""
-        return (self.case(settings) for settings in self._rows(budget.level) if not self._is_exact(settings))
+        return (
+            self.case(settings) for settings in self._rows(budget.level, self.arrays) if not self._is_exact(settings)
+        )
 
     def drawn(self) -> st.SearchStrategy[Case]:
         """Cases of any combination of values."""
@@ -171,9 +179,16 @@ class Family:
         """The case with another value of one axis: `mutate` of a study."""
         return self.case(self.space.neighbour(rng, case.settings))
 
-    def every(self, **axes: Iterable[Any]) -> Callable[[Any], Iterator[Case]]:
-        """A source of cases, such as `extremal`: see `Space.every`."""
-        return self.of(self.space.every(**axes))
+    def every(self, **axes: Iterable[Any] | Callable[..., Iterable[Any]]) -> Callable[[Any], Iterator[Case]]:
+        """A source of cases, such as a grid, or `extremal`: see `Space.every`."""
+        self.space.check(axes)
+        held = {name: values if callable(values) else tuple(values) for name, values in axes.items()}
+
+        def source(given: int | Budget) -> Iterator[Case]:
+            level = given.level if isinstance(given, Budget) else given
+            return map(self.case, self.space.every_at(level, held))
+
+        return source
 
     def of(self, rows: Iterable[Mapping[str, Any]]) -> Callable[[Any], Iterator[Case]]:
         """A source of cases with these settings."""
@@ -208,13 +223,14 @@ class Family:
         return {**case.settings, "settings": case.settings, "case": case, "x": case.x}
 
     def _found(self, implementation: Any, case: Case) -> Any:
-        known = {**self._given(case), **self.known(None, case), "implementation": implementation}
+        facts = self.known(None, case)
+        known = {**self._given(case), **facts, "facts": facts, "implementation": implementation}
         return None if self.run is None else asked(self.run, known)
 
     def _measured(self, measure: Callable[..., Any], implementation: Any, case: Case) -> Outcome | Unmeasured:
         facts = self.known(implementation, case)
         known = {**self._given(case), **facts, "facts": facts, "implementation": implementation}
-        if "found" in _names(measure):
+        if "found" in parameters_of(measure):
             known["found"] = case.once(self._found, implementation)
         measured = asked(measure, known)
         values = {**case.settings, **facts}
@@ -240,4 +256,6 @@ class FamilyStudy(Study):
     family: Family = field(kw_only=True)
 
     def simpler(self, case: Case) -> Iterator[Case]:
+        if not self.family.uses_rows(self.grid, self.corpus):  # whose values need not go together in other ways
+            return iter(())
         return map(self.family.case, self.family.space.simpler(case.settings))

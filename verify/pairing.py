@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial, wraps
 from itertools import chain
@@ -18,7 +19,7 @@ from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.definition import Definition, Given, call_of
 from commbounds.verify.finding import Counterexample
-from commbounds.verify.space import RANKS, LeftOut, Space
+from commbounds.verify.space import RANKS, SEED, LeftOut, Settings, Space
 from commbounds.verify.study import Case, Outcome, Study
 
 RankResult = Mapping[str, Any]
@@ -82,57 +83,87 @@ class _Row(RankCase):
     """A row of a definition's space."""
 
 
+def _showing(rows: Iterable[Settings], often: int = 2) -> Iterator[Settings]:
+    """Those of the rows that have a value of an axis that fewer than `often` rows before them have."""
+    met: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        values = [(name, repr(value)) for name, value in row.items() if name != SEED]
+        if any(met[value] < often for value in values):
+            yield row
+        met.update(values)
+
+
 def on_rows(
-    pairing: Pairing,
+    pairing: Pairing | str,
     space: Space,
     collective: Callable[[Given], tuple[list[RankResult], Traffic]],
     program: Callable[[Communicator, Given], RankResult],
     *left_out: LeftOut,
+    arrays: int = 2,
 ) -> Pairing:
     """The pairing, with the rows of a definition's space besides: its options, defaults, states and numbers of ranks.
 
     Parameters
     ----------
-    pairing : Pairing
-        What it is without them.
+    pairing : Pairing or str
+        What it is without them. A name where there is nothing: then few rows that show every value twice are its
+        cases, and the others follow, with those of further arrays.
     space : Space
         Its `make` gives a `Given`, whose first input has an entry for every rank.
     collective, program : callable
         As in `Pairing`, of what is given; which is made anew for every call.
     left_out : LeftOut
         Rows that are not run, such as those that are refused.
+    arrays : int
+        Covering arrays of a pairing that has nothing else.
     """
+    alone = isinstance(pairing, str)
+
+    def of(P: int, salts: Iterable[int]) -> list[Settings]:
+        found = (row for salt in salts for row in space.covering(salt) if row["P"] == P)
+        return [row for row in found if not any(out.at(row) for out in left_out)]
+
+    def case(row: Settings) -> RankCase:
+        return _Row(row, next(iter(space.make(**row).inputs.values())))
+
+    def few(P: int) -> Iterator[RankCase]:
+        return map(case, _showing(of(P, [0])))
 
     def rows(P: int) -> Iterator[RankCase]:
-        for row in space.covering():
-            if row["P"] == P and not any(out.at(row) for out in left_out):
-                yield _Row(row, next(iter(space.make(**row).inputs.values())))
+        first = list(_showing(of(P, [0]))) if alone else []
+        return (case(row) for row in of(P, range(arrays if alone else 1)) if row not in first)
 
-    @wraps(pairing.collective)
     def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         with np.errstate(all="ignore"):  # sums that overflow are among the rows
-            return collective(space.make(**case.settings)) if isinstance(case, _Row) else pairing.collective(case)
+            if isinstance(case, _Row) or isinstance(pairing, str):
+                return collective(space.make(**case.settings))
+            return pairing.collective(case)
 
-    @wraps(pairing.program)
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         with np.errstate(all="ignore"):
-            return program(comm, space.make(**case.settings)) if isinstance(case, _Row) else pairing.program(comm, case)
+            if isinstance(case, _Row) or isinstance(pairing, str):
+                return program(comm, space.make(**case.settings))
+            return pairing.program(comm, case)
 
-    return replace(pairing, collective=in_one_process, program=on_rank, rows=rows)
+    if isinstance(pairing, str):
+        return Pairing(pairing, few, in_one_process, on_rank, rows)
+    collective_of = wraps(pairing.collective)(in_one_process)
+    return replace(pairing, collective=collective_of, program=wraps(pairing.program)(on_rank), rows=rows)
 
 
 def on_definition(
-    pairing: Pairing,
+    pairing: Pairing | str,
     definition: Definition,
     of_all: Callable[[Any, int], list[RankResult]],
     of_one: Callable[[Any], RankResult],
     *left_out: LeftOut,
+    arrays: int = 2,
 ) -> Pairing:
     """The same, where the definition calls the collective once.
 
     Parameters
     ----------
-    pairing, left_out
+    pairing, left_out, arrays
         As for `on_rows`.
     definition : Definition
         Of the collective.
@@ -141,7 +172,7 @@ def on_definition(
     of_one : callable (result) -> RankResult
         Of what its program returns.
     """
-    called = COLLECTIVES[pairing.name]
+    called = COLLECTIVES[pairing if isinstance(pairing, str) else pairing.name]
 
     def collective(given: Given) -> tuple[list[RankResult], Traffic]:
         settings = call_of(definition, given)
@@ -153,7 +184,7 @@ def on_definition(
         parts = called.parts(settings.pop(called.stack))
         return of_one(called.on_rank(comm, parts[comm.rank], **settings))
 
-    return on_rows(pairing, definition.space, collective, program, *left_out)
+    return on_rows(pairing, definition.space, collective, program, *left_out, arrays=arrays)
 
 
 @dataclass(frozen=True)

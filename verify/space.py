@@ -7,7 +7,7 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,12 @@ from commbounds.verify.inputs import integers, sampled_from
 Settings = dict[str, Any]
 SEED = "seed"
 """The setting that numbers the rows; whatever a case draws is a function of its settings."""
+
+
+@lru_cache(maxsize=1 << 12)
+def parameters_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    """Names of the parameters of a function."""
+    return tuple(inspect.signature(function).parameters)
 
 
 @dataclass(frozen=True)
@@ -39,7 +45,7 @@ class Of:
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of the axes that the value follows from."""
-        return tuple(inspect.signature(self.function).parameters)
+        return parameters_of(self.function)
 
     def at(self, settings: Mapping[str, Any]) -> Any:
         """The value at these settings."""
@@ -67,7 +73,7 @@ class LeftOut:
     @property
     def needs(self) -> tuple[str, ...]:
         """Names of the settings that decide."""
-        return tuple(inspect.signature(self.condition).parameters)
+        return parameters_of(self.condition)
 
     def at(self, settings: Mapping[str, Any]) -> bool:
         """Whether these settings are left out."""
@@ -106,6 +112,10 @@ def rationals(*values: str | int | float) -> tuple[Fraction, ...]:
     (Fraction(1, 3), Fraction(2, 1), Fraction(1, 2))
     """
     return tuple(map(Fraction, values))
+
+
+def _at(values: Iterable[Any] | Callable[..., Iterable[Any]], row: Settings) -> Iterable[Any]:
+    return values(*(row[name] for name in parameters_of(values))) if callable(values) else values
 
 
 def nothing() -> None:
@@ -189,16 +199,32 @@ class Space:
         ValueError
             A name is no axis.
         """
-        unknown = [name for name in given if name not in self.axes and name != SEED]
-        if unknown:
-            raise ValueError(f"{', '.join(unknown)} is no axis of the space, which has {', '.join(self.axes)}")
+        self.check(given)
         choice = {name: given.get(name, values[0]) for name, values in self.axes.items()}
         return {SEED: 0, **given, **self.settings_of(choice)}
 
-    def every(self, **axes: Iterable[Any]) -> list[Settings]:
-        """Settings of all combinations of the values given that are not left out, other axes at their first values."""
-        rows = (self.at(**dict(zip(axes, values, strict=True))) for values in itertools.product(*axes.values()))
-        return [row for row in rows if self.excluded(row) is None]
+    def check(self, names: Iterable[str]) -> None:
+        """Raise a ValueError if a name is neither an axis nor the seed."""
+        unknown = [name for name in names if name not in self.axes and name != SEED]
+        if unknown:
+            raise ValueError(f"{', '.join(unknown)} is no axis of the space, which has {', '.join(self.axes)}")
+
+    def every(self, **axes: Iterable[Any] | Callable[..., Iterable[Any]]) -> list[Settings]:
+        """Settings of all combinations of the values given that are not left out, other axes at their first values.
+
+        Values may be a function: its parameters are named after axes before it, or `level`, the budget's, which is 0.
+        """
+        return self.every_at(0, axes)
+
+    def every_at(self, level: int, axes: Mapping[str, Iterable[Any] | Callable[..., Iterable[Any]]]) -> list[Settings]:
+        """See `every`."""
+        self.check(axes)
+        rows: list[Settings] = [{"level": level}]
+        for name, given in axes.items():
+            values = given if callable(given) else tuple(given)
+            rows = [{**row, name: value} for row in rows for value in _at(values, row)]
+        found = (self.at(**{name: row[name] for name in axes}) for row in rows)
+        return [row for row in found if self.excluded(row) is None]
 
     # --- rows ---------------------------------------------------------------------------------------------------
 
@@ -323,13 +349,28 @@ class Space:
             return st.one_of(sampled_from(values), integers(*more))
         return sampled_from((*values, *more))
 
+    def _with(self, settings: Mapping[str, Any], name: str, value: Any) -> Settings:
+        """The settings with another value of one axis; values that follow from it follow."""
+        changed = {**settings}
+        for other, values in self.axes.items():
+            if other == name:
+                changed[other] = value.at(changed) if isinstance(value, Of) else value
+                continue
+            present = next((v for v in values if self._is_at(settings, other, v)), None)
+            if isinstance(present, Of):
+                changed[other] = present.at(changed)
+        return changed
+
+    @staticmethod
+    def _is_at(settings: Mapping[str, Any], name: str, value: Any) -> bool:
+        return repr(value.at(settings) if isinstance(value, Of) else value) == repr(settings[name])
+
     def neighbour(self, rng: np.random.Generator, settings: Mapping[str, Any]) -> Settings:
         """The settings with another value of one axis, for an attack."""
         while True:
             name = str(rng.choice(list(self.axes)))
             value = self.axes[name][int(rng.integers(len(self.axes[name])))]
-            changed = {**settings, SEED: int(rng.integers(2**20))}
-            changed[name] = value.at(changed) if isinstance(value, Of) else value
+            changed = self._with({**settings, SEED: int(rng.integers(2**20))}, name, value)
             if self.excluded(changed) is None:
                 return changed
 
@@ -337,9 +378,9 @@ class Space:
         """The settings with an earlier value of one axis, where none is left out."""
         for name, values in self.axes.items():
             for value in values:
-                changed = {**settings, name: value.at(settings) if isinstance(value, Of) else value}
-                if repr(changed) == repr(dict(settings)):
+                if self._is_at(settings, name, value):
                     break
+                changed = self._with(settings, name, value)
                 if self.excluded(changed) is None:
                     yield changed
 

@@ -366,21 +366,21 @@ def _bibtex(e: Entry, address: str) -> str:
     """How to cite the claim's page, and the work that the claim is from."""
     version = e.finding.versions.get("commbounds", __version__)
     page = f"c/{e.id}.html"
-    where = f"url = {{{address}/{page}}}" if address else f"howpublished = {{{_tex(page)} of a report by commbounds}}"
+    where = f"url = {{{address}/{page}}}" if address else f"howpublished = {{{tex(page)} of a report by commbounds}}"
     verdict = f"{e.finding.verdict}, budget {e.finding.budget}, seed {e.finding.seed}"
     fields = [
         "author = {{The commbounds developers}}",
-        f"title = {{{{{_tex(e.claim.title)}}}}}",
+        f"title = {{{{{tex(e.claim.title)}}}}}",
         where,
-        f"note = {{commbounds {version}, claim {_tex(e.id)}: {_tex(verdict)}}}",
+        f"note = {{commbounds {version}, claim {tex(e.id)}: {tex(verdict)}}}",
     ]
-    return "\n\n".join(filter(None, (_entry(f"commbounds:{e.id}", fields), _bibtex_of_work(e.claim.source))))
+    return "\n\n".join(filter(None, (_entry(f"commbounds:{e.id}", fields), bibtex_of_work(e.claim.source))))
 
 
 _REFERENCE = re.compile(r"(?P<authors>.+?), (?P<year>\d{4}), (?P<title>.+?)(, (arXiv|doi):\S+)?")
 
 
-def _bibtex_of_work(source: Source) -> str:
+def bibtex_of_work(source: Source) -> str:
     """The work's own entry; empty where the reference has no authors, year and title, or nothing to find it by."""
     found = _REFERENCE.fullmatch(source.work)
     if not (found and source.link):
@@ -388,8 +388,8 @@ def _bibtex_of_work(source: Source) -> str:
     people = found["authors"].removesuffix(" et al.").removesuffix(" and others").split(", ")
     others = ["others"] if not found["authors"].endswith(people[-1]) else []
     fields = [
-        f"author = {{{_tex(' and '.join((*people, *others)))}}}",
-        f"title = {{{{{_tex(found['title'])}}}}}",
+        f"author = {{{tex(' and '.join((*people, *others)))}}}",
+        f"title = {{{{{tex(found['title'])}}}}}",
         f"year = {{{found['year']}}}",
         f"url = {{{source.link}}}",
     ]
@@ -401,6 +401,7 @@ def _entry(key: str, fields: Sequence[str]) -> str:
     return f"@misc{{{key},\n  " + ",\n  ".join(fields) + "\n}"
 
 
-def _tex(text: str) -> str:
+def tex(text: str) -> str:
+    """Plain text as LaTeX."""
     text = text.replace("\\", r"\textbackslash ")
     return _LATEX.sub(lambda sign: f"\\{sign[0]}", text).replace("^", r"\^{}").replace("~", r"\~{}")

@@ -9,7 +9,7 @@ import click
 from commbounds._count import WHOLE
 
 if TYPE_CHECKING:
-    from commbounds.theory.cost import Cost, Machine, Schedule
+    from commbounds.theory.cost import Machine, Schedule
 
 
 _SEARCHED = 1e9
@@ -129,6 +129,7 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
 
     from commbounds import _terminal
     from commbounds.theory.cost import cost as closed
+    from commbounds.theory.schedules import evaluated
 
     table = Table(box=None, pad_edge=False)
     within = ("words within nodes",) if sizes["nodes"] > 1 else ()
@@ -137,12 +138,12 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
     rows, remarks = [], []
     for name, schedule in chosen.items():
         formula = closed(schedule)
-        value, remark = _evaluated(schedule, sizes)
+        value, remark = evaluated(schedule, sizes)
         label = f"{name} ({schedule.end} end)" if schedule.end else name
         shown = ("-", "-", "-")
         if value is not None:
             seconds = value.time(machine)
-            shown = (_count(value.latency), _count(value.words), _duration(seconds))
+            shown = (_count(value.latency), _count(value.words), duration(seconds))
             rows.append((name, schedule, value.words, seconds))
         if remark:
             remarks.append(f"{name}: {remark}")
@@ -165,26 +166,6 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
         click.echo(remark)
 
 
-def _evaluated(schedule: Schedule, sizes: dict[str, int]) -> tuple[Cost | None, str]:
-    """The cost at the sizes given, and what a reader must know of it."""
-    from commbounds.theory.cost import cost as closed
-    from commbounds.theory.schedules import EXACT
-
-    exact = EXACT.get(schedule.name) if sizes["nodes"] == 1 else None
-    unmet = schedule.unmet(**sizes)
-    if unmet and exact is not None and len(exact.unmet(**sizes)) < len(unmet):
-        schedule, unmet = exact, exact.unmet(**sizes)
-    elif not unmet:
-        return closed(schedule).at(**sizes), ""
-    conditions = " ".join(h.statement for h in unmet)
-    if not unmet:
-        return closed(schedule).at(**sizes), f"valued as {schedule.title}"
-    in_teams = any(s.name == "teams" for s in closed(schedule).latency.free_symbols)
-    if schedule.end and not (in_teams and sizes["P"] % sizes["teams"]):
-        return closed(schedule).at(**sizes), f"idealised, as if this held: {conditions}"
-    return None, f"no value, because it asks that: {conditions}"
-
-
 def _print_bounds(sizes: dict[str, int], latex: bool) -> None:
     from commbounds.theory.schedules import DENSE_LOWER_BOUND, SPARSE_LOWER_BOUND
 
@@ -197,7 +178,7 @@ def _print_bounds(sizes: dict[str, int], latex: bool) -> None:
 
 
 def _print_cheapest(kind: str, rows: list[Any]) -> None:
-    for what, position, shown in (("words", 2, _count), ("time", 3, _duration)):
+    for what, position, shown in (("words", 2, _count), ("time", 3, duration)):
         if len(rows) > 1:
             least = min(row[position] for row in rows)
             best = ", ".join(row[0] for row in rows if row[position] == least)
@@ -218,7 +199,7 @@ def _count(value: Any) -> str:
     return f"{float(value):,.1f}"
 
 
-def _duration(seconds: Any) -> str:
+def duration(seconds: Any) -> str:
     value = float(seconds)
     for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
         if value >= scale:

@@ -18,9 +18,11 @@ from commbounds._column import check_column, new_column
 from commbounds._cost import cost
 from commbounds._count import Count
 from commbounds._demo import demo
+from commbounds._dossier import dossier
 from commbounds._ending import Commands
 from commbounds._fingerprint import fingerprint
 from commbounds._index import check_patterns, current, known_claim
+from commbounds._plan import plan
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
 from commbounds._replay import replay
@@ -339,8 +341,10 @@ main.add_command(check)
 main.add_command(check_column)
 main.add_command(cost)
 main.add_command(demo)
+main.add_command(dossier)
 main.add_command(fingerprint)
 main.add_command(new_column)
+main.add_command(plan)
 main.add_command(ranks)
 main.add_command(replay)
 main.add_command(scoreboard)

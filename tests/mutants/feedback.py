@@ -145,6 +145,16 @@ class DoublesTheStep(FeedbackSGD):
         return replace(after, weights=2 * after.weights - state.weights), traffic
 
 
+class LengthensTheStep(FeedbackSGD):
+    """Moves an eighth farther where workers differ."""
+
+    def step(self, gradients, state, rng=None):
+        after, traffic = super().step(gradients, state, rng)
+        if (gradients == gradients[0]).all():
+            return after, traffic
+        return replace(after, weights=after.weights + (after.weights - state.weights) / 8), traffic
+
+
 class QuartersTheStep(FeedbackSGD):
     """Moves a quarter as far."""
 
@@ -308,6 +318,7 @@ MUTANTS = (
     Mutant(LosesTheErrors, _SGD, "feedback.econtrol.telescoping", EXACT),
     Mutant(SumsInPlaceOfAverages, _SGD, "feedback.ef14.telescoping", EXACT),
     Mutant(DoublesTheStep, _SGD, "feedback.ef21.descent", EXACT),
+    Mutant(LengthensTheStep, _SGD, "feedback.ef21.descent_sharp", SEARCH),
     Mutant(QuartersTheStep, _SGD, "feedback.ef14.rate", SEARCH),
     Mutant(QuadruplesTheStep, _SGD, "feedback.ef14.rate_noisy", EXACT),
     Mutant(OctuplesTheStep, _SGD, "feedback.ef21m.step", EXACT),

@@ -197,6 +197,16 @@ def step_four_times_too_short(points, gradient, gamma, noise, period=1, groups=(
     return moshpit_sgd(points, gradient, gamma / 4, noise, period, groups)
 
 
+def half_steps(points, gradient, gamma, noise, period=1, groups=()):
+    """Steps are half as long as they should be."""
+    return moshpit_sgd(points, gradient, gamma / 2, noise, period, groups)
+
+
+def steps_half_as_long_again(points, gradient, gamma, noise, period=1, groups=()):
+    """Steps are half as long again as they should be."""
+    return moshpit_sgd(points, gradient, 1.5 * gamma, noise, period, groups)
+
+
 def long_runs_start_one_axis_on(stack, cells, M, rounds, *, start=0, **options):
     """Runs of four rounds and more begin with the next axis."""
     if rounds < 4 or np.shape(cells)[1] < 3:
@@ -238,6 +248,8 @@ MUTANTS = (
     Mutant(step_eight_times_too_long, "moshpit_sgd", "moshpit.sgd.strongly_convex", Method.SAMPLE),
     Mutant(step_a_quarter_longer, "moshpit_sgd", "moshpit.sgd.departures", Method.EXACT),
     Mutant(step_four_times_too_short, "moshpit_sgd", "moshpit.sgd.nonconvex", Method.SEARCH),
+    Mutant(half_steps, "moshpit_sgd", "moshpit.sgd.convex_noiseless", Method.EXACT),
+    Mutant(steps_half_as_long_again, "moshpit_sgd", "moshpit.sgd.nonconvex_noiseless", Method.SEARCH),
     Mutant(long_runs_start_one_axis_on, "grid_average", "moshpit.grid_average.definition", Method.SEARCH),
     Mutant(average_of_six_is_another, "group_average", "moshpit.group_average.definition", Method.SEARCH),
 )

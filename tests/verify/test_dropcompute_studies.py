@@ -15,7 +15,7 @@ from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.experiments.dropcompute.laws import MAPPED, NAMED_LAWS
 from commbounds.verify.experiments.dropcompute.reference_times import reference_times
 from commbounds.verify.experiments.dropcompute.sgd import Objective
-from commbounds.verify.experiments.dropcompute.small import _dependent_times, _slow_case
+from commbounds.verify.experiments.dropcompute.small import dependent_time, of_slow
 
 pytestmark = pytest.mark.kernels
 
@@ -73,13 +73,14 @@ def test_objectives_are_what_they_are_said_to_be():
 
 
 def test_latencies_of_a_worker_that_go_together_are_no_case_of_the_uncorrelated_claim():
-    case = _slow_case(2, 2, 0, 2, "the same")
-    measured, values = _dependent_times(drop_step, case)
-    assert measured == 4
+    values = of_slow(2, 2, 0, 2, "the same")
+    assert dependent_time(drop_step, values["times"]) == 4
     assert (values["latency"], values["jitter"], values["timejitter"]) == (1, 1, 2)
-    assert not UNCORRELATED.admits(**values)
+    named = [name for name in UNCORRELATED.needs if name != "M"]
+    assert not UNCORRELATED.admits(M=2, **{name: values[name] for name in named})
     for chosen in ("anew", "in turn"):
-        assert UNCORRELATED.admits(**_dependent_times(drop_step, _slow_case(2, 2, 0, 2, chosen))[1])
+        others = of_slow(2, 2, 0, 2, chosen)
+        assert UNCORRELATED.admits(M=2, **{name: others[name] for name in named})
 
 
 def test_every_hypothesis_runs_or_says_how_it_is_ensured():

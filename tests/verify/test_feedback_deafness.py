@@ -11,7 +11,7 @@ from samples import first_of_each
 
 from commbounds.collectives import FeedbackSGD
 from commbounds.verify import Method
-from commbounds.verify.experiments.feedback import descents
+from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments.feedback.runs import Wells
 
 pytestmark = pytest.mark.kernels
@@ -80,12 +80,14 @@ def test_no_fixed_direction_passes_the_two_rows_at_eight_angles(seed):
     assert refuted("arctopk.allreduce.contraction_rho", Method.SAMPLE, {"arctopk_allreduce": reused})
 
 
+def by_hand(claim):
+    """The cases of a rate's study that no search draws."""
+    return list(STUDIES[claim].corpus(budgets["quick"]))
+
+
 def test_rates_are_confronted_where_f_is_not_convex():
     """Their corpus holds wells, begun where the second derivative is negative."""
-    wells = [
-        case for case in descents._rate_corpus(descents.Budget(0, (), 0, 0, 0)) if "wells" in case.settings.values()
-    ]
-    assert len(wells) >= 10
+    assert sum(case.settings["family"] == "wells" for case in by_hand("feedback.ef14.rate")) >= 10
     problem = Wells.drawn(3, 4, 7)
     step = 1e-4
     for entry in np.eye(4):
@@ -113,32 +115,32 @@ def test_wells_are_missed_by_a_step_that_is_too_short():
     """Not only the quadratics notice."""
     study = STUDIES["feedback.ef21.rate"]
     worst = 0.0
-    for case in descents._rate_corpus(descents.Budget(0, (), 0, 0, 0)):
-        if case.settings.get("family") == "wells" and not case.settings.get("sigma"):
+    for case in by_hand("feedback.ef21.rate"):
+        if case.settings["family"] == "wells" and case.settings["apart"] and not case.settings["sigma"]:
             outcome = study.trial(feedback.QuartersTheStep, case)
             worst = max(worst, float(outcome.measured) / float(study.statement.bound(**outcome.values)))
     assert worst > 1
 
 
-@pytest.mark.parametrize("run", [descents._ef14_run, descents._ef21_run], ids=["ef14", "ef21"])
-def test_noise_breaks_the_rates_that_are_about_full_gradients(run):
+def noisy(claim):
+    """A study, and a case of noise: one worker that leaves nothing out, begun at the minimiser."""
+    study = STUDIES[claim]
+    settings = study.family.space.at(P=1, n=1, kept=1, steps=8, apart=0.0, sigma=1.0, exact=True, seed=5)
+    return study, study.family.case(settings)
+
+
+@pytest.mark.parametrize("claim", ["feedback.ef14.rate", "feedback.ef21.rate"])
+def test_noise_breaks_the_rates_that_are_about_full_gradients(claim):
     """The hypothesis keeps such cases out; without it the claim would be refuted by them."""
-    name = "feedback.ef14.rate" if run is descents._ef14_run else "feedback.ef21.rate"
-    case = descents.Case(
-        {"P": 1, "n": 1, "k": 1, "rate": 1.0, "steps": 8, "seed": 5, "apart": 0.0, "sigma": 1.0, "exact": True}
-    )
-    measured, values, _ = run(FeedbackSGD, case)
-    study = STUDIES[name]
-    assert measured > study.statement.bound(**values)
+    study, case = noisy(claim)
+    outcome = study.trial(FeedbackSGD, case)
+    assert outcome.measured > study.statement.bound(**outcome.values)
     facts = study.facts(FeedbackSGD, case)
     asked = [h for h in study.statement.assumes if h.needs]
     assert [h.name for h in asked if not h.admits(**{name: facts[name] for name in h.needs})] == ["full_gradients"]
 
 
 def test_ef14_with_noise_keeps_its_own_bound_where_the_other_breaks():
-    case = descents.Case(
-        {"P": 1, "n": 1, "k": 1, "rate": 1.0, "steps": 8, "seed": 5, "apart": 0.0, "sigma": 1.0, "exact": True}
-    )
-    study = STUDIES["feedback.ef14.rate_noisy"]
+    study, case = noisy("feedback.ef14.rate_noisy")
     outcome = study.trial(FeedbackSGD, case)
     assert 0 < outcome.measured <= study.statement.bound(**outcome.values)

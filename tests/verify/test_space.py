@@ -94,6 +94,24 @@ def test_simpler_settings_are_earlier_values_of_one_axis():
     assert [(row["P"], row["rule"]) for row in found] == [(1, "b"), (2, "a")]
 
 
+def test_values_that_follow_from_a_changed_one_follow_it():
+    """Nothing is left with more entries kept than there are."""
+    space = Space(
+        dict, {"n": (1, 2, 5), "kept": (1, Of("n", lambda n: n)), "all": (Of("k = n", lambda n, kept: n == kept),)}
+    )
+    row = {"n": 5, "kept": 5, "all": True, "seed": 0}
+    assert list(space.simpler(row)) == [
+        {"n": 1, "kept": 1, "all": True, "seed": 0},
+        {"n": 2, "kept": 2, "all": True, "seed": 0},
+        {"n": 5, "kept": 1, "all": False, "seed": 0},
+    ]
+    rng = np.random.default_rng(0)
+    for _ in range(30):
+        row = space.neighbour(rng, row)
+        assert row["kept"] in (1, row["n"])
+        assert row["all"] == (row["kept"] == row["n"])
+
+
 def test_a_period_that_does_not_come_round_twice_is_named():
     space = Space(dict, {"rounds": (1, 3), "tau": (1, 2)}, periods=("tau",))
     assert list(space.periods_missed()) == [("tau", 2)]

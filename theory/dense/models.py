@@ -12,7 +12,8 @@ MODELS = by_claim(*WORDS, *SUMS, *GATHERED)
 EXTENTS = extents(
     "dense",
     {
-        (): "butterfly.sent butterfly.received allgather.bruck_steps",
+        (): "butterfly.sent butterfly.received allgather.bruck_steps ring.sum recursive_doubling.sum rabenseifner.sum "
+        "butterfly.sum reduce_scatter.sum allgather.contents",
         (Step.SUM,): "ring.rounding recursive_doubling.rounding rabenseifner.rounding butterfly.rounding",
         (Step.COUNTING,): "recursive_doubling.sent recursive_doubling.received recursive_doubling.lower_bound "
         "rabenseifner.critical_path rabenseifner.sent rabenseifner.received rabenseifner.mean_received "

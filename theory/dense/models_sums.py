@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import sympy as sp
@@ -128,35 +128,75 @@ def carried_out(P: int, parts: list[Part], blocks: int) -> list[list[tuple[Form,
     return held
 
 
+Held = int | tuple[Any, ...]
+"""What a rank holds: its own entry, by its number, what it was sent (one part), or a sum (two parts)."""
+
+
+def _by_messages(P: int, parts: list[Part], blocks: int) -> list[list[Held]]:
+    """For every rank and block what it holds in the end, message by message."""
+    held: list[list[Held]] = [[r] * blocks for r in range(P)]
+    for steps, adds in parts:
+        for step in steps:
+            mail = [(target, block, held[source][block]) for source, target, sent in step for block in sent]
+            for target, block, arrived in mail:
+                held[target][block] = (held[target][block], arrived) if adds else (arrived,)
+    return held
+
+
+def _in_order(held: Held, names: dict[int, int]) -> Held:
+    """What is held, with ranks called 0, 1, ... in the order in which they occur."""
+    if isinstance(held, int):
+        return names.setdefault(held, len(names))
+    return tuple(_in_order(part, names) for part in held)
+
+
+def _end(bound: Any, number: int, held: Held, terms: Sequence[int]) -> Goal:
+    """That what is held is the sum of these ranks' entries, but for the bound; every message is a condition."""
+    known: dict[str, Any] = {}
+
+    def value(of: Held) -> Any:
+        if isinstance(of, int):
+            return sp.Symbol(f"x{of}")
+        parts = [value(part) for part in of]
+        own = sp.Symbol(f"held{len(known)}")
+        known[f"message {len(known)}"] = own - sp.Add(*parts)
+        return own
+
+    show = value(held) - sp.Add(*(sp.Symbol(f"x{r}") for r in terms)) - bound
+    return Goal(f"order {number}", show, equal=True, zero=known)
+
+
+def _ends(bound: Any, held: Iterable[Held], terms: Sequence[int]) -> tuple[Goal, ...]:
+    """The same of all ends, one for every order in which messages were added."""
+    orders = dict.fromkeys(held)
+    return tuple(_end(bound, number, order, terms) for number, order in enumerate(orders))
+
+
+def _added(held: Held) -> Held:
+    """What is held without the messages that only carried it on."""
+    if isinstance(held, int):
+        return held
+    return _added(held[0]) if len(held) == 1 else tuple(map(_added, held))
+
+
 def _sums(allreduce: str) -> Callable[..., tuple[Goal, ...]]:
     def goals(bound: Any, P: int) -> tuple[Goal, ...]:
         parts, blocks = ALLREDUCES[allreduce]
-        held = carried_out(P, parts(P), blocks(P))
-        return _all_terms(bound, P, {form for blocks in held for form, _ in blocks})
+        held = _by_messages(P, parts(P), blocks(P))
+        return _ends(bound, (_in_order(_added(of), {}) for row in held for of in row), range(P))
 
     return goals
 
 
 def _blocks_of_sums(bound: Any, P: int) -> tuple[Goal, ...]:
-    ends = [carried_out(P, parts(P), P) for parts in SCATTERS.values()]
-    return _all_terms(bound, P, {held[r][r][0] for held in ends for r in range(P)})
-
-
-def _all_terms(bound: Any, P: int, forms: set[Form], terms: Any = None) -> tuple[Goal, ...]:
-    """That every form differs from the sum of all terms (or of those said) by what the bound says."""
-    x = sp.symbols(f"x0:{P}")
-    wanted = sp.Add(*x) if terms is None else terms(x)
-    return tuple(
-        Goal(f"form {i}", sp.Add(*map(sp.Mul, form, x)) - wanted - bound, equal=True)
-        for i, form in enumerate(sorted(forms))
-    )
+    ends = [_by_messages(P, parts(P), P) for parts in SCATTERS.values()]
+    return _ends(bound, (_in_order(_added(held[r][r]), {}) for held in ends for r in range(P)), range(P))
 
 
 def _contents(bound: Any, P: int) -> tuple[Goal, ...]:
-    """That block b of every rank is what rank b brought to it; x0 is rank b's entry, x1 the next rank's and so on."""
-    ends = [carried_out(P, parts(P), P) for parts in GATHERS.values()]
-    forms = {form[b:] + form[:b] for held in ends for blocks in held for b, (form, _) in enumerate(blocks)}
-    return _all_terms(bound, P, forms, lambda x: x[0])
+    """That block b of every rank is what rank b brought to it."""
+    ends = [_by_messages(P, parts(P), P) for parts in GATHERS.values()]
+    return _ends(bound, (_in_order(of, {b: 0}) for held in ends for row in held for b, of in enumerate(row)), (0,))
 
 
 def _rounding(bound: Any) -> tuple[Goal, ...]:
@@ -180,9 +220,9 @@ SUMS: tuple[Model, ...] = (
     *(
         Model(
             f"dense.{name}.sum",
-            "What every rank holds in the end, as a linear form in the ranks' entries x0, x1, ...: the schedule "
-            "carried out, message by message; every form that occurs, in any block of any rank. Its difference from "
-            "the sum is the bound, zero.",
+            "The schedule carried out, message by message: what arrives is added to what is held, and every addition "
+            "is a condition. What any rank holds of any block in the end differs from the sum of the ranks' entries "
+            "by the bound, zero. Ranks are called x0, x1, ... in the order in which their entries were added.",
             "every entry, P = {P}; exact additions",
             _sums(name),
             instances=tuple({"P": ranks} for ranks in _RANKS),
@@ -191,17 +231,16 @@ SUMS: tuple[Model, ...] = (
     ),
     Model(
         "dense.reduce_scatter.sum",
-        "What rank r holds of block r in the end, as a linear form in the ranks' entries x0, x1, ...: the schedules of "
-        "all algorithms carried out, message by message. Its difference from the sum is the bound, zero.",
+        "The schedules of all algorithms carried out, message by message, every addition being a condition. What rank "
+        "r holds of block r in the end differs from the sum of the ranks' entries x0, x1, ... by the bound, zero.",
         "every entry, every algorithm, P = {P}; exact additions",
         _blocks_of_sums,
         instances=tuple({"P": ranks} for ranks in _RANKS),
     ),
     Model(
         "dense.allgather.contents",
-        "What any rank holds of block b in the end, as a linear form in what the ranks brought to it, x0 from rank b, "
-        "x1 from the next and so on: the schedules of all algorithms carried out, message by message; every form that "
-        "occurs. Its difference from x0 is the bound, zero.",
+        "The schedules of all algorithms carried out, message by message, every one of which is a condition. What any "
+        "rank holds of block b in the end differs from what rank b brought to it, x0, by the bound, zero.",
         "every entry, every algorithm, P = {P}",
         _contents,
         instances=tuple({"P": ranks} for ranks in _RANKS),

@@ -53,8 +53,10 @@ _NOISE_LOOSE = for_one_reason(
     "without the factor smoothness**2",
     "exponent 1 of smoothness",
     "exponent 3 of smoothness",
+    "exponent 1 of stepsize",
     "exponent 3 of stepsize",
     "without the factor stepsize",
+    "without the factor stepsize**2",
     "without the factor variance",
 )
 

@@ -20,13 +20,12 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "moshpit",
     {
-        (): "traffic.words traffic.critical_path",
-        (Step.SYMMETRY,): "random_groups.general random_groups.skip random_groups.abort random_groups.regrouping",
+        (): "traffic.words traffic.critical_path random_groups.general random_groups.factor random_groups.labels "
+        "random_groups.all_partitions random_groups.skip random_groups.abort random_groups.regrouping mean.one_way",
         (Step.INDEPENDENCE,): "grid.factor grid.failures grid.partial sgd.mean_square sgd.flat",
         (Step.CLAIM,): "random_groups.upper",
         (Step.COUNTING,): "grid.exact grid.late grid.no_repeats grid.rectangular",
-        (Step.SYMMETRY, Step.INDEPENDENCE): "mean.one_way mean.leaving random_groups.factor random_groups.labels "
-        "random_groups.all_partitions",
+        (Step.SYMMETRY, Step.INDEPENDENCE): "mean.leaving",
         (Step.SYMMETRY, Step.CLAIM): "trials.random trials.fixed trials.keys",
         (Step.INDEPENDENCE, Step.EXPECTATION): "random_groups.with_replacement",
         (Step.INDEPENDENCE, Step.SUM): "sgd.spread",

@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import after_draw, mean
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     M,
@@ -43,30 +44,91 @@ def per_group(factor: Any) -> Any:
 
 def blocks_of_skipped(became: Any) -> tuple[Goal, ...]:
     """That M members make so many blocks if each of them fails, and is then by itself: induction on M."""
-    more = became + failure + (1 - failure) * failure**M
+    further = (failure, 1), ((1 - failure) * failure**M, 1), ((1 - failure) * (1 - failure**M), 0)
+    more = after_draw(became, 1, further)
     return (
         Goal("one member", became.subs(M, 1) - 1, equal=True),
         Goal("one more member", became.subs(M, M + 1) - more, equal=True),
     )
 
 
+def seated() -> tuple[Goal, ...]:
+    """That E A = a I + b J with `projection`, and what it does to a sum of squares, over groupings and seats.
+
+    A grouping has seats, and peers take them in any order. Of all `orders` so many have one peer in one seat, `first`,
+    and two peers in two seats, `both`.
+    """
+    trace, whole, members, groups, size = sp.symbols("trace whole members groups size", positive=True)
+    orders, first, both, chance, chances = sp.symbols("orders first both chance chances", positive=True)
+    diagonal, other, traces, expected = sp.symbols("diagonal other traces expected", real=True)
+    total, x = vectors("total x")
+    squares, pairs, sums = sp.symbols("squares pairs sums", real=True)
+    seats = {"N peers for the first seat": orders - N * first, "N - 1 for the second": first - (N - 1) * both}
+    one, two, known = 1 / N, 1 / (N * (N - 1)), {"N": N, **_several}
+    before = {"diagonal before": diagonal - traces * one, "other entries before": other - (N * chances - traces) * two}
+    a, b = (expected - (N - expected) / (N - 1)) * one, (N - expected) * two
+    return (
+        Goal("one peer in one seat", first / orders - one, equal=True, positive={**known, "orders": orders},
+             zero=seats),
+        Goal("two peers in two seats", both / orders - two, equal=True, positive={**known, "orders": orders},
+             zero=seats),
+        Goal("trace, one more group", trace + size / size**2 * size - (groups + 1), equal=True,
+             positive={"size": size}, zero={"groups before": trace - groups}),
+        Goal("all entries, one more group", whole + size**2 / size - (members + size), equal=True,
+             positive={"size": size}, zero={"members before": whole - members}),
+        Goal("diagonal, one more grouping", diagonal + chance * trace * one - (traces + chance * trace) * one,
+             equal=True, positive=known, zero=before),
+        Goal("other entries, one more grouping",
+             other + chance * (N - trace) * two - (N * (chances + chance) - (traces + chance * trace)) * two,
+             equal=True, positive=known, zero=before),
+        Goal("a row adds up to 1", a + b * N - 1, equal=True, positive=known),
+        Goal("the trace is E R", N * (a + b) - expected, equal=True, positive=known),
+        Goal("products of two peers, one more peer", pairs + 2 * total * x - ((total + x) ** 2 - squares - x**2),
+             equal=True, zero={"products before": pairs - (total**2 - squares)}, vectors=(total, x)),
+        Goal("one round takes a of the squares", (_a + _b) * squares + _b * pairs - _a * squares, equal=True,
+             zero={"products": pairs - (sums - squares), "the sum is zero": sums}),
+    )  # fmt: skip
+
+
+def _histories() -> tuple[Goal, ...]:
+    """That one more round takes the factor a of what any rounds leave, summed over all outcomes of these."""
+    left, after, own, chance = sp.symbols("left after own chance", nonnegative=True)
+    before = {"of the outcomes before": after - _a * left}
+    more = (after + chance * _a * own) - _a * (left + chance * own)
+    return (Goal("one more outcome of the rounds before", more, equal=True, positive=_several, zero=before),)
+
+
+def _all_groups() -> Goal:
+    """That N/M groups, each of which becomes so many blocks in the mean, become N/M times as many."""
+    became = sp.Symbol("became", nonnegative=True)
+    blocks = sp.Symbol("blocks_before", nonnegative=True)
+    more = after_draw(blocks, 1, ((1, became),)) - (_groups + 1) * became
+    return Goal("one more group of members", more, equal=True, zero={"groups before": blocks - _groups * became})
+
+
 def second_moment(probability: Any) -> Goal:
-    """That p (1 - p) squares + p^2 total^2 is the second moment of a sum of vectors, each there with probability p."""
+    """That p (1 - p) squares + p^2 total^2 is the second moment of a sum of vectors, each there with probability p.
+
+    One more vector is there after an outcome of the others, or is not; their sum has the mean p total.
+    """
     x, total = vectors("x total")
     squares = sp.Symbol("squares")
     moment = probability * (1 - probability) * squares + probability**2 * total**2
     longer = probability * (1 - probability) * (squares + x**2) + probability**2 * (total + x) ** 2
-    added = 2 * probability**2 * total * x + probability * x**2
-    return Goal("one more vector", longer - moment - added, equal=True, positive=_several, vectors=(x, total))
+    there = moment + 2 * probability * total * x + x**2
+    after = probability * there + (1 - probability) * moment
+    return Goal("one more vector", longer - after, equal=True, positive=_several, vectors=(x, total))
 
 
 def _general(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("one round", bound - _a, equal=True, positive=_several, zero=projection(blocks)),)
+    one = Goal("one round", bound - _a, equal=True, positive=_several, zero=projection(blocks))
+    return *seated(), one
 
 
 def _factor(bound: Any) -> tuple[Goal, ...]:
     start, step = recurrence(bound, rounds, 1, lambda factor, _: _a * factor)
-    return start, Goal("step", step.show, equal=True, positive=_several, zero=projection(r))
+    more = Goal("step", step.show, equal=True, positive=_several, zero=projection(r))
+    return *seated(), *_histories(), start, more
 
 
 def _upper(bound: Any) -> tuple[Goal, ...]:
@@ -84,6 +146,8 @@ def _labels(bound: Any) -> tuple[Goal, ...]:
     occupied = made(one)
     more = occupied.subs(N, N + 1) - occupied - (1 - occupied / r)
     return (
+        *seated(),
+        *_histories(),
         *recurrence(bound, rounds, 1, lambda factor, _: factor * one, positive=_several),
         Goal("two peers", occupied.subs(N, 2) - (1 + (1 - 1 / r)), equal=True),
         Goal("one more peer", more, equal=True),
@@ -95,6 +159,8 @@ def _all_partitions(bound: Any) -> tuple[Goal, ...]:
     bound = bound.subs(mean_blocks(N), following / partitions - 1)
     one = bound.subs(rounds, 1)
     return (
+        *seated(),
+        *_histories(),
         *recurrence(bound, rounds, 1, lambda factor, _: factor * one, positive=_several),
         Goal(
             "blocks",
@@ -112,13 +178,18 @@ def _with_replacement(bound: Any) -> tuple[Goal, ...]:
 
 
 def _skip(bound: Any) -> tuple[Goal, ...]:
-    return blocks_of_skipped(per_group(bound))
+    return *seated(), *blocks_of_skipped(per_group(bound)), _all_groups()
 
 
 def _abort(bound: Any) -> tuple[Goal, ...]:
     became = per_group(bound)
     whole = (M - became) / (M - 1)
+    all_there = sp.Symbol("all_there", nonnegative=True)
+    draws = (all_there, 1), (1 - all_there, M)
     return (
+        *seated(),
+        _all_groups(),
+        Goal("one block, or M", (M - mean(draws)) / (M - 1) - all_there, equal=True, positive={"M - 1": M - 1}),
         Goal("one member", became.subs(M, 1) - 1, equal=True),
         Goal("two members", whole.subs(M, 2) - (1 - failure) ** 2, equal=True),
         Goal("one more member", whole.subs(M, M + 1) - (1 - failure) * whole, equal=True, positive={"M - 1": M - 1}),
@@ -126,9 +197,9 @@ def _abort(bound: Any) -> tuple[Goal, ...]:
 
 
 def _regrouping(bound: Any) -> tuple[Goal, ...]:
-    there = sp.Symbol("there", nonnegative=True)
+    there, further = sp.Symbol("there", nonnegative=True), ((failure, 1), (1 - failure, 0))
     alone = made(bound.subs(regrouped(N, M, failure), there)) - there
-    return recurrence(alone, N, 0, lambda peers, _: peers + failure)
+    return *seated(), *recurrence(alone, N, 0, lambda peers, _: after_draw(peers, 1, further))
 
 
 def _one_way(bound: Any) -> tuple[Goal, ...]:
@@ -140,6 +211,7 @@ def _one_way(bound: Any) -> tuple[Goal, ...]:
         "squared distances from the groups' means": squares - N * (spread - after),
     }
     return (
+        *seated(),
         second_moment(deaf),
         Goal("shift of the mean", bound - shift, equal=True, positive={"N": N, **_several}, zero=zero),
     )
@@ -165,13 +237,19 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
 
 
 _COUNTING = (
-    "Averaging within groups is a symmetric projection A, and its rank R is the number of groups, peers by themselves "
-    "included. If renaming peers does not change the law, E A = a I + b J: every entry of the diagonal is a + b, every "
-    "other b. Rows of A add up to one, so a + b N = 1; the trace is the rank, so N (a + b) = E R. The squared norm of "
-    "A x is <x, A x>, in the mean a times that of x where x has no mean, as J x = 0: a is the factor of a round. "
+    "A grouping has seats, which peers take in any order, all with one probability. Averaging within groups is a "
+    "matrix A whose entries are 1/size between members of one group: its trace is the number R of groups, peers by "
+    "themselves included, all entries add up to N. Of all `orders` an Nth has a peer in a seat, and of these one of "
+    "N - 1 another peer in another seat. Over all groupings and orders an entry of the diagonal is in the mean "
+    "`diagonal`, any other `other`: E A = a I + b J. The squared norm of A x is <x, A x>, the mean over a group being "
+    "orthogonal to what it leaves; its mean is that of the squares and of the products of two peers, of which x "
+    "without a mean has minus as much: a is the factor of a round. "
 )
 _INVERSE = _COUNTING + "So E R = 1 + (N - 1) a, which is what the goals are about. "
-_ROUNDS = "Rounds are independent: induction on T. "
+_ROUNDS = (
+    "Induction on T: every outcome of the rounds before, of `chance` and leaving `own`, is followed by all outcomes of "
+    "the next, with the product of the chances. "
+)
 _LAW = "every stack of vectors, real arithmetic"
 
 GROUP_MODELS = by_claim(
@@ -225,7 +303,8 @@ GROUP_MODELS = by_claim(
     Model(
         claim="moshpit.random_groups.skip",
         words=_INVERSE + "There are N/M groups. A further member of a group fails, and is one more block; or is there, "
-        "and makes a block if all others fail, p^M. Induction on M.",
+        "and makes a block if all others fail, p^M: three outcomes after every one of the others. Induction on M, and "
+        "on the groups.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_skip,
         checked_by=("moshpit.random_groups.skip",),

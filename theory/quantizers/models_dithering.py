@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import Draws, after_draw, mean, over_entries
 from commbounds.theory.model import Goal, Model, cases
 from commbounds.theory.quantities import itembits, n, norm1, norm2, norminf, s
 from commbounds.theory.quantizers.dithering import MAX_OMEGA, QSGD_OMEGA, TERN_OMEGA
@@ -23,8 +24,10 @@ _LARGE = sp.Ge(n, 4 * s**2)
 _FRACTION = {"f": _f, "1 - f": 1 - _f}
 _ENTRIES = "w is the root of n. a_i = s |x_i|/||x||, whose squares sum to s^2, and a = level + f with f in [0, 1]. "
 _SUMMED = (
-    "For every entry (bound - L) s^2/n + L a^2 - variance >= 0; summed over the n entries, bound s^2 is at least the "
-    "sum of the variances, and that is s^2 times the relative error. "
+    "For every entry (bound - L) s^2/n + L a^2 - variance >= 0. Induction on the entries: an outcome of those before "
+    "is followed by both of the next, with the product of the chances, `outcomes` is the sum of all chances, `squares` "
+    "and `error` those of the squares and of chance times error. So bound s^2 is at least the expected squared error, "
+    "and that is s^2 times the relative one. "
 )
 UNBIASED = (
     "An entry `value` between neighbouring levels `low` and `high` becomes `high` with probability (value - low)/"
@@ -76,15 +79,28 @@ def _qsgd_cases(bound: Any) -> tuple[tuple[str, Any, dict[str, Any]], ...]:
     return ("n >= 4 s^2", _of_w(large), {"w - 2 s": _w - 2 * s}), ("n < 4 s^2", _of_w(small), {})
 
 
+def _two_levels(a: Any) -> Draws:
+    """What becomes of `a` = level + f, whose level is the next with probability f: chances and squared errors."""
+    level = a - _f
+    return (1 - _f, (level - a) ** 2), (_f, (level + 1 - a) ** 2)
+
+
 def _per_entry(name: str, bound: Any, multiplier: Any, known: Mapping[str, Any], hints: Any) -> tuple[Goal, ...]:
-    """The inequality for an entry between levels 0 and 1, and for one between others."""
-    goals = []
-    for where, level, more in (("level 0", 0, {}), ("level >= 1", 1 + _level, {"level": _level})):
-        a = level + _f
-        show = (bound - multiplier) * s**2 / _w**2 + multiplier * a**2 - _f * (1 - _f)
-        given = {**_FRACTION, **more, **known}
-        goals.append(Goal(f"{name}, {where}", show, given=given, positive={"w": _w, "s": s}, hints=hints))
-    return tuple(goals)
+    """The inequality for an entry between levels 0 and 1, for one between others, and for all entries."""
+
+    def statement(entries: Any, squares: Any, error: Any) -> Any:
+        return (bound - multiplier) * s**2 / _w**2 * entries + multiplier * squares - error
+
+    goals, positive, a = [], {"w": _w, "s": s}, _level + _f
+    for where, of, more in (("level 0", _f, {}), ("level >= 1", 1 + _level + _f, {"level": _level})):
+        show = statement(1, of**2, mean(_two_levels(of)))
+        goals.append(
+            Goal(f"{name}, {where}", show, given={**_FRACTION, **more, **known}, positive=positive, hints=hints)
+        )
+    whole = over_entries(
+        statement, a**2, _two_levels(a), (_w**2, s**2), lambda error: bound * s**2 - error, f"{name}, ", positive
+    )
+    return *goals, *whole
 
 
 def _qsgd_variance(bound: Any) -> tuple[Goal, ...]:
@@ -112,14 +128,20 @@ def _qsgd_shrunk(bound: Any) -> tuple[Goal, ...]:
 
 
 def _qsgd_support(bound: Any) -> tuple[Goal, ...]:
-    goals = []
-    for least in bound.args if isinstance(bound, sp.Min) else (bound,):
-        multiplier = _w / (2 * s) if least.has(s) else 0
-        a = _value
-        show = (_of_w(least) - multiplier * s**2) / _w**2 + multiplier * a**2 - _up
-        given = {"1 - up": 1 - _up, "value - up": a - _up}
-        goals.append(Goal(str(least), show, given=given, positive={"w": _w, "s": s}, hints=(s - _w * a,)))
-    return tuple(goals)
+    def branch(least: Any) -> tuple[Goal, ...]:
+        multiplier, a, of_w = _w / (2 * s) if least.has(s) else 0, _value, _of_w(least)
+        given, positive = {"1 - up": 1 - _up, "value - up": a - _up}, {"w": _w, "s": s}
+
+        def statement(entries: Any, squares: Any, sent: Any) -> Any:
+            return (of_w - multiplier * s**2) / _w**2 * entries + multiplier * squares - sent
+
+        draws, whole = ((1 - _up, 0), (_up, 1)), (_w**2, s**2)
+        return (
+            Goal(str(least), statement(1, a**2, _up), given=given, positive=positive, hints=(s - _w * a,)),
+            *over_entries(statement, a**2, draws, whole, lambda sent: of_w - sent, f"{least}, ", positive),
+        )
+
+    return tuple(goal for least in (bound.args if isinstance(bound, sp.Min) else (bound,)) for goal in branch(least))
 
 
 def _qsgd_elias(bound: Any) -> tuple[Goal, ...]:
@@ -138,13 +160,22 @@ _ROOT = sp.sqrt(1 + (n - 1) / s**2)
 def _max_per_entry(bound: Any, levels: Any) -> tuple[Goal, ...]:
     """For an entry other than the largest; `ratio` is the root in the bound, n - 1 = s^2 (ratio^2 - 1)."""
     others = levels**2 * (_ratio**2 - 1)
-    goals = [Goal("n = 1", bound.subs(_ratio, 1))]
-    for where, level, more in (("level 0", 0, {}), ("level >= 1", 1 + _level, {"level": _level})):
-        show = bound * levels**2 / others + bound * (level + _f) ** 2 - _f * (1 - _f)
-        positive = {"ratio - 1": _ratio - 1, "ratio + 1": _ratio + 1}
+
+    def statement(entries: Any, squares: Any, error: Any) -> Any:
+        return bound * levels**2 / others * entries + bound * squares - error
+
+    goals, a = [Goal("n = 1", bound.subs(_ratio, 1))], _level + _f
+    positive = {"ratio - 1": _ratio - 1, "ratio + 1": _ratio + 1, "s": s}
+    for where, of, more in (("level 0", _f, {}), ("level >= 1", 1 + _level + _f, {"level": _level})):
+        show = statement(1, of**2, mean(_two_levels(of)))
         hints = ((_ratio + 1) * _f - 1,)
         goals.append(Goal(where, show, given={**_FRACTION, **more}, positive=positive, hints=hints))
-    return tuple(goals)
+    rest = sp.Symbol("rest", nonnegative=True)
+    whole = over_entries(
+        statement, a**2, _two_levels(a), (others, rest), lambda error: bound * (levels**2 + rest) - error,
+        positive=positive,
+    )  # fmt: skip
+    return *goals, *whole
 
 
 def _max_variance(bound: Any) -> tuple[Goal, ...]:
@@ -152,16 +183,22 @@ def _max_variance(bound: Any) -> tuple[Goal, ...]:
 
 
 def _tern_variance(bound: Any) -> tuple[Goal, ...]:
-    return _max_per_entry(bound.xreplace({sp.sqrt(n): _ratio}), 1)[:2]
+    return tuple(goal for goal in _max_per_entry(bound.xreplace({sp.sqrt(n): _ratio}), 1) if goal.name != "level >= 1")
 
 
 def _tern_error(bound: Any) -> tuple[Goal, ...]:
     total = bound.subs(norm2, sp.sqrt(_squares)) * _squares
     more = total.subs({norm1: norm1 + _magnitude, _squares: _squares + _magnitude**2}, simultaneous=True)
     up = _magnitude / norminf
-    entry = up * (norminf - _magnitude) ** 2 + (1 - up) * _magnitude**2
-    one = total.subs({norm1: _magnitude, _squares: _magnitude**2}, simultaneous=True)
-    return Goal("first entry", one - entry, equal=True), Goal("one more entry", more - total - entry, equal=True)
+    draws = (up, (norminf - _magnitude) ** 2), (1 - up, _magnitude**2)
+    error, outcomes = sp.symbols("error outcomes")
+    zero, known = {"all outcomes before": outcomes - 1}, {"norminf": norminf}
+    more -= after_draw(error, outcomes, draws)
+    return (
+        Goal("no entry", total.subs({norm1: 0, _squares: 0}), equal=True),
+        Goal("all outcomes", after_draw(outcomes, 0, draws) - 1, equal=True, positive=known, zero=zero),
+        Goal("one more entry", more, equal=True, positive=known, zero={**zero, "entries before": error - total}),
+    )
 
 
 def _max_shrunk(root: Any, omega: Any) -> Callable[[Any], tuple[Goal, ...]]:
@@ -176,8 +213,10 @@ _EVERY = "every x in R^n but zero, every n >= 1 and s >= 1, in real arithmetic"
 _LARGEST = (
     "a_i = s |x_i|/max|x|: the largest is s, where the variance is 0. `ratio` is the root in the bound, so that "
     "n - 1 = s^2 (ratio^2 - 1), and ratio > 1 where n > 1. For each of the n - 1 other entries a = level + f: "
-    "bound s^2/(n - 1) + bound a^2 is at least its variance f (1 - f); summed, bound times the sum of the squares of "
-    "all a_i is at least the sum of the variances. Where n = 1 the bound need only not be negative. "
+    "bound s^2/(n - 1) + bound a^2 is at least its variance f (1 - f). Induction on these entries: an outcome of those "
+    "before is followed by both of the next, with the product of the chances, `outcomes` is the sum of all chances. So "
+    "bound times the sum of the squares of all a_i, s^2 and `rest`, is at least the expected squared error. Where "
+    "n = 1 the bound need only not be negative. "
 )
 
 DITHERING = (
@@ -212,8 +251,9 @@ DITHERING = (
             claim=f"quantizers.qsgd.{statement}",
             words="w is the root of n; `value` is a = s |x|/||x|| of an entry, whose squares sum to s^2, and `up` "
             "the probability that its level is not 0: at most 1, and at most a. For every entry "
-            "(bound - L s^2)/n + L a^2 - up >= 0; summed over the n entries, the bound is at least the sum of the "
-            "probabilities. L = w/(2 s), or 0 for the bound n. " + more + "All levels of x = 0 are 0.",
+            "(bound - L s^2)/n + L a^2 - up >= 0; by induction on the entries, as an outcome of those "
+            "before is followed by both of the next, the bound is at least the expected number of them. L = w/(2 s), "
+            "or 0 for the bound n. " + more + "All levels of x = 0 are 0.",
             scope="every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
             goals=_qsgd_support,
             checked_by=(f"quantizers.qsgd.{statement}",),
@@ -248,7 +288,8 @@ DITHERING = (
     Model(
         claim="quantizers.terngrad.error",
         words="The claim, times norm2^2, which is `squares`. Induction on the entries, norminf being what it is at the "
-        "end: one of magnitude `magnitude` becomes norminf with probability magnitude/norminf, else 0.",
+        "end: one of magnitude `magnitude` becomes norminf with probability magnitude/norminf, else 0, after any "
+        "outcome of those before; `outcomes` is the sum of all chances before, `error` that of chance times error.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_error,
         checked_by=("quantizers.terngrad.error",),

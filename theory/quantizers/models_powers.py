@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import Draws, mean, over_entries
 from commbounds.theory.model import Goal, Model, cases
 from commbounds.theory.quantities import b, index_bits, itembits, n, s
 from commbounds.theory.quantizers.models_dithering import UNBIASED, shrunk, shrunk_model, unbiased, unbiased_model
@@ -15,24 +17,51 @@ from commbounds.theory.quantizers.powers import BASE_OMEGA, NATURAL_DITHERING_OM
 
 _t = sp.Symbol("t", positive=True)
 _w, _U = sp.symbols("w U", positive=True)
-_y, _v = sp.symbols("y v", nonnegative=True)
+_y, _v, _up, _low, _high = sp.symbols("y v up low high", nonnegative=True)
 _LARGE = sp.Ge(n, sp.Rational(81, 64) * 4**s)
 _OCTAVE = {"t - 1": _t - 1, "2 - t": 2 - _t}
+
+
+def _all(bound: Any, square: Any, draws: Draws) -> tuple[Goal, ...]:
+    """The claim for all entries, from that for one, t times a power `low`."""
+    entries, squares = sp.symbols("n squares", nonnegative=True)
+
+    def statement(_: Any, squares: Any, error: Any) -> Any:
+        return bound * squares - error
+
+    return over_entries(statement, square, draws, (entries, squares), lambda error: bound * squares - error)
 
 
 def _variance(base: Any, hint: Any, positive: Any) -> Callable[[Any], tuple[Goal, ...]]:
     def goals(bound: Any) -> tuple[Goal, ...]:
         given = {"t - 1": _t - 1, "base - t": base - _t}
-        show = bound * _t**2 - (_t - 1) * (base - _t)
-        return (Goal("entry", show, given=given, positive=positive, hints=(hint,)),)
+        up = (_t - 1) / (base - 1)
+        draws = (1 - up, (1 - _t) ** 2), (up, (base - _t) ** 2)
+        show, known = bound * _t**2 - mean(draws), {**positive, "base - 1": base - 1}
+        whole = _all(bound, (_low * _t) ** 2, [(chance, _low**2 * error) for chance, error in draws])
+        of_power = {"over the power's square": bound * _t**2 - mean(draws)}
+        scaled = _low**2 * show
+        return (
+            Goal("entry", show, given=given, positive=known, hints=(hint,)),
+            Goal("times its power", scaled, given=of_power, positive=known, hints=(_low,)),
+            *(replace(goal, positive={**goal.positive, **known}) for goal in whole),
+        )
 
     return goals
 
 
 def _nearest(bound: Any) -> tuple[Goal, ...]:
+    error = sp.Symbol("off", nonnegative=True)
     return (
         Goal("down", bound * _t**2 - (_t - 1) ** 2, given={"t - 1": _t - 1, "3/2 - t": sp.Rational(3, 2) - _t}),
         Goal("up", bound * _t**2 - (2 - _t) ** 2, given={"t - 3/2": _t - sp.Rational(3, 2), "2 - t": 2 - _t}),
+        Goal(
+            "times its power",
+            bound * (_low * _t) ** 2 - _low**2 * error,
+            given={"over the power's square": bound * _t**2 - error},
+            hints=(_low,),
+        ),
+        *_all(bound, (_low * _t) ** 2, ((1, _low**2 * error),)),
     )
 
 
@@ -62,26 +91,39 @@ def _dithering_cases(bound: Any) -> tuple[tuple[str, Any, dict[str, Any]], ...]:
 
 
 def _per_entry(name: str, bound: Any, multiplier: Any, known: Any, hint: Any) -> tuple[Goal, ...]:
-    """The inequality for an entry below the smallest level 2/U, and for one t times a level v."""
-    share = (bound - multiplier) / _w**2
-    positive = {"w": _w, "U": _U}
-    below = share + multiplier * _y**2 - _y * (2 / _U - _y)
-    above = share + _v**2 * (multiplier * _t**2 - (_t - 1) * (2 - _t))
+    """The inequality for an entry below the smallest level 2/U, for one t times a level v, and for all entries."""
+    positive, least = {"w": _w, "U": _U}, 2 / _U
+
+    def statement(entries: Any, squares: Any, error: Any) -> Any:
+        return (bound - multiplier) / _w**2 * entries + multiplier * squares - error
+
+    up = _y / least
+    below = (1 - up, _y**2), (up, (least - _y) ** 2)
+    above = (2 - _t, (_v - _v * _t) ** 2), (_t - 1, (2 * _v - _v * _t) ** 2)
     first, second = _v * (3 * _t - 4), _v * _t
     return (
         Goal(
             f"{name}, below",
-            below,
+            statement(1, _y**2, mean(below)),
             given={**known, "y": _y, "2 - U y": 2 - _U * _y},
             positive=positive,
             hints=(hint, _y),
         ),
         Goal(
             f"{name}, above",
-            above,
+            statement(1, (_v * _t) ** 2, mean(above)),
             given={**known, **_OCTAVE},
             positive=positive,
             hints=(first, second),
+        ),
+        *over_entries(
+            statement,
+            _y**2,
+            ((1 - _up, _low), (_up, _high)),
+            (_w**2, sp.S.One),
+            lambda error: bound - error,
+            f"{name}, ",
+            positive,
         ),
     )
 
@@ -145,13 +187,18 @@ _OF_THE_DEFINITION = {
     "at most 2^127, the outcomes are multiplied and their probabilities stay.",
     "idempotence": "For an outcome, zero or a power of two, m = 0, and it stays.",
 }
+_EVERY_POWER = (
+    "So it is with the power `low` as a factor. Induction on the entries: an outcome of those before is followed by "
+    "every one of the next, with the product of the chances; `outcomes` is the sum of all chances. "
+)
 _NORMAL = "every n >= 1, every x in R^n but zero, of entries that are 0 or between the smallest and the largest power"
 _REAL = "every x in R^n but zero, every n >= 1 and s >= 1, in real arithmetic"
 _BOTH_LEVELS = (
     "w is the root of n, U = 2^s, 2/U the smallest level. Entries y = |x|/||x||, whose squares sum to 1. One below "
     "the smallest level has variance y (2/U - y); one of t times a level v, 1 <= t <= 2, has v^2 (t - 1) (2 - t). For "
-    "every entry (bound - L)/n + L y^2 - variance >= 0; summed over the n entries, the bound is at least the relative "
-    "error. "
+    "every entry (bound - L)/n + L y^2 - variance >= 0. Induction on the entries: an outcome of those before is "
+    "followed by both of the next, of chances 1 - up and up and squared errors `low` and `high`; `outcomes` is the sum "
+    "of all chances, `error` that of chance times error. So the bound is at least the relative error. "
 )
 
 POWERS = (
@@ -165,7 +212,7 @@ POWERS = (
     Model(
         claim="quantizers.naturalcompression.variance",
         words="An entry, t times a power of two with 1 <= t <= 2, becomes 1 or 2 times it with mean t: variance "
-        "(t - 1) (2 - t), in the square of that power, against `bound` t^2. Summed over the entries. " + _NATURAL,
+        "(t - 1) (2 - t), in the square of that power, against `bound` t^2. " + _EVERY_POWER + _NATURAL,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_variance(2, 3 * _t - 4, {})(bound), _run("naturalcompression")),
         checked_by=("quantizers.naturalcompression.variance",),
@@ -221,7 +268,7 @@ POWERS = (
     Model(
         claim="quantizers.stochasticpower.variance",
         words="An entry, t times a power of b with 1 <= t <= b, becomes 1 or b times it with mean t: variance "
-        "(t - 1) (b - t), in the square of that power, against `bound` t^2. Summed over the entries.",
+        "(t - 1) (b - t), in the square of that power, against `bound` t^2. " + _EVERY_POWER,
         scope=_NORMAL + " of b, every b > 1, in real arithmetic",
         goals=_variance(b, (b + 1) * _t - 2 * b, {"b": b}),
         checked_by=("quantizers.stochasticpower.variance",),
@@ -235,7 +282,7 @@ POWERS = (
     Model(
         claim="quantizers.nearestpower.contraction",
         words="An entry, t times a power of two with 1 <= t <= 2, becomes 1 times it where t <= 3/2, else 2 times it: "
-        "the squared error, in the square of that power, against `bound` t^2. Summed over the entries. " + _NEAREST,
+        "the squared error, in the square of that power, against `bound` t^2. " + _EVERY_POWER + _NEAREST,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_nearest(bound), _run("nearestpower")),
         checked_by=("quantizers.nearestpower.contraction",),

@@ -31,17 +31,42 @@ def _scaled_error(zeros: Any) -> Any:
     return norm2**2 - 2 * scale * norm1 + scale**2 * (n - zeros)
 
 
+def _errors() -> tuple[Goal, ...]:
+    """That entries that are off by |magnitude - scale|, zeros perhaps by 0, add up to squares - 2 c norm1 + c^2 n."""
+
+    def total(norm: Any, squares: Any, entries: Any) -> Any:
+        return squares - 2 * _scale * norm + _scale**2 * entries
+
+    so_far = total(norm1, _squares, n - _zeros)
+    return (
+        Goal("no entry", total(0, 0, 0), equal=True),
+        Goal(
+            "one more entry",
+            total(norm1 + _magnitude, _squares + _magnitude**2, n + 1 - _zeros)
+            - so_far - (_magnitude - _scale) ** 2,
+            equal=True,
+        ),
+        Goal("one more zero that stays", total(norm1, _squares, (n + 1) - (_zeros + 1)) - so_far, equal=True),
+    )  # fmt: skip
+
+
 def _error(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("error", bound * norm2**2 - _scaled_error(0), equal=True),)
+    return (*_errors(), Goal("error", bound * norm2**2 - _scaled_error(0), equal=True, positive={"n": n}))
 
 
 def _contraction(bound: Any) -> tuple[Goal, ...]:
-    given = {
-        "sum of the products of different magnitudes": norm1**2 - norm2**2,
-        "zeros": _zeros,
-        "norm1**2": norm1**2,
-    }
-    return (Goal("error", bound * norm2**2 - _scaled_error(_zeros), given=given, positive={"n": n}),)
+    products = sp.Symbol("products", nonnegative=True)
+    given = {"products of different magnitudes": products, "zeros": _zeros, "norm1**2": norm1**2}
+    zero = {"products": products - (norm1**2 - norm2**2)}
+    before = {"products before": products - (norm1**2 - _squares)}
+    more = products + 2 * norm1 * _magnitude - ((norm1 + _magnitude) ** 2 - (_squares + _magnitude**2))
+    signs = {"products": products, "norm1": norm1, "magnitude": _magnitude}
+    return (
+        *_errors(),
+        Goal("products, one more entry", more, equal=True, zero=before),
+        Goal("products are not negative", products + 2 * norm1 * _magnitude, given=signs),
+        Goal("error", bound * norm2**2 - _scaled_error(_zeros), given=given, positive={"n": n}, zero=zero),
+    )
 
 
 def _one_sparse(bound: Any) -> tuple[Goal, ...]:
@@ -64,8 +89,8 @@ SIGNS = (
     ),
     Model(
         claim="quantizers.scaledsign.error",
-        words="With the scale c = norm1/n and sign(0) = 1 every entry errs by ||x_i| - c|, zeros too: the squares sum "
-        "to norm2^2 - 2 c norm1 + c^2 n.",
+        words="With the scale c = norm1/n and sign(0) = 1 every entry errs by ||x_i| - c|, zeros too: by induction "
+        "on the entries the squared errors add up to norm2^2 - 2 c norm1 + c^2 n.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_error,
         checked_by=("quantizers.scaledsign.error",),
@@ -73,9 +98,9 @@ SIGNS = (
     Model(
         claim="quantizers.scaledsign.contraction",
         words="With the scale c = norm1/n every entry errs by ||x_i| - c|, but for `zeros` zeros, which err by 0 where "
-        "their sign is 0 (and zeros = 0 where it is 1): the squares sum to norm2^2 - 2 c norm1 + c^2 (n - zeros). "
-        "norm1^2 - norm2^2 is the sum of the products of the magnitudes of different entries. The claim, times "
-        "norm2^2.",
+        "their sign is 0 (and zeros = 0 where it is 1): by induction on the entries the squared errors add up to "
+        "norm2^2 - 2 c norm1 + c^2 (n - zeros). `products`, norm1^2 - norm2^2, is the sum of the products of the "
+        "magnitudes of different entries, to which the next adds 2 norm1 magnitude. The claim, times norm2^2.",
         scope="every x in R^n but zero, every n >= 1, either sign of zero, in real arithmetic",
         goals=_contraction,
         checked_by=("quantizers.scaledsign.contraction",),

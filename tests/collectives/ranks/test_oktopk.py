@@ -35,11 +35,8 @@ def refused(program, P=3):
 
 
 def differences(P=3):
-    """What is said to differ, of the random vectors: they are tried with all options."""
-    random = replace(
-        ALLREDUCE, cases=lambda P: (c for c in ALLREDUCE.cases(P) if c.settings["input"] in ("normal", "spread"))
-    )
-    return [agreement for agreement in compared(random, P, ThreadWorld()) if agreement.difference]
+    """What is said to differ."""
+    return [agreement for agreement in compared(ALLREDUCE, P, ThreadWorld()) if agreement.difference]
 
 
 EIGHT = pytest.param("oktopk_allreduce", 8, marks=pytest.mark.long)  # as many as the others take together
@@ -55,18 +52,18 @@ def test_bits_state_and_traffic_are_those_of_one_process(name, P):
 
 def test_the_cases_reach_every_part_of_the_algorithm():
     moved, kept, changed = set(), set(), set()
-    for case in ALLREDUCE.cases(5):
+    for case in (*ALLREDUCE.cases(5), *ALLREDUCE.rows(5)):
         outcomes, traffic = ALLREDUCE.collective(case)
         moved |= {name for name, phase in traffic.phases.items() if phase.sent.any()}
         if traffic.phases["balance"].sent.any():
             moved.add(case.settings.get("balance"))
         for before, after in pairwise(outcomes[0]["iterations"]):
-            if before["t"] % case.settings["tau_prime"]:  # no re-evaluation
+            if before["t"] % (case.settings["tau_prime"] or 32):  # no re-evaluation
                 same = before["local_threshold"] == after["local_threshold"]
                 (kept if same else changed).add(case.settings.get("controller"))
-    assert moved == {"repartition", "split", "reevaluation", "sizes", "balance", "allgather", None, "4x-mean"}
+    assert moved == {"repartition", "split", "reevaluation", "sizes", "balance", "allgather", "always", "4x-mean"}
     assert None in kept
-    assert changed == set(CONTROLLERS)
+    assert changed >= set(CONTROLLERS)
 
 
 def test_the_input_stays_as_it_was():

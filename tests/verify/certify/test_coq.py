@@ -42,7 +42,7 @@ def checked(path):
 
 
 def test_a_lemma_says_what_the_goal_says():
-    texts, (lemma,), left = coq.files(["sparsifiers.topk.contraction"])
+    texts, (*_, lemma), left = coq.files(["sparsifiers.topk.contraction"])
     assert not left
     assert lemma.claim == "sparsifiers.topk.contraction"
     assert lemma.goal == "contraction"
@@ -51,7 +51,7 @@ def test_a_lemma_says_what_the_goal_says():
     statement, proof = lemma.text.split("Proof.")
     assert f"Lemma {lemma.name}\n" in statement
     assert "0 < n_ -> (* declared *)" in statement
-    assert "(* each kept square >= each other *)" in statement
+    assert "(* each kept is no less than a level *)" in statement
     assert "-> (* n *)" in statement
     assert "nonneg." in proof
     assert texts["sparsifiers.v"].endswith(f"Print Assumptions {lemma.name}.\n")
@@ -128,19 +128,16 @@ def test_coq_accepts_the_theorems_by_hand(tmp_path):
 @pytest.mark.parametrize(
     ("right", "wrong"),
     [
-        ("0 < n_ -> (* declared *)\n", ""),  # without the sign of n
-        ("(* each kept square >= each other *)", "(* dropped *)"),
+        ("(* n - k *)", ""),  # without the condition
+        ("(* no other is more *)", ""),
         ("((- 1) * / (n_) * k_)", "((- 2) * / (n_) * k_)"),  # 1 - 2 k/n
     ],
 )
 def test_coq_refuses_a_statement_that_is_false(right, wrong, tmp_path):
     texts, _, _ = coq.files(["sparsifiers.topk.contraction"])
     text = texts["sparsifiers.v"]
-    if "dropped" in wrong:
-        text = re.sub(r"  [^\n]*\(\* each kept square >= each other \*\)\n", "", text)
-    else:
-        assert right in text
-        text = text.replace(right, wrong).replace("  0 < n_ -> (* n *)\n", "" if not wrong else "  0 < n_ -> (* n *)\n")
+    assert right in text
+    text = text.replace(right, wrong) if wrong else re.sub(rf"  [^\n]*{re.escape(right)}\n", "", text)
     (tmp_path / "altered.v").write_text(text)
     accepted, said = checked(tmp_path / "altered.v")
     assert not accepted

@@ -18,7 +18,6 @@ from commbounds.compressors import EF14, EF21, EF21M, EControl, Feedback, Feedba
 from commbounds.verify.certify.certificate import models
 from commbounds.verify.experiments.feedback import few_steps
 from commbounds.verify.experiments.feedback.runs import FeedbackRun, Quadratics, Shrunk
-from commbounds.verify.study import Case
 
 BOOK, MODELS = theory.claims(), models()
 SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
@@ -26,13 +25,13 @@ SIZES = [(1, 2, 1), (2, 3, 1), (3, 4, 3), (2, 2, 2)]
 STEPS = 2
 
 
-def unscaled(case: Any) -> list[Any]:
-    """Of a case of few steps: a step's gradient, the worker's memory and momentum in it, f less its least value."""
-    problem, state, found = few_steps.problem_of(case), few_steps.first_state(case), []
-    for t in range(case.settings["steps"]):
-        gradient, value = problem.slope(state.weights), problem.gap(state.weights)
-        state = few_steps.descent_of(FeedbackSGD, case, t).step(gradient[None], state)[0]
-        found.append((gradient, state.workers[0].memory, state.workers[0].momentum, value))
+def unscaled(start: few_steps.Start) -> list[Any]:
+    """Of one worker's few steps: a step's gradient, memory and momentum in it, f less its least value."""
+    state, found = start.state, []
+    for t in range(start.row.horizon):
+        gradients, value = start.functions.slopes(state.weights), start.functions.gap(state.weights)
+        state = start.descent(FeedbackSGD, t).step(gradients, state)[0]
+        found.append((gradients[0], state.workers[0].memory, state.workers[0].momentum, value))
     return found
 
 
@@ -354,17 +353,16 @@ def test_few_steps(claim, mechanism):
         _, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
         held = {s.name for s in goal.vectors}
         known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
-        for case in few_steps.cases_of_row(mechanism, row):
-            run = unscaled(case)
+        for start in few_steps.some_starts(mechanism, row):
+            run = unscaled(start)
             numbers, vectors = {"lowest": 0.0}, {}
             for t, (gradient, memory, momentum, value) in enumerate(run):
                 numbers[f"f{t}"] = value
                 vectors |= {f"slope{t}": gradient, f"estimate{t}": memory, f"residual{t + 1}": memory}
                 vectors |= {f"momentum{t}": momentum}
-            gamma = few_steps.step_size(case.settings)
-            numbers["largest_step_squared"] = gamma**2 * max(squared(gradient) for gradient, *_ in run)
+            numbers["largest_step_squared"] = start.gamma**2 * max(squared(gradient) for gradient, *_ in run)
             for what, form in known.items():
-                assert form(numbers, vectors) >= -1e-9, (case, what)
+                assert form(numbers, vectors) >= -1e-9, (start, what)
 
 
 @pytest.mark.models("feedback.ef14.rate_share_workers", "feedback.ef21.rate_share_workers")
@@ -375,13 +373,8 @@ def test_few_steps_of_workers(mechanism):
         _, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
         held = {s.name for s in goal.vectors}
         known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
-        for case in few_steps.cases_of_workers(mechanism, row):
-            L = case.settings["L"]  # in whose units models are
-            scaled = np.array(case.array)
-            scaled[1 : 1 + row.workers] /= L
-            scaled[1 + 2 * row.workers :] /= L
-            case = Case({**case.settings, "L": 1.0}, scaled)
-            problem, state = few_steps.problem_of_workers(case)
+        for start in few_steps.some_starts(mechanism, row):
+            problem, state = start.functions, start.state
             turned = problem.slopes(state.weights)
             turned -= turned.mean(axis=0)  # linear functions that cancel, which EF21's model takes away
             turned = np.zeros_like(turned) if mechanism == "EF14" else turned
@@ -389,16 +382,16 @@ def test_few_steps_of_workers(mechanism):
             numbers["lowest"] = problem.values(state.weights).mean() - problem.gap(state.weights)
             for t in range(row.horizon):
                 gradients, values, at = problem.slopes(state.weights), problem.values(state.weights), state.weights
-                state = few_steps.descent_of(FeedbackSGD, case, t).step(gradients, state)[0]
+                state = start.descent(FeedbackSGD, t).step(gradients, state)[0]
                 reach = max(reach, *(squared(gradient) for gradient in gradients))
                 vectors["slope_0"] = (gradients - turned)[0] if t == 0 else vectors["slope_0"]
                 for w, worker in enumerate(state.workers):
                     numbers[f"f_{w}_{t}"] = values[w] - (turned[w] * at).sum()
                     vectors |= {f"slope_{w}_{t}": gradients[w] - turned[w], f"residual_{w}_{t + 1}": worker.memory}
                     vectors |= {f"estimate_{w}_{t}": worker.memory - turned[w]}
-            numbers["largest_step_squared"] = few_steps.step_size(case.settings) ** 2 * reach
+            numbers["largest_step_squared"] = start.gamma**2 * reach
             for what, form in known.items():
-                assert form(numbers, vectors) >= -1e-9 * (1 + reach), (case, what)
+                assert form(numbers, vectors) >= -1e-9 * (1 + reach), (start, what)
 
 
 @pytest.mark.models("feedback.econtrol.rate")

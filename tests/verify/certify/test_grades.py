@@ -16,7 +16,7 @@ from commbounds.verify.finding import Evidence, Method, Verdict
 from commbounds.verify.methods import certificate_evidence
 
 TOPK = "sparsifiers.topk.contraction"
-LITERAL = "sparsifiers.randk.bias"
+LITERAL = "quantizers.naturalcompression.wire"
 CONDITION = "dense.allgather.received"
 SAID = {
     Step.NORMS: r"Jensen|Minkowski|triangle inequality",

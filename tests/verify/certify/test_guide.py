@@ -61,7 +61,7 @@ def between(name):
     return re.search(rf"<!-- {name} -->\n(.*?)\n<!-- end -->", GUIDE, re.DOTALL)[1]
 
 
-@pytest.mark.parametrize("name", ["grades", "sentence", "steps"])
+@pytest.mark.parametrize("name", ["grades", "sentence", "steps", "seen", "points"])
 def test_the_guide_counts_what_there_is(name):
     assert between(name) == COUNTS.GENERATED[name](), "python docs/counts.py writes it"
 

@@ -50,6 +50,7 @@ def test_sign_conditions(x, zero):
     scale = Fraction(norm1, n)
     assert error == square - 2 * scale * norm1 + scale**2 * (n - zeros)
     values = {"n": n, "norm1": norm1, "norm2": sp.sqrt(square), "zeros": zeros}
+    values["products"] = norm1**2 - square
     (slack,) = check_goals("quantizers.scaledsign.contraction", ["error"], values)
     assert slack == sp.Rational(square * (n - 1), n) - sp.Rational(error.numerator, error.denominator)
 

@@ -28,19 +28,30 @@ def parts(compressor, x):
     return int(sent @ sent), int((x - sent) @ (x - sent))
 
 
+def level(squares, k):
+    """The smallest of the k largest."""
+    return int(sorted(squares)[-k]) if k <= len(squares) else 0
+
+
 @pytest.mark.models("sparsifiers.topk.ceil_k", "sparsifiers.topk.global_error", "sparsifiers.topk.local_contraction")
 @pytest.mark.parametrize("seed", SEEDS)
 def test_topk_conditions(seed):
     n = 1 + seed % 7
     for k in range(1, n + 1):
-        kept, rest = parts(TopK(k), integers(seed, n))
-        values = {"n": n, "k": k, "kept": kept, "rest": rest}
+        x = integers(seed, n)
+        kept, rest = parts(TopK(k), x)
+        values = {"n": n, "k": k, "kept": kept, "rest": rest, "level": level(x**2, k)}
         check_goals("sparsifiers.topk.contraction", ["contraction"], values)
         for mu in (Fraction(k, n), Fraction(2 * k - 1, 2 * n)):
             check_goals("sparsifiers.topk.ceil_k", ["contraction, times n"], {**values, "mu": mu})
         workers = [integers(100 * seed + i, n) for i in range(3)]
         workers[0][0] += not sum(workers).any()
-        sums = [sum(column) for column in zip(*(parts(TopK(k), x) for x in workers), strict=True)]
+        each = [parts(TopK(k), x) for x in workers]
+        sums = [sum(column) for column in zip(*each, strict=True)]
+        for x, (own_kept, own_rest) in zip(workers, each, strict=True):
+            own = {"n": n, "k": k, "own_kept": own_kept, "own_rest": own_rest, "level": level(x**2, k)}
+            check_goals("sparsifiers.topk.local_contraction", ["one worker"], own)
+            check_goals("sparsifiers.topk.global_error", ["one worker"], own)
         check_goals("sparsifiers.topk.local_contraction", ["contraction"], {**values, "kept": sums[0], "rest": sums[1]})
         off = sum(TopK(k)(x) - x for x in workers)
         average = sum(workers)
@@ -48,7 +59,7 @@ def test_topk_conditions(seed):
             "sparsifiers.topk.global_error",
             ["average"],
             {
-                **{"n": n, "k": k, "P": 3, "lost": sums[1], "sumsq": sum(sums)},
+                **{"n": n, "k": k, "P": 3, "rest": sums[1], "sumsq": sum(sums)},
                 "mean_error": Fraction(int(off @ off), 9),
                 "norm2bar": sp.sqrt(sp.Rational(int(average @ average), 9)),
             },
@@ -57,7 +68,7 @@ def test_topk_conditions(seed):
 
 def test_topk_of_equal_entries_meets_the_bound():
     kept, rest = parts(TopK(2), np.ones(5))
-    values = {"n": 5, "k": 2, "kept": kept, "rest": rest}
+    values = {"n": 5, "k": 2, "kept": kept, "rest": rest, "level": 1}
     assert check_goals("sparsifiers.topk.contraction", ["contraction"], values) == [0]
 
 
@@ -72,7 +83,8 @@ def test_grouped_conditions(seed):
         blocks = -(-n // block)
         for k in range(1, blocks + 1):
             kept, rest = parts(BlockTopK(k, block), x)
-            values = {"blocks": blocks, "k": k, "kept": kept, "rest": rest}
+            squares = [x[i : i + block] @ x[i : i + block] for i in range(0, n, block)]
+            values = {"blocks": blocks, "k": k, "kept": kept, "rest": rest, "level": level(squares, k)}
             check_goals("sparsifiers.blocktopk.contraction", ["contraction"], values)
     for chunk in range(1, n + 3):
         for k in range(1, chunk + 1):
@@ -81,7 +93,7 @@ def test_grouped_conditions(seed):
             for start in range(0, n, chunk):
                 piece, own = x[start : start + chunk], sent[start : start + chunk]
                 values = {
-                    **{"n": n, "chunk": chunk, "k": k, "length": piece.size},
+                    **{"n": n, "chunk": chunk, "k": k, "length": piece.size, "level": level(piece**2, k)},
                     **{"kept": int(own @ own), "rest": int((piece - own) @ (piece - own))},
                 }
                 one = "one short chunk" if n < chunk else "a chunk"
@@ -121,6 +133,10 @@ def test_adaptive_conditions(seed):
     assert slack == ((1 - Fraction(1, n)) * second - error) * first
 
 
+UNSCALED = ("contraction", "bias", "global_contraction_shared", "global_error_independent")
+SCALED = ("unbiased", "variance", "second_moment", "shrunk_contraction", "global_error_scaled")
+
+
 @pytest.mark.models(
     "sparsifiers.randk.bias",
     "sparsifiers.randk.contraction",
@@ -143,6 +159,12 @@ def test_randk_inclusion(n, k, scaled):
             marginal[output[i]] = marginal.get(output[i], 0) + probability
         kept = Fraction(k, n)
         assert marginal == {value: p for value, p in (((i + 1) * gain, kept), (0, 1 - kept)) if p}
+    having = sum(output[-1] != 0 for _, output in law)
+    values = {"n": n, "k": k, "gain": Fraction(n, k), "total": sum(range(n)), "x": n}
+    values |= {"having": having, "without": len(law) - having}
+    for claim in SCALED if scaled else UNSCALED:
+        if n > 1:
+            check_goals(f"sparsifiers.randk.{claim}", ["one more entry"], values)
 
 
 def test_topk_contracts_all_vectors_of_small_numbers():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -23,12 +24,15 @@ SKETCHES = ("one entry a column", "eighths", "drawn", "normal")
 
 def _gradients(data: str, P: int, m: int, n: int, dtype: str, seed: int) -> Any:
     """Matrices of all ranks; rows "far apart" have squares beyond the range of a float64."""
-    kind = "eighths" if data == "far apart" else "normal" if data in ("overflow", "NaN") else data
+    kind = "eighths" if data == "far apart" else "normal" if data in ("near ties", "overflow", "NaN") else data
     stack = stack_of(kind, P, m * n, dtype, seed).reshape(P, m, n)
     rng = np.random.default_rng([seed, 2])
     if data == "far apart":
         far = (0, 700, -700, 600) if dtype == "float64" else (0, 60, -60, 40)
         stack = np.ldexp(stack, rng.choice(far, (1, m, 1))).astype(dtype)
+    if data == "near ties":  # rows tie, but for the rounding of their sums over the ranks
+        entries = np.tile(rng.standard_normal((P, 1)), m * n)
+        stack = rng.permuted(entries, axis=0).reshape(P, m, n).astype(dtype)
     if data == "overflow":
         stack[:, int(rng.integers(m))] = np.finfo(dtype).max
     if data == "NaN":
@@ -102,6 +106,23 @@ ARCS = (
 _EVERY = {"P": RANKS, "sketch_format": (None, "float32", "bfloat16"), "agree": (None, False)}
 ARCS = ARCS.including(*ARCS.every(**_EVERY, m=(5,), n=(2,), K=(3,), rank=(2,), drawn=("eighths",)))
 """Where products and their sums are exact every bit of a score is said, so that no rounding hides a format's."""
+
+
+UNDECIDED = replace(ARCS, left_out=ARCS.left_out[1:]).including(
+    *ARCS.every(
+        P=RANKS,
+        m=[20],
+        n=[1],
+        K=[8],
+        rank=[1, 3],
+        data=["near ties"],
+        dtype=["float32", "float64"],
+        drawn=["normal"],
+        allreduce=ARCS.axes["allreduce"],
+        agree=[False],
+    )
+)
+"""With sums whose order is left open: ranks may disagree, and do."""
 
 
 def _wide() -> list[Given]:

@@ -4,292 +4,191 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from commbounds.collectives import Gamma, Lognormal
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.dropcompute.laws import (
-    LAWS,
-    MAPPED,
-    NEW_BETTER,
-    law_case,
-    law_cases,
-    law_corpus,
-    law_facts,
-    rounding,
-)
+from commbounds.collectives import Gamma, Lognormal, StepLaw
+from commbounds.verify.experiments.dropcompute.laws import LAWS, NEW_BETTER, law_family, rounding
 from commbounds.verify.experiments.dropcompute.reference_times import reference_times
-from commbounds.verify.study import Case, Curve, Outcome, Study
+from commbounds.verify.family import Rounded
+from commbounds.verify.space import Settings
+from commbounds.verify.study import Curve, Outcome, Study
 
-Trial = Callable[[Any, Case], Outcome]
-_WORKERS = (1, 2, 4, 8, 16, 32, 64, 128, 512, 2048, 10_000)
 _GAMMAS = tuple(name for name, law in LAWS.items() if isinstance(law, Gamma))
 _EXPONENTIALS = ("exponential", "exponential, mean 3", "exponential, mean 1/4")
+_SLOWING = ("gamma, shape 1/4", *_EXPONENTIALS)
 _IFR = tuple(name for name, law in LAWS.items() if law.increasing_failure_rate)
 _HEAVY = (*LAWS, "1 (9/10) or 100", "constant")
 _LOGNORMALS = tuple(name for name, law in LAWS.items() if isinstance(law, Lognormal))
 _BOUNDED = tuple(name for name, law in LAWS.items() if math.isfinite(law.high))
 
 
-class _Point:
-    """A case under an implementation of `StepLaw`: law of a step, threshold, overhead, and what claims ask of them."""
-
-    def __init__(self, law_of: Any, case: Case) -> None:
-        s = case.settings
-        self.name, self.law = s["law"], MAPPED[s["law"]]
-        self.N, self.M = s["N"], s["M"]
-        self.step = law_of(self.law, self.N, self.M)
-        mean = self.M * self.law.mean
-        self.tau, self.overhead = s["share"] * mean, s["overhead"] * mean
-        self.slack = rounding(self.step)
-
-    def values(self, **more: Any) -> dict[str, Any]:
-        """The symbols that nearly every bound asks for, and what hypotheses ask besides."""
-        numbers = {"N": float(self.N), "M": float(self.M), "tau": self.tau, "overhead": self.overhead}
-        return {**law_facts(self.name), **numbers, **more}
-
-    def gain(self, tau: float | None = None) -> Any:
-        """S_eff at a threshold."""
-        return self.step.speedup(self.tau if tau is None else tau, self.overhead)
-
-    @property
-    def gain_slack(self) -> float:
-        """An error of the expected times moves the gain by that, relative to the times, in both of its factors."""
-        least = min(self.tau, self.M * self.law.mean) + self.overhead
-        return float(4 * self.slack * self.step.ideal(self.overhead) / least)
+def _time(found: StepLaw) -> Rounded:
+    return Rounded(found.mean_time(), 2 * rounding(found))
 
 
-def _known(law_of: Any, case: Case) -> dict[str, Any]:
-    return case.once(_point, law_of).values()  # type: ignore[no-any-return]
+def _even_time(found: StepLaw, settings: Settings) -> Outcome:
+    """With the quantile of T_n at 1 - exp(-H_N)."""
+    harmonic = float(np.sum(1 / np.arange(1, settings["N"] + 1)))
+    evenness = float(found.quantile(-math.expm1(-harmonic)))
+    return Outcome(found.mean_time(), {"evenness": evenness}, 2 * rounding(found))
 
 
-def _point(law_of: Any, case: Case) -> _Point:
-    return _Point(law_of, case)
+def _completed(found: StepLaw, tau: float) -> Outcome:
+    """Completing one more takes no time to speak of: probabilities move by the density times the error of a time."""
+    law, moved = found.law, rounding(found)
+    slack = 1e-12 * found.M + (moved * found.M / math.sqrt(law.variance) if found.error else 0.0)
+    return Outcome(found.completed(tau), {"capped": found.capped_worker(tau)}, slack + moved / law.mean)
 
 
-def _time(**more: Callable[[_Point], Any]) -> Trial:
-    def trial(law_of: Any, case: Case) -> Outcome:
-        p: _Point = case.once(_point, law_of)
-        return Outcome(p.step.mean_time(), p.values(**{k: f(p) for k, f in more.items()}), 2 * p.slack)
-
-    return trial
+def _gain_slack(step: StepLaw, tau: float, overhead: float) -> float:
+    """An error of the expected times moves the gain by that, relative to the times, in both of its factors."""
+    least = min(tau, step.M * step.law.mean) + overhead
+    return float(4 * rounding(step) * step.ideal(overhead) / least)
 
 
-def _evenness(p: _Point) -> float:
-    """The quantile of T_n at 1 - exp(-H_N)."""
-    harmonic = float(np.sum(1 / np.arange(1, p.N + 1)))
-    return float(p.step.quantile(-math.expm1(-harmonic)))
-
-
-def _completed(law_of: Any, case: Case) -> Outcome:
-    p: _Point = case.once(_point, law_of)
-    # a completed micro-batch takes no time to speak of: probabilities move by the density times the error of a time
-    slack = 1e-12 * p.M + (p.slack * p.M / math.sqrt(p.law.variance) if p.step.error else 0.0)
-    capped = p.step.capped_worker(p.tau)
-    return Outcome(p.step.completed(p.tau), p.values(capped=capped), slack + p.slack / p.law.mean)
-
-
-def _gain(law_of: Any, case: Case) -> Outcome:
+def _gain(found: StepLaw, tau: float, overhead: float) -> Outcome:
     """The gain by the implementation; what the bound is made of by the second way, with the room that both need."""
-    p: _Point = case.once(_point, law_of)
-    gain = p.gain()
-    reference = reference_times(p.law, p.M)
-    slowest, below = reference.slowest(p.N), reference.below(p.tau)
+    gain, reference = found.speedup(tau, overhead), reference_times(found.law, found.M)
+    slowest, below = reference.slowest(found.N), reference.below(tau)
     # quadratures to 1e-11; a lattice moves times by its error, and what is completed by the density times that
-    moved = (p.step.error + reference.error) * reference.density + 1e-11 * p.M
-    apart = 1e-11 + (p.step.error + 2 * reference.error) / (slowest + p.overhead) + (moved / below if below else 0.0)
-    return Outcome(gain, p.values(slowest=slowest, below=below), p.gain_slack + apart * gain)
+    moved = (found.error + reference.error) * reference.density + 1e-11 * found.M
+    apart = 1e-11 + (found.error + 2 * reference.error) / (slowest + overhead) + (moved / below if below else 0.0)
+    return Outcome(gain, {"slowest": slowest, "below": below}, _gain_slack(found, tau, overhead) + apart * gain)
 
 
-def _no_threshold(law_of: Any, case: Case) -> Outcome:
-    p: _Point = case.once(_point, law_of)
-    return Outcome(p.gain(float(p.step.times.top(p.N)) * 1.001), {}, p.gain_slack)
+def _no_threshold(found: StepLaw, tau: float, overhead: float) -> Rounded:
+    beyond = float(found.times.top(found.N)) * 1.001
+    return Rounded(found.speedup(beyond, overhead), _gain_slack(found, tau, overhead))
 
 
-def _best(law_of: Any, case: Case) -> Outcome:
-    p: _Point = case.once(_point, law_of)
-    tau = p.step.times.candidates(p.N)
-    return Outcome(float(np.max(p.gain(tau))), p.values(), p.gain_slack)
+def _best(found: StepLaw, tau: float, overhead: float) -> Rounded:
+    gains = found.speedup(found.times.candidates(found.N), overhead)
+    return Rounded(float(np.max(gains)), _gain_slack(found, tau, overhead))
 
 
-def _many_case(decades: int) -> Case:
-    return law_case("1/5 or 1 (9/10)", 10**decades, 12, 1.0, 0.0)
+# --- cases -------------------------------------------------------------------------------------------------------
+
+_ANY = law_family()
 
 
-def _quick_case(decades: int) -> Case:
-    return law_case("1 (9/10) or 100", 10**decades, 1, 0.1, 0.0)  # tau = 1.09, just above the quick latency
+def _at(law: str, N: int, M: int, share: float = 1.0, overhead: float = 0.2) -> Settings:
+    return _ANY.space.at(law=law, N=N, M=M, share=share, overhead=overhead)
 
 
-def _bernoulli_many(_budget: Budget) -> Iterator[Case]:
-    yield _many_case(15)
+def _by_workers(law: str, M: int) -> Curve:
+    workers = (2, 4, 8, 16, 32, 64, 128, 512, 2048, 10_000)
+    return _ANY.over("N", workers, f"{law}, M = {M}", law=law, M=M)
 
 
-def _quick_or_slow(_budget: Budget) -> Iterator[Case]:
-    yield from (_quick_case(3), _quick_case(5))
-
-
-def _over_workers(name: str, M: int, share: float = 1.0, overhead: float = 0.2) -> Curve:
-    return Curve("N", f"{name}, M = {M}", [(float(N), law_case(name, N, M, share, overhead)) for N in _WORKERS[1:]])
-
-
-def _over_tau(name: str, N: int, M: int, overhead: float = 0.2) -> Curve:
+def _over_tau(law: str, N: int, M: int, overhead: float = 0.2) -> Curve:
     shares = [j / 16 for j in range(2, 41)]
-    return Curve("tau/(M mu)", f"{name}, N = {N}, M = {M}", [(s, law_case(name, N, M, s, overhead)) for s in shares])
+    points = [(share, _ANY.case(_at(law, N, M, share, overhead))) for share in shares]
+    return Curve("tau/(M mu)", f"{law}, N = {N}, M = {M}", points)
 
 
-def _study(claim: str, trial: Trial, curves: Sequence[Curve] = (), subject: str = "StepLaw", **more: Any) -> Study:
-    # the time of a step depends on neither threshold nor overhead
-    grid = {"shares": (1.0,)} if claim.startswith("time.") else {"workers": (1, 2, 1000), "batches": (1, 12)}
-    options: dict[str, Any] = {"corpus": law_corpus(**grid), "cases": law_cases(), "known": _known, **more}
-    return Study(f"dropcompute.{claim}", subject, trial, curves=curves, **options)
+_MANY = [_at("1/5 or 1 (9/10)", 10**j, 12, 1.0, 0.0) for j in range(1, 16)]
+_QUICK = [_at("1 (9/10) or 100", 10**j, 1, 0.1, 0.0) for j in range(6)]
+"""The threshold is 1.09, just above the quick latency."""
+_ALONE = (_at("exponential", 1, 1), _at("exponential", 32, 1))
 
 
-def _only(names: Sequence[str], also: Sequence[Case] = (), **grid: Any) -> dict[str, Any]:
-    drawn = {key: value for key, value in grid.items() if key in ("workers", "batches", "overheads")}
-    grid = {"workers": (1, 2, 1000), **grid}
-    corpus = law_corpus(names, **grid)
-    by_hand = (lambda budget: itertools.chain(corpus(budget), also)) if also else corpus
-    return {"corpus": by_hand, "cases": law_cases(names, **drawn)}
+def _by_decades(label: str, rows: Sequence[Settings]) -> Curve:
+    return Curve("N", label, [(float(row["N"]), _ANY.case(row)) for row in rows])
 
 
-def _cases_of(*cases: Case) -> Callable[[Budget], Iterator[Case]]:
-    return lambda _budget: iter(cases)
+def _study(
+    claim: str,
+    measure: Callable[..., Any],
+    curves: Sequence[Curve] = (),
+    law: Sequence[str] = tuple(LAWS),
+    also: Iterable[Settings] = (),
+    extremal: Iterable[Settings] = (),
+    **axes: Sequence[Any],
+) -> Study:
+    """All combinations of laws and axes, and further rows."""
+    if claim.startswith("time."):  # which depends on neither threshold nor overhead
+        axes = {"N": (1, 2, 8, 32, 1000, 10_000), "share": (1.0,), **axes}
+    family = law_family(law, **axes)
+    every, more = family.every(**family.space.axes), family.of(also)
+    options: dict[str, Any] = {"extremal": family.of(extremal)} if extremal else {}
+    (study,) = family.studies(
+        measure, claim, curves=curves, corpus=lambda budget: itertools.chain(every(budget), more(budget)), **options
+    )
+    return study
 
+
+_WIDE, _TWELVE, _ONE = (
+    _by_workers("lognormal, width 1", 1),
+    _by_workers("exponential", 12),
+    _by_workers("exponential", 1),
+)
+_STEADY, _STEADY_ONE = (_by_workers("normal, cv 0.2", M) for M in (12, 1))
+_DELAY, _SPREAD, _SPREAD_ONE = _by_workers("released delay", 12), *(_by_workers("gamma, shape 1/4", M) for M in (12, 1))
+_NO_OVERHEAD = [_over_tau(law, 1, 12, 0.0) for law in ("exponential", "normal, cv 0.2")]
+_LONGER = _at("constant", 3, 4, 1.5)
+_ALL_EQUAL = [_at("constant", 1, 4), _at("constant", 50, 12), _at("constant 3", 1, 3), _at("constant 1/8", 1, 4)]
 
 EXACT_STUDIES = (
+    _study("time.universal", _time, [_WIDE, _TWELVE], extremal=[_at("uniform", 2, 1)]),
+    _study("time.increasing_rate", _even_time, [_TWELVE, _STEADY], _IFR, extremal=_ALONE),
+    _study("time.decreasing_rate", _even_time, [_SPREAD_ONE], _SLOWING, extremal=_ALONE, M=(1,)),
     _study(
-        "time.universal",
-        _time(),
-        [_over_workers("lognormal, width 1", 1), _over_workers("exponential", 12)],
-        extremal=_cases_of(law_case("uniform", 2, 1)),
+        "time.gamma", _time, [_TWELVE, _SPREAD], _GAMMAS, [_at("gamma, shape 10^6", 10**9, 1)],
+        [_at(law, 1, M) for law in _GAMMAS for M in (1, 12)],
     ),
     _study(
-        "time.increasing_rate",
-        _time(evenness=_evenness),
-        [_over_workers("exponential", 12), _over_workers("normal, cv 0.2", 12)],
-        **_only(_IFR),
-        extremal=_cases_of(law_case("exponential", 1, 1), law_case("exponential", 32, 1)),
+        "time.bounded", _time, [_by_workers("uniform", 12), _DELAY], _BOUNDED, [_at("10 or 11", 10**9, 1024)],
+        [_at("uniform", 1, 1), _at("Bernoulli", 1, 12)],
     ),
+    _study("time.lognormal", _time, [_WIDE], (*_LOGNORMALS, "lognormal, width 0.1, median e^-5"), M=(1,)),
     _study(
-        "time.decreasing_rate",
-        _time(evenness=_evenness),
-        [_over_workers("gamma, shape 1/4", 1)],
-        **_only(("gamma, shape 1/4", *_EXPONENTIALS), batches=(1,)),
-        extremal=_cases_of(law_case("exponential", 1, 1), law_case("exponential", 32, 1)),
+        "time.variance_as_proxy", _time, [_ONE, _STEADY_ONE], extremal=[_at("exponential", N, 1) for N in (32, 10_000)]
     ),
+    _study("completed.new_worse", _completed, [_over_tau("gamma, shape 1/4", 1, 12)], _SLOWING),
     _study(
-        "time.gamma",
-        _time(),
-        [_over_workers("exponential", 12), _over_workers("gamma, shape 1/4", 12)],
-        **_only(_GAMMAS, also=(law_case("gamma, shape 10^6", 10**9, 1),)),
-        extremal=_cases_of(*(law_case(name, 1, M) for name in _GAMMAS for M in (1, 12))),
-    ),
-    _study(
-        "time.bounded",
-        _time(),
-        [_over_workers("uniform", 12), _over_workers("released delay", 12)],
-        **_only(_BOUNDED, also=(law_case("10 or 11", 10**9, 1024),)),
-        extremal=_cases_of(law_case("uniform", 1, 1), law_case("Bernoulli", 1, 12)),
-    ),
-    _study(
-        "time.lognormal",
-        _time(),
-        [_over_workers("lognormal, width 1", 1)],
-        **_only((*_LOGNORMALS, "lognormal, width 0.1, median e^-5"), batches=(1,)),
-    ),
-    _study(
-        "time.variance_as_proxy",
-        _time(),
-        [_over_workers("exponential", 1), _over_workers("normal, cv 0.2", 1)],
-        extremal=_cases_of(law_case("exponential", 32, 1), law_case("exponential", 10_000, 1)),
-    ),
-    _study(
-        "completed.new_worse",
-        _completed,
-        [_over_tau("gamma, shape 1/4", 1, 12)],
-        **_only(("gamma, shape 1/4", *_EXPONENTIALS)),
-    ),
-    _study(
-        "completed.exponential",
-        _completed,
-        [_over_tau("exponential", 1, 12)],
-        **_only(_EXPONENTIALS, shares=(0.1, 0.5, 1.0, 2.0)),
+        "completed.exponential", _completed, [_over_tau("exponential", 1, 12)], _EXPONENTIALS,
+        share=(0.1, 0.5, 1.0, 2.0),
     ),
     _study("gain.no_threshold", _no_threshold),
     _study(
-        "gain.with_means",
-        _gain,
-        [_over_tau("exponential", 32, 12), _over_tau("released delay", 8, 12)],
-        extremal=_cases_of(law_case("uniform", 1000, 12, 0.5), law_case("Bernoulli", 1000, 4, 0.5)),
+        "gain.with_means", _gain, [_over_tau("exponential", 32, 12), _over_tau("released delay", 8, 12)],
+        extremal=[_at("uniform", 1000, 12, 0.5), _at("Bernoulli", 1000, 4, 0.5)],
     ),
     _study(
-        "gain.at_the_mean",
-        _gain,
-        [_over_workers("exponential", 12), _over_workers("released delay", 12)],
-        corpus=law_corpus(_HEAVY, workers=(1, 2, 1000), batches=(1, 12, 64), shares=(1.0,), overheads=(0.2, 0.0)),
-        cases=law_cases(shares=(1.0,)),
-        extremal=_cases_of(
-            law_case("constant", 1, 4),
-            law_case("constant", 50, 12),
-            law_case("constant 3", 1, 3),
-            law_case("constant 1/8", 1, 4),
-        ),
+        "gain.at_the_mean", _gain, [_TWELVE, _DELAY], _HEAVY, extremal=_ALL_EQUAL,
+        M=(1, 12, 64), share=(1.0,), overhead=(0.2, 0.0),
     ),
     _study(
-        "gain.new_better",
-        _gain,
-        [_over_tau("exponential", 200, 12), _over_tau("normal, cv 0.2", 200, 12)],
-        **_only(NEW_BETTER, overheads=(0.2, 0.0)),
-        extremal=_cases_of(
-            law_case("constant", 3, 4, 1.5),
-            law_case("constant 3", 3, 4, 1.5),
-            *(law_case(name, 32, 12, 1e-5, 0.0) for name in _EXPONENTIALS),
-        ),
+        "gain.new_better", _gain, [_over_tau(law, 200, 12) for law in ("exponential", "normal, cv 0.2")], NEW_BETTER,
+        extremal=[_LONGER, _at("constant 3", 3, 4, 1.5), *(_at(law, 32, 12, 1e-5, 0.0) for law in _EXPONENTIALS)],
+        overhead=(0.2, 0.0),
     ),
     _study(
-        "gain.grows",
-        _best,
-        [Curve("N", "1/5 or 1 (9/10), M = 12", [(10.0**j, _many_case(j)) for j in range(1, 16)])],
-        **_only(("normal, cv 0.2", "exponential"), workers=(2, 32), batches=(4, 12)),
-        extremal=_bernoulli_many,
+        "gain.grows", _best, [_by_decades("1/5 or 1 (9/10), M = 12", _MANY)], ("normal, cv 0.2", "exponential"),
+        extremal=_MANY[-1:], N=(2, 32), M=(4, 12),
     ),
     _study(
-        "gain.bounded",
-        _gain,
-        [_over_tau("released delay", 2048, 12), _over_tau("Bernoulli", 2048, 12)],
-        **_only(_BOUNDED, overheads=(0.2, 0.0)),
-        extremal=_cases_of(
-            law_case("constant", 3, 4, 1.5), law_case("constant", 1, 1, 1.5, 0.0), law_case("constant 3", 2, 3, 1.5)
-        ),
+        "gain.bounded", _gain, [_over_tau(law, 2048, 12) for law in ("released delay", "Bernoulli")], _BOUNDED,
+        extremal=[_LONGER, _at("constant", 1, 1, 1.5, 0.0), _at("constant 3", 2, 3, 1.5)], overhead=(0.2, 0.0),
     ),
     _study(
-        "gain.bounded_by_mean",
-        _gain,
-        [Curve("N", "1 (9/10) or 100, M = 1", [(10.0**j, _quick_case(j)) for j in range(6)])],
-        **_only(_BOUNDED),
-        extremal=_quick_or_slow,
+        "gain.bounded_by_mean", _gain, [_by_decades("1 (9/10) or 100, M = 1", _QUICK)], _BOUNDED,
+        extremal=[_QUICK[3], _QUICK[5]],
     ),
     _study(
-        "gain.single",
-        _gain,
-        [_over_tau("exponential", 1, 12, 0.0), _over_tau("normal, cv 0.2", 1, 12, 0.0)],
-        **_only(NEW_BETTER, workers=(1,), overheads=(0.0, 0.2)),
-        extremal=_cases_of(law_case("constant", 1, 4, 1.5), law_case("exponential", 1, 12, 1e-5, 0.0)),
+        "gain.single", _gain, _NO_OVERHEAD, NEW_BETTER,
+        extremal=[_at("constant", 1, 4, 1.5), _at("exponential", 1, 12, 1e-5, 0.0)], N=(1,), overhead=(0.0, 0.2),
     ),
     _study(
-        "gain.single_any",
-        _gain,
-        [_over_tau("gamma, shape 1/4", 1, 12, 0.0)],
-        **_only(("gamma, shape 1/4",), workers=(1,), shares=(0.02, 0.1), overheads=(0.0,)),
+        "gain.single_any", _gain, [_over_tau("gamma, shape 1/4", 1, 12, 0.0)], ("gamma, shape 1/4",),
+        N=(1,), share=(0.02, 0.1), overhead=(0.0,),
     ),
     _study(
-        "gain.degenerate",
-        _gain,
-        [_over_tau("exponential", 32, 12, 0.0)],
-        **_only(_EXPONENTIALS, shares=(1e-3, 0.01, 0.05, 0.5), overheads=(0.0,)),
-        extremal=_cases_of(*(law_case(name, N, M, 1e-6, 0.0) for name in _EXPONENTIALS for N, M in ((32, 12), (1, 1)))),
+        "gain.degenerate", _gain, [_over_tau("exponential", 32, 12, 0.0)], _EXPONENTIALS,
+        extremal=[_at(law, N, M, 1e-6, 0.0) for law in _EXPONENTIALS for N, M in ((32, 12), (1, 1))],
+        share=(1e-3, 0.01, 0.05, 0.5), overhead=(0.0,),
     ),
-)
+)  # fmt: skip

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache, partial
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.collectives import (
     Exponential,
@@ -26,9 +25,8 @@ from commbounds.collectives import (
     released_noise,
 )
 from commbounds.collectives.dropcompute.worker_times import ClosedTimes
-from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget
-from commbounds.verify.study import Case
+from commbounds.verify.family import Family
+from commbounds.verify.space import Space, nothing
 
 LAWS: dict[str, LatencyLaw] = {
     "exponential": Exponential(1.0),
@@ -215,53 +213,31 @@ def rounding(step: StepLaw) -> float:
     return step.error + (4096 + 64 * moved) * float(np.finfo(float).eps) * top
 
 
-def law_corpus(
-    names: Sequence[str] = tuple(LAWS),
-    workers: Sequence[int] = (1, 2, 32, 1000),
-    batches: Sequence[int] = (1, 4, 12),
-    shares: Sequence[float] = (0.5, 1.0),
-    overheads: Sequence[float] = (0.2,),
-) -> Callable[[Budget], Iterator[Case]]:
-    """Cases on a grid of laws, N, M, tau/(M mu) and T_c/(M mu)."""
-
-    def corpus(_budget: Budget) -> Iterator[Case]:
-        for name, N, M, share, overhead in itertools.product(names, workers, batches, shares, overheads):
-            yield law_case(name, N, M, share, overhead)
-
-    return corpus
+def law_values(law: str, N: int, M: int, share: float, overhead: float) -> dict[str, Any]:
+    """The symbols of bounds on a law in `MAPPED`, and what hypotheses ask; threshold and overhead in units of M mu."""
+    mean = M * MAPPED[law].mean
+    return {**law_facts(law), "N": float(N), "M": float(M), "tau": share * mean, "overhead": overhead * mean}
 
 
-def law_case(name: str, N: int, M: int, share: float = 1.0, overhead: float = 0.2) -> Case:
-    """One case: overhead and threshold in units of M mu."""
-    return Case({"law": name, "N": N, "M": M, "share": share, "overhead": overhead})
+def _of_law(implementation: Any, settings: Mapping[str, Any]) -> StepLaw:
+    step: StepLaw = implementation(MAPPED[settings["law"]], settings["N"], settings["M"])
+    return step
 
 
-_SHARES = tuple(sixteenths / 16 for sixteenths in range(1, 41))
+_WIDER: dict[str, Sequence[Any]] = {
+    "N": (1, 2, 3, 8, 64, 200, 10_000),
+    "M": (1, 2, 4, 12),
+    "share": tuple(sixteenths / 16 for sixteenths in range(1, 41)),
+    "overhead": (0.0, 0.2, 1.0),
+}
 
 
-@st.composite
-def _law_cases(
-    draw: st.DrawFn,
-    names: Sequence[str],
-    workers: Sequence[int],
-    batches: Sequence[int],
-    overheads: Sequence[float],
-    shares: Sequence[float],
-) -> Case:
-    name, N, M = (
-        draw(inputs.sampled_from(names)),
-        draw(inputs.sampled_from(workers)),
-        draw(inputs.sampled_from(batches)),
-    )
-    return law_case(name, N, M, draw(inputs.sampled_from(shares)), draw(inputs.sampled_from(overheads)))
+def law_family(law: Sequence[str] = tuple(LAWS), **axes: Sequence[Any]) -> Family:
+    """Claims about the exact law of steps: laws by name, N, M, tau/(M mu) and T_c/(M mu); `run` gives the step.
 
-
-def law_cases(
-    names: Sequence[str] = tuple(LAWS),
-    workers: Sequence[int] = (1, 2, 3, 8, 64, 200, 10_000),
-    batches: Sequence[int] = (1, 2, 4, 12),
-    overheads: Sequence[float] = (0.2, 0.0, 1.0),
-    shares: Sequence[float] = _SHARES,
-) -> Callable[[], st.SearchStrategy[Case]]:
-    """Generated cases of the same kind."""
-    return partial(_law_cases, names, workers, batches, overheads, shares)
+    Axes of one value have no other; those that are not given are drawn from more.
+    """
+    held = {"law": law, "N": (2, 1, 1000), "M": (12, 1, 4), "share": (1.0, 0.5), "overhead": (0.2,), **axes}
+    more = {name for name in _WIDER if name not in axes} | ({"share"} if len(held["share"]) > 1 else set())
+    space = Space(nothing, held).search(**{name: _WIDER[name] for name in more})
+    return Family("dropcompute", "StepLaw", space, law_values, _of_law, exact=False)

@@ -1,132 +1,36 @@
-"""One worker on strongly convex quadratics: one step from any state."""
+"""Strongly convex quadratics, one worker and several: one step from any state, with feedback and without."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.compressors import FeedbackState, Plain, TopK
-from commbounds.theory import claims
-from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.feedback.runs import EPS, Shrunk, lifted, square
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.collectives.feedback.sgd import FeedbackSGDState
+from commbounds.compressors import EF14, EF21, FeedbackState, Plain
+from commbounds.verify.experiments.feedback.runs import (
+    ALL,
+    EPS,
+    MOST,
+    Kept,
+    compressor_of,
+    contraction,
+    drawn_values,
+    lifted,
+    root,
+    square,
+)
+from commbounds.verify.family import Family, FamilyStudy
+from commbounds.verify.space import RANKS, Of, Space
+from commbounds.verify.study import Curve, Outcome
 
 Array = NDArray[Any]
-
-
-def _energy(ef21: Any, case: Case) -> Outcome:
-    """One step of f(x) = sum_j a_j x_j^2 / 2; rows of the array are a, x and the estimate."""
-    s, (a, x, estimate) = case.settings, case.array
-    exact, q = bool(s.get("exact")), s["q"]
-    step = (lambda v: Fraction(v)) if exact else float
-    gamma = convex_step(step(s["L"]), step(s["mu"]), step(q))
-    after = np.array([float(v) for v in lifted(x, exact) - gamma * lifted(estimate, exact)])
-    mechanism = ef21(TopK(s["k"]) if "k" in s else Shrunk(q))
-    _, state = mechanism.step(FeedbackState(estimate.copy()), a * after)
-    slope, new = lifted(a, exact) * lifted(x, exact), lifted(a, exact) * lifted(after, exact)
-    values = {
-        "alpha": 1 - Fraction(q) ** 2, "smoothness": step(s["L"]), "convexity": step(s["mu"]),
-        "slope": square(slope), "lag": square(lifted(estimate, exact) - slope),
-    }  # fmt: skip
-    measured = (Fraction(q) if exact else q) * square(new) + square(lifted(state.memory, exact) - new)
-    return Outcome(measured, values, 0.0 if exact else 64 * EPS * float(values["slope"] + values["lag"] + measured))
-
-
-def tight_estimate(q: float, k: float, sign: float) -> float:
-    """The estimate over the gradient at which nothing is given away; curvature is the middle times 1 + sign k."""
-    z = ((1 - q) * k + np.sqrt((1 - q) ** 2 * k * k + 4 * q)) / 2
-    return float((1 + q) * (z * z - q) / (z * z - q * q - q * (1 - q) * (1 + sign * k)))
-
-
-def _tight_case(q: float, L: float, mu: float, scale: float = 1.0) -> Case:
-    """Both curvatures, the estimate along each of them as bad as can be."""
-    a, x = np.array([mu, L]), scale * np.array([3.0, 1.0])
-    k = (L - mu) / (L + mu)
-    estimate = a * x * np.array([tight_estimate(q, k, sign) for sign in (-1.0, 1.0)])
-    return Case({"q": q, "L": L, "mu": mu}, np.array([a, x, estimate]))
-
-
-def _tight_cases(_budget: Budget) -> Iterator[Case]:
-    for q, (L, mu) in itertools.product((0.125, 0.5, 0.9), ((1.0, 0.5), (1.0, 0.1), (40.0, 39.0))):
-        yield _tight_case(q, L, mu)
-
-
-def _integer_states(level: int) -> Iterator[Case]:
-    """Curvatures and q with rational rates, estimates that make every number exact."""
-    rng = np.random.default_rng(31)
-    for (L, mu, unit), _ in itertools.product(((7, 5, 18), (38, 7, 135)), range(60 * (1 + 4 * level))):
-        a = rng.choice([mu, L], 4).astype(float)
-        rows = np.array([a, rng.integers(-9, 10, 4), unit * rng.integers(-9, 10, 4)], np.float64)
-        for kept in ({"k": 3}, {}):
-            yield Case({"q": 0.5, "L": L, "mu": mu, "exact": True, **kept}, rows)
-
-
-def _states(_budget: Budget) -> Iterator[Case]:
-    rng = np.random.default_rng(32)
-    for (n, k), mu, lag in itertools.product(((1, 1), (3, 1), (20, 5)), (0.01, 0.5, 0.99), (0.0, 0.1, 1.0)):
-        a, x = np.linspace(1.0, mu, n), rng.standard_normal(n)
-        settings = {"q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}
-        yield Case(settings, np.array([a, x, a * x + lag * rng.standard_normal(n)]))
-    for q, scale in itertools.product((0.01, 0.3, 0.99), (1e-3, 1e3)):
-        yield _tight_case(q, 3.0, 0.2, scale)
-
-
-@st.composite
-def _drawn_states(draw: st.DrawFn) -> Case:
-    n, mu = draw(inputs.integers(1, 6)), draw(inputs.sampled_from((0.01, 0.3, 0.9)))
-    k, rng = draw(inputs.integers(1, n)), np.random.default_rng(draw(inputs.integers(0, 2**31)))
-    a, x, away = mu + (1 - mu) * rng.random(n), rng.standard_normal(n), rng.standard_normal(n)
-    settings = {"q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}
-    return Case(settings, np.array([a, x, a * x + draw(inputs.sampled_from((0.1, 1.0, 10.0))) * away]))
-
-
-def _rate_curve(ef21: Any, _seed: int) -> list[Series]:
-    """The worst states, over alpha."""
-    found = []
-    for mu in (0.1, 0.5):
-        outcomes = [_energy(ef21, _tight_case(q, 1.0, mu)) for q in (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)]
-        scale = [float(v["slope"] + v["lag"]) for v in (o.values for o in outcomes)]
-        bound = [
-            float(claims()["feedback.ef21.strongly_convex"].bound(**o.values)) / by
-            for o, by in zip(outcomes, scale, strict=True)
-        ]
-        measured = [float(o.measured) / by for o, by in zip(outcomes, scale, strict=True)]
-        alphas = [float(o.values["alpha"]) for o in outcomes]
-        found.append(
-            Series(f"worst estimates, mu = {mu:g} L, over squared gradient and lag", "alpha", alphas, bound, measured)
-        )
-    return found
-
-
-# --- error feedback of 2014 -------------------------------------------------------------------------------------------
-
-
-def _virtual_energy(ef14: Any, case: Case) -> Outcome:
-    """One step of f(x) = sum_j a_j x_j^2 / 2; rows of the array are a, x and the residual."""
-    s, (a, x, residual) = case.settings, case.array
-    exact, q = bool(s.get("exact")), s["q"]
-    number = Fraction if exact else float
-    gamma = convex_step(number(s["L"]), number(s["mu"]), number(q))
-    step = np.array([float(gamma * v) for v in lifted(a, exact) * lifted(x, exact)])
-    mechanism = ef14(TopK(s["k"]) if "k" in s else Shrunk(q))
-    message, state = mechanism.step(FeedbackState(residual.copy()), step)
-    left = lifted(state.memory, exact)
-    away = lifted(x, exact) - lifted(mechanism.compressor.decompress(message), exact) - left
-    values = {
-        "alpha": 1 - Fraction(q) ** 2, "smoothness": number(s["L"]), "convexity": number(s["mu"]),
-        "virtual": square(lifted(x, exact) - lifted(residual, exact)), "residual": square(lifted(residual, exact)),
-    }  # fmt: skip
-    measured = number(q) * square(away) + square(left)
-    scale = values["virtual"] + values["residual"] + square(lifted(x, exact))
-    return Outcome(measured, values, 0.0 if exact else 64 * EPS * float(scale + measured))
+Values = dict[str, Any]
+Curvatures = tuple[float, float]
+"""L and mu."""
 
 
 def convex_step(L: Any, mu: Any, q: Any) -> Any:
@@ -134,167 +38,296 @@ def convex_step(L: Any, mu: Any, q: Any) -> Any:
     return 2 / (L + mu) * (1 - q) / (1 + q)
 
 
+def _wave(q: float, k: float) -> float:
+    """z, where z^2 = (1 - q) k z + q."""
+    return ((1 - q) * k + float(np.sqrt((1 - q) ** 2 * k * k + 4 * q))) / 2
+
+
+def tight_estimate(q: float, k: float, sign: float) -> float:
+    """The estimate over the gradient at which nothing is given away; curvature is the middle times 1 + sign k."""
+    z = _wave(q, k)
+    return float((1 + q) * (z * z - q) / (z * z - q * q - q * (1 - q) * (1 + sign * k)))
+
+
 def tight_residual(q: float, k: float, sign: float) -> float:
     """The residual over x - x* at which nothing is given away; curvature is the middle times 1 + sign k."""
-    z = ((1 - q) * k + np.sqrt((1 - q) ** 2 * k * k + 4 * q)) / 2
+    z = _wave(q, k)
     return float(q * ((1 - q) * (1 + sign * k) - (1 - z * z)) / ((1 + q) * (z * z - q)))
 
 
-def _tight_residual_case(q: float, L: float, mu: float, scale: float = 1.0) -> Case:
-    """Both curvatures, the residual along each of them as bad as can be."""
-    a, x = np.array([mu, L]), scale * np.array([3.0, 1.0])
-    k = (L - mu) / (L + mu)
-    return Case({"q": q, "L": L, "mu": mu}, np.array([a, x, x * [tight_residual(q, k, sign) for sign in (-1.0, 1.0)]]))
+# --- states ----------------------------------------------------------------------------------------------------------
+
+_UNITS: dict[Curvatures, int] = {(7, 5): 18, (38, 7): 135}
+"""L and mu of rational rates at q = 1/2, and multiples that steps divide."""
+_DYADIC = ((5.0, 1.0), (4.5, 2.5), (2.5, 0.5))
+"""L and mu of dyadic step sizes at r = 1/2 without feedback."""
 
 
-def _tight_residuals(_budget: Budget) -> Iterator[Case]:
-    for q, (L, mu) in itertools.product((0.125, 0.5, 0.9), ((1.0, 0.5), (1.0, 0.1), (40.0, 39.0))):
-        yield _tight_residual_case(q, L, mu)
+def _state(
+    mechanism: str, P: int, n: int, kept: Kept, curvatures: Curvatures, start: str, size: float, apart: float,
+    exact: bool, seed: int,
+) -> Array:  # fmt: skip
+    """The rows are x, and of every worker curvatures a, centres c, and what its memory is off by.
+
+    In tight cases there are both curvatures, all workers are alike, and memories as bad as can be along each; what the
+    energy is made of has the norm `size`.
+    """
+    rng, (L, mu) = np.random.default_rng([seed, P, n]), curvatures
+    if start == "tight":
+        k, q = (L - mu) / (L + mu), _root(kept, n)
+        x, a = np.array([3.0, 1.0]), np.array([mu, L])
+        residual, estimate = (
+            np.array([of(q, k, sign) for sign in (-1.0, 1.0)]) for of in (tight_residual, tight_estimate)
+        )
+        off = x * residual if mechanism == "EF14" else a * x * (estimate - 1)
+        other = x - off if mechanism == "EF14" else a * x
+        scale = size / float(square(off) + square(other)) ** 0.5
+        return np.array([scale * x, *[a] * P, *[0 * x] * P, *[scale * off] * P])
+    if start in ("flat", "steep"):
+        return np.array([[3.0 * size], [mu if start == "flat" else L], [0.0], [0.0]])
+    unit = _UNITS.get(curvatures, 1) if exact else 1
+    a = rng.choice([mu, L], (P, n)) if exact else mu + (L - mu) * rng.random((P, n))
+    x, c, off = (unit * drawn_values(rng, exact, rows, n, most=9) for rows in (1, P, P))
+    return np.concatenate([x, a, apart * c, size * off])
 
 
-def _integer_residuals(level: int) -> Iterator[Case]:
-    """Curvatures and q with rational rates, weights that make every number exact."""
-    rng = np.random.default_rng(35)
-    for (L, mu, unit), _ in itertools.product(((7, 5, 18), (38, 7, 135)), range(60 * (1 + 4 * level))):
-        a = rng.choice([mu, L], 4).astype(float)
-        rows = np.array([a, unit * rng.integers(-9, 10, 4), unit * rng.integers(-9, 10, 4)], np.float64)
-        for kept in ({"k": 3}, {}):
-            yield Case({"q": 0.5, "L": L, "mu": mu, "exact": True, **kept}, rows)
+def _root(kept: Kept, n: int) -> float:
+    """q, in floats."""
+    return float(root(1 - contraction(kept, n)))
 
 
-def _residuals(_budget: Budget) -> Iterator[Case]:
-    rng = np.random.default_rng(36)
-    for (n, k), mu, size in itertools.product(((1, 1), (3, 1), (20, 5)), (0.01, 0.5, 0.99), (0.0, 0.1, 1.0)):
-        settings = {"q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}
-        rows = [np.linspace(1.0, mu, n), rng.standard_normal(n), size * rng.standard_normal(n)]
-        yield Case(settings, np.array(rows))
-    for q, scale in itertools.product((0.01, 0.3, 0.99), (1e-3, 1e3)):
-        yield _tight_residual_case(q, 3.0, 0.2, scale)
+def _of_state(x: Array, P: int, n: int, kept: Kept, curvatures: Curvatures, exact: bool) -> Values:
+    number: Any = Fraction if exact else float
+    L, mu = map(number, curvatures)
+    q = root(1 - contraction(kept, n)) if exact else _root(kept, n)
+    a, c, off = x[1:].reshape(3, P, n)
+    return {
+        "at": x[0], "a": a, "c": c, "off": off, "L": L, "mu": mu, "q": q, "smoothness": L, "convexity": mu,
+        "alpha": contraction(kept, n), "compressor": compressor_of(kept),
+    }  # fmt: skip
 
 
-@st.composite
-def _drawn_residuals(draw: st.DrawFn) -> Case:
-    case = draw(_drawn_states())
-    a, x, estimate = case.array
-    return Case(case.settings, np.array([a, x, estimate - a * x]))
+def _judged(measured: Any, values: Values, exact: bool, *sizes: Any, operations: int = 64) -> Outcome:
+    """Of sums of squares: rounding relative to all of them."""
+    return Outcome(measured, values, 0.0 if exact else operations * EPS * float(sum(sizes, measured)))
 
 
-def _residual_curve(ef14: Any, _seed: int) -> list[Series]:
-    """The worst states, over alpha."""
-    found = []
-    for mu in (0.1, 0.5):
-        outcomes = [_virtual_energy(ef14, _tight_residual_case(q, 1.0, mu)) for q in (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)]
-        scale = [float(v["virtual"] + v["residual"]) for v in (o.values for o in outcomes)]
-        claim = claims()["feedback.ef14.strongly_convex"]
-        bound = [float(claim.bound(**o.values)) / by for o, by in zip(outcomes, scale, strict=True)]
-        measured = [float(o.measured) / by for o, by in zip(outcomes, scale, strict=True)]
-        alphas = [float(o.values["alpha"]) for o in outcomes]
-        label = f"worst residuals, mu = {mu:g} L, over squared distance and residual"
-        found.append(Series(label, "alpha", alphas, bound, measured))
-    return found
+# --- one worker ------------------------------------------------------------------------------------------------------
 
 
-# --- without feedback ------------------------------------------------------------------------------------------------
+def _energy(
+    implementation: Any, compressor: Any, at: Array, a: Array, off: Array, L: Any, mu: Any, q: Any, exact: bool
+) -> Outcome:
+    """One step of f(x) = sum_j a_j x_j^2 / 2 with EF21."""
+    estimate = a[0] * at + off[0]
+    after = np.array([float(v) for v in lifted(at, exact) - convex_step(L, mu, q) * lifted(estimate, exact)])
+    _, state = implementation(compressor).step(FeedbackState(estimate.copy()), a[0] * after)
+    slope, new = (lifted(a[0], exact) * lifted(point, exact) for point in (at, after))
+    values = {"slope": square(slope), "lag": square(lifted(estimate, exact) - slope)}
+    measured = q * square(new) + square(lifted(state.memory, exact) - new)
+    return _judged(measured, values, exact, *values.values())
 
 
-def _excess(first: bool) -> Any:
-    """One step of f(x) = sum_j a_j x_j^2 / 2 without feedback; rows of the array are a and x."""
-
-    def trial(sgd: Any, case: Case) -> Outcome:
-        s, (a, x) = case.settings, case.array
-        exact, r, number = bool(s.get("exact")), abs(s["q"]), Fraction if s.get("exact") else float
-        L, mu = number(s["L"]), number(s["mu"])
-        gamma = 2 / ((1 + r) * (mu + L) if first else (1 - r) * mu + (1 + r) * L)
-        descent = sgd(Plain(TopK(s["k"]) if "k" in s else Shrunk(s["q"])), float(gamma))
-        after = descent.step((a * x)[None], descent.start(x, 1))[0].weights
-        values = {"alpha": 1 - Fraction(r) ** 2, "smoothness": L, "convexity": mu, "gap": _half(a, x, exact)}
-        measured = _half(a, after, exact)
-        return Outcome(measured, values, 0.0 if exact else 64 * EPS * float(values["gap"] + measured))
-
-    return trial
+def _virtual_energy(
+    implementation: Any, compressor: Any, at: Array, a: Array, off: Array, L: Any, mu: Any, q: Any, exact: bool
+) -> Outcome:
+    """The same with EF14."""
+    slope = lifted(a[0], exact) * lifted(at, exact)
+    step = np.array([float(convex_step(L, mu, q) * v) for v in slope])
+    message, state = implementation(compressor).step(FeedbackState(off[0].copy()), step)
+    left, x, e = (lifted(v, exact) for v in (state.memory, at, off[0]))
+    away = x - lifted(compressor.decompress(message), exact) - left
+    values = {"virtual": square(x - e), "residual": square(e)}
+    return _judged(q * square(away) + square(left), values, exact, *values.values(), square(x))
 
 
-def _half(a: Array, x: Array, exact: bool) -> Any:
-    """f(x) - f*."""
-    return (lifted(a, exact) * lifted(x, exact) * lifted(x, exact)).sum() / 2
+def _excess(
+    first: bool, implementation: Any, compressor: Any, at: Array, a: Array, L: Any, mu: Any, q: Any, exact: bool
+) -> Outcome:
+    """The same without feedback: f - f*."""
+    gamma = 2 / ((1 + q) * (mu + L) if first else (1 - q) * mu + (1 + q) * L)
+    descent = implementation(Plain(compressor), float(gamma))
+    after = descent.step(a * at, descent.start(at, 1))[0].weights
+    gap, measured = ((lifted(a[0], exact) * lifted(v, exact) ** 2).sum() / 2 for v in (at, after))
+    return _judged(measured, {"gap": gap}, exact, gap)
 
 
-def _dyadic_steps(level: int) -> Iterator[Case]:
-    """Curvatures of dyadic step sizes at r = 1/2."""
-    rng = np.random.default_rng(33)
-    for (L, mu), _ in itertools.product(((5.0, 1.0), (4.5, 2.5), (2.5, 0.5)), range(20 * (1 + 4 * level))):
-        rows = np.array([rng.choice([mu, L], 4), rng.integers(-9, 10, 4)], np.float64)
-        for more in ({"k": 3, "q": 0.5}, {"q": 0.5}, {"q": -0.5}):
-            yield Case({"L": L, "mu": mu, "exact": True, **more}, rows)
+# --- several workers -------------------------------------------------------------------------------------------------
 
 
-def _worst_curvatures(_budget: Budget) -> Iterator[Case]:
-    for q, (L, mu) in itertools.product((0.125, 0.5, 0.9), ((1.0, 0.5), (1.0, 0.1), (40.0, 39.0))):
-        for a, sign in ((mu, 1), (L, -1)):
-            yield Case({"q": sign * q, "L": L, "mu": mu}, np.array([[a], [3.0]]))
+def _later(x: Array, memories: Array, estimate: Array) -> FeedbackSGDState:
+    """As after some step."""
+    return FeedbackSGDState(x.copy(), len(memories), estimate, tuple(FeedbackState(m.copy()) for m in memories), t=1)
 
 
-def _points(_budget: Budget) -> Iterator[Case]:
-    rng = np.random.default_rng(34)
-    for (n, k), mu in itertools.product(((1, 1), (3, 1), (20, 5)), (0.01, 0.5, 0.99)):
-        settings = {"q": float(np.sqrt(1 - k / n)), "k": k, "L": 1.0, "mu": mu}
-        yield Case(settings, np.array([np.linspace(1.0, mu, n), rng.standard_normal(n)]))
-    yield from _worst_curvatures(_budget)
+def _memories(state: FeedbackSGDState) -> Array:
+    return np.array([worker.memory for worker in state.workers])
 
 
-@st.composite
-def _drawn_points(draw: st.DrawFn) -> Case:
-    case = draw(_drawn_states())
-    return Case(case.settings, case.array[:2])
+def _virtual_energy_of_all(
+    implementation: Any, compressor: Any, at: Array, a: Array, off: Array, L: float, mu: float, q: float, P: int
+) -> Outcome:
+    """One step of f_i(x) = sum_j a_ij x_j^2 / 2."""
+    descent = implementation(EF14(compressor), convex_step(L, mu, q))
+    after, _ = descent.step(a * at, _later(at, off, np.zeros_like(at)))
+    left = _memories(after)
+    values = {"virtual": square(at - off.mean(axis=0)), "residual": square(off) / P}
+    measured = q * square(after.weights - left.mean(axis=0)) + square(left) / P
+    return _judged(measured, values, False, values["residual"], square(at), operations=64 + P)
 
 
-def _factor_curve(sgd: Any, _seed: int) -> list[Series]:
-    """Curvature mu, over alpha."""
-    cases = [Case({"q": q, "L": 1.0, "mu": 0.1}, np.array([[0.1], [1.0]])) for q in (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)]
-    outcomes = [_excess(False)(sgd, case) for case in cases]
-    bound = [float(claims()["feedback.cgd.factor"].bound(**o.values)) for o in outcomes]
-    alphas = [float(o.values["alpha"]) for o in outcomes]
-    return [
-        Series("mu = 0.1 L, of which 1 - r is returned", "alpha", alphas, bound, [float(o.measured) for o in outcomes])
-    ]
+def _energy_of_all(
+    implementation: Any, compressor: Any, at: Array, a: Array, c: Array, off: Array, L: float, mu: float, q: float,
+    P: int,
+) -> Outcome:  # fmt: skip
+    """Of f_i(x) = sum_j a_ij (x_j - c_ij)^2 / 2: from what two steps begin with, the second is judged.
+
+    The compressor that returns 1 - q makes `off` of what estimates are off by at first.
+    """
+    descent = implementation(EF21(compressor), convex_step(L, mu, q))
+    slopes = a * (at - c)
+    estimates = slopes + off / (q or 1.0)
+    first, _ = descent.step(slopes, _later(at, estimates, estimates.mean(axis=0)))
+    slopes_after = a * (first.weights - c)
+    second, _ = descent.step(slopes_after, first)
+    lag, lag_after = (square(_memories(s) - g) / P for s, g in ((first, slopes), (second, slopes_after)))
+    values = {"slope": square(slopes.mean(axis=0)), "lag": lag}
+    measured = q * square(slopes_after.mean(axis=0)) + lag_after
+    sizes = (square(slopes), square(slopes_after), square(estimates))
+    return _judged(measured, values, False, *sizes, operations=64 + P)
 
 
-CONVEX = (
-    Study(
-        "feedback.ef14.strongly_convex",
-        "EF14",
+# --- studies ---------------------------------------------------------------------------------------------------------
+
+_RATIONAL = Of(
+    "1 - alpha is 1/4, and rates are rational",
+    lambda n, kept, curvatures, start: curvatures in _UNITS and _quarter(kept, n) and start == "drawn",
+)
+
+
+def _quarter(kept: Kept, n: int) -> bool:
+    return contraction(kept, n) == Fraction(3, 4)
+
+
+_CASES = Space(
+    _state,
+    {
+        "mechanism": ("EF14",),
+        "P": (1,),
+        "n": (4, 1, 2, 3, 8, 20),
+        "kept": (MOST, 1, ALL, 0.5, 0.25),
+        "curvatures": ((7, 5), (38, 7), (1.0, 0.5), (1.0, 0.01), (1.0, 0.99)),
+        "start": ("drawn",),
+        "size": (1.0, 0.0, 0.125, 8.0),
+        "apart": (0.0,),
+        "exact": (_RATIONAL, False),
+    },
+).search(n=(1, 6))
+_TIGHT = {
+    "kept": [0.125, 0.5, 0.9],
+    "curvatures": [(1.0, 0.5), (1.0, 0.1), (40.0, 39.0)],
+    "n": [2],
+    "start": ["tight"],
+    "exact": [False],
+}
+_FARTHER = {
+    "kept": [0.01, 0.3, 0.99],
+    "curvatures": [(3.0, 0.2)],
+    "n": [2],
+    "start": ["tight"],
+    "exact": [False],
+    "size": [1e-3, 1e3],
+}
+
+
+_QS = (0.99, 0.9, 0.7, 0.5, 0.3, 0.1)
+
+
+def _family(claims: str, subject: str, mechanism: str, space: Space, **tight: Any) -> Family:
+    """Cases, and those that are tight or nearly so by hand."""
+    made = space.replaced(mechanism=(mechanism,))
+    rows = [*made.every(**{**_TIGHT, **tight}), *made.every(**{**_FARTHER, **tight})]
+    return Family(claims, subject, made.including(*rows), _of_state, exact_arrays=80 if subject == mechanism else 1)
+
+
+def _tight(family: Family, **tight: Any) -> Any:
+    return family.every(**{**_TIGHT, **tight})
+
+
+def _over_alpha(family: Family, mu: float, **fixed: Any) -> Curve:
+    """The worst states."""
+    label = f"worst states of norm 1, {'workers alike, ' if fixed else ''}mu = {mu:g} L"
+    at: Values = {"curvatures": (1.0, mu), "start": "tight", "n": 2, "exact": False, **fixed}
+    return family.over("alpha", _QS, label, by="kept", **at)
+
+
+_ONE = _CASES.without("Several workers: the claim is about one.", lambda P: P > 1)
+_EF14, _EF21 = (_family(f"feedback.{name.lower()}", name, name, _ONE) for name in ("EF14", "EF21"))
+_MANY = _CASES.replaced(P=RANKS, exact=(False,), curvatures=_CASES.axes["curvatures"][2:])
+_APART = _MANY.replaced(apart=(1.0, 0.0, 8.0))
+_EF14S = _family("feedback.ef14", "FeedbackSGD", "EF14", _MANY, P=[1, 3])
+_EF21S = _family("feedback.ef21", "FeedbackSGD", "EF21", _APART, P=[1, 3])
+_WORST: Values = {
+    "n": [1],
+    "kept": [0.125, 0.5, 0.9],
+    "curvatures": _TIGHT["curvatures"],
+    "start": ["flat"],
+    "exact": [False],
+}
+_STEEPEST: Values = {**_WORST, "kept": [-q for q in _WORST["kept"]], "start": ["steep"]}
+_POINTS = _ONE.replaced(
+    kept=(*_CASES.axes["kept"], -0.5),
+    curvatures=(*_DYADIC, *_CASES.axes["curvatures"][2:]),
+    size=(1.0,),
+    exact=(
+        Of(
+            "1 - alpha is 1/4, and step sizes dyadic",
+            lambda n, kept, curvatures: curvatures in _DYADIC and _quarter(kept, n),
+        ),
+        False,
+    ),
+)
+_WORST_ROWS = [*_POINTS.every(**_WORST), *_POINTS.every(**_STEEPEST)]
+_CGD = Family("feedback.cgd", "FeedbackSGD", _POINTS.including(*_WORST_ROWS), _of_state, exact_arrays=28)
+
+CONVEX: tuple[FamilyStudy, ...] = (
+    *_EF14.studies(
         _virtual_energy,
-        grid=_integer_residuals,
-        corpus=_residuals,
-        cases=_drawn_residuals,
-        extremal=_tight_residuals,
-        curves=_residual_curve,
-        enumerated="integer curvatures of two ratios, weights and residuals, three of four entries kept; rational "
-        "numbers",
+        "strongly_convex",
+        extremal=_tight(_EF14),
+        curves=[_over_alpha(_EF14, mu) for mu in (0.1, 0.5)],
     ),
-    Study(
-        "feedback.cgd.factor",
-        "FeedbackSGD",
-        _excess(False),
-        grid=_dyadic_steps,
-        corpus=_points,
-        cases=_drawn_points,
-        extremal=_worst_curvatures,
-        curves=_factor_curve,
-        enumerated="curvatures of dyadic step sizes, integer weights; three of four entries kept, or 1 - r or 1 + r of "
-        "all; rational numbers",
+    *_EF21.studies(
+        _energy, "strongly_convex", extremal=_tight(_EF21), curves=[_over_alpha(_EF21, mu) for mu in (0.1, 0.5)]
     ),
-    Study("feedback.cgd.first_step", "FeedbackSGD", _excess(True), corpus=_points, cases=_drawn_points),
-    Study(
-        "feedback.ef21.strongly_convex",
-        "EF21",
-        _energy,
-        grid=_integer_states,
-        corpus=_states,
-        cases=_drawn_states,
-        extremal=_tight_cases,
-        curves=_rate_curve,
-        enumerated="integer curvatures of two ratios, weights and estimates, three of four entries kept; rational "
-        "numbers",
+    *_EF14S.studies(
+        _virtual_energy_of_all,
+        "strongly_convex_workers",
+        extremal=_tight(_EF14S, P=[1, 3]),
+        curves=[_over_alpha(_EF14S, 0.1, P=3)],
     ),
+    *_EF21S.studies(
+        _energy_of_all,
+        "strongly_convex_workers",
+        extremal=_tight(_EF21S, P=[1, 3]),
+        curves=[_over_alpha(_EF21S, 0.1, P=3)],
+    ),
+    *_CGD.studies(
+        partial(_excess, False),
+        "factor",
+        extremal=_CGD.of(_WORST_ROWS),
+        curves=[
+            _CGD.over(
+                "alpha",
+                _QS,
+                "mu = 0.1 L, of which 1 - r is returned",
+                by="kept",
+                n=1,
+                curvatures=(1.0, 0.1),
+                start="flat",
+                exact=False,
+            )
+        ],
+    ),
+    *_CGD.studies(partial(_excess, True), "first_step", grid=None),
 )

@@ -20,15 +20,10 @@ from numpy.typing import NDArray
 from commbounds.collectives.feedback import FeedbackSGD
 from commbounds.compressors import EF14, EF21, FeedbackState, Plain
 from commbounds.theory import claims
-from commbounds.verify.experiments.feedback.convex import (
-    CONVEX,
-    convex_step,
-    tight_estimate,
-    tight_residual,
-)
+from commbounds.verify.experiments.feedback.convex import CONVEX, convex_step
 from commbounds.verify.experiments.feedback.runs import EPS, Shrunk
 from commbounds.verify.replay import Table
-from commbounds.verify.study import Case, Outcome
+from commbounds.verify.study import Outcome
 
 Array = NDArray[Any]
 
@@ -98,37 +93,32 @@ APART = ("1.39e-05", "3.74e-04", "4.37e-04")
 """Absolute differences for table 1, of data/rhos_EF_full.pkl and rhos_EF21_full.pkl where EF's rate is at most 1."""
 
 _SOLVER = max(float(error) for row in ERRORS.values() for error in row)
-_TRIALS = {study.claim: study.trial for study in CONVEX}
+_STUDIES = {study.claim: study for study in CONVEX}
 
 
-def _measured(claim: str, mechanism: Any, case: Case) -> tuple[float, float]:
+def _measured(claim: str, mechanism: Any, q: float, mu: float, **start: Any) -> tuple[float, float]:
     """What is left of the potential after a step of ours, and what the book's formula says."""
-    trial = _TRIALS[claim]
-    assert trial is not None
-    outcome = trial(mechanism, case)
+    study = _STUDIES[claim]
+    space = study.family.space
+    case = study.family.case(space.at(kept=q, curvatures=(1.0, mu), exact=False, **start))
+    outcome = study.admitted(mechanism, case)
     assert isinstance(outcome, Outcome)
-    v, q = outcome.values, case.settings["q"]
+    v = outcome.values
     if claim == "feedback.cgd.factor":
         before = float(v["gap"])
-    elif claim == "feedback.ef14.strongly_convex":
-        before = q * float(v["virtual"]) + float(v["residual"])
     else:
-        before = q * float(v["slope"]) + float(v["lag"])
-    return float(outcome.measured) / before, float(claims()[claim].bound(**outcome.values)) / before
+        larger, lag = ("virtual", "residual") if "ef14" in claim else ("slope", "lag")
+        before = q * float(v[larger]) + float(v[lag])
+    return float(outcome.measured) / before, float(claims()[claim].bound(**v)) / before
 
 
 def rates(kappa: float, q: float) -> dict[str, tuple[float, float]]:
     """Of CGD, EF and EF21: the rate of the worst step of ours, and the formula's, for L = 1 and mu = 1/kappa."""
     mu = 1 / kappa
-    k = (1 - mu) / (1 + mu)
-    a, x = np.array([mu, 1.0]), np.array([3.0, 1.0])
-    settings = {"q": q, "L": 1.0, "mu": mu}
-    residual = x * [tight_residual(q, k, sign) for sign in (-1.0, 1.0)]
-    estimate = a * x * [tight_estimate(q, k, sign) for sign in (-1.0, 1.0)]
     return {
-        "CGD": _measured("feedback.cgd.factor", FeedbackSGD, Case(settings, np.array([[mu], [3.0]]))),
-        "EF": _measured("feedback.ef14.strongly_convex", EF14, Case(settings, np.array([a, x, residual]))),
-        "EF21": _measured("feedback.ef21.strongly_convex", EF21, Case(settings, np.array([a, x, estimate]))),
+        "CGD": _measured("feedback.cgd.factor", FeedbackSGD, q, mu, n=1, start="flat"),
+        "EF": _measured("feedback.ef14.strongly_convex", EF14, q, mu, n=2, start="tight"),
+        "EF21": _measured("feedback.ef21.strongly_convex", EF21, q, mu, n=2, start="tight"),
     }
 
 

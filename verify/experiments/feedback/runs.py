@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from math import isqrt
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,12 @@ import sympy as sp
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.feedback.sgd import FeedbackSGDState
-from commbounds.compressors import Compressor
+from commbounds.compressors import Compressor, TopK
 from commbounds.compressors.base import Law, Message, checked_array, checked_exact
 from commbounds.compressors.sparsifiers.unranked import Dense
+from commbounds.verify.family import Family
+from commbounds.verify.space import Of
+from commbounds.verify.study import Curve
 
 Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
@@ -41,6 +45,48 @@ class Shrunk(Compressor):
         return [(Fraction(1), tuple((1 - Fraction(self.q)) * v for v in checked_exact(x)))]
 
 
+Kept = int | float
+"""How much is kept: k entries, by Top-K, or 1 - q of every entry, for the float q."""
+ALL = Of("n", lambda n: n)
+MOST = Of("n - n // 4", lambda n: n - n // 4)
+BUT_ONE = Of("n - 1, at least 1", lambda n: max(n - 1, 1))
+HALVES = Of("half of n", lambda n: max(n // 2, 1))
+
+
+def compressor_of(kept: Kept) -> Compressor:
+    """Top-K, or the one that returns 1 - q of its input."""
+    return TopK(kept) if isinstance(kept, int) else Shrunk(kept)
+
+
+def contraction(kept: Kept, n: int) -> Fraction:
+    """Alpha of it."""
+    return Fraction(kept, n) if isinstance(kept, int) else 1 - Fraction(kept) ** 2
+
+
+def is_rational(kept: Kept, n: int) -> bool:
+    """Whether the root of 1 - alpha is."""
+    return isinstance(root(1 - contraction(kept, n)), Fraction)
+
+
+def over_kept(family: Family, label: str, n: int, **fixed: Any) -> Curve:
+    """Shares of the bound over alpha: Top-K, which is typical, and what shrinks its input, which is worst."""
+
+    def points(seed: int) -> Any:
+        for k in range(1, n):
+            pair = (k, float(root(1.0 - k / n)))
+            yield (
+                k / n,
+                [family.case(family.space.at(**{"n": n, "kept": kept, "seed": seed, **fixed})) for kept in pair],
+            )
+
+    return Curve("alpha", label, points, typical=1, relative=True)
+
+
+def drawn_values(rng: np.random.Generator, exact: bool, *shape: int, most: int = 3) -> Array:
+    """Small integers, for exact arithmetic, or normal numbers."""
+    return rng.integers(-most, most + 1, shape).astype(float) if exact else rng.standard_normal(shape)
+
+
 def lifted(array: Any, exact: bool) -> Array:
     """The array as it is, or its numbers as Fractions."""
     given = np.asarray(array, np.float64)
@@ -55,9 +101,10 @@ def square(x: Array) -> Any:
 
 
 def root(value: Any) -> Any:
-    """Square root: exact of a Fraction, else a float."""
+    """Square root: exact of a Fraction, and a Fraction again where it can be; else a float."""
     if isinstance(value, Fraction):
-        return sp.sqrt(sp.Rational(value.numerator, value.denominator))
+        found = Fraction(isqrt(value.numerator), isqrt(value.denominator))
+        return found if found**2 == value else sp.sqrt(sp.Rational(value.numerator, value.denominator))
     return float(np.sqrt(value))
 
 

@@ -2,102 +2,89 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from commbounds.compressors import Plain, TopK
-from commbounds.theory import claims
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.control import CONTROL
 from commbounds.verify.experiments.feedback.convex import CONVEX
-from commbounds.verify.experiments.feedback.convex_workers import CONVEX_WORKERS
 from commbounds.verify.experiments.feedback.descents import DESCENTS
 from commbounds.verify.experiments.feedback.few_steps import FEW_STEPS
 from commbounds.verify.experiments.feedback.momenta import MOMENTA
 from commbounds.verify.experiments.feedback.noise import NOISY
 from commbounds.verify.experiments.feedback.problems import three_workers
+from commbounds.verify.experiments.feedback.runs import EPS
 from commbounds.verify.experiments.feedback.workers import WORKERS
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study, studies
+from commbounds.verify.family import Family
+from commbounds.verify.space import Space, nothing
+from commbounds.verify.study import Outcome, Study, studies
+
+# --- three workers without feedback ----------------------------------------------------------------------------------
 
 
-def _after(sgd: Any, case: Case) -> Any:
-    """Weights of the three workers after the case's steps, without feedback."""
-    s, problem = case.settings, three_workers(case.settings["start"])
-    descent = sgd(Plain(TopK(1)), s["gamma"])
-    state = descent.start(problem.start, 3)
-    for _ in range(s["steps"]):
-        state, _ = descent.step(problem.gradients(state.weights), state)
-    return state.weights
-
-
-def _growth(sgd: Any, case: Case) -> Outcome:
-    """The entry that grows least like the claim says; exact, as start and step size are chosen so."""
-    s, gamma = case.settings, Fraction(case.settings["gamma"])
-    grown = [Fraction(v) / Fraction(s["start"]) for v in _after(sgd, case).tolist()]
-    expected = 1 + Fraction(11, 6) * gamma
-    return Outcome(max(grown, key=lambda v: abs(v - expected)), {"stepsize": gamma})
-
-
-def _exact_starts(level: int) -> Iterator[Case]:
-    # 11/2 start/3 is dyadic where 3 divides start
-    for start, exponent, odd in itertools.product((3, -3, 6, 51), range(0, 8 + level), (1, 3)):
-        yield Case({"start": float(start), "gamma": odd * 2.0**-exponent, "steps": 1})
-
-
-def _constants(_sgd: Any, case: Case) -> dict[str, Any]:
+def _constants(start: float, gamma: float, horizon: int) -> dict[str, Any]:
     """What the step size is held against: Top-1 of three entries."""
-    problem = three_workers(case.settings["start"])
+    problem = three_workers(start)
     return {
-        "stepsize": case.settings["gamma"], "smoothness": problem.L, "smoothness_apart": problem.Lt,
-        "alpha": Fraction(1, 3), "variance": 0,
+        "problem": problem, "smoothness": problem.L, "smoothness_apart": problem.Lt, "alpha": Fraction(1, 3),
+        "variance": 0, "stepsize": gamma,
     }  # fmt: skip
 
 
-def _far(sgd: Any, case: Case) -> Outcome:
-    s = case.settings
-    ratio = float(np.linalg.norm(_after(sgd, case)) / np.linalg.norm(np.full(3, s["start"])))
-    return Outcome(ratio, {}, 64 * s["steps"] * float(np.finfo(np.float64).eps) * ratio)
+def _after(implementation: Any, problem: Any, gamma: float, horizon: int) -> NDArray[Any]:
+    """Weights after the steps."""
+    descent = implementation(Plain(TopK(1)), gamma)
+    state = descent.start(problem.start, 3)
+    for _ in range(horizon):
+        state, _ = descent.step(problem.gradients(state.weights), state)
+    return np.asarray(state.weights)
 
 
-def _small_steps(_budget: Budget) -> Iterator[Case]:
-    for gamma, steps in itertools.product((0.05, 5e-3, 1e-4), (1, 10, 1000)):
-        yield Case({"start": 1.0, "gamma": gamma, "steps": steps})
+def _growth(found: NDArray[Any], start: float, gamma: float) -> Outcome:
+    """The entry that grows least like the claim says; exact, as start and step size are chosen so."""
+    grown = [Fraction(v) / Fraction(start) for v in found.tolist()]
+    expected = 1 + Fraction(11, 6) * Fraction(gamma)
+    return Outcome(max(grown, key=lambda v: abs(v - expected)), {"stepsize": Fraction(gamma)})
 
 
-def _growth_curve(sgd: Any, _seed: int) -> list[Series]:
-    sizes = [2.0**-j for j in range(7, -1, -1)]
-    outcomes = [_growth(sgd, Case({"start": 3.0, "gamma": gamma, "steps": 1})) for gamma in sizes]
-    bound = [float(claims()["feedback.plain.growth"].bound(**o.values)) for o in outcomes]
-    return [Series("three workers", "stepsize", sizes, bound, [float(o.measured) for o in outcomes])]
+def _far(found: NDArray[Any], problem: Any, horizon: int) -> Outcome:
+    ratio = float(np.linalg.norm(found) / np.linalg.norm(problem.start))
+    return Outcome(ratio, {}, 64 * horizon * EPS * ratio)
 
 
-def _far_curve(sgd: Any, _seed: int) -> list[Series]:
-    steps = [1, 10, 100, 300, 1000]
-    far = [float(_far(sgd, Case({"start": 1.0, "gamma": 0.005, "steps": T})).measured) for T in steps]
-    return [Series("three workers, gamma = 0.005", "horizon", [float(T) for T in steps], [1.0] * 5, far)]
+def _family(space: Space, exact: bool) -> Family:
+    return Family("feedback.plain", "FeedbackSGD", space, _constants, _after, exact=exact, searched=False)
 
+
+# 11/2 start/3 is dyadic where 3 divides start
+_DYADIC = [odd * 2.0**-exponent for exponent in range(8) for odd in (1, 3)]
+_GROWING = _family(
+    Space(
+        nothing,
+        {"start": (3.0, -3.0, 6.0, 51.0), "gamma": _DYADIC, "horizon": (1,)},
+        combined=(("start", "gamma"),),
+    ),
+    exact=True,
+)
+_FAR = _family(Space(nothing, {"start": (1.0,), "gamma": (0.05, 5e-3, 1e-4), "horizon": (1, 10, 1000)}), exact=False)
 
 EXPERIMENTS: dict[str, Study] = studies(
     *WORKERS,
     *MOMENTA,
     *DESCENTS,
     *CONVEX,
-    *CONVEX_WORKERS,
     *FEW_STEPS,
     *NOISY,
     *CONTROL,
-    Study(
-        "feedback.plain.growth",
-        "FeedbackSGD",
+    *_GROWING.studies(
         _growth,
-        grid=_exact_starts,
-        curves=_growth_curve,
-        enumerated="multiples of three as starts, dyadic step sizes; all numbers exact",
+        "growth",
+        curves=[_GROWING.over("stepsize", [2.0**-j for j in range(7, -1, -1)], "three workers", by="gamma")],
     ),
-    Study("feedback.plain.convergence", "FeedbackSGD", _far, known=_constants, corpus=_small_steps, curves=_far_curve),
+    *_FAR.studies(
+        _far, "convergence", curves=[_FAR.over("horizon", (1, 10, 100, 300, 1000), "three workers", gamma=0.005)]
+    ),
 )

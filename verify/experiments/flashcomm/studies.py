@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,51 +12,35 @@ from numpy.typing import NDArray
 from commbounds.collectives.flashcomm.allreduce import twostep_quantised_allreduce
 from commbounds.compressors import GroupQuantizer
 from commbounds.compressors.flashcomm.wire import wire_bytes
-from commbounds.theory import claims
 from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import rms, stack_cases, stacks
+from commbounds.verify.experiments.flashcomm.cases import rms
 from commbounds.verify.experiments.flashcomm.metadata import METADATA
 from commbounds.verify.experiments.flashcomm.planes_and_spikes import PLANES_AND_SPIKES
 from commbounds.verify.experiments.flashcomm.quantiser import QUANTISER
 from commbounds.verify.experiments.flashcomm.stochastic_quantiser import STOCHASTIC
 from commbounds.verify.experiments.flashcomm.sums import ERRORS
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study, studies
+from commbounds.verify.family import Family, FamilyStudy, Rounded
+from commbounds.verify.space import RANKS, Of, Space
+from commbounds.verify.study import Case, Curve, Outcome, Study, studies
 
 Array = NDArray[Any]
-Trial = Callable[[Any, Case], Outcome]
-_T, _R, _O = "twostep_quantised_allreduce", "ring_quantised_allreduce", "oneshot_quantised_allreduce"
-_H = "hierarchical_quantised_allreduce"
-_WITHIN = 0.05
-"""How far an approximate law may be off: independence of the errors is not exact. The measured means over 2^15 entries
-scatter by 0.4 %."""
-_ENTRIES = 1 << 15
+Studies = tuple[FamilyStudy, ...]
+_T, _R, _O, _H = (f"{kind}_quantised_allreduce" for kind in ("twostep", "ring", "oneshot", "hierarchical"))
 
 
 # --- root mean squares -----------------------------------------------------------------------------------------------
 
+_WITHIN = 0.05
+"""How far an approximate law may be off: independence of the errors is not exact. The measured means over 2^15 entries
+scatter by 0.4 %."""
 
-def _normal_stack(case: Case) -> Array:
-    s = case.settings
-    return np.array([inputs.family("normal", _ENTRIES, s["seed"] + 100 * p, 1.0, np.float32) for p in range(s["P"])])
+
+def _normal_stack(P: int, seed: int) -> Array:
+    return np.array([inputs.family("normal", 1 << 15, seed + 100 * p, 1.0, np.float32) for p in range(P)])
 
 
 def _rms_of(allreduce: Any, stack: Array, *quantisers: GroupQuantizer) -> float:
     return rms(allreduce(stack, *quantisers)[0].values[0] - stack.astype(np.float64).sum(axis=0))
-
-
-def _rms_ratio(allreduce: Any, case: Case) -> Outcome:
-    stack, q = _normal_stack(case), GroupQuantizer(case.settings["width"])
-    ratio = _rms_of(allreduce, stack, q) / rms(q(stack[0]) - stack[0].astype(np.float64))
-    # of one rank nothing but that quantisation is left
-    return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio if len(stack) > 1 else 0.0)
-
-
-def _ring_over_twostep(ring: Any, case: Case) -> Outcome:
-    stack, q = _normal_stack(case), GroupQuantizer(case.settings["width"])
-    ratio = _rms_of(ring, stack, q) / _rms_of(twostep_quantised_allreduce, stack, q)
-    return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio)
 
 
 def _own_kept(stack: Array, q: GroupQuantizer) -> Array:
@@ -68,146 +53,123 @@ def _own_kept(stack: Array, q: GroupQuantizer) -> Array:
     return total
 
 
-def _ring_over_own_kept(ring: Any, case: Case) -> Outcome:
-    stack, q = _normal_stack(case), GroupQuantizer(case.settings["width"])
-    other = rms(_own_kept(stack, q) - stack.astype(np.float64).sum(axis=0))
-    ratio = _rms_of(ring, stack, q) / other
-    return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio)
+def _rms_ratio(implementation: Any, x: Array, P: int, width: int) -> Rounded:
+    """Over the error of one rank's vector: of one rank nothing but that quantisation is left."""
+    q = GroupQuantizer(width)
+    ratio = _rms_of(implementation, x, q) / rms(q(x[0]) - x[0].astype(np.float64))
+    return Rounded(ratio, _WITHIN * ratio if P > 1 else 0.0)
 
 
-def _mixed_ratio(allreduce: Any, case: Case) -> Outcome:
-    stack, (first, second) = _normal_stack(case), case.settings["widths"]
-    mixed = _rms_of(allreduce, stack, GroupQuantizer(first), GroupQuantizer(second))
-    ratio = mixed / _rms_of(allreduce, stack, GroupQuantizer(6))
-    return Outcome(ratio, {"P": len(stack)}, _WITHIN * ratio)
+def _over_twostep(implementation: Any, x: Array, width: int) -> Rounded:
+    q = GroupQuantizer(width)
+    ratio = _rms_of(implementation, x, q) / _rms_of(twostep_quantised_allreduce, x, q)
+    return Rounded(ratio, _WITHIN * ratio)
 
 
-def _rms_cases(budget: Budget) -> Iterator[Case]:
-    for P in (1, 2, 3, 5, 8, 16):
-        for width in (4, 8):
-            for seed in range(1 + 2 * budget.level):
-                yield Case({"P": P, "width": width, "seed": seed, "group": 128})
+def _over_own_kept(implementation: Any, x: Array, width: int) -> Rounded:
+    q = GroupQuantizer(width)
+    ratio = _rms_of(implementation, x, q) / rms(_own_kept(x, q) - x.astype(np.float64).sum(axis=0))
+    return Rounded(ratio, _WITHIN * ratio)
 
 
-def _mixed_cases(budget: Budget) -> Iterator[Case]:
-    for P in (1, 2, 3, 5, 8):
-        for widths in ((4, 8), (8, 4)):
-            for seed in range(1 + 2 * budget.level):
-                yield Case({"P": P, "widths": widths, "seed": seed, "group": 128})
+def _mixed_ratio(implementation: Any, x: Array, widths: tuple[int, int]) -> Rounded:
+    mixed = _rms_of(implementation, x, *map(GroupQuantizer, widths))
+    ratio = mixed / _rms_of(implementation, x, GroupQuantizer(6))
+    return Rounded(ratio, _WITHIN * ratio)
 
 
-def _rms_curves(name: str, trial: Trial, **options: Any) -> Any:
-    def curves(allreduce: Any, seed: int) -> list[Series]:
-        ranks, measured = [2, 3, 4, 6, 8, 16], []
-        for P in ranks:
-            case = Case({"P": P, "width": 4, "seed": seed % 1000, **options})
-            measured.append(float(trial(allreduce, case).measured))
-        bound = [float(claims()[name].bound(P=P)) for P in ranks]
-        return [
-            Series("2^15 normal entries, four bits, groups of 128", "P", [float(P) for P in ranks], bound, measured)
-        ]
+def _rms(name: str, subject: str, measure: Callable[..., Rounded] = _rms_ratio, **axes: Any) -> Studies:
+    space = Space(_normal_stack, {"P": (*RANKS, 16), "width": (4, 8), "group": (128,), **axes})
+    family = Family("flashcomm", subject, space, exact=False, searched=False)
 
-    return curves
+    def points(seed: int) -> list[tuple[float, list[Case]]]:
+        return [(float(P), [family.case(space.at(P=P, seed=seed % 1000))]) for P in (2, 3, 4, 6, 8, 16)]
 
-
-def _rms_study(name: str, subject: str, trial: Trial = _rms_ratio, corpus: Any = _rms_cases, **options: Any) -> Study:
-    return Study(name, subject, trial, corpus=corpus, curves=_rms_curves(name, trial, **options))
+    curve = Curve("P", "2^15 normal entries, four bits, groups of 128", points)
+    return family.studies(measure, name, curves=[curve])
 
 
 # --- agreement -------------------------------------------------------------------------------------------------------
 
 
-def _disagreeing(**options: Any) -> Trial:
-    def trial(allreduce: Any, case: Case) -> Outcome:
-        s = case.settings
-        more = {**options, "node": s["node"]} if "node" in s else options
-        values = allreduce(case.array, GroupQuantizer(s["width"], s["group"], "float64"), **more)[0].values
-        return Outcome(sum(row.tobytes() != values[0].tobytes() for row in values), {}, active=s["P"] > 1)
-
-    return trial
+def _stack(P: int, n: int, family: str, seed: int) -> Array:
+    return np.array([inputs.family(family, n, seed + p, 1.0, np.float64) for p in range(P)])
 
 
-def _noded(budget: Budget) -> Iterator[Case]:
-    for node in (1, 2, 3):
-        yield from stacks(budget, node=node)
+def _disagreeing(options: dict[str, Any], implementation: Any, x: Array, P: int, width: int, group: int) -> Outcome:
+    values = implementation(x, GroupQuantizer(width, group, "float64"), **options)[0].values
+    return Outcome(sum(row.tobytes() != values[0].tobytes() for row in values), {}, active=P > 1)
 
 
-def _agreement(name: str, subject: str, **options: Any) -> Study:
-    def known(_allreduce: Any, _case: Case) -> dict[str, bool]:
-        reads = bool(options.get("owner_reads_its_code", True))  # the ring has no other way
-        return {"owner_reads": reads, "both_read_both": options.get("both_read_both", True)}
+def _by_node(
+    options: dict[str, Any], implementation: Any, x: Array, P: int, width: int, group: int, node: int
+) -> Outcome:
+    return _disagreeing({**options, "node": node}, implementation, x, P, width, group)
 
-    noded = subject == _H
-    return Study(
-        name,
-        subject,
-        _disagreeing(**options),
-        known=known,
-        corpus=_noded if noded else stacks,
-        cases=stack_cases(node=2) if noded else stack_cases(),
-    )
+
+def _agreement(name: str, subject: str, **options: Any) -> Studies:
+    """The ring has no other way than that owners read their code."""
+    axes: dict[str, Any] = {
+        "P": RANKS,
+        "n": (5, 1, 33, Of("P", lambda P: P), Of("3 P + 1", lambda P: 3 * P + 1)),
+        "width": (2, 1, 4, 6),
+        "group": (4, 1, 7),
+        "family": ("normal", "small integers", "student", "sparse"),
+    }
+    if subject == _H:
+        axes["node"] = (1, 2, 3)
+    facts = {"owner_reads": bool(options.get("owner_reads_its_code", True)), "both_read_both": True, **options}
+    space = Space(_stack, axes, combined=(("P", "family", "width", *(["node"] if subject == _H else [])),))
+    family = Family("flashcomm", subject, space.search(n=(1, 8), group=(1, 8)), lambda: facts, exact=False, arrays=2)
+    return family.studies(partial(_by_node if subject == _H else _disagreeing, options), name)
 
 
 # --- bytes and steps -------------------------------------------------------------------------------------------------
-
-
-def _counted(what: str) -> Trial:
-    def trial(allreduce: Any, case: Case) -> Outcome:
-        P, n, width, group = (case.settings[name] for name in ("P", "n", "width", "group"))
-        q, stack = GroupQuantizer(width, group, metadata="float16"), _steady(P, n)
-        node = {"node": case.settings["node"]} if "node" in case.settings else {}
-        result, traffic = allreduce(stack, q, **node)
-        values = {"P": P, "coded_bytes": wire_bytes(q.compress(stack[0])).size}
-        if what == "bridge":
-            there, back = result.bridge_bytes(P // 2)
-            return Outcome(there if there == back else -1, values)
-        return Outcome(int(traffic.sent.max()) if what == "bytes" else traffic.steps, values)
-
-    return trial
 
 
 def _steady(P: int, n: int) -> Array:
     return np.linspace(-1, 1, P * n).astype(np.float32).reshape(P, n)
 
 
-def _sizes(level: int, noded: bool = False) -> Iterator[Case]:
-    for P in (*range(1, 9), 12, 16, *((24, 32) if level else ())):
-        node = {"node": max(1, P // 2)} if noded else {}
-        for width in (3, 8):
-            for n in (8 * P, 24 * P, 8 * P + 5):  # the last is one that more than one rank does not divide
-                yield Case({"P": P, "n": n, "width": width, "group": 8, **node})
-        yield Case({"P": P, "n": 8 * P, "width": 2, "group": 4, **node})
-        yield Case({"P": P, "n": 4 * P, "width": 2, "group": 4, **node})
+def _run(implementation: Any, x: Array, width: int, group: int, settings: dict[str, Any]) -> Any:
+    q = GroupQuantizer(width, group, metadata="float16")
+    return implementation(x, q, **({"node": settings["node"]} if "node" in settings else {}))
 
 
-def _noded_sizes(level: int) -> Iterator[Case]:
-    yield from _sizes(level, noded=True)
+def _coded(x: Array, width: int, group: int) -> dict[str, int]:
+    return {"coded_bytes": wire_bytes(GroupQuantizer(width, group, metadata="float16").compress(x[0])).size}
 
 
-def _count_curves(name: str, what: str, noded: bool) -> Any:
-    def curves(allreduce: Any, _seed: int) -> list[Series]:
-        ranks = [2, 4, 6, 8, 12, 16]
-        nodes = [{"node": P // 2} if noded else {} for P in ranks]
-        cases = [
-            Case({"P": P, "n": 32 * P, "width": 4, "group": 8, **node}) for P, node in zip(ranks, nodes, strict=True)
-        ]
-        outcomes = [_counted(what)(allreduce, case) for case in cases]
-        bound = [float(claims()[name].bound(**outcome.values)) for outcome in outcomes]
-        measured = [float(outcome.measured) for outcome in outcomes]
-        return [Series("four groups of 8 a block, four bits", "P", [float(P) for P in ranks], bound, measured)]
-
-    return curves
+def _bytes(found: Any) -> int:
+    return int(found[1].sent.max())
 
 
-def _count_study(name: str, subject: str, what: str) -> Study:
-    return Study(
-        name,
-        subject,
-        _counted(what),
-        grid=_noded_sizes if subject == _H else _sizes,
-        enumerated="P = 1 .. 8, 12, 16, several sizes and widths; bytes counted as they move",
-        curves=_count_curves(name, what, subject == _H),
+def _steps(found: Any) -> int:
+    return int(found[1].steps)
+
+
+def _bridge(found: Any, P: int) -> int:
+    there, back = found[0].bridge_bytes(P // 2)
+    return int(there) if there == back else -1
+
+
+def _count(name: str, subject: str, measure: Callable[..., int]) -> Studies:
+    """N = 8 P + 5 is one that more than one rank does not divide."""
+    half = {"node": (Of("P // 2, or 1", lambda P: max(1, P // 2)),)} if subject == _H else {}
+    space = Space(
+        _steady, {"P": (8, *RANKS, 12, 16), "n": (Of("32 P", lambda P: 32 * P),), "width": (4,), "group": (8,), **half}
     )
+    family = Family("flashcomm", subject, space, _coded, _run, searched=False)
+    grid = family.every(
+        P=lambda level: (*range(1, 10), 12, 16, *((24, 32) if level else ())),
+        width=(3, 8, 2),
+        group=lambda width: (4,) if width == 2 else (8,),
+        n=lambda P, width: (4 * P, 8 * P) if width == 2 else (8 * P, 24 * P, 8 * P + 5),
+        **half,
+    )
+    curve = family.over("P", (2, 4, 6, 8, 12, 16), "four groups of 8 a block, four bits")
+    enumerated = "P = 1 .. 9, 12, 16, several sizes and widths; bytes counted as they move"
+    return family.studies(measure, name, grid=grid, corpus=None, enumerated=enumerated, curves=[curve])
 
 
 EXPERIMENTS: dict[str, Study] = studies(
@@ -216,23 +178,23 @@ EXPERIMENTS: dict[str, Study] = studies(
     *STOCHASTIC,
     *PLANES_AND_SPIKES,
     *ERRORS,
-    _rms_study("flashcomm.twostep.rms", _T),
-    _rms_study("flashcomm.ring.rms", _R),
-    _rms_study("flashcomm.oneshot.rms", _O),
-    _rms_study("flashcomm.ring.never_better", _R, _ring_over_twostep),
-    _rms_study("flashcomm.ring.never_better_own_kept", _R, _ring_over_own_kept),
-    _rms_study("flashcomm.twostep.mixed_widths", _T, _mixed_ratio, _mixed_cases, widths=(4, 8)),
-    _agreement("flashcomm.twostep.agreement", _T),
-    _agreement("flashcomm.twostep.agreement_of_owners", _T, owner_reads_its_code=False),
-    _agreement("flashcomm.ring.agreement", _R),
-    _agreement("flashcomm.hierarchical.agreement", _H),
-    _agreement("flashcomm.hierarchical.agreement_of_sides", _H, both_read_both=False),
-    _count_study("flashcomm.twostep.bytes", _T, "bytes"),
-    _count_study("flashcomm.ring.bytes", _R, "bytes"),
-    _count_study("flashcomm.oneshot.bytes", _O, "bytes"),
-    _count_study("flashcomm.twostep.steps", _T, "steps"),
-    _count_study("flashcomm.ring.steps", _R, "steps"),
-    _count_study("flashcomm.twostep.bridge", _T, "bridge"),
-    _count_study("flashcomm.ring.bridge", _R, "bridge"),
-    _count_study("flashcomm.hierarchical.bridge", _H, "bridge"),
+    *_rms("twostep.rms", _T),
+    *_rms("ring.rms", _R),
+    *_rms("oneshot.rms", _O),
+    *_rms("ring.never_better", _R, _over_twostep),
+    *_rms("ring.never_better_own_kept", _R, _over_own_kept),
+    *_rms("twostep.mixed_widths", _T, _mixed_ratio, widths=((4, 8), (8, 4))),
+    *_agreement("twostep.agreement", _T),
+    *_agreement("twostep.agreement_of_owners", _T, owner_reads_its_code=False),
+    *_agreement("ring.agreement", _R),
+    *_agreement("hierarchical.agreement", _H),
+    *_agreement("hierarchical.agreement_of_sides", _H, both_read_both=False),
+    *_count("twostep.bytes", _T, _bytes),
+    *_count("ring.bytes", _R, _bytes),
+    *_count("oneshot.bytes", _O, _bytes),
+    *_count("twostep.steps", _T, _steps),
+    *_count("ring.steps", _R, _steps),
+    *_count("twostep.bridge", _T, _bridge),
+    *_count("ring.bridge", _R, _bridge),
+    *_count("hierarchical.bridge", _H, _bridge),
 )

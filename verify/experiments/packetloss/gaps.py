@@ -17,12 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import layout
-from commbounds.verify.study import Case, Outcome
 
 Floats = NDArray[np.float64]
 Weights = Callable[["Histories"], list[Fraction]]
 """Probability of every history."""
-Trial = Callable[[Any, Case], Outcome]
 SIGMA = Fraction(3, 2)
 """Standard deviation of an update."""
 
@@ -168,14 +166,3 @@ def expectation(h: Histories, weights: Weights, values: Any) -> Fraction:
         # values of one weight are added first; small multiples of 1/2 in fact, so that sums in floats are exact
         totals[weight] = totals.get(weight, 0.0) + value
     return sum((weight * Fraction(total) for weight, total in totals.items()), Fraction(0))
-
-
-def table(broadcast: Any, case: Case, packets: int = 1) -> Histories:
-    """The histories that a case asks for."""
-    s = case.settings
-    return histories(broadcast, s["receivers"], s["t"], packets, s["last"])
-
-
-def base(case: Case) -> dict[str, Any]:
-    """Values of the symbols that every case has."""
-    return {"p": case.settings["p"], "elapsed": case.settings["t"], "sigma": SIGMA}

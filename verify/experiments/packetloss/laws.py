@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,128 +13,73 @@ from numpy.typing import NDArray
 from commbounds.verify.experiments.packetloss.gaps import (
     SIGMA,
     Histories,
-    Trial,
     Weights,
-    base,
     bernoulli,
     bursts,
     expectation,
     histories,
     shared,
-    table,
     varying,
 )
-from commbounds.verify.experiments.packetloss.updates import (
-    autocovariance,
-    bounded,
-    correlated,
-    given_updates,
-    one_step,
-    two_updates,
-)
-from commbounds.verify.study import Case, Outcome
+from commbounds.verify.study import Outcome
 
 Floats = NDArray[np.float64]
-_BELOW_ONE = tuple(Fraction(*pair) for pair in ((0, 1), (1, 20), (1, 10), (1, 5), (2, 5), (1, 2), (2, 3), (9, 10)))
+Measure = Callable[..., Fraction | Outcome]
 
 
-def grid(
-    sizes: tuple[tuple[int, int, int, int], ...] = ((2, 4, 5, 5),),
-    losses: Sequence[Fraction] = _BELOW_ONE,
-    varied: Callable[[int, int], Iterator[dict[str, Any]]] = lambda _receivers, _steps: iter([{}]),
-) -> Callable[[int], Iterator[Case]]:
-    """Cases by receivers, steps, loss probability and owner, small first.
-
-    Parameters
-    ----------
-    sizes : tuple of (receivers, most steps at level 0, 1, 2)
-        Every number of steps up to the most.
-    losses : sequence of Fraction
-        Loss probabilities.
-    varied : callable (receivers, steps) -> iterator of dict
-        Further settings.
-    """
-
-    def cases(level: int) -> Iterator[Case]:
-        for receivers, *most in sizes:
-            for steps in range(1, most[level] + 1):
-                for more in varied(receivers, steps):
-                    for p in losses:
-                        for last in (False, True):
-                            yield Case({"receivers": receivers, "t": steps, "p": p, "last": last, **more})
-
-    return cases
+def _mean(h: Histories, p: Fraction, values: Any) -> Fraction:
+    """Expected value where every packet is lost with probability `p`, independently."""
+    return expectation(h, bernoulli(p), values)
 
 
-def staleness(broadcast: Any, case: Case) -> Outcome:
+def _squares(gap: Floats) -> Floats:
+    return np.asarray((gap**2).reshape(len(gap), -1).sum(axis=1))
+
+
+# --- versions ----------------------------------------------------------------------------------------------------
+
+
+def staleness(found: Histories, p: Fraction, t: int, stale: int, receiver: int) -> Fraction:
     """Probability that a receiver lacks the last l updates, and nothing else."""
-    h, s = table(broadcast, case), case.settings
-    pattern = np.arange(s["t"]) >= s["t"] - s["stale"]
-    hit = (h.lacks[:, s["receiver"], 0] == pattern).all(axis=1)
-    return Outcome(expectation(h, bernoulli(s["p"]), hit), {**base(case), "stale": s["stale"]})
+    pattern = np.arange(t) >= t - stale
+    return _mean(found, p, (found.lacks[:, receiver, 0] == pattern).all(axis=1))
 
 
-def differ(broadcast: Any, case: Case) -> Outcome:
+def differ(found: Histories, p: Fraction) -> Fraction:
     """Probability that two copies differ."""
-    h = table(broadcast, case)
-    return Outcome(expectation(h, bernoulli(case.settings["p"]), h.gap.any(axis=1)), base(case))
+    return _mean(found, p, found.gap.any(axis=1))
 
 
-def version_gap(broadcast: Any, case: Case) -> Outcome:
+def _apart(h: Histories) -> Floats:
+    return np.asarray(np.abs(h.staleness[:, 0] - h.staleness[:, 1]))
+
+
+def version_gap(found: Histories, p: Fraction, apart: int) -> Fraction:
     """Probability that two receivers are m versions apart."""
-    h, s = table(broadcast, case), case.settings
-    hit = np.abs(h.staleness[:, 0] - h.staleness[:, 1]) == s["apart"]
-    return Outcome(expectation(h, bernoulli(s["p"]), hit), {**base(case), "apart": s["apart"]})
+    return _mean(found, p, _apart(found) == apart)
 
 
-def version_moment(power: int) -> Trial:
+def version_moment(power: int) -> Measure:
     """Mean, or mean square, of the versions between two receivers."""
-
-    def trial(broadcast: Any, case: Case) -> Outcome:
-        h = table(broadcast, case)
-        gaps = np.abs(h.staleness[:, 0] - h.staleness[:, 1])
-        return Outcome(expectation(h, bernoulli(case.settings["p"]), gaps**power), base(case))
-
-    return trial
+    return lambda found, p: _mean(found, p, _apart(found) ** power)
 
 
-def white(of: Callable[[Histories], Floats], weights: Callable[[Case], Weights], **fixed: str) -> Trial:
-    """sigma^2 times the mean number of updates in a gap, which `of` gives; `fixed` are more values, by setting."""
-
-    def trial(broadcast: Any, case: Case) -> Outcome:
-        h = table(broadcast, case)
-        squares = (of(h) ** 2).reshape(len(h.lost), -1).sum(axis=1)
-        values = {name: case.settings[setting] for name, setting in fixed.items()}
-        return Outcome(SIGMA**2 * expectation(h, weights(case), squares), {**base(case), **values})
-
-    return trial
+def staleness_range(found: Histories, p: Fraction) -> Fraction:
+    """Largest less smallest staleness among all receivers."""
+    return _mean(found, p, found.staleness.max(axis=1) - found.staleness.min(axis=1))
 
 
-def _independent(case: Case) -> Weights:
-    return bernoulli(case.settings["p"])
+# --- fresh updates -----------------------------------------------------------------------------------------------
 
 
-def _in_bursts(case: Case) -> Weights:
-    return bursts(case.settings["lossrate"], case.settings["recovery"])
-
-
-def _shared_fate(case: Case) -> Weights:
-    return shared(case.settings["p"])
-
-
-def _pair_gap(h: Histories) -> Floats:
+def pair_gap(h: Histories) -> Floats:
+    """Of the first two receivers."""
     return h.gap
 
 
-def _owner_gap(h: Histories) -> Floats:
-    return h.lacks[:, -1, 0]
-
-
-def relaxation(broadcast: Any, case: Case) -> Outcome:
-    """What the gap lacks of its limit, as a share."""
-    p, h = case.settings["p"], table(broadcast, case)
-    measured = expectation(h, bernoulli(p), (h.gap**2).sum(axis=1))
-    return Outcome(1 - measured * (1 - p**2) / (2 * p), base(case))
+def owner_gap(h: Histories) -> Floats:
+    """Of the last receiver and the owner."""
+    return np.asarray(h.lacks[:, -1, 0])
 
 
 def _every_copy(h: Histories) -> Floats:
@@ -142,110 +88,170 @@ def _every_copy(h: Histories) -> Floats:
     return np.concatenate([np.zeros_like(copies[:, :1]), copies], axis=1)
 
 
-def consensus(broadcast: Any, case: Case) -> Outcome:
+def _white(of: Callable[[Histories], Floats], found: Histories, weights: Weights) -> Fraction:
+    """sigma^2 times the mean number of updates in a gap."""
+    return SIGMA**2 * expectation(found, weights, _squares(of(found)))
+
+
+def white(of: Callable[[Histories], Floats]) -> Measure:
+    """Drift of fresh updates where losses are independent."""
+    return lambda found, p: _white(of, found, bernoulli(p))
+
+
+def in_bursts(of: Callable[[Histories], Floats]) -> Measure:
+    """Drift where they come in bursts."""
+    return lambda found, lossrate, recovery: _white(of, found, bursts(lossrate, recovery))
+
+
+def shared_owner(found: Histories, p: Fraction) -> Fraction:
+    """Drift from the owner where all receivers share a packet's fate."""
+    return _white(owner_gap, found, shared(p))
+
+
+def shared_pair(found: Histories) -> Fraction:
+    """Largest squared gap over all histories in which all receivers fare alike."""
+    possible = np.array([w > 0 for w in shared(Fraction(1, 2))(found)])
+    return Fraction(float(_squares(found.gap[possible]).max()))
+
+
+def relaxation(found: Histories, p: Fraction) -> Fraction:
+    """What the gap lacks of its limit, as a share."""
+    return 1 - _mean(found, p, _squares(found.gap)) * (1 - p**2) / (2 * p)
+
+
+def consensus(found: Histories, p: Fraction, N: int) -> Fraction:
     """Mean squared distance to the mean copy: N times the sum of squares less the square of the sum, over N^2."""
-    h, workers = table(broadcast, case), case.settings["receivers"] + 1
-    copies = _every_copy(h)
-    spread = workers * (copies**2).sum(axis=(1, 2)) - (copies.sum(axis=1) ** 2).sum(axis=1)
-    measured = SIGMA**2 * expectation(h, bernoulli(case.settings["p"]), spread) / workers**2
-    return Outcome(measured, {**base(case), "N": workers})
+    copies = _every_copy(found)
+    spread = N * (copies**2).sum(axis=(1, 2)) - (copies.sum(axis=1) ** 2).sum(axis=1)
+    return SIGMA**2 * _mean(found, p, spread) / N**2
 
 
-def whole_vector(broadcast: Any, case: Case) -> Outcome:
+def whole_vector(implementation: Any, found: Histories, receivers: int, t: int, p: Fraction, N: int) -> Fraction:
     """The pair of the first and the last worker over all shards: each owns one, the others' shards are alike."""
-    s = case.settings
-    workers, p, total = s["receivers"] + 1, s["p"], Fraction(0)
+    total = (N - 2) * _mean(found, p, _squares(found.gap)) if N > 2 else Fraction(0)
     for last in (False, True):
-        h = histories(broadcast, s["receivers"], s["t"], 1, last)
+        h = histories(implementation, receivers, t, 1, last)
         # the pair's other member is the last receiver of the first shard, the first receiver of the last one
-        other = h.lacks[:, 0 if last else -1, 0]
-        total += expectation(h, bernoulli(p), (other**2).sum(axis=1))
-    if workers > 2:
-        h = table(broadcast, case)
-        total += (workers - 2) * expectation(h, bernoulli(p), (h.gap**2).sum(axis=1))
-    return Outcome(total / workers, {**base(case), "N": workers})
+        total += _mean(h, p, _squares(h.lacks[:, 0 if last else -1, 0]))
+    return total / N
 
 
-def any_losses(broadcast: Any, case: Case) -> Outcome:
+def any_losses(found: Histories, t: int, draw: int) -> Outcome:
     """Loss probabilities that change from step to step."""
-    h, s = table(broadcast, case), case.settings
-    losses = [Fraction(int(v), 8) for v in np.random.default_rng([s["seed"], s["t"]]).integers(0, 9, s["t"])]
-    measured = SIGMA**2 * expectation(h, varying(losses), (h.gap**2).sum(axis=1))
+    losses = [Fraction(int(v), 8) for v in np.random.default_rng([draw, t]).integers(0, 9, t)]
     fates, beyond = Fraction(0), Fraction(1)
     for p in reversed(losses):
         beyond *= p
         fates += beyond * (1 - beyond)
-    return Outcome(measured, {**base(case), "fates": fates})
+    return Outcome(_white(pair_gap, found, varying(losses)), {"fates": fates})
 
 
-def staleness_range(broadcast: Any, case: Case) -> Outcome:
-    """Largest less smallest staleness among all receivers."""
-    h, s = table(broadcast, case), case.settings
-    spread = h.staleness.max(axis=1) - h.staleness.min(axis=1)
-    return Outcome(expectation(h, bernoulli(s["p"]), spread), {**base(case), "receivers": s["receivers"]})
-
-
-def shared_pair(broadcast: Any, case: Case) -> Outcome:
-    """Largest squared gap over all histories in which all receivers fare alike."""
-    h = table(broadcast, case)
-    possible = np.array([w > 0 for w in shared(Fraction(1, 2))(h)])
-    return Outcome(Fraction(float((h.gap[possible] ** 2).sum(axis=1).max())), base(case))
-
-
-def packets_drift(broadcast: Any, case: Case) -> Outcome:
+def packets_drift(implementation: Any, receivers: int, t: int, last: bool, p: Fraction) -> Fraction:
     """Drift of a shard in two packets that carry the same updates: the mean of the two."""
-    h = table(broadcast, case, packets=2)
-    squares = ((h.lacks[:, 0] - h.lacks[:, 1]) ** 2).sum(axis=(1, 2))
-    return Outcome(SIGMA**2 * expectation(h, bernoulli(case.settings["p"]), squares) / 2, base(case))
+    h = histories(implementation, receivers, t, 2, last)
+    return SIGMA**2 * _mean(h, p, _squares(h.lacks[:, 0] - h.lacks[:, 1])) / 2
 
 
-def packets_all_lost(broadcast: Any, case: Case) -> Outcome:
+def packets_all_lost(implementation: Any, receivers: int, t: int, last: bool, p: Fraction, packets: int) -> Fraction:
     """Probability that a receiver gets nothing of a shard in q packets."""
-    s = case.settings
-    h = table(broadcast, case, packets=s["packets"])
-    hit = (h.lacks[:, -1] == 1).all(axis=(1, 2))
-    return Outcome(expectation(h, bernoulli(s["p"]), hit), {**base(case), "packets": s["packets"]})
+    h = histories(implementation, receivers, t, packets, last)
+    return _mean(h, p, (h.lacks[:, -1] == 1).all(axis=(1, 2)))
 
 
-trials: dict[str, Trial] = {
-    "staleness.law": staleness,
-    "staleness.never_updated": staleness,
-    "versions.differ": differ,
-    "versions.as_reviewed": differ,
-    "versions.gap": version_gap,
-    "versions.mean_gap": version_moment(1),
-    "versions.mean_square_gap": version_moment(2),
-    "drift.pair": white(_pair_gap, _independent),
-    "drift.pair_limit": white(_pair_gap, _independent),
-    "drift.as_reviewed": white(_pair_gap, _independent),
-    "drift.owner": white(_owner_gap, _independent),
-    "drift.owner_limit": white(_owner_gap, _independent),
-    "drift.two_updates": two_updates,
-    "drift.given_updates": given_updates,
-    "drift.one_step": one_step,
-    "drift.relaxation": relaxation,
-    "drift.whole_vector": whole_vector,
-    "drift.whole_vector_limit": whole_vector,
-    "drift.consensus": consensus,
-    "drift.consensus_limit": consensus,
-    "drift.any_losses": any_losses,
-    "drift.as_reviewed_with_correlated_updates": correlated,
-    "drift.autoregressive": correlated,
-    "drift.autocovariance": autocovariance,
-    "drift.sure_norm": bounded(_pair_gap, 2),
-    "drift.mean_norm": bounded(_pair_gap, 1),
-    "drift.owner_sure_norm": bounded(_owner_gap, 2),
-    "workers.range": staleness_range,
-    "bursts.pair": white(_pair_gap, _in_bursts, lossrate="lossrate", recovery="recovery"),
-    "bursts.owner": white(_owner_gap, _in_bursts, lossrate="lossrate", recovery="recovery"),
-    "bursts.pair_limit": white(_pair_gap, _in_bursts, lossrate="lossrate", recovery="recovery"),
-    "bursts.as_if_independent": white(_pair_gap, _in_bursts, lossrate="lossrate", recovery="recovery"),
-    "shared.pair": shared_pair,
-    "shared.owner": white(_owner_gap, _shared_fate),
-    "corners.no_loss": white(_pair_gap, _independent),
-    "corners.pair_at_certain_loss": white(_pair_gap, _independent),
-    "corners.owner_at_certain_loss": white(_owner_gap, _independent),
-    "packets.drift": packets_drift,
-    "packets.all_lost": packets_all_lost,
-}
-"""What each claim about histories measures."""
+# --- given, correlated and bounded updates -----------------------------------------------------------------------
+
+
+def two_updates(found: Histories, p: Fraction, age: int, older: int) -> Fraction:
+    """Probability that the updates of ages a and b both lie between two receivers' versions."""
+    there = found.gap[:, ::-1] != 0
+    return _mean(found, p, there[:, age] & there[:, older])
+
+
+def _updates(draw: int, t: int) -> NDArray[np.int64]:
+    """(t, 2) small integers."""
+    return np.random.default_rng([draw, t]).integers(-3, 4, (t, 2))
+
+
+def given_updates(found: Histories, p: Fraction, t: int, draw: int) -> Outcome:
+    """Expected squared gap under given integer vectors."""
+    updates = _updates(draw, t)
+    newest_first = updates[::-1].tolist()
+    products = {
+        (a, b): sum(x * y for x, y in zip(u, v, strict=True))
+        for a, u in enumerate(newest_first)
+        for b, v in enumerate(newest_first)
+    }
+    lagged = sum((p ** (max(pair) + 1) * product for pair, product in products.items()), Fraction(0))
+    discounted = sum((p ** (a + b + 2) * product for (a, b), product in products.items()), Fraction(0))
+    measured = _mean(found, p, _squares(found.gap @ updates))
+    return Outcome(measured, {"lagged": lagged, "discounted": discounted})
+
+
+def one_step(
+    implementation: Any, found: Histories, receivers: int, t: int, last: bool, p: Fraction, draw: int
+) -> Outcome:
+    """The gap after t steps, beside the one before and the one given that just one of the two receives, if it can."""
+    updates, before = _updates(draw, t), Fraction(0)
+    squares = _squares(found.gap @ updates)
+    if t > 1:
+        shorter = histories(implementation, receivers, t - 1, 1, last)
+        before = _mean(shorter, p, _squares(shorter.gap @ updates[:-1]))
+    one = found.lost[:, -1, 0, 0] != found.lost[:, -1, 1, 0]
+    chance = 2 * p * (1 - p)
+    onesided = _mean(found, p, squares * one) / chance if chance else Fraction(0)
+    return Outcome(_mean(found, p, squares), {"driftbefore": before, "onesided": onesided})
+
+
+def _lags(h: Histories, p: Fraction) -> list[Fraction]:
+    """E of the sum over s of D_s D_(s+h), for h = 0, 1, ..."""
+    gap, steps = h.gap, h.gap.shape[1]
+    return [_mean(h, p, (gap[:, : steps - lag] * gap[:, lag:]).sum(axis=1)) for lag in range(steps)]
+
+
+def correlated(found: Histories, p: Fraction, rho: Fraction) -> Fraction:
+    """Updates of autocovariance sigma^2 rho^h."""
+    lags = _lags(found, p)
+    return SIGMA**2 * (lags[0] + 2 * sum((rho**lag * value for lag, value in enumerate(lags) if lag), Fraction(0)))
+
+
+def autocovariance(found: Histories, p: Fraction, window: int) -> Outcome:
+    """Updates that are sums of the last few of independent ones: r(h) = the overlap of their windows."""
+    r = [window - lag for lag in range(window)]
+    lags = _lags(found, p)[:window]
+    total = sum((r[lag] * value * (2 if lag else 1) for lag, value in enumerate(lags)), Fraction(0))
+    weighted = r[0] + 2 * sum((p**lag * r[lag] for lag in range(1, window)), Fraction(0))
+    return Outcome(total, {"autocov": weighted})
+
+
+def _answering(of: Callable[[Histories], Floats], past: list[Histories], sense: int) -> Floats:
+    """(h,) gaps if every update, 1 or -1, has the sign of the gap before it, times `sense`.
+
+    Such updates know the losses. The histories of fewer steps come in the same order, each in place of all its
+    continuations.
+    """
+    count = len(past[-1].lost)
+    updates, gap = np.ones((count, len(past))), np.zeros(count)
+    for steps, h in enumerate(past, 1):
+        updates[:, steps - 1] = np.where(sense * gap < 0, -1.0, 1.0)
+        each = np.repeat(of(h), count // len(h.lost), axis=0)
+        gap = (each * updates[:, :steps]).sum(axis=1)
+    return gap
+
+
+def _bounded(
+    of: Callable[[Histories], Floats], power: int, implementation: Any, receivers: int, t: int, last: bool,
+    p: Fraction, signs: str | tuple[int, ...],
+) -> Outcome:  # fmt: skip
+    """Mean gap, or squared gap, under updates -1, 0 or 1 times G in every step, or an answer to the gap."""
+    past = [histories(implementation, receivers, steps, 1, last) for steps in range(1, t + 1)]
+    if isinstance(signs, str):
+        gap = _answering(of, past, 1 if signs == "with the gap" else -1)
+    else:
+        gap = of(past[-1]) @ np.array(signs, np.float64)
+    G = Fraction(2)
+    return Outcome(G**power * _mean(past[-1], p, np.abs(gap) ** power), {"G": G})
+
+
+def bounded(of: Callable[[Histories], Floats], power: int) -> Measure:
+    """See `_bounded`."""
+    return partial(_bounded, of, power)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from commbounds.collectives import Bernoulli, fresh_replicas
+from commbounds.collectives.traffic import Traffic
 from commbounds.theory import claims
-from commbounds.verify.study import Case, Outcome, Stream
+from commbounds.verify.study import Stream
 
 _DRAWN = 16
 """Workers of a drawn step; every one of them owns a shard, so that one call gives as many independent estimates."""
@@ -69,44 +70,28 @@ def fill_target(p: float, heights: Any) -> float:
 # --- words -------------------------------------------------------------------------------------------------------
 
 
-def volume(received: bool) -> Callable[[Any, Case], Outcome]:
-    """Words of both halves of a step: the most sent under the case's masks, or the mean received over all masks."""
-
-    def trial(step: Any, case: Case) -> Outcome:
-        s = case.settings
-        workers, n = s["N"], s["n"]
-        values = {"N": workers, "coordinates": n, "p": s["p"]}
-        links, start = workers * (workers - 1), fresh_replicas(np.zeros(n), workers)
-        off = ~np.eye(workers, dtype=bool)
-
-        def traffic(fates: Any) -> Any:
-            masks = np.ones((2, workers, workers), bool)
-            masks[:, off] = np.array(fates, bool).reshape(2, links)
-            return step(start, np.ones((workers, n)), 0.5, masks[0, :, :, None], masks[1, :, :, None])[2]
-
-        if not received:
-            rng = np.random.default_rng(s["seed"])
-            return Outcome(int(traffic(rng.random(2 * links) < 0.5).sent.max()), values)
-        p, total = s["p"], Fraction(0)
-        for fates in itertools.product((False, True), repeat=2 * links):
-            kept = sum(fates)
-            total += (1 - p) ** kept * p ** (2 * links - kept) * int(traffic(fates).received.sum())
-        return Outcome(total / workers, values)
-
-    return trial
+def _traffic(implementation: Any, N: int, n: int, fates: Any) -> Traffic:
+    """Of a step where the packets of both halves between different workers meet these fates."""
+    masks = np.ones((2, N, N), bool)
+    masks[:, ~np.eye(N, dtype=bool)] = np.array(fates, bool).reshape(2, N * (N - 1))
+    start = fresh_replicas(np.zeros(n), N)
+    traffic: Traffic = implementation(start, np.ones((N, n)), 0.5, masks[0, :, :, None], masks[1, :, :, None])[2]
+    return traffic
 
 
-def volume_grid(received: bool) -> Callable[[int], Iterator[Case]]:
-    """Grids of numbers of workers, words in a shard, loss and seed; fewer where loss is enumerated (`received`)."""
+def sent(implementation: Any, N: int, n: int, draw: int) -> int:
+    """Words of both halves of a step that a worker sends at most under the case's masks."""
+    fates = np.random.default_rng(draw).random(2 * N * (N - 1)) < 0.5
+    return int(_traffic(implementation, N, n, fates).sent.max())
 
-    def cases(level: int) -> Iterator[Case]:
-        for workers in (1, 2) if received and level == 0 else (1, 2, 3) if received else range(1, 10 + 8 * level):
-            for shard in (1, 2, 5) if workers < 3 or not received else (1,):
-                for p in (Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(1)) if received else (Fraction(1, 2),):
-                    for seed in (0,) if received else (0, 1):
-                        yield Case({"N": workers, "n": workers * shard, "p": p, "seed": seed})
 
-    return cases
+def received(implementation: Any, N: int, n: int, p: Fraction) -> Fraction:
+    """Words of both halves that a worker receives, in the mean over all masks."""
+    links, total = 2 * N * (N - 1), Fraction(0)
+    for fates in itertools.product((False, True), repeat=links):
+        kept = sum(fates)
+        total += (1 - p) ** kept * p ** (links - kept) * int(_traffic(implementation, N, n, fates).received.sum())
+    return total / N
 
 
 def received_streams(step: Any) -> list[Stream]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from itertools import pairwise, product
 from typing import Any
@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors.shipped import truncation_binades
-from commbounds.verify.experiment import Budget
 from commbounds.verify.family import Family, Rounded
-from commbounds.verify.space import Space, nothing
+from commbounds.verify.space import Space, nothing, rationals
 from commbounds.verify.study import Case, Outcome, Study, over, studies
 
 Array = NDArray[Any]
@@ -22,264 +21,221 @@ Array = NDArray[Any]
 # --- bitsandbytes' dynamic map ----------------------------------------------------------------------------------------
 
 
-def _worst(n: int, dtype: Any = np.float64) -> Array:
-    """One largest entry that is negative, all others on the lowest border of the top decade."""
-    x = np.full(n, 73.0, dtype)
-    x[0] = -640.0
-    return x
-
-
-def _mapped_input(family: str, n: int, dtype: Any) -> Array:
-    rng = np.random.default_rng([n, 7])
+def _mapped(family: str, n: int, dtype: str, scale: float) -> Array:
+    rng, first = np.random.default_rng([n, 7]), np.arange(n) == 0
+    # one largest entry that is negative, all others on the lowest border of the top decade
+    worst = np.where(first, -640.0, 73.0)
     makers: dict[str, Callable[[], Array]] = {
         "normal": lambda: rng.standard_normal(n),
         "heavy tails": lambda: rng.standard_normal(n) ** 5,
         "all scales": lambda: np.ldexp(rng.choice([-1.0, 1.0], n), -rng.integers(0, 30, n)),
-        "worst": lambda: _worst(n),
-        "minus worst": lambda: -_worst(n),
-        "one negative": lambda: -1.0 * (np.arange(n) == n - 1),
-        "one positive": lambda: 1.0 * (np.arange(n) == 0),
-        "near the border to zero": lambda: np.where(np.arange(n) == 0, 1.0, 4e-7),
+        "worst": lambda: worst,
+        "minus worst": lambda: -worst,
+        "one negative": lambda: -1.0 * first[::-1],
+        "one positive": lambda: 1.0 * first,
+        "near the border to zero": lambda: np.where(first, 1.0, 4e-7),
     }
-    return makers[family]().astype(dtype)
+    return np.asarray((makers[family]() * scale).astype(dtype))
 
 
 _FAMILIES = (
-    "normal",
-    "heavy tails",
-    "all scales",
-    "worst",
-    "minus worst",
-    "one negative",
-    "one positive",
+    "normal", "heavy tails", "all scales", "worst", "minus worst", "one negative", "one positive",
     "near the border to zero",
-)
+)  # fmt: skip
 
 
-def _tree_case(
-    family: str, n: int, dtype: str = "float64", scale: float = 1.0, rounds: int = 1, block: int = 2048
-) -> Case:
-    x = _mapped_input(family, n, np.float64) * scale
-    settings = {"family": family, "n": n, "dtype": dtype, "scale": scale, "recompressions": rounds, "block": block}
-    return Case(settings, x.astype(dtype))
-
-
-def _tree(budget: Budget) -> Iterator[Case]:
-    for family, n, dtype in product(_FAMILIES, (*budget.sizes, 64, 2048), ("float32", "float64")):
-        yield _tree_case(family, n, dtype)
-    for family, scale in product(_FAMILIES, (1e-30, 1e30)):
-        yield _tree_case(family, 7, "float32", scale)
-    for family, (n, block) in product(_FAMILIES, ((5, 1), (6, 3), (7, 3), (2100, 512))):
-        yield _tree_case(family, n, block=block)
-
-
-def _rounded(budget: Budget) -> Iterator[Case]:
-    for family, n, rounds in product(_FAMILIES, (1, 2, 5), (0, 1, 2, 3, 7, 30, 200)):
-        yield _tree_case(family, n, "float64", rounds=rounds)
-
-
-def _parts(implementation: Any, case: Case) -> tuple[Array, Array, float]:
+def _parts(implementation: Any, x: Array, block: int) -> tuple[Array, Array, float]:
     """Entries and outputs over the largest entry, in float64; and the dtype's precision."""
-    x = case.array
-    y = np.asarray(implementation(x, case.settings["block"]).values)
-    top = float(np.abs(x).max())
+    y, top = np.asarray(implementation(x, block).values), float(np.abs(x).max())
     return x.astype(np.float64) / top, y.astype(np.float64) / top, float(np.finfo(x.dtype).eps)
 
 
-def _entry_error(implementation: Any, case: Case) -> Outcome:
-    x, y, eps = case.once(_parts, implementation)
-    return Outcome(float(np.abs(y - x).max()), {"n": x.size}, 4 * eps)
+Found = tuple[Array, Array, float]
 
 
-def _top_error(implementation: Any, case: Case) -> Outcome:
-    x, y, eps = case.once(_parts, implementation)
-    return Outcome(float(np.abs(y - x)[np.abs(x) == 1.0].min()), {"n": x.size}, 4 * eps)
+def _entry_error(found: Found) -> Rounded:
+    x, y, eps = found
+    return Rounded(float(np.abs(y - x).max()), 4 * eps)
 
 
-def _smallest_sent(implementation: Any, case: Case) -> Outcome:
-    x, y, eps = case.once(_parts, implementation)
-    return Outcome(float(np.abs(y[y != 0]).min()), {"n": x.size}, 4 * eps)
+def _top_error(found: Found) -> Rounded:
+    x, y, eps = found
+    return Rounded(float(np.abs(y - x)[np.abs(x) == 1.0].min()), 4 * eps)
 
 
-def _tree_relative(implementation: Any, case: Case) -> Outcome:
-    x, y, eps = case.once(_parts, implementation)
+def _smallest_sent(found: Found) -> Rounded:
+    _, y, eps = found
+    return Rounded(float(np.abs(y[y != 0]).min()), 4 * eps)
+
+
+def _tree_relative(found: Found) -> Rounded:
+    x, y, eps = found
     error = float(((y - x) ** 2).sum() / (x @ x))
     # every output is rounded, and so is every term
-    return Outcome(error, {"n": x.size}, 4 * eps * math.sqrt(error) + 4 * x.size * 2.0**-53 * error + eps**2)
+    return Rounded(error, 4 * eps * math.sqrt(error) + 4 * x.size * 2.0**-53 * error + eps**2)
 
 
-def _share_left(implementation: Any, case: Case) -> Outcome:
-    x, rounds = case.array, case.settings["recompressions"]
+def _share_left(implementation: Any, x: Array, recompressions: int, block: int) -> Outcome:
     y = x
-    for _ in range(rounds):
-        y = np.asarray(implementation(y, case.settings["block"]).values)
-    share = float(np.abs(y).max()) / float(np.abs(x).max())
-    return Outcome(
-        share, {"recompressions": rounds}, 4 * (rounds + 1) * float(np.finfo(x.dtype).eps), active=rounds > 0
-    )
+    for _ in range(recompressions):
+        y = np.asarray(implementation(y, block).values)
+    share, slack = float(np.abs(y).max()) / float(np.abs(x).max()), 4 * (recompressions + 1) * np.finfo(x.dtype).eps
+    return Outcome(share, {}, float(slack), active=recompressions > 0)
 
 
-def _byte_cases(level: int) -> Iterator[Case]:
-    for n, block, dtype in product(range(1, 8 + 8 * level), (1, 2, 3, 4, 7), ("float32", "float64")):
-        yield Case({"n": n, "blocksize": block, "dtype": dtype}, np.arange(1.0, n + 1).astype(dtype))
+def _tree_bits(implementation: Any, x: Array, blocksize: int) -> Outcome:
+    return Outcome(int(implementation(x, blocksize).bits), {"itembits": 8 * x.itemsize})
 
 
-def _tree_bits(implementation: Any, case: Case) -> Outcome:
-    x, block = case.array, case.settings["blocksize"]
-    return Outcome(int(implementation(x, block).bits), {"n": x.size, "blocksize": block, "itembits": 8 * x.itemsize})
+_TREES = Space(
+    _mapped,
+    {
+        "family": _FAMILIES,
+        "n": (1, 2, 3, 5, 8, 33, 64, 2048),
+        "dtype": ("float32", "float64"),
+        "scale": (1.0, 1e-30, 1e30),
+        "block": (2048, 1, 3, 512),
+    },
+    combined=(("family", "n", "dtype"),),
+)
+_AGAIN = Space(
+    _mapped,
+    {
+        "family": _FAMILIES,
+        "n": (1, 2, 5),
+        "dtype": ("float64",),
+        "scale": (1.0,),
+        "block": (2048,),
+        "recompressions": (0, 1, 2, 3, 7, 30, 200),
+    },
+    combined=(("family", "n", "recompressions"),),
+)
+_BYTES = Space(
+    lambda n, dtype: np.arange(1.0, n + 1).astype(dtype),
+    {"n": range(1, 16), "blocksize": (1, 2, 3, 4, 7), "dtype": ("float32", "float64")},
+    combined=(("n", "blocksize", "dtype"),),
+)
 
 
-def _of_tree(statement: str, trial: Any, worst: str = "", sizes: tuple[int, ...] = (1, 3, 64), **options: Any) -> Study:
-    def extremal(_budget: Budget) -> Iterator[Case]:
-        for n in sizes:
-            yield _tree_case(worst, n)
-
-    curve = over(
-        "n", worst or "normal entries", [_tree_case(worst or "normal", n) for n in (1, 2, 4, 16, 64, 256, 1024)]
-    )
-    if statement == "largest_negative":
-        curve = over("n", "one negative entry", [_tree_case("one negative", n) for n in (1, 2, 4, 16, 64)])
-    elif statement == "largest_positive":
-        curve = over("n", "one positive entry", [_tree_case("one positive", n) for n in (1, 2, 4, 16, 64)])
-    return Study(
-        f"shipped.dynamic_tree.{statement}",
-        "dynamic_tree",
-        trial,
-        **{"corpus": _tree, "curves": [curve], "extremal": extremal if worst else None, **options},
-    )
+def _trees(space: Space, run: Any = None, exact: bool = False) -> Family:
+    arrays = 1 if exact else 2
+    return Family("shipped.dynamic_tree", "dynamic_tree", space, None, run, exact=exact, arrays=arrays, searched=False)
 
 
-_ROUNDS: dict[str, Any] = {
-    "corpus": _rounded,
-    "curves": [
-        over(
-            "recompressions", "one negative entry", [_tree_case("one negative", 1, rounds=r) for r in (1, 10, 50, 200)]
-        )
-    ],
-}
+_TREE, _ROUNDED, _SIZED = _trees(_TREES, _parts), _trees(_AGAIN), _trees(_BYTES, exact=True)
+
+
+def _of_tree(statement: str, measure: Any, family: str, words: str = "", *extremal: int) -> tuple[Study, ...]:
+    curve = _TREE.over("n", (1, 2, 4, 16, 64, 256, 1024), words or family, family=family, dtype="float64")
+    worst = _TREE.every(family=[family], n=extremal, dtype=["float64"]) if extremal else None
+    return _TREE.studies(measure, statement, curves=[curve], extremal=worst)
+
+
+_BY_ROUNDS = _ROUNDED.over("recompressions", (1, 10, 50, 200), "one negative entry", family="one negative")
 TREE = (
-    _of_tree("entry_error", _entry_error, "one negative"),
-    _of_tree("largest", _top_error),
-    _of_tree("largest_positive", _top_error),
-    _of_tree("largest_negative", _top_error),
-    _of_tree("stays", _share_left, **_ROUNDS),
-    _of_tree("decay", _share_left, **_ROUNDS),
-    _of_tree("smallest", _smallest_sent, "near the border to zero", (2, 3, 64)),
-    _of_tree("contraction", _tree_relative, "worst", (1, 3, 64, 2048)),
-    _of_tree(
-        "wire",
-        _tree_bits,
-        corpus=None,
-        grid=_byte_cases,
-        curves=[over("n", "blocks of three", [Case({"blocksize": 3}, np.ones(n)) for n in range(1, 14)])],
-        enumerated="up to seven entries, five sizes of blocks, both dtypes",
-    ),
+    *_of_tree("entry_error", _entry_error, "one negative", "", 1, 3, 64),
+    *_of_tree("largest", _top_error, "normal", "normal entries"),
+    *_of_tree("largest_positive", _top_error, "one positive", "one positive entry"),
+    *_of_tree("largest_negative", _top_error, "one negative", "one negative entry"),
+    *_ROUNDED.studies(_share_left, "stays", "decay", curves=[_BY_ROUNDS]),
+    *_of_tree("smallest", _smallest_sent, "near the border to zero", "", 2, 3, 64),
+    *_of_tree("contraction", _tree_relative, "worst", "", 1, 3, 64, 2048),
+    *_SIZED.studies(_tree_bits, "wire", curves=[_SIZED.over("n", range(1, 14), "blocks of three", blocksize=3)]),
 )
 
 # --- INCEPTIONN -------------------------------------------------------------------------------------------------------
 
 _BINADES = (0, 1, 2, 3, 5, 6, 7, 8, 10, 14)
+_PLACES = {"at": 1.0, "above": 1 + 2.0**-23, "below": 1 - 2.0**-24, "inside": 1.375}
+"""Where entries are, over a power of two."""
 
 
-def _edge(exponent: int, place: str) -> float:
-    power = 2.0**exponent
-    return {"at": power, "above": power * (1 + 2.0**-23), "below": power * (1 - 2.0**-24), "inside": 1.375 * power}[
-        place
-    ]
-
-
-def _edges(level: int) -> Iterator[Case]:
-    """Entries alone: powers of two, their neighbours in float32, and one between."""
-    for binades, exponent, place in product(_BINADES, range(-17 - 8 * level, 3), ("at", "below", "above", "inside")):
-        settings = {"binades": binades, "exponent": exponent, "place": place}
-        yield Case(settings, np.array([_edge(exponent, place), -_edge(exponent, place)], np.float32))
-    for binades, dtype in product(_BINADES, ("float32", "float64")):
-        yield Case({"binades": binades, "exponent": 9, "place": dtype}, np.array([0.0, 9.0, -1.0, 0.3, 0.01], dtype))
+def _edge(exponent: int, place: str, other: float, dtype: str) -> Array:
+    """An entry there, and its opposite or another; or some at once."""
+    if place == "some":
+        return np.array([0.0, 9.0, -1.0, 0.3, 0.01], dtype)
+    entry = _PLACES[place] * 2.0**exponent
+    return np.array([entry, other or -entry], dtype)
 
 
 def _fractions(x: Array) -> list[Fraction]:
     return [Fraction(float(v)) for v in x]
 
 
-def _truncated(implementation: Any, case: Case) -> tuple[list[Fraction], list[Fraction]]:
-    return _fractions(case.array), _fractions(implementation(case.array, case.settings["binades"]).values)
+def _truncated(implementation: Any, x: Array, binades: int) -> tuple[list[Fraction], list[Fraction]]:
+    return _fractions(x), _fractions(implementation(x, binades).values)
 
 
-def _gap(implementation: Any, case: Case) -> Outcome:
-    x, y = case.once(_truncated, implementation)
-    gap = max(abs(w - v) for v, w in zip(x, y, strict=True))
-    return Outcome(gap, {"binades": case.settings["binades"]}, active=any(abs(v) < 1 or gap for v in x))
+Pairs = tuple[list[Fraction], list[Fraction]]
 
 
-def _large_gap(implementation: Any, case: Case) -> Outcome:
-    x, y = case.once(_truncated, implementation)
-    return Outcome(max(abs(w - v) for v, w in zip(x, y, strict=True)), {})
+def _gap(found: Pairs) -> Outcome:
+    gap = max(abs(w - v) for v, w in zip(*found, strict=True))
+    return Outcome(gap, {}, active=any(abs(v) < 1 or gap for v in found[0]))
 
 
-def _bounded_gap(implementation: Any, case: Case) -> Outcome:
-    bound = Fraction(2, 10 ** case.settings["binades"]) if case.settings["binades"] else Fraction(1)
-    y = _fractions(implementation(case.array, truncation_binades(float(bound))).values)
-    return Outcome(max(abs(w - v) for v, w in zip(_fractions(case.array), y, strict=True)), {"errorbound": bound})
+def _large_gap(found: Pairs) -> Fraction:
+    return max(abs(w - v) for v, w in zip(*found, strict=True))
 
 
-def _enlarged(implementation: Any, case: Case) -> Outcome:
-    x, y = case.once(_truncated, implementation)
-    grown = max(abs(w / v) for v, w in zip(x, y, strict=True) if v)
-    return Outcome(grown, {"binades": case.settings["binades"]})
+def _bounded_gap(implementation: Any, x: Array, binades: int) -> Outcome:
+    bound = Fraction(2, 10**binades) if binades else Fraction(1)
+    found = _truncated(implementation, x, truncation_binades(float(bound)))
+    return Outcome(_large_gap(found), {"errorbound": bound})
 
 
-def _tags(level: int) -> Iterator[Case]:
-    for n, dtype in product(range(1, 18 + 16 * level), ("float32", "float64")):
-        yield Case({"n": n, "dtype": dtype}, np.zeros(n, dtype))
+def _enlarged(found: Pairs) -> Fraction:
+    return max(abs(w / v) for v, w in zip(*found, strict=True) if v)
 
 
-def _tag_bits(implementation: Any, case: Case) -> Outcome:
-    return Outcome(int(implementation(case.array, 10).bits), {"n": case.array.size})
+def _tag_bits(implementation: Any, x: Array) -> Outcome:
+    return Outcome(int(implementation(x, 10).bits), {"n": x.size})
 
 
-def _just_below(_budget: Budget) -> Iterator[Case]:
-    for binades, exponent in ((3, -3), (10, -5)):
-        x = np.array([_edge(exponent, "below")], np.float32)
-        yield Case({"binades": binades, "exponent": exponent, "place": "below"}, x)
+_EDGES = Space(
+    _edge,
+    {
+        "binades": _BINADES,
+        "exponent": range(-25, 3),
+        "place": tuple(_PLACES),
+        "other": (0.0,),
+        "dtype": ("float32",),
+    },
+    combined=(("binades", "exponent", "place"),),
+)
+_SOME = _EDGES.every(binades=_BINADES, place=["some"], dtype=["float32", "float64"])
+_AT_EDGES = Family("shipped.inceptionn", "inceptionn", _EDGES.including(*_SOME), None, _truncated, searched=False)
+_TAGS = Family(
+    "shipped.inceptionn",
+    "inceptionn",
+    Space(
+        lambda n, dtype: np.zeros(n, dtype),
+        {"n": range(1, 34), "dtype": ("float32", "float64")},
+        combined=(("n", "dtype"),),
+    ),
+    searched=False,
+)
+_BELOW = [_EDGES.at(binades=m, exponent=e, place="below") for m, e in ((3, -3), (10, -5))]
+_KEPT = [_EDGES.at(binades=m, exponent=-m, other=1.0) for m in (3, 7, 8, 10, 14)]
 
 
-def _least_kept(_budget: Budget) -> Iterator[Case]:
-    for binades in (3, 7, 8, 10, 14):
-        x = np.array([2.0**-binades, 1.0], np.float32)
-        yield Case({"binades": binades, "exponent": -binades, "place": "at"}, x)
+def _of_inceptionn(
+    statement: str, measure: Any, place: str, axis: str = "binades", extremal: Any = None
+) -> tuple[Study, ...]:
+    """Curves of entries at 2^-m, or below it, beside 1."""
+    binades = (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)[:: -1 if axis == "errorbound" else 1]
+    rows = [_EDGES.at(binades=m, exponent=-m, place=place, other=1.0) for m in binades]
+    curves = [over(axis, "at the edges", map(_AT_EDGES.case, rows))] if place else ()
+    return _AT_EDGES.studies(measure, statement, curves=curves, extremal=extremal)
 
 
-def _of_inceptionn(statement: str, trial: Any, cases: list[Case], axis: str = "binades", **options: Any) -> Study:
-    return Study(
-        f"shipped.inceptionn.{statement}",
-        "inceptionn",
-        trial,
-        **{
-            "grid": _edges,
-            "enumerated": "powers of two down to 2^-17, their neighbours in float32, nine numbers of binades",
-            "curves": [over(axis, "at the edges", cases)],
-            **options,
-        },
-    )
-
-
-def _single(value: Callable[[int], float]) -> list[Case]:
-    return [
-        Case({"binades": m, "exponent": 0, "place": "curve"}, np.array([value(m), 1.0], np.float32))
-        for m in (1, 2, 3, 4, 5, 6, 7, 8, 10, 12)
-    ]
-
-
-_ZERO_CASES = {"grid": _tags, "enumerated": "up to 17 zeros, both dtypes"}
-_DROPPED = _single(lambda m: 2.0**-m * (1 - 2.0**-24))
 TRUNCATED = (
-    _of_inceptionn("bound", _bounded_gap, _DROPPED[::-1], "errorbound"),
-    _of_inceptionn("entry_error", _gap, _DROPPED, extremal=_just_below),
-    _of_inceptionn("shrinks", _enlarged, _single(lambda m: 2.0**-m)),
-    _of_inceptionn("enlarged", _enlarged, _single(lambda m: 2.0**-m), extremal=_least_kept),
-    _of_inceptionn("large", _large_gap, _single(lambda m: 1.5), "", curves=()),
-    _of_inceptionn("tags", _tag_bits, [Case({"n": n}, np.zeros(n)) for n in range(1, 14)], "n", **_ZERO_CASES),
-    _of_inceptionn("wire_zeros", _tag_bits, [Case({"n": n}, np.zeros(n)) for n in range(1, 14)], "n", **_ZERO_CASES),
+    *_of_inceptionn("bound", _bounded_gap, "below", "errorbound"),
+    *_of_inceptionn("entry_error", _gap, "below", extremal=_AT_EDGES.of(_BELOW)),
+    *_of_inceptionn("shrinks", _enlarged, "at"),
+    *_of_inceptionn("enlarged", _enlarged, "at", extremal=_AT_EDGES.of(_KEPT)),
+    *_of_inceptionn("large", _large_gap, ""),
+    *_TAGS.studies(_tag_bits, "tags", "wire_zeros", curves=[_TAGS.over("n", range(1, 14), "zeros")]),
 )
 
 # --- spectral ATOMO ---------------------------------------------------------------------------------------------------
@@ -288,95 +244,81 @@ _SPECTRA = ((1,), (1, 1), (3, 1), (4, 2, 1), (1, 1, 1), (10, 1, 1, 1), (1, 1, 1,
 _TURN = np.array([[0.6, -0.8], [0.8, 0.6]])
 
 
-def _matrix_case(spectrum: tuple[int, ...], budget: str, shape: str, scale: float = 1.0) -> Case:
+def _matrix(spectrum: tuple[int, ...], shape: str, scale: float) -> Array:
     r = len(spectrum)
     matrix = np.zeros((r, r + 1) if shape == "wide" else (r, r))
     matrix[:, :r] = np.diag(np.array(spectrum, float)) * scale
     if shape == "turned" and r > 1:
         matrix[:2] = _TURN @ matrix[:2]
-    settings = {
-        "spectrum": str(spectrum),
-        "budget": budget,
-        "shape": shape,
-        "topsingular": spectrum[0] * scale,
-        "rank": r,
-    }
-    return Case({**settings, "atombudget": float(Fraction(budget))}, matrix)
+    return matrix
 
 
-def _spectra(_budget: Budget) -> Iterator[Case]:
-    for spectrum, budget, shape in product(_SPECTRA, ("1/2", "1", "3/2", "2", "4"), ("square", "wide", "turned")):
-        yield _matrix_case(spectrum, budget, shape)
-    for spectrum, budget in product(_SPECTRA, ("1", "2")):
-        yield _matrix_case(spectrum, budget, "square", 1e-7)
-        yield _matrix_case(spectrum, budget, "square", 1e5)
+def _of_spectrum(spectrum: tuple[int, ...], budget: Fraction, scale: float) -> dict[str, Any]:
+    """What the code's rule gives for the spectrum, which is known."""
+    p = [min(Fraction(1), budget * v / sum(spectrum)) for v in spectrum]
+    none = math.prod((1 - q for q in p), start=Fraction(1))
+    return {
+        "nonedrawn": float(none), "planned": float(sum(p)), "atombudget": float(budget),
+        "topsingular": spectrum[0] * scale, "rank": len(spectrum),
+    }  # fmt: skip
 
 
-def _drawn_again(implementation: Any, case: Case) -> bool:
-    """Whether some of 64 draws kept none."""
-    return all(
-        np.asarray(implementation(case.array, case.settings["atombudget"], np.random.default_rng(i)).kept).any()
-        for i in range(64)
-    )
-
-
-def _sampled(implementation: Any, case: Case) -> tuple[Array, float]:
+def _sampled(implementation: Any, x: Array, atombudget: float) -> tuple[Array, float]:
     """The mean matrix and the mean number of atoms, over all sets of atoms."""
-    budget = case.settings["atombudget"]
-    first = implementation(case.array, budget, np.random.default_rng(0))
-    p = np.asarray(first.probabilities)
-    mean, atoms, again = np.zeros(case.array.shape), 0.0, _drawn_again(implementation, case)
-    whole = 1.0 - float(np.prod(1.0 - p)) if again else 1.0
+    draws = [implementation(x, atombudget, np.random.default_rng(i)) for i in range(64)]
+    p = np.asarray(draws[0].probabilities)
+    again = all(np.asarray(draw.kept).any() for draw in draws)  # else some of the draws kept none
+    mean, atoms, whole = np.zeros(x.shape), 0.0, 1.0 - float(np.prod(1.0 - p)) if again else 1.0
     for kept in product((False, True), repeat=p.size):
         mask = np.array(kept)
         chance = float(np.where(mask, p, 1.0 - p).prod()) / whole
         if mask.any() and chance > 0:
-            mean += chance * np.asarray(implementation(case.array, budget, kept=mask).values)
+            mean += chance * np.asarray(implementation(x, atombudget, kept=mask).values)
             atoms += chance * int(mask.sum())
     return mean, atoms
 
 
-def _atom_values(case: Case) -> dict[str, Any]:
-    """What the code's rule gives for the spectrum, which is known."""
-    budget = Fraction(case.settings["budget"])
-    spectrum = [int(v) for v in case.settings["spectrum"].strip("(),").split(",")]
-    p = [min(Fraction(1), budget * v / sum(spectrum)) for v in spectrum]
-    none = math.prod((1 - q for q in p), start=Fraction(1))
-    return {"nonedrawn": float(none), "planned": float(sum(p)), "atombudget": float(budget)}
-
-
-def _matrix_bias(implementation: Any, case: Case) -> Outcome:
-    mean, _ = case.once(_sampled, implementation)
-    x = case.array
+def _matrix_bias(found: tuple[Array, float], x: Array) -> Rounded:
     slack = 1024.0 * 2.0**-52 * len(x)  # an SVD, sums over sixteen sets at most, and divisions by p >= 1/26
-    return Outcome(float(np.linalg.norm(mean - x) / np.linalg.norm(x)), case.once(_atom_values), slack)
+    return Rounded(float(np.linalg.norm(found[0] - x) / np.linalg.norm(x)), slack)
 
 
-def _atoms(implementation: Any, case: Case) -> Outcome:
-    _, atoms = case.once(_sampled, implementation)
-    return Outcome(atoms, case.once(_atom_values), 256.0 * 2.0**-52 * len(case.array))
+def _atoms(found: tuple[Array, float], x: Array) -> Rounded:
+    return Rounded(found[1], 256.0 * 2.0**-52 * len(x))
 
 
-def _of_spectral(statement: str, trial: Any, axis: str) -> Study:
-    scale = 1e-7 if statement == "tiny" else 1.0
-    budgets = ("2", "3/2", "1", "1/2", "1/4") if axis == "nonedrawn" else ("1/4", "1/2", "1", "3/2", "2")
-    cases = [_matrix_case((3, 1, 1), b, "square", scale) for b in budgets]
-    return Study(
-        f"shipped.spectral_atoms.{statement}",
-        "spectral_atoms",
-        trial,
-        corpus=_spectra,
-        curves=[over(axis, "singular values 3, 1, 1", cases)],
-    )
+_ATOMS = Family(
+    "shipped.spectral_atoms",
+    "spectral_atoms",
+    Space(
+        _matrix,
+        {
+            "spectrum": _SPECTRA,
+            "budget": rationals("1/2", 1, "3/2", 2, 4),
+            "shape": ("square", "wide", "turned"),
+            "scale": (1.0, 1e-7, 1e5),
+        },
+        combined=(("spectrum", "budget", "shape"), ("spectrum", "budget", "scale")),
+    ),
+    _of_spectrum,
+    _sampled,
+    exact=False,
+    arrays=2,
+    searched=False,
+)
+
+
+def _of_spectral(measure: Any, axis: str, *statements: str, scale: float = 1.0) -> tuple[Study, ...]:
+    budgets = rationals("1/4", "1/2", 1, "3/2", 2)[:: -1 if axis == "nonedrawn" else 1]
+    curve = _ATOMS.over(axis, budgets, "singular values 3, 1, 1", by="budget", spectrum=(3, 1, 1), scale=scale)
+    return _ATOMS.studies(measure, *statements, curves=[curve])
 
 
 SPECTRAL = (
-    _of_spectral("unbiased", _matrix_bias, "nonedrawn"),
-    _of_spectral("bias", _matrix_bias, "nonedrawn"),
-    _of_spectral("budget", _atoms, "atombudget"),
-    _of_spectral("kept", _atoms, "nonedrawn"),
-    _of_spectral("tiny", _atoms, "atombudget"),
-    _of_spectral("met", _atoms, "atombudget"),
+    *_of_spectral(_matrix_bias, "nonedrawn", "unbiased", "bias"),
+    *_of_spectral(_atoms, "nonedrawn", "kept"),
+    *_of_spectral(_atoms, "atombudget", "budget", "met"),
+    *_of_spectral(_atoms, "atombudget", "tiny", scale=1e-7),
 )
 
 # --- switching --------------------------------------------------------------------------------------------------------

@@ -4,55 +4,48 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import lru_cache
+from math import comb
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from commbounds.verify.experiment import Budget
 from commbounds.verify.family import Family
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.space import RANKS, Of, Space
-from commbounds.verify.study import Case, Outcome, Study, over, studies
+from commbounds.verify.space import RANKS, Of, Settings, Space
+from commbounds.verify.study import Outcome, Study, studies
 
 Array = NDArray[Any]
 
 # --- stacks of small whole numbers --------------------------------------------------------------------------------
 
 
-def _stack(P: int, n: int, family: str, seed: int = 0, **given: Any) -> Case:
-    """A stack of whole numbers, so small that sums are exact."""
+def _stack(P: int, n: int, family: str, seed: int) -> Array:
+    """Whole numbers, so small that sums are exact."""
     rng = np.random.default_rng([seed, P, n])
-    if family == "equal":
-        x = np.tile(rng.integers(-3, 4, n), (P, 1))
-    elif family == "cancelling":
-        x = np.outer((-1.0) ** np.arange(P), 1 + np.arange(n))
-    elif family == "apart":
-        x = rng.integers(-3, 4, (P, n))
-    else:  # one common vector and a little of one's own
-        x = np.tile(rng.integers(1, 4, n), (P, 1)) * 2 + rng.integers(-1, 2, (P, n))
-    return Case({"P": P, "n": n, "family": family, "seed": seed, **given}, x.astype(np.float64))
+    makers: dict[str, Callable[[], Array]] = {
+        "apart": lambda: rng.integers(-3, 4, (P, n)),
+        "equal": lambda: np.tile(rng.integers(-3, 4, n), (P, 1)),
+        "cancelling": lambda: np.outer((-1.0) ** np.arange(P), 1 + np.arange(n)),
+        # one common vector and a little of one's own
+        "alike": lambda: np.tile(rng.integers(1, 4, n), (P, 1)) * 2 + rng.integers(-1, 2, (P, n)),
+    }
+    return makers[family]().astype(np.float64)
 
 
-_FAMILIES = ("apart", "equal", "cancelling", "alike")
-
-
-def _exact_values(case: Case) -> dict[str, Any]:
-    """P, n and the norms, exact."""
-    x = [[Fraction(v) for v in row] for row in case.array.tolist()]
-    P = len(x)
-    mean = [sum(column, Fraction(0)) / P for column in zip(*x, strict=True)]
+def _norms(x: Array) -> dict[str, Any]:
+    """Exact."""
+    rows = [[Fraction(v) for v in row] for row in x.tolist()]
+    mean = [sum(column, Fraction(0)) / len(rows) for column in zip(*rows, strict=True)]
     square = sum(v * v for v in mean)
     norm = sp.sqrt(sp.Rational(square.numerator, square.denominator))
-    return {"P": P, "n": len(mean), "sumsq": sum(v * v for row in x for v in row), "norm2bar": norm, "mean": mean}
+    return {"sumsq": sum(v * v for row in rows for v in row), "norm2bar": norm, "mean": mean}
 
 
-# --- Perm-K -------------------------------------------------------------------------------------------------------
+# --- Perm-K, and Rand-K with one seed -----------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=64)
@@ -71,134 +64,82 @@ def owner_maps(P: int, n: int) -> tuple[tuple[tuple[int, ...], Fraction], ...]:
     return tuple((owners, Fraction(times, total)) for owners, times in found.items())
 
 
-def _permuted(implementation: Any, case: Case) -> list[tuple[Fraction, Array, int]]:
-    """(probability, all ranks' means, words) for every map."""
-    results = []
-    for owners, chance in owner_maps(*case.array.shape):
-        mean, traffic = implementation(case.array, owners=list(owners))
-        results.append((chance, np.asarray(mean), int(traffic.sent.sum())))
-    return results
+Drawn = list[tuple[Fraction, Array, int]]
+"""Of every draw the probability, all ranks' means, and the words."""
 
 
-def _subsets(implementation: Any, case: Case) -> list[tuple[Fraction, Array, int]]:
-    """The same for every set of k entries."""
-    sets = list(itertools.combinations(range(case.array.shape[1]), case.settings["k"]))
-    results = []
-    for places in sets:
-        mean, traffic = implementation(case.array, case.settings["k"], places=list(places))
-        results.append((Fraction(1, len(sets)), np.asarray(mean), int(traffic.sent.sum())))
-    return results
+def _permuted(implementation: Any, x: Array) -> Drawn:
+    made = ((chance, implementation(x, owners=list(owners))) for owners, chance in owner_maps(*x.shape))
+    return [(chance, np.asarray(mean), int(traffic.sent.sum())) for chance, (mean, traffic) in made]
+
+
+def _subsets(implementation: Any, x: Array, k: int) -> Drawn:
+    """Every set of k entries."""
+    made = [implementation(x, k, places=list(places)) for places in itertools.combinations(range(x.shape[1]), k)]
+    return [(Fraction(1, len(made)), np.asarray(mean), int(traffic.sent.sum())) for mean, traffic in made]
 
 
 def _off(row: Sequence[float], mean: Sequence[Fraction]) -> Fraction:
     return sum(((Fraction(v) - m) ** 2 for v, m in zip(row, mean, strict=True)), Fraction(0))
 
 
-def _mean_error(drawn: Any, implementation: Any, case: Case) -> Outcome:
+def _mean_error(found: Drawn, mean: list[Fraction], P: int, settings: Settings) -> Outcome:
     """Of the rank that is worst off, expected."""
-    values = case.once(_exact_values)
-    outcomes = case.once(drawn, implementation)
-    errors = [
-        sum((p * _off(means[r], values["mean"]) for p, means, _ in outcomes), Fraction(0)) for r in range(values["P"])
-    ]
-    return Outcome(max(errors), {**values, **case.settings}, active=values["P"] > 1 or drawn is _subsets)
+    errors = [sum((p * _off(means[r], mean) for p, means, _ in found), Fraction(0)) for r in range(P)]
+    return Outcome(max(errors), {}, active=P > 1 or "k" in settings)
 
 
-def _worst_error(implementation: Any, case: Case) -> Outcome:
-    values = case.once(_exact_values)
-    worst = max(_off(row, values["mean"]) for _, means, _ in case.once(_permuted, implementation) for row in means)
-    return Outcome(worst, values, active=values["P"] > 1)
+def _worst_error(found: Drawn, mean: list[Fraction], P: int) -> Outcome:
+    return Outcome(max(_off(row, mean) for _, means, _ in found for row in means), {}, active=P > 1)
 
 
-def _mean_bias(implementation: Any, case: Case) -> Outcome:
-    values = case.once(_exact_values)
-    outcomes, P, n = case.once(_permuted, implementation), values["P"], values["n"]
+def _mean_bias(found: Drawn, mean: list[Fraction], P: int, n: int) -> Outcome:
     gaps = [
-        abs(sum((p * Fraction(means[r, j]) for p, means, _ in outcomes), Fraction(0)) - values["mean"][j])
+        abs(sum((p * Fraction(means[r, j]) for p, means, _ in found), Fraction(0)) - mean[j])
         for r in range(P)
         for j in range(n)
     ]
-    return Outcome(max(gaps), values, active=P > 1)
+    return Outcome(max(gaps), {}, active=P > 1)
 
 
-def _words(drawn: Any, implementation: Any, case: Case) -> Outcome:
-    values = {**case.once(_exact_values), **case.settings}
-    words = {count for _, _, count in case.once(drawn, implementation)}
-    return Outcome(max(words), values, active=values["P"] > 1)
+def _words(found: Drawn, P: int) -> Outcome:
+    return Outcome(max(count for _, _, count in found), {}, active=P > 1)
 
 
-def _small(level: int) -> Iterator[Case]:
-    shapes = [(1, 2), (2, 1), (2, 2), (2, 3), (3, 2), (3, 3), (2, 4), (4, 2), (4, 3)]
-    shapes += [(3, 4), (5, 3)] if level else []
-    for (P, n), family, seed in itertools.product(shapes, _FAMILIES, (0, 1)):
-        yield _stack(P, n, family, seed)
-
-
-@st.composite
-def _drawn(draw: st.DrawFn) -> Case:
-    return _stack(draw(integers(1, 4)), draw(integers(1, 4)), draw(sampled_from(_FAMILIES)), draw(integers(0, 2**20)))
-
-
-def _opposed(_budget: Budget) -> Iterator[Case]:
-    for P, n in ((2, 1), (2, 3), (4, 2)):
-        yield _stack(P, n, "cancelling")
-
-
-def _alike(_budget: Budget) -> Iterator[Case]:
-    for P, n in ((2, 2), (4, 2)):
-        yield _stack(P, n, "equal", 1, k=1)
-
-
-_CURVED = [_stack(P, 3, "alike", 5) for P in (1, 2, 3, 4, 5, 6, 8)]
-
-
-def _of_permk(statement: str, trial: Any, **options: Any) -> Study:
-    cases = [_stack(P, 3, "equal", 1) for P in (2, 3, 4, 5)] if statement == "identical" else _CURVED
-    return Study(
-        f"shipped.permk_mean.{statement}",
-        "permk_mean",
-        trial,
-        grid=_small,
-        cases=_drawn,
-        curves=[over("P", "three entries", cases)],
-        enumerated="up to 4 workers and 4 entries, small whole numbers, every permutation and turn",
-        **options,
+_FAMILIES = ("apart", "equal", "cancelling", "alike")
+_STACKS = Space(
+    _stack,
+    {"P": (2, 1, *range(3, 10)), "n": (3, 1, 2, 4), "family": _FAMILIES},
+    combined=(("P", "n", "family"),),
+).search(P=(1, 4))
+_PERMK = Family("shipped.permk_mean", "permk_mean", _STACKS, _norms, _permuted)
+_SETS = (
+    _STACKS.replaced(
+        n=(4, 1, 2, 3, Of("P", lambda P: P), Of("2 P", lambda P: 2 * P)),
+        k=(
+            1,
+            Of("2, at most n", lambda n: min(n, 2)),
+            Of("n - 1, at least 1", lambda n: max(n - 1, 1)),
+            Of("n", lambda n: n),
+        ),
     )
+    .without("Gains n/(k P) that no float is.", lambda P, n, k: (q := Fraction(n, k * P).denominator) & (q - 1) != 0)
+    .without("More than 300 sets, as all are gone through.", lambda n, k: comb(n, k) > 300)
+)
+_SHARED = Family("shipped.shared_randk_mean", "shared_randk_mean", _SETS, _norms, _subsets, arrays=2, searched=False)
 
 
-# --- Rand-K with one seed -------------------------------------------------------------------------------------------
+def _of_permk(measure: Any, *statements: str, family: str = "alike", **options: Any) -> tuple[Study, ...]:
+    ranks = (2, 3, 4, 5) if family == "equal" else (1, 2, 3, 4, 5, 6, 8)
+    curve = _PERMK.over("P", ranks, "three entries", family=family, seed=5)
+    return _PERMK.studies(measure, *statements, curves=[curve], **options)
 
 
-def _dyadic(n: int, k: int, P: int) -> bool:
-    """Whether n/(k P) is a float, so that results are exact."""
-    return Fraction(n, k * P).denominator & (Fraction(n, k * P).denominator - 1) == 0
-
-
-def _small_sets(level: int) -> Iterator[Case]:
-    for P, n in itertools.product((1, 2, 3, 4), (1, 2, 3, 4, *((5, 6) if level else ()))):
-        for k, family in itertools.product(range(1, n + 1), _FAMILIES):
-            if _dyadic(n, k, P):
-                yield _stack(P, n, family, 1, k=k)
-    for (P, n, k), family in itertools.product(((3, 6, 2), (5, 5, 1), (8, 3, 2)), _FAMILIES):
-        yield _stack(P, n, family, 1, k=k)
-
-
-_SETS = [_stack(P, 4, "alike", 3, k=2) for P in (1, 2, 4, 8)]
-
-
-def _of_shared(statement: str, trial: Any, **options: Any) -> Study:
-    axis = "k" if statement == "error" else "P"
-    cases = [_stack(2, 4, "alike", 3, k=k) for k in (1, 2, 4)] if statement == "error" else _SETS
-    return Study(
-        f"shipped.shared_randk_mean.{statement}",
-        "shared_randk_mean",
-        trial,
-        grid=_small_sets,
-        curves=[over(axis, "four entries", cases)],
-        enumerated="up to 4 workers and 4 entries, small whole numbers, every set of k entries; up to 8 workers with "
-        "more",
-        **options,
-    )
+def _of_shared(measure: Any, statement: str, axis: str = "P", **options: Any) -> tuple[Study, ...]:
+    at: dict[str, Any] = {"n": 4, "family": "alike", "seed": 3}
+    by_ranks = _SHARED.over("P", (1, 2, 4, 8), "four entries", k=2, **at)
+    curve = _SHARED.over("k", (1, 2, 4), "four entries, two workers", P=2, **at) if axis == "k" else by_ranks
+    return _SHARED.studies(measure, statement, curves=[curve], **options)
 
 
 # --- Deep Gradient Compression ----------------------------------------------------------------------------------------
@@ -304,14 +245,14 @@ def _applied(found: Any, momentum: Fraction) -> Outcome:
 
 
 WORKERS = studies(
-    _of_permk("unbiased", _mean_bias),
-    _of_permk("error", partial(_mean_error, _permuted)),
-    _of_permk("identical", _worst_error),
-    _of_permk("never_worse", partial(_mean_error, _permuted), extremal=_opposed),
-    _of_permk("words", partial(_words, _permuted)),
-    _of_shared("error", partial(_mean_error, _subsets)),
-    _of_shared("divided", partial(_mean_error, _subsets), extremal=_alike),
-    _of_shared("words", partial(_words, _subsets)),
+    *_of_permk(_mean_bias, "unbiased"),
+    *_of_permk(_mean_error, "error"),
+    *_of_permk(_worst_error, "identical", family="equal"),
+    *_of_permk(_mean_error, "never_worse", extremal=_PERMK.every(P=[2, 4], n=[1, 2, 3], family=["cancelling"])),
+    *_of_permk(_words, "words"),
+    *_of_shared(_mean_error, "error", "k"),
+    *_of_shared(_mean_error, "divided", extremal=_SHARED.every(P=[2, 4], n=[2], family=["equal"], seed=[1])),
+    *_of_shared(_words, "words"),
     *_of_dgc("conserved", _unsent, 1, False),
     *_of_dgc("conserved_masked", _unsent, 1, True),
     *_of_dgc("dense_unmasked", _from_momentum, 4, False),

@@ -9,10 +9,7 @@ from commbounds.compressors import COMPRESSORS
 
 def _atoms(spectrum, budget):
     """Settings of a diagonal matrix and a budget."""
-    return {
-        "spectrum": str(spectrum), "budget": str(budget), "atombudget": float(budget), "shape": "square",
-        "topsingular": spectrum[0], "rank": len(spectrum),
-    }  # fmt: skip
+    return {"spectrum": spectrum, "budget": Fraction(budget), "shape": "square", "scale": 1.0}
 
 
 CASES = {

@@ -1,0 +1,38 @@
+"""The command ``dossier``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from commbounds._terminal import RegularFile
+
+
+@click.command()
+@click.argument("name")
+@click.option("--format", "form", type=click.Choice(["html", "latex", "json"]), default="html", show_default=True)
+@click.option("--out", type=RegularFile(), default=None, help="The file; default: printed.")
+def dossier(name: str, form: str, out: Path | None) -> None:
+    """One method on one page: what holds, if what, how tight, what does not, what it costs, how to test it.
+
+    NAME is a column, or a column and a subject: oktopk, quantizers.qsgd.
+    """
+    from commbounds.figures import dossier as made
+
+    try:
+        found = made.dossier(name)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    if form == "json":
+        text = json.dumps(made.as_facts(found), indent=1) + "\n"
+    else:
+        text = made.as_html(found) if form == "html" else made.as_latex(found)
+    if out is None:
+        click.echo(text, nl=False)
+        return
+    from commbounds.folders import written
+
+    written(out, text.encode())
+    click.echo(f"{len(found.claims)} claims: {out}")

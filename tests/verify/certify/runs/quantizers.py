@@ -1,0 +1,76 @@
+"""What laws of quantised entries say of the symbols of their models."""
+
+import sympy as sp
+from model_runs import exact, law_of_entries
+
+from commbounds.verify.experiments.feedback.runs import root
+
+
+def unbiased(run):
+    """Entries that become one of two levels: `low`, or `high` with the probability that the models take."""
+    for value, pairs in law_of_entries(run):
+        if len(pairs) == 2:
+            (_, low), (up, high) = pairs
+            assert up == (value - low) / (high - low)
+            yield {"value": value, "low": low, "high": high}
+
+
+def shrunk(run, outcome, bound):
+    """What is left of the variance factor omega by a compressor that is divided by 1 + omega, of which the bound is."""
+    values, omega = outcome.values, exact(bound) / (1 - exact(bound))
+    if not run.exact or isinstance(omega, float):
+        return
+    error = sum(p * sum((exact(o) - v) ** 2 for v, o in zip(run.x, output, strict=True)) for p, output in run.law())
+    slack = sp.simplify(omega - error / sum(v * v for v in run.x))
+    n, s = values["n"], values.get("s", 1)
+    assert sp.simplify((omega - slack) / (1 + omega) ** 2 + (omega / (1 + omega)) ** 2 - outcome.measured) == 0
+    names = {name: values[name] for name in ("n", "s", "b", "budget") if name in values}
+    ratio = sp.sqrt(n) if run.c.__class__.__name__ == "TernGrad" else sp.sqrt(1 + sp.Rational(n - 1, s**2))
+    yield {**names, "slack": slack, "w": sp.sqrt(n), "U": 2**s, "ratio": ratio}
+
+
+def levels(run, outcome):
+    """Entries in the norm over the number of levels, one after another: fraction and level, and the sums before."""
+    norm, s = root(sum(v * v for v in run.x)) if run.exact else None, outcome.values["s"]
+    if not norm:
+        return
+    known = {"w": sp.sqrt(len(run.x)), "s": s, "outcomes": 1}
+    entries = squares = error = 0
+    for value, pairs in law_of_entries(run):
+        level, f = divmod(s * value / norm, 1)
+        assert [(p, o * s / norm) for p, o in pairs] == [(p, o) for p, o in ((1 - f, level), (f, level + 1)) if p]
+        before = {"entries": entries, "squares": squares, "error": error}
+        yield {**known, **before, "f": f, "level": level - bool(level > 0)}
+        entries, squares, error = entries + 1, squares + (level + f) ** 2, error + f * (1 - f)
+
+
+def terngrad_error(run):
+    """Entry by entry: sums before it, and the largest at the end."""
+    if not run.exact:
+        return
+    norm1 = squares = error = 0
+    for magnitude, pairs in law_of_entries(run):
+        yield {"norm1": norm1, "squares": squares, "error": error, "outcomes": 1, "magnitude": magnitude,
+               "norminf": max(map(abs, run.x))}  # fmt: skip
+        norm1, squares = norm1 + magnitude, squares + magnitude**2
+        error += sum(p * (o - magnitude) ** 2 for p, o in pairs)
+
+
+def one_sparse(outcome):
+    """The only entry that is not zero."""
+    yield {"n": outcome.values["n"], "magnitude": outcome.values["norminf"]}
+
+
+RUNS = {
+    **{
+        f"quantizers.{name}.unbiased": unbiased
+        for name in ("qsgd", "maxdithering", "terngrad", "naturalcompression", "naturaldithering", "stochasticpower")
+    },
+    **{
+        f"quantizers.{name}.shrunk_contraction": shrunk
+        for name in ("qsgd", "maxdithering", "terngrad", "naturalcompression", "naturaldithering", "stochasticpower")
+    },
+    "quantizers.qsgd.second_moment": levels,
+    "quantizers.terngrad.error": terngrad_error,
+    "quantizers.scaledsign.one_sparse": one_sparse,
+}

@@ -1,0 +1,22 @@
+"""What PowerSGD costs on a cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from commbounds.theory.planning import Cluster, MethodCost, method_cost, summed_cost
+
+
+def methods(cluster: Cluster) -> Iterator[MethodCost]:
+    """Sums of both factors of every matrix."""
+    matrices, others = cluster.matrices()
+    if matrices:
+        yield method_cost(
+            "powersgd",
+            f"PowerSGD of rank {cluster.rank}, two sums",
+            summed_cost(cluster, sum(cluster.rank * (m + n) for m, n in matrices) + others),
+            None,
+            cluster.entries * cluster.item,
+            ("lowrank.powersgd.contraction", "lowrank.powersgd.wire"),
+            "With a fresh sketch it contracts in expectation; claims on EF21 ask that every draw contracts.",
+        )
