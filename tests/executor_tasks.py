@@ -43,9 +43,18 @@ def kills_later(folder, out, victim, names, budget, seed):
         while Path(out).read_bytes().count(b"\n") < 3 if Path(out).exists() else True:
             time.sleep(0.01)
         (Path(folder) / "collected").write_bytes(Path(out).read_bytes())
-        time.sleep(1.0)  # what was collected is let go of a moment later
+        let_go()
         os.kill(os.getpid(), signal.SIGKILL)
     return proved(names, budget, seed)
+
+
+def let_go():
+    """Wait until Dask's worker holds no result any more: what was collected is let go of a moment later."""
+    from distributed import get_worker
+
+    until = time.monotonic() + 60.0
+    while get_worker().data and time.monotonic() < until:
+        time.sleep(0.01)
 
 
 def other_versions(names, budget, seed):

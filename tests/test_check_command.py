@@ -61,6 +61,18 @@ def leaking(x, seed):
     SEEN.append(x.copy())
     return x.copy()
 
+FILE = []
+
+def leaking_while_pages_of_files_leave(x, seed):
+    import mmap
+    if not FILE:
+        with open("pages", "w+b") as file:
+            file.truncate(1 << 26)
+            FILE.append(mmap.mmap(file.fileno(), 1 << 26))
+        FILE.append(sum(FILE[0][::4096]))
+    FILE[0].madvise(mmap.MADV_DONTNEED, len(SEEN) % 128 << 19, 1 << 19)
+    return leaking(x, seed)
+
 def subject(function, **options):
     return cf.Codec(function, [cf.Contraction(1.0), cf.SignSymmetric()], **{**SMALL, **options})
 
@@ -68,6 +80,7 @@ right, wrong, prints = subject(same), subject(halved), subject(printing)
 hangs, spins = subject(hanging, time_limit=0.5), subject(spinning, time_limit=0.5)
 crashes, leaves = subject(crashing), subject(leaving)
 leaks = cf.Codec(leaking, [], effort=0.5)
+leaks_while_pages_leave = cf.Codec(leaking_while_pages_of_files_leave, [], effort=0.5)
 subs = [right, wrong]
 named = {"a": right, "b": wrong}
 empty, mixed, number = [], [right, 1], 7
@@ -297,9 +310,10 @@ def test_a_subject_that_hangs_or_crashes_fails_and_the_rest_is_judged_all_the_sa
 
 
 @pytest.mark.wide
-def test_a_leak_shows_in_the_process_that_leaks(mine):
-    code, report = of(mine, "leaks", "memory steady")
-    assert code == 1
+@pytest.mark.parametrize("name", ["leaks", "leaks_while_pages_leave"])
+def test_a_leak_shows_in_the_process_that_leaks(mine, name):
+    code, report = of(mine, name, "memory steady")
+    assert code == 1, report
     assert "every call leaves about" in report["memory steady"].message
 
 
@@ -336,6 +350,7 @@ def test_a_module_that_cannot_be_loaded_exits_with_2_and_one_line(mine, line, sa
         ("__import__('ctypes').string_at(0)", "by SIGSEGV"),
         ("__import__('os')._exit(0)", "with status 0"),
         ("__import__('os').abort()", "by SIGABRT"),
+        ("__import__('os').kill(__import__('os').getpid(), 9)", "by SIGKILL"),
     ],
 )
 def test_a_module_that_ends_the_process_that_loads_it_exits_with_2_and_a_sentence(mine, line, how):
@@ -344,6 +359,25 @@ def test_a_module_that_ends_the_process_that_loads_it_exits_with_2_and_a_sentenc
     done = called("other.py:right", "mine.py:right")
     assert done.exit_code == 2, done.output
     assert f"mine.py cannot be loaded: it ends the process that loads it, {how}" in " ".join(done.output.split())
+
+
+def test_a_module_whose_process_somebody_kills_is_loaded_again(mine):
+    mine.write_text(
+        "import os\n"
+        "if not os.path.exists('was_here'):\n"
+        "    open('was_here', 'w').close()\n"
+        "    os.kill(os.getpid(), 9)\n" + MINE
+    )
+    require_survivable([f"{mine}:right"])
+    assert Path("was_here").exists()
+
+
+def test_a_module_that_is_never_loaded_is_not_waited_for(mine, monkeypatch):
+    monkeypatch.setattr("commbounds.verify.conformance.calls.START_LIMIT", 0.5)
+    mine.write_text("import subprocess\nsubprocess.run(['sleep', '300'])\n" + MINE)
+    done = called(f"{mine}:right")
+    assert done.exit_code == 2, done.output
+    assert "mine.py cannot be loaded: that takes more than 0.5 s" in " ".join(done.output.split())
 
 
 def test_what_a_module_prints_while_it_is_tried_comes_once(mine, capfd):

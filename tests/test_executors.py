@@ -140,7 +140,7 @@ def test_processes_end_with_a_killed_main_process(tmp_path):
     program.write_text(ORPHANS.format(tests=str(Path(__file__).parent), folder=str(folder)))
     main = subprocess.Popen([sys.executable, str(program)])
     try:
-        give_up = time.monotonic() + 120
+        give_up = time.monotonic() + 300
         while len(pids := [path.read_text() for path in folder.iterdir()]) < 2 or not all(pids):
             assert main.poll() is None
             assert time.monotonic() < give_up
@@ -195,7 +195,8 @@ def test_leaving_early_cancels_what_has_not_begun(tmp_path):
         futures = [processes.submit(executor_tasks.waits, str(tmp_path), f"{i}") for i in range(20)]
         while len(list(tmp_path.iterdir())) < 2:
             time.sleep(0.01)
-        (tmp_path / "go").touch()
+        # what has begun goes on when the last one is cancelled: earlier the others might be through
+        futures[-1].add_done_callback(lambda _: (tmp_path / "go").touch())
     assert sum(future.cancelled() for future in futures) >= 14
     assert all(future.done() for future in futures)
 
@@ -330,7 +331,7 @@ def test_an_address_without_a_scheduler_is_said_in_time(listening, monkeypatch):
         message = f"no Dask scheduler with workers answers at '{address}'"
         with pytest.raises(ConnectionError, match=message), executor(f"dask:{address}"):
             pytest.fail("it was taken")
-        assert time.monotonic() - began < 30
+        assert time.monotonic() - began < 120
 
 
 @pytest.fixture
@@ -366,13 +367,13 @@ def test_after_a_lost_scheduler_the_same_command_goes_on_from_the_file(cluster, 
         assert lost.poll() is None
         time.sleep(0.05)
     os.killpg(scheduler.pid, signal.SIGKILL)
-    _, said = lost.communicate(timeout=120)
+    _, said = lost.communicate(timeout=300)
     kept = out.read_bytes()
     assert lost.returncode == 3, said
     assert "the cluster has given up its tasks" in " ".join(said.split())
     assert "Traceback" not in said, said
     assert 0 < len(load(out)) < len(NAMES)
-    subprocess.run([*command, "--jobs", "1"], check=True, timeout=300)
+    subprocess.run([*command, "--jobs", "1"], check=True, timeout=1800)
     assert [finding.claim for finding in load(out)] == NAMES
     assert set(kept.splitlines()) <= set(out.read_bytes().splitlines())
 
@@ -420,7 +421,9 @@ def test_one_rank_alone_is_wrong_usage(tmp_path):
 def test_wrong_usage_under_mpirun_ends_all_ranks(tmp_path):
     done = verified_under_mpi(tmp_path / "f.jsonl", patterns=("nothing",))
     assert done.returncode == 2
-    assert done.stderr.count("no claim matches 'nothing'") == 1
+    # MPI ends the others when one has ended: that may be before or after they say it, too
+    assert 1 <= done.stderr.count("no claim matches 'nothing'") <= 3
+    assert "Traceback" not in done.stderr
 
 
 LOSING_A_RANK = """

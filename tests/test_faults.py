@@ -230,7 +230,7 @@ def test_signals_end_a_run_and_leave_nothing(number, tmp_path):
     )
     assert process.stdout.readline() == "begun\n"
     process.send_signal(number)
-    _, said = process.communicate(timeout=60)
+    _, said = process.communicate(timeout=300)
     assert process.returncode == 128 + number
     assert f"the same command goes on from {out}" in said
     assert "Traceback" not in said
@@ -250,20 +250,22 @@ def test_signals_to_the_command_alone_end_its_workers_too(number, tmp_path, cach
         env={**os.environ, "COMMBOUNDS_CACHE": str(cache / "own")},
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # it may have been told to ignore it
     )
+    started = time.monotonic()
     while not (out.exists() and out.stat().st_size):
         time.sleep(0.1)
         assert process.poll() is None
-    process.send_signal(number)
     begun = time.monotonic()
-    _, said = process.communicate(timeout=60)
-    assert time.monotonic() - begun < 20.0  # a task takes longer
+    process.send_signal(number)
+    quickly = max(20.0, begun - started)  # a task takes longer; beside other programs all takes longer
+    _, said = process.communicate(timeout=300)
+    assert time.monotonic() - begun < quickly
     assert process.returncode == 128 + number
     assert "leaked" not in said
     assert "Traceback" not in said
     assert [path.name for path in tmp_path.iterdir()] == ["f.jsonl"]
     while relatives(process.pid):  # what forked the workers ends when it sees that no one is left
         time.sleep(0.1)
-        assert time.monotonic() - begun < 30.0
+        assert time.monotonic() - begun < 10.0 + 2.0 * quickly
 
 
 @pytest.mark.parametrize("command", ["check", "vectors", "tolerance", "cost"])

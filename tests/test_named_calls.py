@@ -78,19 +78,19 @@ def test_rows_of_another_unit_are_kept_alike(exponent, rank):
 
 
 def test_a_power_of_too_many_digits_stays_unwritten():
-    begun = time.monotonic()
+    begun = time.process_time()
     made = any_tree(2**63, sp.Rational(1, 2**24))
     assert isinstance(made, sp.Function)
     assert any_tree(3, sp.Rational(1, 4)) == Fraction(91, 125)
-    assert time.monotonic() - begun < 5.0
+    assert time.process_time() - begun < 5.0
 
 
 def test_a_law_of_few_entries_takes_few_patterns():
-    begun = time.monotonic()
+    begun = time.process_time()
     law = MSEden(16).law([1, Fraction(1, 2), -3])
     assert sum(probability for probability, _ in law) == 1
     assert len(law) <= 8
-    assert time.monotonic() - begun < 5.0
+    assert time.process_time() - begun < 5.0
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 import traceback
@@ -84,7 +85,7 @@ def check(
     """
     from commbounds._check_mpi import gathered, leading
     from commbounds.verify import conformance as cf
-    from commbounds.verify.conformance.calls import Hopeless, Unanswered
+    from commbounds.verify.conformance.calls import START_LIMIT, Hopeless, Unanswered
     from commbounds.verify.conformance.check import chosen
     from commbounds.verify.conformance.duration import expected_seconds
     from commbounds.verify.conformance.executable import isolated
@@ -127,7 +128,7 @@ def check(
                 job, subjects = gathered(targets)
                 end = stack.enter_context(leading(job))
             else:
-                require_survivable(targets)
+                require_survivable(targets, math.inf if here else START_LIMIT)
                 adopt()
                 subjects = [subject for target in targets for subject in loaded(target)]
             for subject in subjects:

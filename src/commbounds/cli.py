@@ -25,6 +25,7 @@ from commbounds._index import check_patterns, current, known_claim
 from commbounds._plan import plan
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
+from commbounds._recheck import recheck
 from commbounds._replay import replay
 from commbounds._running import WORKER_OPTIONS, GivenFindings, ShownRun, alone_in, check_run, of_few, workers
 from commbounds._scoreboard import scoreboard
@@ -346,6 +347,7 @@ main.add_command(fingerprint)
 main.add_command(new_column)
 main.add_command(plan)
 main.add_command(ranks)
+main.add_command(recheck)
 main.add_command(replay)
 main.add_command(scoreboard)
 main.add_command(tolerance)

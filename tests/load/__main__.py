@@ -44,7 +44,8 @@ while time.monotonic() < until:
     print(time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE"), flush=True)
 """
 GOOD = (0, 3, 128 + signal.SIGTERM, -signal.SIGTERM)
-"""Statuses of commands that were disturbed: done, the system failed, ended, or ended before they had begun."""
+"""Statuses of commands that were disturbed: done, the system failed, ended by a signal that they took, or by one that
+came while Python started or stopped: a process ends by it then, and there is nothing, or everything, to be kept."""
 PATIENCE = 600.0
 
 
@@ -145,7 +146,9 @@ class Load:
             self.disturbed(process, how)
         good = (*GOOD, 1) if how == "lost a worker" else GOOD
         status, _ = self.ended(process, "verify", how, (*good, -signal.SIGKILL) if how == "killed" else good)
-        again = 0
+        if how == "terminated":  # who is asked to end removes what it made for itself
+            self.tidy(out, how)
+        again, first = 0, status
         while status != 0 and again < 2:  # errors of lost workers are tried again by the same command
             again += 1
             status, _ = self.ended(self.started(arguments), "verify", "again", (0,))
@@ -154,9 +157,14 @@ class Load:
             self.findings = found
         if found != self.findings:
             self.note("LOST: findings", how=how, status=status, bytes=len(found), expected=len(self.findings))
-        if [path.name for path in out.parent.iterdir()] != [out.name]:
-            self.note("LOST: litter", how=how, left=[path.name for path in out.parent.iterdir()])
-        self.note(f"verify, {how}", status=status, again=again)
+        self.tidy(out, "again" if again else how)
+        self.note(f"verify, {how}", status=first, again=again)
+
+    def tidy(self, out: Path, how: str) -> None:
+        """Beside the findings there is nothing."""
+        left = [path.name for path in out.parent.glob("*") if path != out]
+        if left:
+            self.note("LOST: litter", how=how, left=left)
 
     def check(self, how: str) -> None:
         """Check the subject, disturbed; where it is through, the report must be that of the undisturbed run."""

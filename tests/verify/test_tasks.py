@@ -93,7 +93,7 @@ def test_the_file_does_not_depend_on_what_things_cost(tmp_path, monkeypatch):
 def meeting(monkeypatch, tmp_path):
     """Claims and exhibits that are done only while one of the other kind is being made."""
     monkeypatch.setenv("COMMBOUNDS_CACHE", str(tmp_path / "cache"))
-    both = threading.Barrier(2, timeout=20.0)
+    both = threading.Barrier(2, timeout=120.0)
 
     def exhibit(name, budget, seed):
         both.wait()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import faulthandler
 import importlib
 import importlib.util
+import math
 import os
 import signal
 import sys
@@ -19,8 +20,13 @@ from types import ModuleType
 from typing import Any, NoReturn
 
 from commbounds.compressors.base import shown
+from commbounds.verify.conformance.offspring import end_relatives, seconds_waited
 from commbounds.verify.conformance.subject import Subject
 
+_FORKS = 2
+"""Times that targets are loaded by a forked process that somebody kills."""
+_LOOK = 0.005
+"""Seconds between two looks whether it has ended."""
 _OURS: weakref.WeakSet[ModuleType] = weakref.WeakSet()
 """Modules that were loaded from files."""
 
@@ -73,7 +79,7 @@ def loaded(target: str) -> list[Subject]:
     return [subject.loaded_from(f"{target}[{index}]") for index, subject in entries]
 
 
-def require_survivable(targets: Sequence[str]) -> None:
+def require_survivable(targets: Sequence[str], limit: float = math.inf) -> None:
     """See that loading these targets does not end the process, as a crash of compiled code or ``os._exit`` does.
 
     A forked process loads them first, without input and output: a module that takes long to load takes that twice. What
@@ -83,14 +89,31 @@ def require_survivable(targets: Sequence[str]) -> None:
     ----------
     targets : sequence of str
         As for `loaded`; one after the other.
+    limit : float
+        Seconds that a target may take; that the process waits for a processor does not count, where that is known.
 
     Raises
     ------
     Unloadable
-        The forked process died.
+        The forked process died, or took too long.
     """
     if not hasattr(os, "fork"):
         return
+    for _ in range(_FORKS):
+        count, code = _survived(targets, limit)
+        if count > len(targets):
+            return
+        if code != -signal.SIGKILL:  # which no module does to itself
+            break
+    place = targets[count].partition(":")[0]
+    if code is None:
+        raise Unloadable(f"{place} cannot be loaded: that takes more than {limit:g} s")
+    how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
+    raise Unloadable(f"{place} cannot be loaded: it ends the process that loads it, {how}")
+
+
+def _survived(targets: Sequence[str], limit: float) -> tuple[int, int | None]:
+    """How many targets a forked process has loaded, one more if that was all, and its status; None if it took long."""
     done, told = os.pipe()
     parent = os.getpid()
     with warnings.catch_warnings():
@@ -99,22 +122,26 @@ def require_survivable(targets: Sequence[str]) -> None:
     if child == 0:
         _try_to_load(targets, told, parent)
     os.close(told)
+    os.set_blocking(done, False)  # what a module has started may hold the other end
+    count, begun, ended = 0, time.monotonic(), 0
+    code: int | None = None
     try:
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        os.set_blocking(done, False)  # what the module has started may hold the other end
-        count = 0
-        with suppress(BlockingIOError):
-            count = len(os.read(done, len(targets) + 1))
-    except BaseException:
-        with suppress(ProcessLookupError):
-            os.kill(child, signal.SIGKILL)
-        raise
+        while not ended and time.monotonic() - begun - seconds_waited(child) < limit:
+            time.sleep(_LOOK)
+            ended, status = os.waitpid(child, os.WNOHANG)
+            with suppress(BlockingIOError):
+                if new := len(os.read(done, len(targets) + 1)):
+                    count, begun = count + new, time.monotonic() - seconds_waited(child)
+        if ended:
+            code = os.waitstatus_to_exitcode(status)
     finally:
+        if not ended:
+            end_relatives(child, "")
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
         os.close(done)
-    if count > len(targets):
-        return
-    how = f"by {signal.Signals(-code).name}" if code < 0 else f"with status {code}"
-    raise Unloadable(f"{targets[count].partition(':')[0]} cannot be loaded: it ends the process that loads it, {how}")
+    return count, code
 
 
 def _try_to_load(targets: Sequence[str], told: int, parent: int) -> NoReturn:

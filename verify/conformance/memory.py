@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import gc
-import os
 import tracemalloc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,14 +21,19 @@ from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
 _ENTRIES = 1 << 16
 _CALLS = 64
+_IN_USE = ("RssAnon:", "RssShmem:", "VmSwap:")
 _LEAST_BYTES = 1 << 23
 """Of the inputs of a run: a process grows and shrinks by a megabyte or two for reasons of its own."""
 
 
 def resident_bytes(process: int | str = "self") -> int:
-    """Memory that the process of this number has in use, in bytes; 0 where the system does not tell, or it is gone."""
+    """Memory that the process of this number has in use, in bytes; 0 where the system does not tell, or it is gone.
+
+    Pages of files are none of it: the system takes them back, and gives them again, when others need memory.
+    """
     try:
-        return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+        lines = Path(f"/proc/{process}/status").read_text(errors="replace").splitlines()
+        return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(_IN_USE))
     except OSError:
         return 0
 

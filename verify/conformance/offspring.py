@@ -77,6 +77,14 @@ def children(number: int) -> bytes:
         return b""
 
 
+def seconds_waited(number: int) -> float:
+    """Seconds in which the main thread of a process could have run, and had no processor; 0 if unknown."""
+    try:
+        return int(Path(f"/proc/{number}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError):
+        return 0.0
+
+
 def _running() -> dict[int, Relative]:
     """All processes that have not ended."""
     found = {}

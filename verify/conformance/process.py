@@ -19,17 +19,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Unusable
-from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered
+from commbounds.verify.conformance.calls import START_LIMIT, Died, Hopeless, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import available_bytes, resident_bytes
-from commbounds.verify.conformance.offspring import MARK, children, end_relatives, kill, limited, named, relatives
+from commbounds.verify.conformance.offspring import (
+    MARK,
+    children,
+    end_relatives,
+    kill,
+    limited,
+    named,
+    relatives,
+    seconds_waited,
+)
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
 from commbounds.verify.conformance.torch_words import Drawn
 
 Array = NDArray[Any]
-_START_LIMIT = 60.0
-"""Seconds that a process may take to answer ``hello``: imports, compilation."""
 _STARTS = 2
-"""Times that a program is started which does not answer ``hello``."""
+"""Times that a program is started which ends before it answers ``hello``."""
 _LOOK = 0.05
 """Seconds of silence after which it is looked whether a process has ended, and what it has started."""
 _GRACE = 0.1
@@ -42,8 +49,10 @@ _PROCESSES = 128
 """Processes that a call may start."""
 _SHARE = 0.5
 """Of the memory that was available at first: what a subject may have in use."""
-_HURRY = 6.0
-"""A call that hung is not waited for in vain again and again: later ones get their limit over this."""
+_WAIT = 10.0
+"""Seconds, or the limit if that is more, by which a call's limit grows while other programs have the processors."""
+_HURRY, _LEAST = 10.0, 1.0
+"""A call that hung is not waited for in vain again and again: later ones get a tenth, but a second."""
 _SAID = 1 << 20
 """Bytes that a call may write to stderr or stdout."""
 _KEPT = 4096
@@ -89,7 +98,8 @@ class Process:
     command : sequence of str
         Program and arguments; started at the first call, in the working directory of then.
     time_limit : float
-        Seconds that a call may take.
+        Seconds that a call may take. Where the system tells how long the process waited for a processor, that does not
+        count, up to as many seconds again, or ten.
     """
 
     def __init__(self, command: Sequence[str], time_limit: float) -> None:
@@ -102,7 +112,7 @@ class Process:
         self._left: list[str] = []
         self._kept: dict[int, Any] = {}
         self._seen, self._calls = b"", 0
-        self._hung, self._memory = False, 0.0
+        self._hung, self._hung_at_first, self._killed, self._memory = False, False, False, 0.0
         self.offences: list[str] = []
         """What calls have left behind that later ones do not need, or have done to this process, call by call."""
         self._failures: list[str] = []
@@ -120,7 +130,7 @@ class Process:
         Unanswered
             It replied with an error.
         Hopeless
-            It has been started as often as a program is that does not answer ``hello``.
+            It has been started as often as a program is that does not answer ``hello``; once, if it hung.
         """
         if len(self.offences) >= _OFFENCES:
             raise Hopeless(f"{_OFFENCES} calls left something behind: {self.offences[-1]}")
@@ -128,7 +138,7 @@ class Process:
             self._start()
         assert self._said is not None
         said = self._said.count
-        limit = self.time_limit / (_HURRY if self._hung else 1.0)
+        limit = min(self.time_limit, max(_LEAST, self.time_limit / _HURRY)) if self._hung else self.time_limit
         reply, answers = self._exchanged(encoded(request, arrays), limit)
         self._look_around(reply, self._said.count - said)
         if "returned" in reply:
@@ -169,14 +179,21 @@ class Process:
     # --- inside --------------------------------------------------------------------------------------------------
 
     def _start(self) -> None:
-        if len(self._failures) >= _STARTS:
-            times = f"{self.command[0]} was started {len(self._failures)} times, and never answered hello"
+        if self._hung_at_first or len(self._failures) >= _STARTS:
+            count = len(self._failures)
+            times = f"{self.command[0]} was started {count} time{'s' * (count > 1)}, and never answered hello"
             raise Hopeless(f"{times}: {self._failures[-1]}")
         try:
             self._launch()
-        except (Died, TimedOut) as error:
+        except TimedOut as error:
             self._failures.append(str(error))
+            self._hung_at_first = True
             raise
+        except Died as error:
+            self._failures.append(str(error))
+            if not self._killed or len(self._failures) >= _STARTS:
+                raise
+            self._start()  # no program does that to itself
         self._failures.clear()
 
     def _launch(self) -> None:
@@ -200,7 +217,7 @@ class Process:
         for stream in (self._child.stdin, self._child.stdout):
             assert stream is not None
             os.set_blocking(stream.fileno(), False)
-        reply, _ = self._exchanged(encoded({"op": "hello", "protocol": VERSION}), max(_START_LIMIT, self.time_limit))
+        reply, _ = self._exchanged(encoded({"op": "hello", "protocol": VERSION}), max(START_LIMIT, self.time_limit))
         if "error" in reply:
             self._kill()
             raise ValueError(f"{self.command[0]}: {reply['error']}")
@@ -253,7 +270,8 @@ class Process:
         return {number: one for number, one in found.items() if number not in known and one.parent not in known}
 
     def _exchanged(self, request: bytes, limit: float) -> tuple[dict[str, Any], list[Array]]:
-        self._deadline = time.monotonic() + limit
+        assert self._child is not None
+        self._deadline, self._waited = time.monotonic() + limit, seconds_waited(self._child.pid)
         self._limit, self._out = limit, memoryview(request)
         try:
             message = read_message(self._line, self._bytes)
@@ -297,6 +315,7 @@ class Process:
                 if self._out:
                     ready.register(child.stdin, selectors.EVENT_WRITE)
                 left = self._deadline - time.monotonic()
+                left += self._extension(child) if left <= 0.0 else 0.0
                 events = ready.select(max(0.0, min(left, _LOOK)))
             if not events:
                 if _has_ended(child):  # what it started may hold its stdout open
@@ -309,7 +328,7 @@ class Process:
                 if (held := sum(map(resident_bytes, (child.pid, *found)))) > self._memory > 0:
                     self._kill()
                     raise Died(f"it had {held / 2**30:.3g} GiB of memory in use, and was ended")
-                if left > _LOOK:
+                if left > 0.0:
                     continue
                 self._hung = True
                 self._kill()
@@ -324,6 +343,10 @@ class Process:
                 except BrokenPipeError:
                     self._out = self._out[:0]  # its end shows when reading
 
+    def _extension(self, child: subprocess.Popen[bytes]) -> float:
+        """Seconds of this call in which its process waited for a processor, as far as they do not count."""
+        return min(seconds_waited(child.pid) - self._waited, max(self._limit, _WAIT))
+
     def _kill(self) -> None:
         if self._child is not None:
             _end_session(self._child, self._mark)
@@ -336,6 +359,7 @@ class Process:
         _exits_within(self._child, 5.0)  # else it closed stdout and lives on
         code = _end_session(self._child, self._mark)  # whose members may hold stderr open
         said = self._said.last_line()
+        self._killed = code == -signal.SIGKILL
         how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         self.stop()
         return f"the process {how}" + (f": {said}" if said else "")

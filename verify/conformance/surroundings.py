@@ -35,6 +35,14 @@ def _folder() -> str:
         return "(deleted)"
 
 
+def _group(process: int) -> int:
+    """The group of a process; 0 where it is gone or none of ours."""
+    try:
+        return os.getpgid(process)
+    except OSError:
+        return 0
+
+
 def _umask() -> str | None:
     try:
         status = Path("/proc/self/status").read_text()
@@ -92,7 +100,8 @@ class Surroundings:
         self._modules, self._files = len(sys.modules), _open_files()
         self._functions = [_Functions(owner) for owner in _FOREIGN]
         self._place, self._written = Path(_folder()), set[str]()
-        self._ancestors = {1, *ancestors(os.getpid())}
+        above = ancestors(os.getpid())
+        self._protected = {-1, 1, *above, *(-group for group in map(_group, above) if group)}
 
     def listen(self) -> None:
         """Hear of files and signals from now on, as long as the process lives."""
@@ -140,8 +149,8 @@ class Surroundings:
             if isinstance(path, str) and (flags & _WRITES or (isinstance(mode, str) and set(mode) & set("wax+"))):
                 self._written.add(path)
         elif event in ("os.kill", "os.killpg"):
-            number = arguments[0]
-            if number == -1 or abs(number) in self._ancestors:
+            number = arguments[0] if event == "os.kill" else -arguments[0]
+            if number in self._protected:
                 raise PermissionError(errno.EPERM, f"a subject must not send signals to process {number}")
 
 

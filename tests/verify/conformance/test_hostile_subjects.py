@@ -63,7 +63,7 @@ def bomb(x, seed):  # stops by itself: at most 2^8 processes
             os.setsid()
     if os.getpid() != PID[0]:
         sleeps()
-    time.sleep(5)
+    time.sleep(200)  # the others need their time to start each other
     return x / 2
 
 def threads(x, seed):
@@ -97,7 +97,7 @@ def half(x):
 POOL = []
 PID = [os.getpid()]
 made = {
-    f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=20.0, effort=0.01, name=f.__name__)
+    f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=300.0, effort=0.01, name=f.__name__)
     for f in (forks, starts, session, daemon, clean_daemon, dies_with_a_daemon, bomb, threads, folder, stderr)
     + (pool, waits)
 }
@@ -151,7 +151,7 @@ def judged(name, folder):
         capture_output=True,
         text=True,
         check=False,
-        timeout=300,
+        timeout=580,
         env={**os.environ, "COMMBOUNDS_TEST_MARK": folder.name, "COLUMNS": "400"},
     )
     return done, time.monotonic() - begun, alive(mark), sleepers() - before
@@ -165,7 +165,8 @@ def test_what_a_hostile_subject_leaves_is_named_and_ended(name, tmp_path):
     said = " ".join(done.stdout.split())
     assert done.returncode == 1, done.stdout + done.stderr
     assert re.search(HOSTILE[name], said), said
-    assert seconds < 60.0
+    # beside many other programs a right subject takes long as well: ten seconds of one are a minute of a hostile one
+    assert seconds < 60.0 or seconds < 6.0 * judged("waits", tmp_path)[1]
     assert not left
     assert not sleeping
 
@@ -195,6 +196,10 @@ def signals_the_judge(x, seed):
 
 def signals_everybody(x, seed):
     sys.audit("os.kill", -1, signal.SIGTERM)  # what os.kill does first
+    return x / 2
+
+def signals_the_group(x, seed):
+    sys.audit("os.killpg", os.getpgid(os.getppid()), signal.SIGTERM)
     return x / 2
 
 def umask(x, seed):
@@ -336,6 +341,7 @@ SAID = {
     "exits": "ended with status 0",
     "signals_the_judge": "must not send signals to process [0-9]+",
     "signals_everybody": "must not send signals to process -1",
+    "signals_the_group": "must not send signals to process -[0-9]+",
     "umask": "the umask: 0000, which was",
     "limits": "limits of the process, RLIMIT_CORE",
     "environment": "the environment, PATH: /nowhere",
@@ -373,7 +379,7 @@ SAID = {
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(("umask", "patches", "writes", "interrupts"), id="sample", marks=pytest.mark.wide),
+        pytest.param(("umask", "patches", "writes", "signals_the_group"), id="sample", marks=pytest.mark.wide),
         pytest.param(tuple(SAID), id="all", marks=pytest.mark.long),
     ],
 )
@@ -386,7 +392,7 @@ def test_what_strange_subjects_do_is_named_and_nothing_is_left(names, tmp_path):
         capture_output=True,
         text=True,
         check=False,
-        timeout=60 * len(names),
+        timeout=240 * len(names),
         cwd=tmp_path / "empty",
         env={**os.environ, "COMMBOUNDS_TEST_MARK": tmp_path.name},
     )
@@ -435,7 +441,7 @@ def test_after_a_call_that_hung_the_next_ones_are_not_waited_for_as_long(tmp_pat
         with pytest.raises(TimedOut) as found:
             slow.call({"op": "roundtrip"}, [np.ones(2)])
         took.append((str(found.value), time.monotonic() - begun))
-    assert [said for said, _ in took] == ["no answer within 3 s", "no answer within 0.5 s"]
+    assert [said for said, _ in took] == ["no answer within 3 s", "no answer within 1 s"]
 
 
 @pytest.mark.wide

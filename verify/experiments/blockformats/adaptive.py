@@ -8,17 +8,25 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.compressors.blockformats import NVFP4, FourOverSix
-from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.blockformats.cases import exact, laws, made
-from commbounds.verify.experiments.blockformats.microscaling import maximum_error, relative_error
+from commbounds.verify.experiments.blockformats.cases import (
+    changed_again,
+    exact,
+    hostile,
+    laws,
+    made,
+    maximum_error,
+    of_families,
+    of_law,
+    relative_error,
+    symbols,
+    ways,
+)
 from commbounds.verify.experiments.blockformats.nvfp4 import _lost, _one_each, _rounded_up
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.study import Case, Outcome, Study, over, these
 
 Array = NDArray[Any]
 _F, _G, _U = "blockformats.fouroversix.", "blockformats.stochastic_fouroversix.", "blockformats.microexponents."
@@ -66,11 +74,6 @@ def _own_error(cls: Any, case: Case) -> Fraction:
     return _squared(exact(case.array), [entry[0][1] for entry in case.once(laws, cls)])
 
 
-def _share_lost(cls: Any, case: Case) -> Outcome:
-    found = relative_error(case.once(laws, cls), exact(case.array))
-    return Outcome(found, {"n": case.array.size, "block": case.settings["block"]})
-
-
 def _mean_of_four(cls: Any, case: Case) -> Outcome:
     """Mean of the second entry of a block (1536, a): all pairs of cells of its two uniforms are blocks."""
     cells, a = case.settings["cells"], case.settings["entry"]
@@ -105,34 +108,8 @@ def _four_grid(level: int) -> Iterator[Case]:
             yield Case({"block": block, "scale": scale, "exact": True}, np.array([2688.0, a, b, 0.5 * b]))
 
 
-def _worst_mix(_budget: Budget) -> Iterator[Case]:
-    yield _blocks_of((2, 12, 1), (1280.0, 96.0, 64.0))
-
-
-def _six_is_exact(_budget: Budget) -> Iterator[Case]:
-    yield _blocks_of((3, 3), (256.0 * 3, 100.0))
-
-
-def _four_corpus(budget: Budget) -> Iterator[Case]:
-    ways = itertools.cycle(itertools.product((16, 5), ("nearest", "up")))
-    for _, x in inputs.corpus((1, 5, 33, 64), np.float64):
-        for block, scale in itertools.islice(ways, 3 if budget.level else 1):
-            yield Case({"block": block, "scale": scale}, x)
-
-
-def _four_drawn(n: int, seed: int, block: int, family: str) -> Case:
-    x = inputs.family(family, n, seed, 1.0, np.float64)
-    return Case({"block": block, "scale": "nearest", "family": family, "seed": seed}, x)
-
-
-def _four_search() -> st.SearchStrategy[Case]:
-    return st.builds(
-        _four_drawn,
-        integers(1, 48),
-        integers(0, 2**20),
-        sampled_from((1, 2, 5, 16)),
-        sampled_from(tuple(inputs.FAMILIES)),
-    )
+_four_corpus = hostile(ways(block=(16, 5), scale=("nearest", "up")), 1, 3, (np.float64,))
+_four_search = of_families(ways(block=(1, 2, 5, 16), scale=("nearest",)), 48, (np.float64,))
 
 
 def _means(level: int) -> Iterator[Case]:
@@ -141,10 +118,6 @@ def _means(level: int) -> Iterator[Case]:
         yield Case(
             {"entry": 32 * k, "cells": 48, "choice": choice, "scale": "up", "block": 2}, np.array([1536.0, 32.0])
         )
-
-
-def _a_hundred_and_sixty(_budget: Budget) -> Iterator[Case]:
-    yield Case({"entry": 160, "cells": 12, "choice": "drawn", "scale": "up", "block": 2}, np.array([1536.0, 160.0]))
 
 
 def _study(name: str, subject: str, trial: Any, enumerated: str, grid: Any = None, **sources: Any) -> Study:
@@ -156,42 +129,33 @@ _PAIRS = "1536 and a multiple of 32 in a block, every pair of roundings; exact"
 _FEWER_CASES = [_blocks_of((2, b - 4, 1), (1280.0, 96.0, 64.0), b) for b in (4, 6, 8, 10, 12, 14, 16)]
 FOUR_OVER_SIX = (
     _study(_F + "no_worse", _FOUR, _share_of_six, _BESIDE, _four_grid, corpus=_four_corpus, cases=_four_search,
-           extremal=_six_is_exact),
+           extremal=these(_blocks_of((3, 3), (256.0 * 3, 100.0)))),
     _study(_F + "no_worse_than_nvfp4", _FOUR, _excess, _BESIDE, _four_grid, extremal=_one_each(2688.0, 6.0)),
-    _study(_F + "contraction", _FOUR, _share_lost, _BESIDE, _four_grid, extremal=_worst_mix,
+    _study(_F + "contraction", _FOUR, of_law(relative_error), _BESIDE, _four_grid,
+           extremal=these(_blocks_of((2, 12, 1), (1280.0, 96.0, 64.0))),
            curves=[over("block", "two entries at 5/6, one at 1/24, others at 1/16", _FEWER_CASES)]),
     _study(_F + "lost_blocks", _FOUR, _lost, "", corpus=_four_corpus, cases=_four_search,
            extremal=_rounded_up(1536.0, 4 * 2.0**-10)),
 )  # fmt: skip
 STOCHASTIC_FOUR = (
-    _study(_G + "unbiased_as_coded", _DRAWN, _mean_of_four, _PAIRS, _means, extremal=_a_hundred_and_sixty),
+    _study(
+        _G + "unbiased_as_coded",
+        _DRAWN,
+        _mean_of_four,
+        _PAIRS,
+        _means,
+        extremal=these(
+            Case({"entry": 160, "cells": 12, "choice": "drawn", "scale": "up", "block": 2}, np.array([1536.0, 160.0]))
+        ),
+    ),
     _study(_G + "unbiased", _DRAWN, _mean_of_four, _PAIRS, _means),
 )
 
 # --- shared microexponents ---------------------------------------------------------------------------------------
 
 
-def _micro_values(case: Case) -> dict[str, Any]:
-    return {"n": case.array.size, "block": case.settings["block"], "microdigits": case.settings["digits"]}
-
-
-def _micro_maximum(cls: Any, case: Case) -> Outcome:
-    found = maximum_error(case.once(laws, cls), exact(case.array), case.settings["block"])
-    return Outcome(found, _micro_values(case))
-
-
-def _micro_error(cls: Any, case: Case) -> Outcome:
-    return Outcome(relative_error(case.once(laws, cls), exact(case.array)), _micro_values(case))
-
-
-def _micro_again(cls: Any, case: Case) -> Outcome:
-    c = made(cls, case)
-    once = c(case.array)
-    return Outcome(int((c(once) != once).sum()), _micro_values(case), active=bool(once.any()))
-
-
 def _micro_bits(cls: Any, case: Case) -> Outcome:
-    return Outcome(int(made(cls, case).compress(case.array).bits), _micro_values(case))
+    return Outcome(int(made(cls, case).compress(case.array).bits), symbols(case))
 
 
 def _micro(x: Any, digits: int, block: int) -> Case:
@@ -208,12 +172,7 @@ def _micro_grid(level: int) -> Iterator[Case]:
         yield _micro(np.linspace(-1, 1, 21), digits, block)
 
 
-def _micro_corpus(budget: Budget) -> Iterator[Case]:
-    ways = itertools.cycle(itertools.product((7, 4, 2), (16, 5)))
-    for dtype in (np.float32, np.float64):
-        for _, x in inputs.corpus((1, 5, 33, 64), dtype):
-            for digits, block in itertools.islice(ways, 3 if budget.level else 1):
-                yield Case({"digits": digits, "block": block}, x)
+_micro_corpus = hostile(ways(digits=(7, 4, 2), block=(16, 5)), 1, 3)
 
 
 def _worst_block(digits: int, block: int) -> Array:
@@ -243,11 +202,12 @@ def _next_to_two(_budget: Budget) -> Iterator[Case]:
 _SMALL = "three entries of eleven values in blocks of two to four, and 21 in larger ones; exact"
 MICROEXPONENTS = (
     _study(_U + "wire", _MICRO, _micro_bits, _SMALL, _micro_grid, corpus=_micro_corpus),
-    _study(_U + "maximum", _MICRO, _micro_maximum, _SMALL, _micro_grid, corpus=_micro_corpus, extremal=_next_to_two,
+    _study(_U + "maximum", _MICRO, of_law(maximum_error, more=("block",)), _SMALL, _micro_grid, corpus=_micro_corpus,
+           extremal=_next_to_two,
            curves=[over("microdigits", "just below a power of two", [_micro([1.999], d, 16) for d in range(1, 9)])]),
-    _study(_U + "contraction", _MICRO, _micro_error, _SMALL, _micro_grid, corpus=_micro_corpus,
+    _study(_U + "contraction", _MICRO, of_law(relative_error), _SMALL, _micro_grid, corpus=_micro_corpus,
            extremal=_worst_blocks,
            curves=[over("block", f"{d} digits", [_micro(_worst_block(d, b), d, b) for b in (2, 4, 8, 16, 32, 64)])
                    for d in (2, 4, 7)]),
-    _study(_U + "idempotence", _MICRO, _micro_again, _SMALL, _micro_grid, corpus=_micro_corpus),
+    _study(_U + "idempotence", _MICRO, changed_again, _SMALL, _micro_grid, corpus=_micro_corpus),
 )  # fmt: skip

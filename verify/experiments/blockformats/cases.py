@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -11,12 +12,13 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from commbounds.collectives.blockformats import bytes_of, message_of
 from commbounds.compressors.blockformats import ELEMENTS
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.marginals import kernel_marginals
-from commbounds.verify.study import Case
+from commbounds.verify.study import Case, Outcome
 
 Array = NDArray[Any]
 Law = list[list[tuple[Fraction, Fraction]]]
@@ -78,6 +80,86 @@ def dyadic(case: Case) -> bool:
     )
 
 
+def symbols(case: Case) -> dict[str, Any]:
+    """The symbols of the bounds: lengths, and what the case's format has."""
+    settings, found = case.settings, {"n": case.array.size, "block": case.settings.get("block", 1)}
+    if "digits" in settings:
+        found["microdigits"] = settings["digits"]
+    if "element" in settings:
+        element = ELEMENTS[settings["element"]]
+        found |= {"elementbits": element.width, "element_unit": element.unit, "overshoot": 2 - element.reach}
+        found["peak"] = int(2 * Fraction(2) ** element.emax / element.smallest)
+    return found
+
+
+def _exactly(_cls: Any, _case: Case) -> float:
+    return 0.0
+
+
+def of_law(
+    measure: Callable[..., Fraction], slack: Callable[[Any, Case], float] = _exactly, more: Sequence[str] = ()
+) -> Callable[[Any, Case], Outcome]:
+    """The trial that measures (law, entries, more settings); slack is what probabilities and scales are rounded by."""
+
+    def trial(cls: Any, case: Case) -> Outcome:
+        found = measure(case.once(laws, cls), exact(case.array), *(case.settings[name] for name in more))
+        allowed = slack(cls, case)
+        return Outcome(float(found) if allowed else found, symbols(case), allowed)
+
+    return trial
+
+
+def relative_error(law: Law, x: list[Fraction]) -> Fraction:
+    """Expected squared error over the squared norm; in whole numbers, over one denominator."""
+    values = math.lcm(*(v.denominator for v in x), *(y.denominator for entry in law for _, y in entry))
+    shares = math.lcm(*(p.denominator for entry in law for p, _ in entry))
+    total = square = 0
+    for entry, v in zip(law, x, strict=True):
+        whole = v.numerator * (values // v.denominator)
+        square += whole * whole
+        for p, y in entry:
+            total += p.numerator * (shares // p.denominator) * (y.numerator * (values // y.denominator) - whole) ** 2
+    return Fraction(total, shares * square)
+
+
+def maximum_error(law: Law, x: list[Fraction], block: int) -> Fraction:
+    """Largest relative error of a largest entry of a block."""
+    worst = Fraction(0)
+    for start, stop in blocks(x, block):
+        at = max(range(start, stop), key=lambda i: abs(x[i]))
+        if x[at]:
+            worst = max(worst, *(abs(y - x[at]) / abs(x[at]) for p, y in law[at] if p))
+    return worst
+
+
+def bias(law: Law, x: list[Fraction]) -> Fraction:
+    """Largest error of an expected entry, over the largest entry."""
+    top = max(map(abs, x))
+    means = (sum(p * y for p, y in entry) for entry in law)
+    worst: Fraction = max(abs(mean - v) for mean, v in zip(means, x, strict=True))
+    return worst / (top or 1)
+
+
+def changed_again(cls: Any, case: Case) -> Outcome:
+    """Entries that rounding once more changes."""
+    c = made(cls, case)
+    once = c(case.array)
+    allowance = 0.0
+    if case.settings.get("scale") == "three_quarters":  # 4/3 is rounded: an entry counts if an element is lost
+        allowance = 8.0 * float(np.finfo(once.dtype).eps) * float(np.abs(once).max())
+    return Outcome(int((np.abs(c(once) - once) > allowance).sum()), symbols(case), active=bool(once.any()))
+
+
+def wire_bits(cls: Any, case: Case) -> Outcome:
+    """Bits of a message, whose bytes say so and are read back; -1 where they are not."""
+    c, x = made(cls, case), case.array
+    message = c.compress(x, np.random.default_rng(0))
+    sent = bytes_of(message)
+    read = c.decompress(message_of(sent, c, x.size, x.dtype))
+    right = read.tobytes() == c.decompress(message).tobytes() and sent.size == -(-message.bits // 8)
+    return Outcome(int(message.bits) if right else -1, symbols(case))
+
+
 # --- vectors -----------------------------------------------------------------------------------------------------
 
 _FEW = tuple(Fraction(v, 4) for v in (0, 1, 2, 4, 5, 10, 12, 14, 20, 24, 26, 31, 36))
@@ -134,29 +216,46 @@ def corpus(budget: Budget) -> Iterator[Case]:
         x = np.full(32, 0.25)
         x[0] = top
         yield Case({"element": element, "scale": scale, "block": 32}, x)
-    combinations = itertools.cycle(itertools.product(COMBINATIONS, (32, 7)))
-    for dtype in (np.float32, np.float64):
-        for _, x in inputs.corpus((1, 5, 33, 64), dtype):
-            for (element, scale), block in itertools.islice(combinations, 7 if budget.level else 3):
-                yield Case({"element": element, "scale": scale, "block": block}, x)
+    yield from _HOSTILE(budget)
 
 
-def _drawn(family: str, n: int, seed: int, about: tuple[str, str], block: int, dtype: type) -> Case:
-    x = inputs.family(family, n, seed, 1.0, dtype)
-    return Case({"element": about[0], "scale": about[1], "block": block, "family": family, "seed": seed}, x)
+FLOATS = (np.float32, np.float64)
+Ways = Sequence[Mapping[str, Any]]
 
 
-def drawn() -> st.SearchStrategy[Case]:
-    """Vectors of the families."""
-    return st.builds(
-        _drawn,
-        sampled_from(tuple(inputs.FAMILIES)),
-        integers(1, 70),
-        integers(0, 2**20),
-        sampled_from(COMBINATIONS),
-        sampled_from((1, 2, 5, 16, 32, 64)),
-        sampled_from((np.float32, np.float64)),
+def ways(**settings: Sequence[Any]) -> Ways:
+    """All combinations of values of some settings."""
+    return [dict(zip(settings, values, strict=True)) for values in itertools.product(*settings.values())]
+
+
+def hostile(of: Ways, few: int, many: int, dtypes: Sequence[Any] = FLOATS) -> Callable[[Budget], Iterator[Case]]:
+    """Hostile vectors, each in some of the ways in turn."""
+
+    def cases(budget: Budget) -> Iterator[Case]:
+        turn = itertools.cycle(of)
+        for dtype in dtypes:
+            for _, x in inputs.corpus((1, 5, 33, 64), dtype):
+                for settings in itertools.islice(turn, many if budget.level else few):
+                    yield Case(dict(settings), x)
+
+    return cases
+
+
+def of_families(of: Ways, most: int = 70, dtypes: Sequence[Any] = FLOATS) -> Callable[[], st.SearchStrategy[Case]]:
+    """Vectors of the families, in any of the ways."""
+
+    def case(family: str, n: int, seed: int, settings: Mapping[str, Any], dtype: Any) -> Case:
+        return Case({**settings, "family": family, "seed": seed}, inputs.family(family, n, seed, 1.0, dtype))
+
+    families = sampled_from(tuple(inputs.FAMILIES))
+    return lambda: st.builds(
+        case, families, integers(1, most), integers(0, 2**20), sampled_from(tuple(of)), sampled_from(dtypes)
     )
+
+
+_FORMATS = [{"element": element, "scale": scale} for element, scale in COMBINATIONS]
+drawn = of_families([{**about, **more} for about in _FORMATS for more in ways(block=(1, 2, 5, 16, 32, 64))])
+_HOSTILE = hostile([{**about, **more} for about in _FORMATS for more in ways(block=(32, 7))], 3, 7)
 
 
 def largest_just_below(

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.blockformats import EVEN_TABLE, UNEVEN_TABLE, Thinned, hop_stages
 from commbounds.compressors.blockformats import ELEMENTS, Microscaling, StochasticMicroscaling
 from commbounds.verify.experiment import Budget
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.study import Case, Outcome, Study, over, these
 
 Array = NDArray[Any]
 _T, _H = "blockformats.table.", "blockformats.multihop."
@@ -150,14 +150,6 @@ def _stages(level: int) -> Iterator[Case]:
         yield _tabled("two", levels=texts)
 
 
-def _at_ten(_budget: Budget) -> Iterator[Case]:
-    yield _tabled("the authors', 1/128", levels="10", fine=1000)
-
-
-def _beyond_the_end(_budget: Budget) -> Iterator[Case]:
-    yield _tabled("two", levels="3/2")
-
-
 def _ambiguity(implementation: Any, case: Case) -> Outcome:
     """Every tuple of indices is a column, as levels that are the numbers themselves."""
     P, numbers = case.settings["P"], _TABLES[case.settings["table"]]
@@ -188,10 +180,6 @@ def _tables_and_ranks(level: int) -> Iterator[Case]:
         yield _tabled(table, P=3, n=25)
     for P in (5, 8):
         yield _tabled("two", P=P, n=27)
-
-
-def _two_of_the_authors(_budget: Budget) -> Iterator[Case]:
-    yield _tabled("the authors', 1/128", P=2, n=24)
 
 
 def _table_sum_bits(implementation: Any, case: Case) -> Outcome:
@@ -256,14 +244,6 @@ def _ranges(level: int) -> Iterator[Case]:
     for text, top in itertools.product(vectors, (2.0, _QUANTILE, 1.0, 1.25)):
         for every in (True, False):
             yield _tabled("two", x=text, top=top, every=every, by_quantile=every and top == _QUANTILE)
-
-
-def _all_in_one(_budget: Budget) -> Iterator[Case]:
-    yield _tabled("two", x="1 1 1 1", top=2.0, every=False, by_quantile=False)
-
-
-def _four_alike(_budget: Budget) -> Iterator[Case]:
-    yield _tabled("two", x="1 1 1 1", top=_QUANTILE, every=True, by_quantile=True)
 
 
 # --- hops --------------------------------------------------------------------------------------------------------
@@ -374,10 +354,6 @@ def _thinned(level: int) -> Iterator[Case]:
         yield _hop_case(3, "ring", "1 -2 7")
 
 
-def _eight_in_a_ring(_budget: Budget) -> Iterator[Case]:
-    yield _alike(8, "ring")
-
-
 def _in_mxfp4(level: int) -> Iterator[Case]:
     for a in (1, 3, 5, 7, 9, 11, 13, *((15, 19, 21) if level else ())):
         yield _hop_case(1, "ring", str(a), "e2m1", cells=16)
@@ -468,13 +444,15 @@ _DRAWS = "one to three ranks, levels in halves and thirds, both stages' draws; e
 _TUPLES = "six tables, the authors' among them, every tuple of indices of two ranks, some of three; exact"
 TABLE = (
     _of_table("sums", _table_defect, "six tables, up to eight ranks; exact", grid=_tables_and_ranks),
-    _of_table("index_sums", _ambiguity, _TUPLES, grid=_tables_and_ranks, extremal=_two_of_the_authors),
+    _of_table("index_sums", _ambiguity, _TUPLES, grid=_tables_and_ranks,
+              extremal=these(_tabled("the authors', 1/128", P=2, n=24))),
     _of_table("index_sums_of_even", _ambiguity, _TUPLES, grid=_tables_and_ranks),
     _of_table("unbiased", _table_bias, _DRAWS, grid=_stages),
-    _of_table("unbiased_beyond", _table_bias, _DRAWS, grid=_stages, extremal=_beyond_the_end),
+    _of_table("unbiased_beyond", _table_bias, _DRAWS, grid=_stages, extremal=these(_tabled("two", levels="3/2"))),
     _of_table("variance", _table_variance, _DRAWS, grid=_stages,
               curves=[over("tablenoise", "one rank", [_tabled("short", levels=f"{k}/8") for k in range(8, 17)])]),
-    _of_table("two_stages", _table_variance, _DRAWS, grid=_stages, extremal=_at_ten),
+    _of_table("two_stages", _table_variance, _DRAWS, grid=_stages,
+              extremal=these(_tabled("the authors', 1/128", levels="10", fine=1000))),
     _of_table("two_stages_nested", _table_variance, _DRAWS, grid=_stages),
     _of_table("at_a_number", _table_variance, _DRAWS, grid=_stages),
     _of_table("sum_bits", _table_sum_bits, "six tables, up to nine ranks", grid=_widths,
@@ -482,9 +460,9 @@ TABLE = (
                                                        for P in (1, 2, 4, 8, 9, 16)])]),
     _of_table("bytes", _table_bytes, "six tables, up to five ranks", grid=_table_sizes),
     _of_table("beyond", _at_the_ends, "vectors of four, four ranges, given signs or all; exact", grid=_ranges,
-              extremal=_all_in_one),
+              extremal=these(_tabled("two", x="1 1 1 1", top=2.0, every=False, by_quantile=False))),
     _of_table("beyond_as_gaussian", _at_the_ends, "vectors of four, all signs; exact", grid=_ranges,
-              extremal=_four_alike),
+              extremal=these(_tabled("two", x="1 1 1 1", top=_QUANTILE, every=True, by_quantile=True))),
 )  # fmt: skip
 
 _OUTCOMES = "up to eight ranks, three shares that are kept, every outcome of every rounding; exact"
@@ -496,7 +474,7 @@ MULTIHOP = (
     _of_hops("butterfly_law", _hop_variance, _OUTCOMES, grid=_thinned,
              curves=[over("halvings", "half is kept", [_alike(P, "butterfly") for P in (1, 2, 4, 8)])]),
     _of_hops("butterfly_bounded", _hop_share, _OUTCOMES, grid=_thinned),
-    _of_hops("ring_bounded", _hop_share, _OUTCOMES, grid=_thinned, extremal=_eight_in_a_ring),
+    _of_hops("ring_bounded", _hop_share, _OUTCOMES, grid=_thinned, extremal=these(_alike(8, "ring"))),
     _of_hops("mxfp4_ring", _hop_largest, _FOUR_BITS, _known_entries, grid=_in_mxfp4),
     _of_hops("bytes", _hop_bytes, "up to eight ranks, four formats", grid=_hop_sizes,
              curves=[over("P", "MXFP4, n = 1536", [_sized(P, 1536, "e2m1", 32, "butterfly") for P in (2, 4, 8, 16)])]),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from functools import partial
@@ -12,12 +11,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.blockformats import bytes_of, message_of
 from commbounds.compressors.blockformats import ELEMENTS
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget, bound_at
 from commbounds.verify.experiments.blockformats.cases import (
-    blocks,
+    bias,
+    changed_again,
     corpus,
     drawn,
     dyadic,
@@ -26,31 +25,22 @@ from commbounds.verify.experiments.blockformats.cases import (
     grid,
     largest_just_below,
     law_of,
-    laws,
     made,
+    maximum_error,
+    of_law,
+    relative_error,
     resolution,
+    symbols,
+    wire_bits,
 )
-from commbounds.verify.study import Case, Curve, Outcome, Study, over
+from commbounds.verify.study import Case, Curve, Outcome, Study, over, these
 
 Array = NDArray[Any]
 _M, _S = "blockformats.microscaling.", "blockformats.stochastic."
 _NEAREST, _DRAWN = "Microscaling", "StochasticMicroscaling"
 ENUMERATED = "vectors of up to three quarters of small integers, in every format, in blocks of one and two; exact"
 
-# --- values ------------------------------------------------------------------------------------------------------
-
-
-def values(case: Case) -> dict[str, Any]:
-    """The symbols of the bounds."""
-    element = ELEMENTS[case.settings["element"]]
-    return {
-        "n": case.array.size,
-        "block": case.settings["block"],
-        "elementbits": element.width,
-        "element_unit": element.unit,
-        "overshoot": 2 - element.reach,
-        "peak": int(2 * Fraction(2) ** element.emax / element.smallest),
-    }
+# --- measures ----------------------------------------------------------------------------------------------------
 
 
 def known(_cls: Any, case: Case) -> dict[str, Any]:
@@ -64,103 +54,24 @@ def _slack(cls: Any, case: Case) -> float:
     return resolution(made(cls, case), case.array) * 4.0 + rounded
 
 
-# --- measures ----------------------------------------------------------------------------------------------------
+def _slack_off_the_grid(cls: Any, case: Case) -> float:
+    """None where shares are multiples of the uniforms' spacing, as they are on the grid."""
+    return 0.0 if dyadic(case) else _slack(cls, case)
 
 
-def relative_error(law: Any, x: list[Fraction]) -> Fraction:
-    """Expected squared error over the squared norm; in whole numbers, over one denominator."""
-    values = math.lcm(*(v.denominator for v in x), *(y.denominator for entry in law for _, y in entry))
-    shares = math.lcm(*(p.denominator for entry in law for p, _ in entry))
-    total = square = 0
-    for entry, v in zip(law, x, strict=True):
-        whole = v.numerator * (values // v.denominator)
-        square += whole * whole
-        for p, y in entry:
-            total += p.numerator * (shares // p.denominator) * (y.numerator * (values // y.denominator) - whole) ** 2
-    return Fraction(total, shares * square)
-
-
-def _error(cls: Any, case: Case) -> Outcome:
-    x = exact(case.array)
-    found = relative_error(case.once(laws, cls), x)
-    slack = _slack(cls, case)
-    return Outcome(float(found) if slack else found, values(case), slack)
-
-
-def maximum_error(law: Any, x: list[Fraction], block: int) -> Fraction:
-    """Largest relative error of a largest entry of a block."""
-    worst = Fraction(0)
-    for start, stop in blocks(x, block):
-        at = max(range(start, stop), key=lambda i: abs(x[i]))
-        if x[at]:
-            worst = max(worst, *(abs(y - x[at]) / abs(x[at]) for p, y in law[at] if p))
-    return worst
-
-
-def _maximum(cls: Any, case: Case) -> Outcome:
-    found = maximum_error(case.once(laws, cls), exact(case.array), case.settings["block"])
-    return Outcome(found, values(case))
-
-
-def bias(law: Any, x: list[Fraction]) -> Fraction:
-    """Largest error of an expected entry, over the largest entry."""
-    top = max(map(abs, x))
-    means = (sum(p * y for p, y in entry) for entry in law)
-    worst: Fraction = max(abs(mean - v) for mean, v in zip(means, x, strict=True))
-    return worst / (top or 1)
-
-
-def _bias(cls: Any, case: Case) -> Outcome:
-    found, slack = bias(case.once(laws, cls), exact(case.array)), _slack(cls, case)
-    return Outcome(float(found) if slack else found, values(case), slack)
-
-
-def _exact_bias(cls: Any, case: Case) -> Outcome:
-    """The same where shares are multiples of the uniforms' spacing, as they are on the grid; else with a slack."""
-    found = bias(case.once(laws, cls), exact(case.array))
-    if dyadic(case):
-        return Outcome(found, values(case))
-    return Outcome(float(found), values(case), _slack(cls, case))
-
-
-def _exact_error(cls: Any, case: Case) -> Outcome:
-    found = relative_error(case.once(laws, cls), exact(case.array))
-    if dyadic(case):
-        return Outcome(found, values(case))
-    return Outcome(float(found), values(case), _slack(cls, case))
-
-
-def _again(cls: Any, case: Case) -> Outcome:
-    c = made(cls, case)
-    once = c(case.array)
-    allowance = 0.0
-    if case.settings["scale"] == "three_quarters":  # 4/3 is rounded: an entry counts as changed if an element is lost
-        allowance = 8.0 * float(np.finfo(once.dtype).eps) * float(np.abs(once).max())
-    return Outcome(int((np.abs(c(once) - once) > allowance).sum()), values(case), active=bool(once.any()))
+_error, _maximum = of_law(relative_error, _slack), of_law(maximum_error, more=("block",))
+_exact_bias, _exact_error = (of_law(measure, _slack_off_the_grid) for measure in (bias, relative_error))
 
 
 def _turned(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
-    return Outcome(int((c(-case.array) != -c(case.array)).sum()), values(case))
+    return Outcome(int((c(-case.array) != -c(case.array)).sum()), symbols(case))
 
 
 def _scaled(cls: Any, case: Case) -> Outcome:
     c, factor = made(cls, case), float(case.settings["factor"])
     x = case.array.astype(np.float64)
-    return Outcome(int((c(factor * x) != factor * c(x)).sum()), values(case))
-
-
-def wire_bits(c: Any, x: Array) -> int:
-    """Bits of a message, whose bytes say so and are read back; -1 where they are not."""
-    message = c.compress(x, np.random.default_rng(0))
-    sent = bytes_of(message)
-    read = c.decompress(message_of(sent, c, x.size, x.dtype))
-    right = read.tobytes() == c.decompress(message).tobytes() and sent.size == -(-message.bits // 8)
-    return int(message.bits) if right else -1
-
-
-def _wire(cls: Any, case: Case) -> Outcome:
-    return Outcome(wire_bits(made(cls, case), case.array), values(case))
+    return Outcome(int((c(factor * x) != factor * c(x)).sum()), symbols(case))
 
 
 # --- densities ---------------------------------------------------------------------------------------------------
@@ -186,7 +97,7 @@ def _drift(cls: Any, case: Case) -> Outcome:
     numbers = element.magnitudes
     cubes = sum((b - a) ** 3 for a, b in itertools.pairwise(numbers))
     given = {"gridstep": Fraction(case.settings["gridstep"]), "cubes": cubes, "ceilinglevel": element.largest}
-    return Outcome(mean, {**values(case), **given})
+    return Outcome(mean, {**symbols(case), **given})
 
 
 def _density(element: str, density: str, step: Fraction) -> Case:
@@ -203,14 +114,6 @@ def _densities(level: int) -> Iterator[Case]:
 
 def _finer(element: str, density: str) -> list[Case]:
     return [_density(element, density, Fraction(1, 2**k)) for k in range(7, 2, -1)]
-
-
-def _uniform_e2m1(_budget: Budget) -> Iterator[Case]:
-    yield _density("e2m1", "uniform", Fraction(1, 8))
-
-
-def _falling_int4(_budget: Budget) -> Iterator[Case]:
-    yield _density("int4", "falling", Fraction(1, 16))
 
 
 # --- extremal cases ----------------------------------------------------------------------------------------------
@@ -310,18 +213,6 @@ def _small_entries(_budget: Budget) -> Iterator[Case]:
     yield from _with_others((3.0 + _JUST,), 0.2, 32, scale="rceil")
 
 
-def _clipped(_budget: Budget) -> Iterator[Case]:
-    yield exact_case([Fraction(7)], element="e2m1", scale="floor", block=1)
-
-
-def _doubled(_budget: Budget) -> Iterator[Case]:
-    yield exact_case([Fraction(15, 4), Fraction(1, 2)], element="e2m1", scale="double", block=2)
-
-
-def _five_quarters(_budget: Budget) -> Iterator[Case]:
-    yield exact_case([Fraction(1)], element="e2m1", scale="floor", block=1, factor=Fraction(5, 4))
-
-
 def _factors(level: int) -> Iterator[Case]:
     for number, case in enumerate(grid(level)):
         factors = (Fraction(2), Fraction(1, 8), Fraction(64), Fraction(5, 4), Fraction(3))
@@ -385,22 +276,25 @@ MICROSCALING = (
     _study("unclipped_contracts_better", _error, extremal=_unclipped_is_worse,
            curves=_curve("rceil", (5.0, 3.5, 3 + _JUST))),
     _study("contraction_wide", _error, extremal=_worst_double, curves=_curve("double", (2.5, 2.0))),
-    _study("idempotence", _again),
-    _study("idempotence_doubled", _again, extremal=_doubled),
+    _study("idempotence", changed_again),
+    _study("idempotence_doubled", changed_again,
+           extremal=these(exact_case([Fraction(15, 4), Fraction(1, 2)], element="e2m1", scale="double", block=2))),
     _study("sign_symmetry", _turned),
     _study("scale_equivariance", _scaled, grid=_factors, corpus=_factor_corpus, cases=None),
     _study("scale_equivariance_any", _scaled, grid=_factors, corpus=_factor_corpus, cases=None,
-           extremal=_five_quarters),
-    _study("wire", _wire, grid=_longer, cases=None, enumerated="every format, up to 100 entries"),
+           extremal=these(exact_case([Fraction(1)], element="e2m1", scale="floor", block=1, factor=Fraction(5, 4)))),
+    _study("wire", wire_bits, grid=_longer, cases=None, enumerated="every format, up to 100 entries"),
     *(
         _study(name, _drift, grid=_densities, corpus=None, cases=None, extremal=extremal,
                enumerated="E2M1, E2M3 and INT4, midpoints of grids of up to eight parts of the smallest gap",
                curves=[over("gridstep", label, _finer(element, density))])
-        for name, extremal, label, element, density in (
-            ("drift_uniform", None, "E2M1, uniform", "e2m1", "uniform"),
-            ("drift_of_nonuniform_grids", _uniform_e2m1, "E2M1, uniform", "e2m1", "uniform"),
-            ("drift_falling", None, "E2M1, falling", "e2m1", "falling"),
-            ("drift_equidistant", _falling_int4, "INT4, falling", "int4", "falling"),
+        for name, label, element, density, extremal in (
+            ("drift_uniform", "E2M1, uniform", "e2m1", "uniform", None),
+            ("drift_of_nonuniform_grids", "E2M1, uniform", "e2m1", "uniform",
+             these(_density("e2m1", "uniform", Fraction(1, 8)))),
+            ("drift_falling", "E2M1, falling", "e2m1", "falling", None),
+            ("drift_equidistant", "INT4, falling", "int4", "falling",
+             these(_density("int4", "falling", Fraction(1, 16)))),
         )
     ),
 )  # fmt: skip
@@ -409,7 +303,8 @@ _NOISE = [case for case in _noisiest("rceil") if case.settings["block"] == case.
 
 STOCHASTIC = (
     _study("unbiased", _exact_bias, _DRAWN),
-    _study("unbiased_by_specification", _exact_bias, _DRAWN, extremal=_clipped),
+    _study("unbiased_by_specification", _exact_bias, _DRAWN,
+           extremal=these(exact_case([Fraction(7)], element="e2m1", scale="floor", block=1))),
     _study("bias", _exact_bias, _DRAWN, extremal=_all_below),
     _study("variance", _exact_error, _DRAWN, extremal=partial(_noisiest, "rceil"),
            curves=[over("block", "the noisiest entries", _NOISE)]),

@@ -8,46 +8,50 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.blockformats.cases import exact, laws, made, resolution
-from commbounds.verify.experiments.blockformats.microscaling import bias, maximum_error, relative_error, wire_bits
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.experiments.blockformats.cases import (
+    bias,
+    changed_again,
+    exact,
+    hostile,
+    laws,
+    made,
+    maximum_error,
+    of_families,
+    of_law,
+    relative_error,
+    resolution,
+    symbols,
+    ways,
+    wire_bits,
+)
+from commbounds.verify.study import Case, Outcome, Study, over, these
 
 Array = NDArray[Any]
 _N, _S, _E = "blockformats.nvfp4.", "blockformats.stochastic_nvfp4.", "blockformats.mseden."
 
 
-def _values(case: Case) -> dict[str, Any]:
-    return {"n": case.array.size, "block": case.settings.get("block", 1)}
-
-
 # --- measures ----------------------------------------------------------------------------------------------------
 
 
-def _maximum(cls: Any, case: Case) -> Outcome:
-    found = maximum_error(case.once(laws, cls), exact(case.array), case.settings["block"])
-    slack = 0.0 if case.array.dtype == np.float64 else float(np.finfo(np.float32).eps)
-    return Outcome(float(found) if slack else found, _values(case), slack)
+def _scales(roundings: float) -> Callable[[Any, Case], float]:
+    """Scales of float32 vectors are rounded."""
+    return lambda _cls, case: 0.0 if case.array.dtype == np.float64 else roundings * float(np.finfo(np.float32).eps)
 
 
-def _error(cls: Any, case: Case) -> Outcome:
-    found = relative_error(case.once(laws, cls), exact(case.array))
-    slack = 0.0 if case.array.dtype == np.float64 else 4.0 * float(np.finfo(np.float32).eps)
-    return Outcome(float(found) if slack else found, _values(case), slack)
+_maximum, _error = of_law(maximum_error, _scales(1.0), ("block",)), of_law(relative_error, _scales(4.0))
 
 
 def _bias(cls: Any, case: Case) -> Outcome:
     c, x = made(cls, case), case.array
     if case.settings.get("law"):  # in exact arithmetic, and the kernel is held to it
         entries = exact(x)
-        return Outcome(bias(_entrywise(c.law(entries), len(entries)), entries), _values(case))
+        return Outcome(bias(_entrywise(c.law(entries), len(entries)), entries), symbols(case))
     rounded = 4.0 * float(np.finfo(x.dtype).eps)
-    return Outcome(float(bias(case.once(laws, cls), exact(x))), _values(case), 2.0 * resolution(c, x) + rounded)
+    return Outcome(float(bias(case.once(laws, cls), exact(x))), symbols(case), 2.0 * resolution(c, x) + rounded)
 
 
 def _entrywise(law: Any, n: int) -> Any:
@@ -62,17 +66,7 @@ def _lost(cls: Any, case: Case) -> Outcome:
         part = slice(start, start + block)
         if not any(y[part]):
             worst = max(worst, max(map(abs, x[part])) / top)
-    return Outcome(worst, _values(case), active=worst > 0)
-
-
-def _again(cls: Any, case: Case) -> Outcome:
-    c = made(cls, case)
-    once = c(case.array)
-    return Outcome(int((c(once) != once).sum()), _values(case), active=bool(once.any()))
-
-
-def _wire(cls: Any, case: Case) -> Outcome:
-    return Outcome(wire_bits(made(cls, case), case.array), _values(case))
+    return Outcome(worst, symbols(case), active=worst > 0)
 
 
 # --- cases -------------------------------------------------------------------------------------------------------
@@ -91,47 +85,19 @@ def _grid(level: int) -> Iterator[Case]:
             yield Case({"block": block, "scale": scale, "law": True}, np.array([-a, 0.1 * a]))
 
 
-def _corpus(budget: Budget) -> Iterator[Case]:
-    ways = itertools.cycle(itertools.product((16, 5, 19), ("nearest", "up")))
-    for dtype in (np.float32, np.float64):
-        for _, x in inputs.corpus((1, 5, 33, 64), dtype):
-            for block, scale in itertools.islice(ways, 5 if budget.level else 2):
-                yield Case({"block": block, "scale": scale}, x)
+_ROUND = ("nearest", "up")
+_corpus = hostile(ways(block=(16, 5, 19), scale=_ROUND), 2, 5)
+_drawn = of_families(ways(block=(1, 2, 5, 16, 19), scale=_ROUND))
 
 
-def _drawn_case(family: str, n: int, seed: int, block: int, scale: str, dtype: type) -> Case:
-    x = inputs.family(family, n, seed, 1.0, dtype)
-    return Case({"block": block, "scale": scale, "family": family, "seed": seed}, x)
+def _one_each(*entries: float, scale: str = "nearest") -> Callable[[Any], Iterator[Case]]:
+    return these(Case({"block": 1, "scale": scale}, np.array(entries)))
 
 
-def _drawn() -> st.SearchStrategy[Case]:
-    return st.builds(
-        _drawn_case,
-        sampled_from(tuple(inputs.FAMILIES)),
-        integers(1, 70),
-        integers(0, 2**20),
-        sampled_from((1, 2, 5, 16, 19)),
-        sampled_from(("nearest", "up")),
-        sampled_from((np.float32, np.float64)),
-    )
-
-
-def _one_each(*entries: float, scale: str = "nearest") -> Callable[[Budget], Iterator[Case]]:
-    def cases(_budget: Budget) -> Iterator[Case]:
-        yield Case({"block": 1, "scale": scale}, np.array(entries))
-
-    return cases
-
-
-def _rounded_up(largest: float, other: float) -> Callable[[Budget], Iterator[Case]]:
+def _rounded_up(largest: float, other: float) -> Callable[[Any], Iterator[Case]]:
     """Beside two such entries as they are: the largest a little more, so that its share is rounded up to 1 + 2^-23."""
-
-    def cases(_budget: Budget) -> Iterator[Case]:
-        yield Case({"block": 1, "scale": "nearest"}, np.array([largest, other]))
-        moved = np.array([largest * (1 + 2.0**-24 + 2.0**-40), other * (1 + 2.0**-23)])
-        yield Case({"block": 1, "scale": "nearest"}, moved)
-
-    return cases
+    moved = (largest * (1 + 2.0**-24 + 2.0**-40), other * (1 + 2.0**-23))
+    return these(*(Case({"block": 1, "scale": "nearest"}, np.array(pair)) for pair in ((largest, other), moved)))
 
 
 def _fives(n: int, block: int) -> Array:
@@ -172,9 +138,9 @@ NVFP4 = (
     _study(_N + "contraction", _error, _ONE, extremal=_many_blocks,
            curves=[over("block", "200 blocks, entries at 5", _curve_cases())]),
     _study(_N + "lost_blocks", _lost, _ONE, grid=None, extremal=_rounded_up(2688.0, 6 * 2.0**-10)),
-    _study(_N + "idempotence", _again, _ONE, extremal=_one_each(2688.0, 0.0065)),
-    _study(_N + "idempotence_normal", _again, _ONE),
-    _study(_N + "wire", _wire, _ONE, grid=None),
+    _study(_N + "idempotence", changed_again, _ONE, extremal=_one_each(2688.0, 0.0065)),
+    _study(_N + "idempotence_normal", changed_again, _ONE),
+    _study(_N + "wire", wire_bits, _ONE, grid=None),
 )  # fmt: skip
 
 _OTHER = "StochasticNVFP4"
@@ -242,10 +208,6 @@ def _rotated_corpus(budget: Budget) -> Iterator[Case]:
                 yield Case({"dim": next(dims)}, x)
 
 
-def _five_two_one(_budget: Budget) -> Iterator[Case]:
-    yield Case({"dim": 4, "law": True}, np.array([5.0, 2.0, 1.0, 0.0]))
-
-
 def _fours(_budget: Budget) -> Iterator[Case]:
     for seed in range(6):
         yield Case({"dim": 4, "seed": seed}, np.random.default_rng(seed).standard_normal(9))
@@ -257,6 +219,7 @@ MSEDEN = (
     Study(_E + "projection", _EDEN, _projection, grid=_rotated, corpus=_rotated_corpus, enumerated=_ROTATED,
           curves=[over("n", "groups of 16, normal", [
               Case({"dim": 16}, np.random.default_rng(n).standard_normal(n)) for n in (16, 32, 64, 256)])]),
-    Study(_E + "unbiased", _EDEN, _mean_error, grid=_rotated, corpus=_fours, extremal=_five_two_one,
+    Study(_E + "unbiased", _EDEN, _mean_error, grid=_rotated, corpus=_fours,
+          extremal=these(Case({"dim": 4, "law": True}, np.array([5.0, 2.0, 1.0, 0.0]))),
           enumerated=_ROTATED),
 )  # fmt: skip

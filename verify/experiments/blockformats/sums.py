@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.blockformats import rounding_stages
 from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling, StochasticMicroscaling
 from commbounds.verify.experiment import Budget
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.study import Case, Outcome, Study, over, these
 
 Array = NDArray[Any]
 _R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
@@ -64,10 +64,6 @@ def _sizes(level: int) -> Iterator[Case]:
     for P, element, block in itertools.product((1, 2, 3, 4, 5), ("e2m1", "e3m2", "e4m3"), (8, 32, 1)):
         for n in (P, 3 * P, 8 * P, 32 * P, *((96 * P, 7) if level else ())):
             yield _sized(P, n, element, block, next(schedules))
-
-
-def _short_parts(_budget: Budget) -> Iterator[Case]:
-    yield _sized(4, 32, "e2m1", 32, "ring")
 
 
 # --- errors ------------------------------------------------------------------------------------------------------
@@ -125,14 +121,6 @@ def _halves(count: int) -> Case:
     return _e2m1([[5.0 * (1 + 2.0**-40) * float(p)] for p in parts], "direct")
 
 
-def _just_above_five(_budget: Budget) -> Iterator[Case]:
-    yield _halves(9)
-
-
-def _eight_stagnate(_budget: Budget) -> Iterator[Case]:
-    yield _stagnating(8)
-
-
 # --- means -------------------------------------------------------------------------------------------------------
 
 
@@ -165,10 +153,6 @@ def _means(level: int) -> Iterator[Case]:
                 yield _case([[v] for v in x], element="e2m1", block=1, scale=scale, schedule=schedule)
     # shares are quarters
     yield _case([[5], [4], [6], [-5], [3]], element="e2m1", block=1, scale="rceil", schedule="direct", cells=4)
-
-
-def _sevens(_budget: Budget) -> Iterator[Case]:
-    yield _case([[7.0], [7.0]], element="e2m1", block=1, scale="floor", schedule="ring")
 
 
 # --- codes that share a scale --------------------------------------------------------------------------------------
@@ -267,10 +251,6 @@ def _widths(level: int) -> Iterator[Case]:
         yield _coded(np.ones((P, 1)), width, 1)
 
 
-def _five_of_two_bits(_budget: Budget) -> Iterator[Case]:
-    yield _coded(np.ones((5, 1)), 2, 1)
-
-
 def _code_sizes(level: int) -> Iterator[Case]:
     for P, width, block in itertools.product((1, 2, 3, 4, 5), (2, 4, 8), (1, 32)):
         for n in (P, 8 * P, *((33 * P, 7) if level else (32 * P,))):
@@ -344,11 +324,6 @@ def _fractions(level: int) -> Iterator[Case]:
     yield _shares(5, 1, (1, 2, 3, 4, 0), "independent")
 
 
-def _one_alone(_budget: Budget) -> Iterator[Case]:
-    yield _shares(2, 4, (3, 8), "correlated")
-    yield _shares(3, 3, (4, 0, 9), "correlated")
-
-
 # --- studies -----------------------------------------------------------------------------------------------------
 
 
@@ -370,17 +345,19 @@ _RANKS = (2, 3, 4, 6, 8, 12, 16)
 REQUANTISED = (
     _study(_R + "bytes", _SUM, _bytes, _UP_TO, grid=_sizes,
            curves=[over("P", "MXFP4, n = 1536", [_PRICED(P, 1536) for P in _RANKS])]),
-    _study(_R + "bits_an_entry", _SUM, _price, _UP_TO, grid=_sizes, extremal=_short_parts,
+    _study(_R + "bits_an_entry", _SUM, _price, _UP_TO, grid=_sizes, extremal=these(_sized(4, 32, "e2m1", 32, "ring")),
            curves=[over("n", "MXFP4, P = 4", [_PRICED(4, n) for n in (4, 8, 16, 32, 64, 128, 256)])]),
     _study(_R + "bits_an_entry_of_whole_blocks", _SUM, _price, _UP_TO, grid=_sizes,
            curves=[over("n", "MXFP4, P = 4", [_PRICED(4, n) for n in (128, 256, 512)])]),
     _study(_R + "direct_error", _SUM, _total_error, _EVERY, grid=_small_stacks, corpus=_stacks,
-           extremal=_just_above_five,
+           extremal=these(_halves(9)),
            curves=[over("P", "4, and 9/10 on all other ranks", [_stagnating(P, "direct") for P in _RANKS])]),
-    _study(_R + "ring_error", _SUM, _total_error, _EVERY, grid=_small_stacks, corpus=_stacks, extremal=_eight_stagnate,
+    _study(_R + "ring_error", _SUM, _total_error, _EVERY, grid=_small_stacks, corpus=_stacks,
+           extremal=these(_stagnating(8)),
            curves=[over("P", "4, and 9/10 on all other ranks", [_stagnating(P) for P in _RANKS])]),
     _study(_R + "unbiased", _SUM, _mean_sum, _ALL_MEANS, grid=_means),
-    _study(_R + "unbiased_by_specification", _SUM, _mean_sum, _ALL_MEANS, grid=_means, extremal=_sevens),
+    _study(_R + "unbiased_by_specification", _SUM, _mean_sum, _ALL_MEANS, grid=_means,
+           extremal=these(_case([[7.0], [7.0]], element="e2m1", block=1, scale="floor", schedule="ring"))),
 )  # fmt: skip
 
 _ALL_CODES = "up to three ranks, with one entry of four values each, three widths; exact"
@@ -391,7 +368,7 @@ HOMOMORPHIC = (
     _study(_H + "sum_bits", _CODES, _sum_bits, "up to 17 ranks, codes of 2, 3, 4 and 8 bits", grid=_widths,
            curves=[over("P", "four bits", [_coded(np.ones((P, 1)), 4, 1) for P in _RANKS])]),
     _study(_H + "sum_bits_added", _CODES, _sum_bits, "up to 17 ranks, codes of 2, 3, 4 and 8 bits", grid=_widths,
-           extremal=_five_of_two_bits),
+           extremal=these(_coded(np.ones((5, 1)), 2, 1))),
     _study(_H + "bytes", _CODES, _code_bytes, "up to five ranks, three widths, two lengths of a block",
            grid=_code_sizes,
            curves=[over("P", "n = 1536", [_coded(np.ones((P, 1536)), 4, 32) for P in _RANKS])]),
@@ -406,5 +383,6 @@ CORRELATED = (
     _study(_C + "pair", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions,
            curves=[over("ownfraction", "the other at 3/8",
                         [_shares(2, 4, (a, 3), "correlated") for a in range(8)])]),
-    _study(_C + "never_worse", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions, extremal=_one_alone),
+    _study(_C + "never_worse", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions,
+           extremal=these(_shares(2, 4, (3, 8), "correlated"), _shares(3, 3, (4, 0, 9), "correlated"))),
 )  # fmt: skip
