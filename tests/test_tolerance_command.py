@@ -48,7 +48,11 @@ def test_a_bound_that_says_nothing_gives_no_lines_and_ends_with_three():
 
 
 def test_other_spellings_are_understood():
-    for one, other in (("recursive-doubling", "recursive_doubling"), ("binomial", "tree"), ("nccl-tree", "double_binary_tree")):
+    for one, other in (
+        ("recursive-doubling", "recursive_doubling"),
+        ("binomial", "tree"),
+        ("nccl-tree", "double_binary_tree"),
+    ):
         assert run("--P", "8", "--schedule", one).output == run("--P", "8", "--schedule", other).output
     for one, other in (("bf16", "bfloat16"), ("fp8", "float8_e4m3fn"), ("half", "float16")):
         assert run("--P", "8", "--dtype", one).output == run("--P", "8", "--dtype", other).output

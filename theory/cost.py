@@ -140,7 +140,7 @@ class Schedule:
     printed : Cost or None
         As the paper prints it, written down here only to be compared.
     kind : str
-        dense or sparse: an all-reduce of whole or of sparsified vectors; part: half of an all-reduce.
+        dense, sparse or quantised: an all-reduce of whole, sparsified or quantised vectors; part: half of one.
     end : str
         Where the data decide: upper or lower, for the end of the range that this is; empty where they do not.
     note : str
@@ -159,8 +159,8 @@ class Schedule:
     note: str = ""
 
     def __post_init__(self) -> None:
-        if self.kind not in ("dense", "sparse", "part"):
-            raise ValueError(f"kind of {self.name} must be dense, sparse or part, got {self.kind!r}")
+        if self.kind not in ("dense", "sparse", "quantised", "part"):
+            raise ValueError(f"kind of {self.name} must be dense, sparse, quantised or part, got {self.kind!r}")
         if self.end not in ("", "upper", "lower"):
             raise ValueError(f"end of {self.name} must be upper, lower or empty, got {self.end!r}")
         if not self.phases:

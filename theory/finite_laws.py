@@ -135,3 +135,47 @@ def over_subsets(share: Callable[[Any, Any], Any], kept: Any, left: Any) -> tupl
              before + (without * left + having * kept) * x - (without + having) * share(n, k) * (total + x),
              equal=True, positive=positive, zero={name: e for name, e in rows.items() if not e.has(further)}),
     )  # fmt: skip
+
+
+def rising_together() -> tuple[Goal, ...]:
+    """That two functions which rise in every one of independent variables have a mean product of no less than means'.
+
+    Harris' inequality, by induction on the variables, and on the outcomes of the last: an outcome of some `chance` has
+    the means `own_f` and `own_g`, given it, and the mean product `own_product`, which is no less by the same for fewer
+    variables. ``f``, ``g``, ``product`` and ``means`` are the sums, of chance times these and times own_f own_g, over
+    the outcomes before.
+    """
+    chances, f, g, product, means = sp.symbols("chances f g product means", real=True)
+    chance, own_f, own_g, own_product = sp.symbols("chance own_f own_g own_product", real=True)
+    other, other_f, other_g = sp.symbols("other other_f other_g", real=True)
+    apart = means + chances * own_f * own_g - own_f * g - own_g * f
+    signs = {"chances": chances, "chance": chance}
+    fewer = {"fewer variables": own_product - own_f * own_g}
+    return (
+        Goal(
+            "another outcome and the last",
+            (means + other * other_f * other_g) + (chances + other) * own_f * own_g
+            - own_f * (g + other * other_g) - own_g * (f + other * other_f),
+            given={
+                "outcomes before and the last": apart,
+                "other": other,
+                "both rise in the last variable": (own_f - other_f) * (own_g - other_g),
+            },
+        ),
+        Goal(
+            "mean products, one more outcome",
+            (product + chance * own_product) - (means + chance * own_f * own_g),
+            given={"outcomes before, mean products": product - means, **signs, **fewer},
+        ),
+        Goal(
+            "one more outcome of the last variable",
+            (chances + chance) * (product + chance * own_product) - (f + chance * own_f) * (g + chance * own_g),
+            given={
+                "outcomes before": chances * product - f * g,
+                "outcomes before, mean products": product - means,
+                "all outcomes before and this one": apart,
+                **signs,
+                **fewer,
+            },
+        ),
+    )  # fmt: skip

@@ -71,7 +71,6 @@ class Step(StrEnum):
     INDEPENDENCE = "independence"
     SYMMETRY = "symmetry of a law"
     NORMS = "Jensen and norms"
-    HARRIS = "Harris' inequality"
     LEMMA = "a named lemma"
     FUNCTIONS = "smooth and convex functions"
     CLAIM = "another claim"
@@ -101,10 +100,6 @@ STEPS: Mapping[Step, str] = MappingProxyType(
         Step.NORMS: (
             "Jensen's inequality, or that of Cauchy and Schwarz, of Minkowski, or of the triangle, relates a norm "
             "or a mean in the conditions to the vectors or laws that it is one of."
-        ),
-        Step.HARRIS: (
-            "Two functions that both grow in every one of independent variables are positively correlated, and "
-            "negatively where one falls."
         ),
         Step.LEMMA: (
             "A theorem with a name is cited: of Wald, Markov, Khinchin, Szarek, Chebyshev (for sums), or Polya "

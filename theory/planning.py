@@ -18,6 +18,7 @@ from commbounds.theory.book import claims
 from commbounds.theory.claim import Claim, Standing
 from commbounds.theory.cost import Machine
 from commbounds.theory.schedules import EXACT, IN_NODES, SCHEDULES, evaluated
+from commbounds.theory.symbols import expression
 
 INDEX = 4
 """Bytes of an index of a sparse vector, as the implementations send it."""
@@ -290,7 +291,7 @@ def largest_step(claim: Claim, condition: str, **values: Any) -> float:
 
     relation = next(h.condition for h in claim.assumes if h.name == condition)
     symbols = {s.name: s for s in relation.free_symbols}
-    given = {symbols[name]: sp.nsimplify(value) for name, value in values.items() if name in symbols}
+    given = {symbols[name]: expression(name, value) for name, value in values.items() if name in symbols}
     step = symbols["stepsize"]
     # exact numbers, so that nothing cancels where a contraction is close to none
     square, linear, constant = sp.Poly((relation.lhs - relation.rhs).subs(given), step).all_coeffs()[-3:]

@@ -147,7 +147,7 @@ def sparseloco_round(
         return {
             "k and chunk": (int(k), int(chunk)),
             "beta": checked_between("beta", beta, 0.0, 1.0),
-            "bins": checked_count("bins", bins, 0, 256) if bins != 1 else checked_count("bins", bins, 2, 256),
+            "bins": checked_count("bins", bins, 2 if bins == 1 else 0, 256),
             "share": checked_choice("share", share, SHARES),
         }
 

@@ -48,10 +48,10 @@ def dct_matrix(size: int) -> NDArray[np.float64]:
     [[0.707, 0.707], [0.707, -0.707]]
     """
     size = checked_count("size", size, 1, 4096)
-    cosines = np.array([_cosine(turns, 4 * size) for turns in range(4 * size)])
-    rows: NDArray[np.float64] = (
-        math.sqrt(2 / size) * cosines[(2 * np.arange(size) + 1) * np.arange(size)[:, np.newaxis] % (4 * size)]
-    )
+    whole = 4 * size
+    cosines = np.array([_cosine(turns, whole) for turns in range(whole)])
+    turns = (2 * np.arange(size) + 1) * np.arange(size)[:, np.newaxis] % whole
+    rows: NDArray[np.float64] = math.sqrt(2 / size) * cosines[turns]
     rows[0] = math.sqrt(1 / size)
     return rows
 

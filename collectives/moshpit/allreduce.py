@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import MOST, checked_count, checked_mask, checked_rng
 from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds
+from commbounds.collectives.ranks._agreement import agreed_alike, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
@@ -160,6 +161,7 @@ def moshpit(
     """
     P = comm.size
     groups, digits = comm.agreed(lambda: meetings(P, keys, M, rounds, rng, slots=slots, alive=alive, rule=rule))
+    agreed_alike(comm, {"the checksum of the keys": checksum(digits)})  # those after the last round form no group yet
     return averaged_in_rounds(comm, vector, groups), digits
 
 

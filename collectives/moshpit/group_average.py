@@ -296,6 +296,7 @@ def _about_the_mean(stack, mean):  # type: ignore[no-untyped-def]
     for i in range(N):
         square = 0.0
         for j in range(n):
-            square += (stack[i, j] - mean[j]) ** 2
+            gap = stack[i, j] - mean[j]
+            square += gap * gap
         total += square
     return total / N

@@ -33,6 +33,10 @@ def _number(value: Any) -> Any:
 @click.option("--gamma", default="0", show_default=True, help="Seconds an addition.")
 @click.option("--teams", type=WHOLE, default=2, show_default=True, help="Teams of SparDL's R-SAG and B-SAG.")
 @click.option("--kept", type=WHOLE, default=None, help="Entries of a block that B-SAG keeps; default: ceil(k/P).")
+@click.option("--bits", type=WHOLE, default=8, show_default=True, help="Bits of a code of quantised all-reduces.")
+@click.option(
+    "--group", type=WHOLE, default=128, show_default=True, help="Entries that share a scale and a zero point."
+)
 @click.option("--nodes", type=WHOLE, default=None, help="Nodes: ranks of a node talk at the prices of the next two.")
 @click.option("--alpha-intra", default="2e-7", show_default=True, help="Seconds a step within a node.")
 @click.option("--beta-intra", default="2e-11", show_default=True, help="Seconds a word within a node.")
@@ -48,6 +52,8 @@ def cost(
     gamma: str,
     teams: int,
     kept: int | None,
+    bits: int,
+    group: int,
     nodes: int | None,
     alpha_intra: str,
     beta_intra: str,
@@ -58,7 +64,11 @@ def cost(
 
     A step costs alpha, a word on the critical path beta, an addition gamma. An entry of a sparse vector is two words.
     """
-    sizes = _sizes(ranks, entries, selected, teams, kept, nodes)
+    sizes = _sizes(ranks, entries, selected, teams, kept, nodes) | {"width": bits, "group": group}
+    if not 1 <= bits <= 8:
+        raise click.UsageError(f"bits must be in [1, 8], got {bits}")
+    if group < 1:
+        raise click.UsageError(f"group must be at least 1, got {group}")
     typed = {"alpha": alpha, "beta": beta, "gamma": gamma, "alpha-intra": alpha_intra, "beta-intra": beta_intra}
     prices = {name: _price(name, value) for name, value in typed.items()}
     from commbounds.theory.cost import Machine
@@ -160,7 +170,7 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
         prices += [f"beta = {float(machine.beta_intra):.3g} s"]
     click.echo(f"at {setting}, {', '.join(prices)}")
     _print_bounds(sizes, latex)
-    for kind in ("dense", "sparse"):
+    for kind in ("dense", "sparse", "quantised"):
         _print_cheapest(kind, [row for row in rows if row[1].kind == kind and row[1].end != "lower"])
     for remark in remarks:
         click.echo(remark)

@@ -50,6 +50,7 @@ COLUMNS = (
     "lowcomm",
     "shipped",
     "powergossip",
+    "shipped_collectives",
 )
 """The table of contents."""
 

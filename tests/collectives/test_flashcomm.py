@@ -10,6 +10,7 @@ from commbounds.collectives.flashcomm.allreduce import (
     twostep_quantised_allreduce,
 )
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, TopK
+from commbounds.theory.schedules import EXACT, SCHEDULES, evaluated
 from commbounds.verify.definitions import flashcomm as naive
 
 pytestmark = pytest.mark.kernels
@@ -154,3 +155,16 @@ def test_inputs_are_left_alone():
     for allreduce in FLAT:
         assert allreduce(stack[:, ::2], GroupQuantizer(4, 8))[0].values.shape == (3, 10)
     assert stack.tobytes() == before.tobytes()
+
+
+@pytest.mark.parametrize("P", range(1, 10))
+@pytest.mark.parametrize("n", [1, 5, 64, 257])
+def test_schedules_are_what_is_moved(P, n):
+    names = dict(zip(("twostep", "ring_quantised", "oneshot"), FLAT, strict=True))
+    for width, group in ((8, 128), (4, 32), (3, 7), (5, 1)):
+        sizes = {"P": P, "n": n, "k": 1, "nodes": 1, "width": width, "group": group}
+        for name, allreduce in names.items():
+            *_, traffic = allreduce(stack_of(P, n), GroupQuantizer(width, group, metadata="float16"))
+            for schedules in (SCHEDULES, EXACT):
+                cost, remark = evaluated(schedules[name], sizes)
+                assert (4 * cost.words, cost.latency) == (traffic.critical_path, traffic.steps), (name, width, remark)

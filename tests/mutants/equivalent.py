@@ -3,7 +3,7 @@
 FULLY_KILLED: tuple[str, ...] = ()
 """Columns of which every mutant is killed or explained: CI fails where a sample has another."""
 
-EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {
+EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str, int], str] = {
     (
         "collectives/lowcomm/lowbit.py",
         "_codes",
@@ -547,8 +547,224 @@ EQUIVALENT: dict[tuple[str, str, str, str, str], str] = {
         "turns %= whole",
         "nothing",
     ): "angles are given below a whole turn",
+    (
+        "collectives/lowcomm/lowbit.py",
+        "e3m0",
+        "numbers = np.concatenate([[0.0], 2.0 ** np.arange(-6.0, 1.0)])",
+        "1.0",
+        "2.0",
+    ): "one number more at the end of the list, of which codes reach the first eight alone",
+    (
+        "collectives/dense/allreduce.py",
+        "allgatherv.checked",
+        'return checked_stack(np.append(array, array.dtype.type(0))[np.newaxis], "block")[0, :-1]',
+        "0",
+        "1",
+        0,
+    ): "the entry is cut off again",
+    (
+        "collectives/dense/allreduce.py",
+        "reduce_scatter.request",
+        "scatter_messages(comm.size, algorithm)",
+        "scatter_messages(comm.size, algorithm)",
+        "nothing",
+    ): "an algorithm that there is none of is refused by the same function again before a word moves",
+    (
+        "collectives/dense/allreduce.py",
+        "allgather.request",
+        "gather_messages(comm.size, algorithm)",
+        "gather_messages(comm.size, algorithm)",
+        "nothing",
+    ): "an algorithm that there is none of is refused by the same function again before a word moves",
+    (
+        "collectives/dense/allreduce.py",
+        "allgatherv.checked",
+        "gather_messages(comm.size, algorithm)",
+        "gather_messages(comm.size, algorithm)",
+        "nothing",
+    ): "an algorithm that there is none of is refused by the same function again before a word moves",
+    (
+        "collectives/dense/on_rank.py",
+        "gathered",
+        "if comm.one_caller:",
+        "comm.one_caller",
+        "False",
+    ): "a quicker way to the same blocks and the same counts, to which pairings hold it",
+    (
+        "collectives/feedback/on_rank.py",
+        "feedback_sgd_start.checked",
+        "gather_messages(comm.size, sgd.allgather)",
+        "gather_messages(comm.size, sgd.allgather)",
+        "nothing",
+    ): "a descent of another algorithm cannot be made",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "sparseloco_round.settings",
+        "ChunkTopK(k, chunk)",
+        "ChunkTopK(k, chunk)",
+        "nothing",
+    ): "the same compressor is made again before a word moves, and refused by the same error",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "sparseloco_round.settings",
+        "ChunkTopK(k, chunk)",
+        "k",
+        "chunk",
+    ): "the compressor with k is made again before a word moves, and refused by the same error",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "demo_round.settings",
+        'ChunkTopK(k, checked_count("chunk", chunk, 1, 4096))',
+        "4096",
+        "4097",
+    ): "the matrix of the transform refuses 4097 as well, by the same error",
+    (
+        "collectives/gossip/mixing.py",
+        "_two_peer",
+        "shift = 1 << t % ((N - 1).bit_length() - 1) if N > 1 else 0",
+        "1 << t % ((N - 1).bit_length() - 1) if N > 1 else 0",
+        "1 << t % ((N - 1).bit_length() - 1)",
+    ): "of one peer, which has no partner, the shift is not used",
+    (
+        "collectives/gossip/mixing.py",
+        "_two_peer",
+        "shift = 1 << t % ((N - 1).bit_length() - 1) if N > 1 else 0",
+        "0",
+        "1",
+    ): "of one peer, which has no partner, the shift is not used",
+    (
+        "collectives/gossip/mixing.py",
+        "_two_peer",
+        "return _shifted(N, [shift, 2 * shift] if N > 1 else [])",
+        "1",
+        "2",
+    ): "two peers are refused before",
+    (
+        "collectives/gossip/mixing.py",
+        "gossip",
+        "own = np.empty_like(own)",
+        "own = np.empty_like(own)",
+        "nothing",
+    ): "what was sent is a copy, and the sum is complete before it is written over",
+    (
+        "collectives/majority.py",
+        "_packed",
+        'planes = [ballot > 0] if zeros != "abstain" else [ballot > 0, ballot < 0]',
+        "ballot > 0",
+        "ballot >= 0",
+        0,
+    ): "where none abstains no ballot is zero",
+    (
+        "collectives/sparse/entries.py",
+        "_add",
+        "while i < ia.size or j < ib.size:",
+        "ia",
+        "va",
+    ): "there are as many values as indices",
+    (
+        "collectives/sparse/entries.py",
+        "_add",
+        "while i < ia.size or j < ib.size:",
+        "ib",
+        "vb",
+    ): "there are as many values as indices",
+    (
+        "collectives/sparse/entries.py",
+        "_add",
+        "if j == ib.size or (i < ia.size and ia[i] < ib[j]):",
+        "ia",
+        "va",
+        0,
+    ): "there are as many values as indices",
+    (
+        "collectives/sparse/entries.py",
+        "added",
+        "values = np.empty(indices.size, a.values.dtype)",
+        "a",
+        "b",
+    ): "both are parts of vectors of one dtype",
+    (
+        "compressors/sparsifiers/grouped_topk.py",
+        "_chunk_largest",
+        "for b in range(width - 1, -1, -1):",
+        "width - 1",
+        "width - 1 + 1",
+    ): "no key has the bit above its width: none reaches that trial",
+    (
+        "compressors/sparsifiers/grouped_topk.py",
+        "_chunk_largest",
+        "trial = bits.dtype.type(level | np.uint64(1) << np.uint64(b))",
+        "bits",
+        "mask",
+    ): "the mask has the dtype of the bits",
+    (
+        "compressors/sparsifiers/grouped_topk.py",
+        "_chunk_largest",
+        "reached += bits.dtype.type(part[i] & mask) >= trial",
+        "bits",
+        "mask",
+    ): "the mask has the dtype of the bits",
+    (
+        "compressors/sparsifiers/unranked.py",
+        "AdaptiveSparsification.compress",
+        "array = checked_array(x, finite=False)",
+        "False",
+        "True",
+    ): "NaN and infinities are refused in either place, by errors of one kind",
+    (
+        "compressors/sparsifiers/unranked.py",
+        "AdaptiveSparsification.compress_with",
+        "array = checked_array(x, finite=False)",
+        "False",
+        "True",
+    ): "NaN and infinities are refused in either place, by errors of one kind",
+    (
+        "compressors/sparsifiers/randk.py",
+        "RandK._checked",
+        "array = checked_array(x, finite=False)",
+        "False",
+        "True",
+    ): "NaN and infinities are refused in either place, by errors of one kind",
+    (
+        "collectives/moshpit/group_trials.py",
+        "_shuffle",
+        "if (product & _LOW32) < size:",
+        "product & _LOW32 < size",
+        "product & _LOW32 <= size",
+    ): "a rest of a division by the size is smaller than it: where they are equal nothing is drawn again",
+    (
+        "collectives/moshpit/allreduce.py",
+        "_match",
+        "groups[i], slots[i] = -1, -1",
+        "1",
+        "2",
+    ): "any negative number stands for no group, and for no slot",
+    (
+        "collectives/arctopk/allreduce.py",
+        "arctopk_allreduce",
+        'own = comm.agreed(lambda: rounded_sketches(stack, V, form, "gradient")).reshape(-1)',
+        "1",
+        "2",
+    ): "numpy takes every negative size of a shape for the one that is left open",
+    (
+        "collectives/oktopk/sgd_on_rank.py",
+        "oktopk_sgd_start.request",
+        "sgd.start(row[0], 1)",
+        "1",
+        "2",
+    ): "it is made to be refused, of weights that are bad for any number of workers",
+    (
+        "collectives/oktopk/split.py",
+        "_emptied",
+        "count, largest = out.dtype.type(0), out.dtype.type(0)",
+        "out",
+        "window",
+    ): "both are of the same unsigned integers",
 }
-"""(path, function, the line, what is changed, into what) -> why nothing can tell."""
+"""(path, function, the line, what is changed, into what) -> why nothing can tell.
+
+A sixth entry is the number, from zero, of the one that is meant where the line has several such places.
+"""
 
 
 def explained(mutants):
@@ -562,7 +778,13 @@ def explained(mutants):
     known = {}
     for m in mutants:
         known.setdefault((m.path, m.function, m.text, m.before, m.after), []).append(m.name)
-    lost = [entry for entry in EQUIVALENT if entry not in known]
+    lost = [entry for entry in EQUIVALENT if not _named(entry, known)]
     if lost:
         raise ValueError(f"equivalent.py explains what is no mutant (any more): {lost}")
-    return {name: reason for entry, reason in EQUIVALENT.items() for name in known[entry]}
+    return {name: reason for entry, reason in EQUIVALENT.items() for name in _named(entry, known)}
+
+
+def _named(entry, known):
+    """The names of the mutants that an entry of the table is about."""
+    names = known.get(entry[:5], [])
+    return names if len(entry) == 5 else names[entry[5] : entry[5] + 1]

@@ -93,6 +93,27 @@ def test_rows_by_hand_are_run_once_and_can_be_asked_for():
         made.every(Q=(1,))
 
 
+def test_values_of_a_combination_may_follow_from_others_and_from_the_level():
+    rows = SPACE.every(P=(1, 3), n=lambda P, level: range(1, P + 1 + level))
+    assert [(row["P"], row["n"]) for row in rows] == [(1, 1), (3, 1), (3, 2), (3, 3)]
+    made = Family("toy", "ring", SPACE)
+    source = made.every(P=(1, 3), n=lambda P, level: range(1, P + 1 + level))
+    assert [case.settings["n"] for case in source(0)] == [1, 1, 2, 3]
+    assert [case.settings["n"] for case in source(1)] == [1, 2, 1, 2, 3, 4]
+    assert [case.settings["n"] for case in source(budgets["standard"])] == [1, 2, 1, 2, 3, 4]
+
+
+def test_studies_with_cases_of_their_own_say_nothing_of_the_space_and_are_not_simplified():
+    made = Family("toy", "ring", SPACE, searched=False)
+    (study,) = made.studies(lambda P: P, "claim", grid=made.every(P=(1, 2)), corpus=None, enumerated="two")
+    (usual,) = made.studies(lambda P: P, "claim", corpus=made.every(P=(1, 2)))
+    assert (study.parameters, study.corpus) == ({}, None)
+    assert usual.parameters == {"space": SPACE.words()}
+    case = made.case(SPACE.at(P=2))
+    assert list(study.simpler(case)) == []
+    assert list(usual.simpler(case)) != []
+
+
 def test_curves_are_over_an_axis_or_over_what_follows_from_one():
     made, _ = family()
     curve = made.over("entries", (1, 4), by="n", P=2, seed=3)

@@ -155,7 +155,7 @@ def test_one_rank_that_codes_twice_errs_once():
     for name in ("flashcomm.twostep.rms", "flashcomm.twostep.mixed_widths"):
         study, law = EXPERIMENTS[name], float(claims()[name].bound(P=1))
         settings = {"P": 1, "width": 4, "widths": (4, 8), "seed": 0, "group": 128}
-        found = study.trial(study.implementation({}), Case(settings))
+        found = study.trial(study.implementation({}), study.family.case(settings))
         assert abs(found.measured - law) > 0.25 * law
         (several,) = (h for h in claims()[name].assumes if h.name == "sums_coded")
         assert [several.admits(P=P) for P in (1, 2)] == [False, True]
@@ -167,7 +167,7 @@ def test_blocks_of_whole_groups_may_share_a_byte():
     (full,) = (h for h in claims()[name].assumes if h.name == "full_blocks")
     assert [full.admits(P=2, n=n, group=4) for n in (8, 16)] == [False, True]
     for n in (16, 24, 40):
-        found = study.trial(study.implementation({}), Case({**settings, "n": n}))
+        found = study.trial(study.implementation({}), study.family.case({**settings, "n": n}))
         assert (found.measured == claims()[name].bound(**found.values)) is full.admits(P=2, n=n, group=4)
 
 

@@ -29,6 +29,7 @@ from commbounds.theory.dropcompute.terms import (
     tau,
     truth,
 )
+from commbounds.theory.finite_laws import rising_together
 from commbounds.theory.model import Goal, Model, by_claim, vectors
 
 _done, _weight, _count, _passed, _x, _u = sp.symbols("done weight count passed x u", nonnegative=True)
@@ -154,7 +155,8 @@ def _calibrated(bound: Any) -> tuple[Goal, ...]:
         "factor grows with the time": slowest + overhead - _paid * _ratio,
         "completed": _done,
     }
-    return (Goal("Harris", long_run - _both / M, given=given, positive={"M": M, "min(tau, T) + overhead": _paid}),)
+    positive = {"M": M, "min(tau, T) + overhead": _paid}
+    return *rising_together(), Goal("long run", long_run - _both / M, given=given, positive=positive)
 
 
 def _gain_at_the_mean(bound: Any) -> tuple[Goal, ...]:
@@ -429,9 +431,10 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.gain.calibrated",
         words=f"{_GAIN_IN_WORDS}, and `paid` the mean of A = min(tau, T) + T_c: that is the truth. The calibration's "
-        "mean is `both`/M, of the factor R = (T + T_c)/A times what is completed; `ratio` is E R. In the "
-        "independent latencies A and R grow and what is completed falls: Harris' inequality gives both <= ratio "
-        "done, and paid ratio <= E A R = E T + T_c.",
+        "mean is `both`/M, of the factor R = (T + T_c)/A times what is completed; `ratio` is E R. In the independent "
+        "latencies A and R grow and what is completed falls, so both <= ratio done, and paid ratio <= E A R = E T + "
+        "T_c: Harris' inequality, which goals show where latencies have finitely many values, by induction on the "
+        "latencies and on the values of the last. Other laws are limits of these.",
         scope=f"{_INDEPENDENT} with a mean, every N, M, tau, every T_c, min(tau, T) + T_c not always 0",
         goals=_calibrated,
         checked_by=("dropcompute.gain.calibrated",),

@@ -7,7 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing
 from commbounds.theory.flashcomm import planes, quantiser
 from commbounds.theory.flashcomm import terms as t
-from commbounds.theory.implementations import defined
+from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.quantities import BIAS, P, Quantity
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import STEPS
@@ -298,6 +298,14 @@ _COSTS = (
     ),
 )
 
+_RANKS = rank_by_rank(  # of which ranks with callers of their own send the bytes of messages
+    "flashcomm",
+    "twostep_quantised_allreduce",
+    "ring_quantised_allreduce",
+    "oneshot_quantised_allreduce",
+    "hierarchical_quantised_allreduce",
+)
+
 DEFINITIONS = defined(
     "flashcomm",
     {
@@ -337,5 +345,6 @@ CLAIMS: tuple[Claim, ...] = (
     *_RMS,
     *_AGREEMENT,
     *_COSTS,
+    *_RANKS,
     *DEFINITIONS,
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import signal
 import threading
+import traceback
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -66,6 +68,21 @@ def called(function: Callable[..., T], *arguments: Any, limit: float, **options:
         raise Unanswered(f"called sys.exit({error.code!r})") from error
     except Exception as error:
         raise Unanswered(f"raised {type(error).__name__}: {error}") from error
+
+
+def raised_at(error: Unanswered) -> str:
+    """Where the subject raised: its last three lines, the innermost first; empty where it was not entered.
+
+    Examples
+    --------
+    >>> raised_at(Unanswered("no answer"))
+    ''
+    """
+    traced = None if error.__cause__ is None else error.__cause__.__traceback__
+    ours = Path(__file__).parent
+    own = [frame for frame in traceback.extract_tb(traced) if Path(frame.filename).parent != ours]
+    lines = [f"{Path(frame.filename).name}:{frame.lineno} in {frame.name}" for frame in reversed(own[-3:])]
+    return f"; {', called from '.join(lines)}" if lines else ""
 
 
 def _ring(_number: int, _frame: Any) -> None:

@@ -191,6 +191,28 @@ class Subject:
         return replace(self, origin=origin)
 
 
+def _require_call(name: str, function: Any, *given: str) -> None:
+    """Refuse what cannot be called with what the kit hands over, where its signature is known.
+
+    Raises
+    ------
+    TypeError
+        It is not callable, or its signature takes something else.
+    """
+    if not callable(function):
+        raise TypeError(f"{name} must be callable, got {shown(function)}")
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):  # a builtin without one
+        return
+    try:
+        signature.bind(*given)
+    except TypeError:
+        raise TypeError(
+            f"{name} is called as {name}({', '.join(given)}), which {_name_of(function, name)}{signature} does not take"
+        ) from None
+
+
 def _name_of(function: Any, default: str) -> str:
     return str(getattr(function, "__name__", None) or type(function).__name__ or default)
 
@@ -232,12 +254,11 @@ class Codec(Subject):
     kind: ClassVar[str] = "compressor"
 
     def __post_init__(self) -> None:
-        if not callable(self.roundtrip):
-            raise TypeError(f"roundtrip must be callable, got {self.roundtrip!r}")
-        if self.bits is not None and not callable(self.bits):
-            raise TypeError(f"bits must be callable, got {self.bits!r}")
         if not isinstance(self.intercept, bool):
             raise TypeError(f"intercept must be True or False, got {self.intercept!r}")
+        _require_call("roundtrip", self.roundtrip, "x", "seed")
+        if self.bits is not None:
+            _require_call("bits", self.bits, "x", "seed")
         super().__post_init__()
 
     def _called(self) -> str:
@@ -272,8 +293,7 @@ class Stateful(Subject):
     leading: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not callable(self.factory):
-            raise TypeError(f"factory must be callable, got {self.factory!r}")
+        _require_call("factory", self.factory, "seed")
         super().__post_init__()
 
     def _called(self) -> str:
@@ -332,8 +352,7 @@ class AllReduce(Subject):
     leading: ClassVar[int] = 1
 
     def __post_init__(self) -> None:
-        if not callable(self.run):
-            raise TypeError(f"run must be callable, got {self.run!r}")
+        _require_call("run", self.run, "stack", "seed")
         if not isinstance(self.ranks, Sequence | range) or isinstance(self.ranks, str | bytes):
             raise TypeError(f"ranks must be a sequence of positive integers, got {shown(self.ranks)}")
         object.__setattr__(self, "ranks", tuple(self.ranks))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Bench, Unusable, usable
-from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
+from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered, raised_at
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
 from commbounds.verify.conformance.layouts import LAYOUTS
@@ -43,7 +43,7 @@ class _Answers(_Universal):
         try:
             bench.raw(case)
         except Unanswered as error:
-            return str(error)
+            return f"{error}{raised_at(error)}"
         return None
 
 

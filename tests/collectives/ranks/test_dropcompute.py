@@ -9,6 +9,7 @@ from samples import first_of_each
 
 from commbounds.collectives.dropcompute.on_rank import drop_gradient
 from commbounds.collectives.ranks import ThreadWorld, parcel
+from commbounds.verify.experiments.dropcompute.definitions import GRADIENTS
 from commbounds.verify.experiments.dropcompute.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -26,6 +27,15 @@ def test_bits_and_traffic_are_those_of_one_process(P):
     found = differences(P)
     assert len(found) >= 12
     assert set(found.values()) == {""}
+
+
+def test_few_rows_show_every_value_and_the_others_follow():
+    few, rest = ([case.settings for case in of(3)] for of in (PAIRING.cases, PAIRING.rows))
+    for name, values in GRADIENTS.axes.items():
+        assert {row[name] for row in few} == ({3} if name == "P" else set(values))
+    every = [row for salt in (0, 1) for row in GRADIENTS.covering(salt) if row["P"] == 3]
+    assert len(few) < len(rest)
+    assert sorted(map(str, [*few, *rest])) == sorted(map(str, every))
 
 
 @pytest.mark.parametrize("bad", range(3))

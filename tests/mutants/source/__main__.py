@@ -272,6 +272,7 @@ def _show(text: str, table: Path | None) -> None:
 @click.option("--seed", default="0", show_default=True, help="Any word: the same one draws the same mutants.")
 @click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
 @click.option("--limit", type=float, default=120.0, show_default=True, help="Processor seconds a subject.")
+@click.option("--most", type=float, default=float("inf"), help="Processor seconds after which a mutant survives.")
 @click.option(
     "--subjects",
     type=int,
@@ -289,7 +290,7 @@ def _show(text: str, table: Path | None) -> None:
 @click.option("--executor", "where", default="process", show_default=True, help="process, dask:ADDRESS or mpi.")
 @click.option("--jobs", type=click.IntRange(1), default=processors(), help="Most mutants at a time.")
 @click.option("--controls/--no-controls", "controlled", default=True, help="Run the claims that killed without mutant.")
-def main(patterns, sample, seed, minutes, limit, subjects, out, results, table, where, jobs, controlled):
+def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, table, where, jobs, controlled):
     """Judge mutants of the source by the claims of the book.
 
     PATTERNS, shell style, are columns ("majority", "shared") or path:function ("collectives/majority.py:_packed").
@@ -318,7 +319,7 @@ def main(patterns, sample, seed, minutes, limit, subjects, out, results, table, 
         groups = () if m.name in reasons else still(m, kept, book.groups(m, subjects))
         if groups:
             room, _, inner = m.path.partition("/")
-            trials[m.name] = Trial(m.name, m.path, str(files[room] / inner), groups, limit, until)
+            trials[m.name] = Trial(m.name, m.path, str(files[room] / inner), groups, limit, until, most)
     click.echo(f"{len(everything)} mutants, {len(wanted)} chosen, {len(trials)} to be judged", err=True)
     from rich.console import Console
     from rich.progress import Progress

@@ -24,7 +24,7 @@ from multiprocessing import util
 from pathlib import Path
 
 from .operators import mutated
-from .preloaded import Functions, by_case, cases
+from .preloaded import Called, Calls, Functions, by_case, cases
 
 Killers = dict[str, str]
 Found = tuple[Killers, str]
@@ -52,6 +52,8 @@ class Trial:
         Seconds of processor time for each group; ten times as many that pass are a time-out too.
     until : float
         When it is given up, of the clock of `time.time`.
+    most : float
+        Seconds of processor time after which it survives without meeting the rest of the cases.
     """
 
     mutant: str
@@ -60,6 +62,7 @@ class Trial:
     groups: Groups
     limit: float = 120.0
     until: float = float("inf")
+    most: float = float("inf")
 
     @property
     def source(self) -> str:
@@ -172,6 +175,9 @@ class Host:
         self._functions = Functions()
         self._cases: dict[str, tuple[list[Unit], set[int]]] = {}
         self._kills: Counter[Unit] = Counter()
+        self._seconds: dict[Unit, float] = {}
+        self._calls: dict[Unit, frozenset[Called]] = {}
+        self._known: dict[Called, Called] = {}
 
     def judged(self, trial: Trial) -> Verdict | str | None:
         """See `judged`; a string says why the mutant could not be put in place."""
@@ -180,23 +186,32 @@ class Host:
             tree = mutated(trial.path, trial.source, trial.mutant) if trial.mutant else None
         except ValueError as error:
             return str(error)
-        quick = tree is not None and self._functions.hold(trial.module, tree)
-        put = _nothing
+        changed = None if tree is None else self._functions.changed(trial.module, tree)
+        quick, put = changed is not None, _nothing
         if trial.mutant:
             put = partial(self._functions.put if quick else _imported_anew, trial.module, tree)
         for groups in self._batches(trial.groups, quick):
-            units = [unit for group in groups for unit in self._units(group, quick)]
-            units.sort(key=lambda unit: -self._kills[unit])
-            unit, killers, how = self._forked(units, put, trial)
+            units = [unit for group in groups for unit in self._units(group, quick) if self._may_notice(unit, changed)]
+            units.sort(key=self._rank)
+            unit, killers, how = self._forked(units, put, trial) if units else (None, {}, "")
             if how == "failed":
                 return f"{trial.mutant}: {killers}"
             if how == "given up":
                 return None
-            met += dict.fromkeys(c for u in units[: units.index(unit) + 1 if how else None] for c in u.claims)
             if how:
                 self._kills[unit] += 1
+                met += dict.fromkeys(c for u in units[: units.index(unit) + 1] for c in u.claims)
                 return Verdict(tuple(met), killers, how, round(_processor_time() - begun, 2))
+            met += [claim for group in groups for claim in group]
         return Verdict(tuple(met), {}, "", round(_processor_time() - begun, 2))
+
+    def _may_notice(self, unit: Unit, changed: frozenset[Called] | None) -> bool:
+        """Whether a unit may say something else where these functions are changed: a case that calls none cannot."""
+        return changed is None or unit not in self._calls or not changed.isdisjoint(self._calls[unit])
+
+    def _rank(self, unit: Unit) -> float:
+        """Smaller where a unit is to be met earlier: by how often it has killed, for the time that it takes."""
+        return -(self._kills[unit] + 0.1) / (self._seconds.get(unit, 0.0) + 0.001)
 
     def _batches(self, groups: Groups, quick: bool) -> Iterator[Groups]:
         """Groups that one fork judges: cases of the nearest column, those of others, and claims whole."""
@@ -217,29 +232,44 @@ class Host:
             return self._cases[claim][0]
         return [Unit(group, partial(_made_anew, claim, self._cases[claim][1]))]
 
+    def _measured(self, unit: Unit, seconds: float, calls: frozenset[Called]) -> None:
+        self._seconds[unit] = seconds
+        self._calls[unit] = frozenset(self._known.setdefault(called, called) for called in calls)
+
     def _holding(self, units: list[Unit]) -> tuple[list[Unit], set[int]]:
         """The cases that hold without a mutant, and the numbers of the others: they kill none."""
         failing, begin = set(), 0
         while begin < len(units):
-            unit, _, how = self._forked(units[begin:], _nothing, Trial("", "", "", ()))
+            unit, _, how = self._forked(units[begin:], self._functions.forget, Trial("", "", "", ()), self._measured)
             if not how:
                 break
             begin = units.index(unit, begin) + 1
             failing.add(begin - 1)
         return [unit for number, unit in enumerate(units) if number not in failing], failing
 
-    def _forked(self, units: list[Unit], put: Callable[[], None], trial: Trial) -> tuple[Unit | None, Killers, str]:
-        """The unit that kills the mutant, and `Verdict`'s killers and how; all empty where it survives."""
+    def _forked(
+        self,
+        units: list[Unit],
+        put: Callable[[], None],
+        trial: Trial,
+        measured: Callable[[Unit, float, frozenset[Called]], None] | None = None,
+    ) -> tuple[Unit | None, Killers, str]:
+        """The unit that kills the mutant, and `Verdict`'s killers and how; all empty where it survives.
+
+        Where `measured` is given, it is told the processor time of each unit, and what it calls.
+        """
         context = multiprocessing.get_context("fork")
         receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_judge, args=(units, put, trial.limit, sender))
+        process = context.Process(target=_judge, args=(units, put, trial, sender, measured is not None))
         process.start()
         sender.close()
         killers, how = {}, ""
         for unit in units:
             try:
                 if receiver.poll(max(0.0, min(10 * trial.limit, trial.until - time.time()))):
-                    killers, how = receiver.recv()
+                    (killers, how), *about = receiver.recv()
+                    if measured:
+                        measured(unit, *about)
                 elif time.time() >= trial.until:
                     how = "given up"
                 else:
@@ -262,8 +292,8 @@ def _processor_time() -> float:
     )
 
 
-def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender) -> None:
-    """Put the mutant in place, and send for every unit what it says, until one kills."""
+def _judge(units: list[Unit], put: Callable[[], None], trial: Trial, sender, measured: bool) -> None:
+    """Put the mutant in place, and send for every unit what it says, its time and calls, until one kills."""
     silence = os.open(os.devnull, os.O_WRONLY)
     os.dup2(silence, 1)
     os.dup2(silence, 2)
@@ -271,18 +301,26 @@ def _judge(units: list[Unit], put: Callable[[], None], limit: float, sender) -> 
     try:
         put()
     except SyntaxError as error:
-        sender.send((str(error), "failed"))
+        sender.send(((str(error), "failed"),))
         return
     except Exception as error:
-        sender.send((dict.fromkeys(units[0].claims, f"{type(error).__name__}: {error}"[:200]), "error"))
+        sender.send(((dict.fromkeys(units[0].claims, f"{type(error).__name__}: {error}"[:200]), "error"),))
         return
+    calls = Calls() if measured else None
+    first = time.process_time()
     for unit in units:
-        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(time.process_time() + limit), resource.RLIM_INFINITY))
+        if time.process_time() > first + trial.most:
+            sender.send((({}, ""),))
+            continue
+        if calls:
+            put()  # a case calls what others have worked out, too
+        begun = time.process_time()
+        resource.setrlimit(resource.RLIMIT_CPU, (math.ceil(begun + trial.limit), resource.RLIM_INFINITY))
         try:
             found = unit.run()
         except Exception as error:  # `verify` ends with it, or says so of the claim
             found = dict.fromkeys(unit.claims, f"{type(error).__name__}: {error}"[:200]), "error"
-        sender.send(found)
+        sender.send((found, time.process_time() - begun, calls.taken()) if calls else (found,))
         if found[1]:
             return
 

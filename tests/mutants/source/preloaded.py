@@ -4,6 +4,7 @@ import ast
 import gc
 import importlib
 import sys
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from functools import _lru_cache_wrapper, partial
@@ -12,6 +13,28 @@ from types import CodeType, FrameType, FunctionType
 
 Where = tuple[str, int]
 """Of a function of a module: its qualified name, and its first line."""
+
+
+Called = tuple[str, str, int]
+"""A function: its module, and where it is there."""
+
+
+class Calls:
+    """The functions of the rooms that are called, in whatever thread, from one `taken` to the next."""
+
+    def __init__(self) -> None:
+        self._called: set[Called] = set()
+        threading.settrace(self._notice)
+        sys.settrace(self._notice)
+
+    def _notice(self, frame: FrameType, _event: str, _: object) -> None:
+        if (module := frame.f_globals.get("__name__", "")).startswith(ROOMS):
+            self._called.add((module, *_where(frame.f_code)))
+
+    def taken(self) -> frozenset[Called]:
+        """Those since the last time."""
+        called, self._called = frozenset(self._called), set()
+        return called
 
 
 class Functions:
@@ -36,22 +59,28 @@ class Functions:
         if event == "call" and frame.f_globals.get("__name__", "").startswith(ROOMS):
             self._early.add(frame.f_code)
 
-    def hold(self, module: str, tree: ast.Module) -> bool:
-        """Whether the tree differs from the module in bodies of functions alone that importing has not called."""
+    def changed(self, module: str, tree: ast.Module) -> frozenset[Called] | None:
+        """The functions whose bodies are others in the tree; None where more differs, or importing has called one."""
         if module not in sys.modules:
-            return False
+            return None
         was, now = sys.modules[module].__spec__.loader.get_code(module), _compiled(module, tree)
         if _when_imported(was) != _when_imported(now):
-            return False
-        changed = [(old, new) for old, new in zip(_bodies(was), _bodies(now), strict=True) if old != new]
-        return all(old not in self._early and self._at[module].get(_where(old)) for old, _ in changed)
+            return None
+        changed = [old for old, new in zip(_bodies(was), _bodies(now), strict=True) if old != new]
+        if any(old in self._early or not self._at[module].get(_where(old)) for old in changed):
+            return None
+        return frozenset((module, *_where(old)) for old in changed)
 
     def put(self, module: str, tree: ast.Module) -> None:
-        """Give the module's functions the bodies that they have in the tree, and forget what they have worked out."""
+        """Give the module's functions the bodies that they have in the tree; they `forget`."""
         for code in _inside(_compiled(module, tree)):
             for function in self._at[module].get(_where(code), ()):
                 if function.__code__ != code:
                     function.__code__ = code
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget what the functions have worked out."""
         for cached in self._caches:
             cached.cache_clear()
 

@@ -59,8 +59,9 @@ class Reach:
         return list(dict.fromkeys(found))
 
     def distances(self, starts: list[Place]) -> dict[Place, int]:
-        """Every place that one of these reaches, themselves included, with the number of steps to it."""
-        steps, waiting = dict.fromkeys(starts, 0), deque(starts)
+        """Every place that one of these reaches, with the number of steps to it; of other modules' places none."""
+        known = [start for start in starts if start[0] in self._trees]
+        steps, waiting = dict.fromkeys(known, 0), deque(known)
         while waiting:
             place = waiting.popleft()
             for other in self.used(place):

@@ -11,14 +11,19 @@ HEAD = """# Mutants of the source
 
 The lines of `compressors/` and `collectives/` are changed by a machine, one place at a time, and `verify` alone judges
 what comes of it: the claims about every subject whose implementation reaches the place, at the quick budget, with
-kernels in plain Python. `python -m tests.mutants.source PATTERN` judges mutants and writes this page; a sample was
-judged.
+kernels in plain Python. `python -m tests.mutants.source PATTERN` judges mutants and writes this page.
 
 A mutant is killed where a claim is not as the book says (*refuted*), where it cannot be judged because the
 implementation raises (*raises*), where the claims take more than the limit (*time-out*), or where its process ends
 (*ends*). *Equivalent* is one that changes no result, with its reason below. *Unreached* is one in a function that no
 registered implementation uses and no column owns. All others that were judged *survive*: each shows a case that the
-book does not have.
+book does not have, or a function that only studies use.
+
+"""
+SAMPLED = """A random sample of each column was judged, at the commit in the last column or before, by the definitions
+and the pairings of its own column alone, for eight seconds of processor time at most: what survives has not met other
+claims, which judge functions that no implementation calls. A killed mutant is counted as long as its module is the
+same, a survivor until it is judged again.
 
 """
 _WORDS = dict(zip(OUTCOMES, ("refuted", "raises", "time-out", "ends"), strict=True))
@@ -74,7 +79,11 @@ def page(
     heads = ["column", "mutants", "sample", "killed", *_WORDS.values(), "equivalent", "unreached", "survive"]
     heads += ["judged at"] if commits else []
     ends = {column: [commits.get(column, "")] if commits else [] for column, _ in rows}
-    text = [HEAD, _table(heads, [[column, *map(str, counts), *ends[column]] for column, counts in rows])]
+    text = [
+        HEAD,
+        SAMPLED * bool(commits),
+        _table(heads, [[column, *map(str, counts), *ends[column]] for column, counts in rows]),
+    ]
     kinds = Counter(m.operator for m in wanted if m.name in verdicts)
     dead = Counter(m.operator for m in wanted if m.name in killed)
     lines = [[kind, words, str(kinds[kind]), str(dead[kind])] for kind, words in OPERATORS.items()]

@@ -20,7 +20,6 @@ LITERAL = "quantizers.naturalcompression.wire"
 CONDITION = "dense.allgather.received"
 SAID = {
     Step.NORMS: r"Jensen|Minkowski|triangle inequality",
-    Step.HARRIS: r"Harris",
     Step.LEMMA: r"Wald|Markov's|Khinchin|Szarek|Polya|Chebyshev's sum inequality \(",
     Step.CLAIM: r"\bby ([a-z_]+\.[a-z0-9_]+\.[a-z0-9_]+)|\(([a-z_]+\.[a-z0-9_]+\.[a-z0-9_]+)\)",
 }

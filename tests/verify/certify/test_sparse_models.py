@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from goal_values import check_goals
 from scipy.special import ndtr, ndtri, stdtr
 
 from commbounds.collectives.cuts import even_cuts
@@ -19,6 +20,13 @@ from commbounds.collectives.sparse import (
 )
 from commbounds.verify.experiments.sparse.gaussiank import quantiles
 
+MASS = {
+    topk_allgather: "sparse.topka.mass",
+    topk_dsa: "sparse.topkdsa.mass",
+    gaussiank_allreduce: "sparse.gaussiank.mass",
+    gtopk_allreduce: "sparse.gtopk.mass",
+    spardl_allreduce: "sparse.spardl.mass",
+}
 GATHERS = ("ring", "bruck", "recursive-doubling")
 RANKS = (1, 2, 3, 4, 5, 7, 8, 9)
 
@@ -278,6 +286,9 @@ def test_residuals(collective, options):
             assert (residual == np.where(chosen, 0, row)).all()
             update += np.where(chosen, row, 0)
         assert (result.update == update).all()
+        for i in range(n):
+            values = {"total": x[:, i].sum(), "update": result.update[i], "residuals": result.residual[:, i].sum()}
+            check_goals(MASS[collective], ["one rank more"], values)
 
 
 @pytest.mark.parametrize(
@@ -289,5 +300,8 @@ def test_residuals_of_merges(collective, options):
         x = generic(P, n)
         result, _ = collective(x, k, **options)
         assert (x.sum(axis=0) == result.update + result.residual.sum(axis=0)).all()
+        for i in np.flatnonzero(result.update):
+            values = {"total": x[:, i].sum(), "update": result.update[i], "held": result.residual[:, i].sum()}
+            check_goals(MASS[collective], ["end"], {**values, "in_update": 1})
         others = result.update == 0
         assert (result.residual[:, others] == x[:, others]).all()

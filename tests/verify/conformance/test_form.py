@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import re
 
 import numpy as np
 import pytest
@@ -141,3 +142,33 @@ def test_bits_are_counted_and_compared():
     for wrong in (-1, 2.0, True, None):
         assert found(top(3), claim, bits=lambda x, seed, wrong=wrong: wrong).verdict is CheckVerdict.FAIL
     assert found(top(3), claim).verdict is CheckVerdict.NOT_JUDGED
+
+
+def _one(x):
+    return x
+
+
+def test_a_callable_that_does_not_take_what_it_is_given_is_refused_at_once():
+    for make, called in (
+        (cf.Codec, "roundtrip(x, seed)"),
+        (cf.AllReduce, "run(stack, seed)"),
+        (lambda f: cf.Codec(seeded(lambda x, rng: x), bits=f), "bits(x, seed)"),
+    ):
+        with pytest.raises(TypeError) as refused:
+            make(_one)
+        assert str(refused.value).endswith(f"is called as {called}, which _one(x) does not take")
+    with pytest.raises(TypeError, match="factory is called as factory"):
+        cf.Stateful(lambda: None)
+
+
+def _refuses_three(x):
+    if x.size >= 3:
+        raise RuntimeError("three are a crowd")
+    return x
+
+
+def test_an_exception_is_shown_with_the_lines_of_the_subject():
+    report = cf.check(cf.Codec(lambda x, seed: _refuses_three(x), name="picky", effort=0.25), only=["answers"])
+    message = report["answers"].message
+    lines = r"test_form\.py:\d+ in _refuses_three, called from test_form\.py:\d+ in <lambda>"
+    assert re.fullmatch(rf"raised RuntimeError: three are a crowd; {lines}", message)

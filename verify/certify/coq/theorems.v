@@ -289,5 +289,106 @@ Proof.
   destruct (Rle_dec (elapsed + x) tau), (Rle_dec (elapsed + x) tau'); try lia; [apply le_n_S, IH | lra].
 Qed.
 
+(* --- Rand-K (sparsifiers.randk.contraction) ---
+   The sums over all subsets of k entries: those with the first entry, and those without it. *)
+
+Fixpoint kept_sums (k : nat) (l : list R) : list R :=
+  match k, l with
+  | O, _ => [0]
+  | S k, [] => []
+  | S k, x :: t => map (fun s => x + s) (kept_sums k t) ++ kept_sums (S k) t
+  end.
+
+Definition how_many (k : nat) (l : list R) : R := INR (length (kept_sums k l)).
+
+Lemma sum_shifted x l : sum (map (fun s => x + s) l) = INR (length l) * x + sum l.
+Proof. induction l as [| y l IH]; [simpl; lra |]. cbn [map sum length]. rewrite S_INR, IH. lra. Qed.
+
+Lemma how_many_next k x t : how_many (S k) (x :: t) = how_many k t + how_many (S k) t.
+Proof. unfold how_many. cbn [kept_sums]. rewrite app_length, map_length, plus_INR. reflexivity. Qed.
+
+Lemma how_many_none l : how_many 0 l = 1.
+Proof. unfold how_many. destruct l; reflexivity. Qed.
+
+Lemma next_size l : forall k, (INR k + 1) * how_many (S k) l = (INR (length l) - INR k) * how_many k l.
+Proof.
+  induction l as [| x t IH]; intros k.
+  - destruct k as [| k]; unfold how_many; simpl; lra.
+  - cbn [length]. rewrite how_many_next, S_INR. destruct k as [| k].
+    + pose proof (IH 0%nat) as H. rewrite how_many_none in *. rewrite how_many_none. simpl INR in *. lra.
+    + pose proof (IH k) as H0. pose proof (IH (S k)) as H1. rewrite how_many_next, S_INR in *.
+      set (n := INR (length t)) in *. set (j := INR k) in *.
+      set (a := how_many k t) in *. set (b := how_many (S k) t) in *. set (c := how_many (S (S k)) t) in *.
+      replace ((j + 1 + 1) * (b + c)) with ((j + 1 + 1) * b + (j + 1 + 1) * c) by ring. rewrite H1.
+      replace ((n + 1 - (j + 1)) * (a + b)) with ((n - j) * a + (n - j) * b) by ring. rewrite <- H0. ring.
+Qed.
+
+Lemma kept_share l : forall k, INR (length l) * sum (kept_sums k l) = INR k * how_many k l * sum l.
+Proof.
+  induction l as [| x t IH]; intros k; [destruct k; simpl; lra |].
+  destruct k as [| k]; [simpl; lra |].
+  cbn [length kept_sums]. rewrite how_many_next, sum_app, sum_shifted, !S_INR.
+  change (INR (length (kept_sums k t))) with (how_many k t). change (sum (x :: t)) with (x + sum t).
+  pose proof (IH k) as H0. pose proof (IH (S k)) as H1. pose proof (next_size t k) as H. rewrite S_INR in H1.
+  destruct t as [| y t].
+  - destruct k as [| k]; unfold how_many; simpl; lra.
+  - assert (0 < INR (length (y :: t))) as Hn by (apply lt_0_INR; simpl; lia).
+    set (n := INR (length (y :: t))) in *. set (j := INR k) in *. set (s := sum (y :: t)) in *.
+    set (a := how_many k (y :: t)) in *. set (b := how_many (S k) (y :: t)) in *.
+    set (F := sum (kept_sums k (y :: t))) in *. set (G := sum (kept_sums (S k) (y :: t))) in *.
+    apply (Rmult_eq_reg_l n); [| lra].
+    replace (n * ((n + 1) * (a * x + F + G))) with ((n + 1) * (n * a * x + n * F + n * G)) by ring.
+    rewrite H0, H1.
+    replace ((j + 1) * b * s) with ((n - j) * a * s) by (rewrite <- H; ring).
+    replace (n * ((j + 1) * (a + b) * (x + s))) with (n * (((j + 1) * a + (j + 1) * b) * (x + s))) by ring.
+    rewrite H. ring.
+Qed.
+
+Theorem randk_contracts (squares : list R) (k : nat) :
+  squares <> [] ->
+  let n := INR (length squares) in
+  sum (map (fun kept => sum squares - kept) (kept_sums k squares))
+    = (1 - INR k / n) * (how_many k squares * sum squares).
+Proof.
+  intros Hne n. assert (0 < n) as Hn by (apply lt_0_INR; destruct squares; [contradiction | simpl; lia]).
+  assert (forall l s, sum (map (fun kept => s - kept) l) = INR (length l) * s - sum l) as off.
+  { intros l s. induction l as [| y l IH]; [simpl; lra |]. cbn [map sum length]. rewrite S_INR, IH. lra. }
+  rewrite off. fold (how_many k squares). pose proof (kept_share squares k) as H. fold n in H.
+  apply (Rmult_eq_reg_l n); [| lra]. rewrite Rmult_minus_distr_l, H. field. lra.
+Qed.
+
+(* --- Chebyshev's sum inequality, with weights (arctopk.allreduce.contraction_orthogonal, and one step of Harris') ---
+   Outcomes have a weight and two values; of any two outcomes the one with the larger first value has the larger second. *)
+
+Definition weight (o : R * R * R) : R := fst (fst o).
+Definition first (o : R * R * R) : R := snd (fst o).
+Definition second (o : R * R * R) : R := snd o.
+Definition mean_of (f : R * R * R -> R) (l : list (R * R * R)) : R := sum (map (fun o => weight o * f o) l).
+
+Lemma against_one l f g :
+  (forall o, In o l -> 0 <= weight o) -> (forall o, In o l -> 0 <= (f - first o) * (g - second o)) ->
+  0 <= mean_of (fun o => first o * second o) l + mean_of (fun _ => 1) l * f * g
+       - mean_of first l * g - mean_of second l * f.
+Proof.
+  unfold mean_of. induction l as [| o l IH]; intros Hw H; [simpl; lra |]. cbn [map sum].
+  assert (0 <= weight o * ((f - first o) * (g - second o))) by (apply Rmult_le_pos; [apply Hw | apply H]; now left).
+  assert (IH' := IH (fun p Hp => Hw p (or_intror Hp)) (fun p Hp => H p (or_intror Hp))). lra.
+Qed.
+
+Theorem chebyshev_sum l :
+  (forall o, In o l -> 0 <= weight o) ->
+  (forall o p, In o l -> In p l -> 0 <= (first o - first p) * (second o - second p)) ->
+  mean_of first l * mean_of second l <= mean_of (fun _ => 1) l * mean_of (fun o => first o * second o) l.
+Proof.
+  induction l as [| o l IH]; intros Hw H; [unfold mean_of; simpl; lra |].
+  assert (IH' := IH (fun p Hp => Hw p (or_intror Hp)) (fun p q Hp Hq => H p q (or_intror Hp) (or_intror Hq))).
+  assert (B := against_one l (first o) (second o) (fun p Hp => Hw p (or_intror Hp))
+                (fun p Hp => H o p (or_introl eq_refl) (or_intror Hp))).
+  assert (W := Hw o (or_introl eq_refl)). pose proof (Rmult_le_pos _ _ W B) as WB.
+  unfold mean_of in *. cbn [map sum]. lra.
+Qed.
+
 Print Assumptions topk_contracts.
 Print Assumptions ring_sends_all_but_two_blocks.
+Print Assumptions randk_contracts.
+Print Assumptions chebyshev_sum.

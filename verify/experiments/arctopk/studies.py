@@ -9,21 +9,24 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.dense.allreduce import recursive_doubling_allreduce, ring_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
-from commbounds.theory import claims
 from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.arctopk.errors import ERRORS, known
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Stream, Study, Unmeasured, studies
+from commbounds.verify.experiments.arctopk.errors import ERRORS
+from commbounds.verify.family import Family, FamilyStudy, Rounded
+from commbounds.verify.space import RANKS, Of, Space, nothing, rationals
+from commbounds.verify.study import Case, Curve, Outcome, Stream, Study, Unmeasured, studies
 
 Array = NDArray[Any]
+Values = dict[str, Any]
 _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
+
+
+def _family(subject: str, space: Space, facts: Any = None, **options: Any) -> Family:
+    return Family("arctopk", subject, space, facts, **options)
 
 
 def _commutation(arc: Any, case: Case) -> Outcome:
@@ -54,68 +57,57 @@ def _integer_stacks(level: int) -> Iterator[Case]:
         yield Case({"P": P, "m": m, "n": n, "K": int(rng.integers(1, m + 1)), "sketch": sketch}, stack)
 
 
-def _local(arc: Any, case: Case) -> Outcome:
-    s, stack = case.settings, case.array
-    result = arc(stack, s["K"], 1, sketch=[[1.0]])[0]
-    lost = stack.copy()
-    for p, rows in enumerate(result.rows):
+def _lost(m: int, height: float) -> Array:
+    """A row of that height on one rank, and its negative on the other."""
+    stack = np.ones((2, m, 1))
+    stack[0, 0], stack[1, 0] = height, -height
+    return stack
+
+
+def _local(implementation: Any, x: Array) -> Rounded:
+    lost = x.copy()
+    for p, rows in enumerate(implementation(x, 1, 1, sketch=[[1.0]])[0].rows):
         lost[p, rows] = 0.0
-    ratio = float(np.square(lost).sum() / np.square(stack).sum())
-    return Outcome(ratio, {"m": s["m"], "k": s["K"]}, 4 * stack.size * float(np.finfo(np.float64).eps))
+    ratio = float(np.square(lost).sum() / np.square(x).sum())
+    return Rounded(ratio, 4 * x.size * float(np.finfo(np.float64).eps))
 
 
-def _cancelling(_budget: Budget) -> Iterator[Case]:
-    for m in (2, 3, 8, 50):
-        for height in (10.0, 1e4):
-            stack = np.ones((2, m, 1))
-            stack[0, 0], stack[1, 0] = height, -height
-            yield Case({"P": 2, "m": m, "K": 1, "family": f"a row of {height:g} and its negative"}, stack)
+_HEIGHTS = (10.0, 1e4)
+_CANCELLING = _family(
+    _ARC, Space(_lost, {"m": (2, 3, 8, 50), "height": _HEIGHTS}), lambda: {"k": 1}, exact=False, searched=False
+)
 
 
-def _local_curve(arc: Any, _seed: int) -> list[Series]:
-    sizes, worst = [2, 3, 8, 50], []
-    for m in sizes:
-        worst.append(max(_local(arc, c).measured for c in _cancelling(_NONE) if c.settings["m"] == m))
-    bound = [float(claims()[_A + "local_contraction"].bound(m=m, k=1)) for m in sizes]
-    return [Series("two ranks, one row kept", "m", [float(m) for m in sizes], bound, worst)]
+def _local_points(_seed: int) -> list[tuple[float, list[Case]]]:
+    space = _CANCELLING.space
+    return [(float(m), [_CANCELLING.case(space.at(m=m, height=h)) for h in _HEIGHTS]) for m in space.axes["m"]]
 
 
-_NONE = Budget(0, (), 0, 0, 0)
+# --- numbers of rows -------------------------------------------------------------------------------------------------
 
 
-def _rows_error(row_count: Any, case: Case) -> Outcome:
+def _rows_error(implementation: Any, x: Array, m: int, mu: Fraction, rule: str) -> Fraction:
     """Error on orthogonal rows of norm one: those that are not kept, exactly."""
-    m, share, rows = case.settings["m"], Fraction(case.settings["mu"]), case.array
-    K = row_count(m, share, case.settings["rule"])
-    mean = arctopk_allreduce(rows[None], K, 1, np.random.default_rng(m))[0].mean[0]
-    return Outcome(Fraction(float(np.square(mean - rows).sum())) / m, {"mu": share})
+    mean = arctopk_allreduce(x[None], implementation(m, mu, rule), 1, np.random.default_rng(m))[0].mean[0]
+    return Fraction(float(np.square(mean - x).sum())) / m
 
 
-def _rows_case(m: int, share: str, rule: str) -> Case:
-    return Case({"m": m, "mu": share, "rule": rule}, np.eye(m))
-
-
-def _shares(level: int) -> Iterator[Case]:
-    for m in range(1, 13 + 8 * level):
-        for share in sorted({Fraction(a, b) for b in (2, 3, 5, 10, 100) for a in (1, 2, 29, 70) if a <= b}):
-            yield _rows_case(m, str(share), "floor")
-            yield _rows_case(m, str(share), "ceil")
-
-
-def _whole_shares(_budget: Budget) -> Iterator[Case]:
-    for m, share in ((5, "1/5"), (10, "3/10"), (100, "29/100"), (7, "1")):
-        yield _rows_case(m, share, "ceil")
+_SHARES = sorted({Fraction(a, b) for b in (2, 3, 5, 10, 100) for a in (1, 2, 29, 70) if a <= b})
+_ROWS = _family(
+    "row_count",
+    Space(lambda m: np.eye(m), {"m": (1, 2), "mu": rationals("1/5"), "rule": ("floor", "ceil")}),
+    searched=False,
+)
+_COUNTED: Values = {
+    "grid": _ROWS.every(m=lambda level: range(1, 13 + 8 * level), mu=_SHARES, rule=("floor", "ceil")),
+    "corpus": None,
+    "enumerated": "numbers of rows and shares; rational arithmetic",
+}
+_WHOLE = {5: "1/5", 10: "3/10", 100: "29/100", 7: "1"}
 
 
 def _rows_curve(rule: str) -> Any:
-    def curves(row_count: Any, _seed: int) -> list[Series]:
-        sizes = [1, 2, 4, 5, 9, 14, 20, 25]
-        trials = [_rows_error(row_count, _rows_case(m, "1/5", rule)) for m in sizes]
-        worst = [float(o.measured) for o in trials]
-        bound = float(claims()["arctopk.rows.ceiling"].bound(mu=Fraction(1, 5)))
-        return [Series("mu = 1/5, orthogonal rows", "m", [float(m) for m in sizes], [bound] * len(sizes), worst)]
-
-    return curves
+    return _ROWS.over("m", (1, 2, 4, 5, 9, 14, 20, 25), "mu = 1/5, orthogonal rows", rule=rule)
 
 
 # --- agreement -------------------------------------------------------------------------------------------------------
@@ -125,43 +117,43 @@ _ORDERS = {"one order": True, "own orders": False}
 """How ranks add the sketches up -> the argument that says so."""
 
 
-def _masks(arc: Any, case: Case) -> Outcome:
-    s = case.settings
-    rows = arc(case.array, s["K"], s["rank"], np.random.default_rng(s["seed"]), agree=_ORDERS[s["sums"]])[0].rows
-    return Outcome(int((rows != rows[0]).any(axis=1).sum()), {}, active=s["P"] > 1 and s["K"] < s["m"])
+def _gradients(P: int, m: int, n: int, data: str, seed: int) -> Array:
+    rng = np.random.default_rng([seed, P])
+    if data == "2^24, 1, -2^24":
+        # in float32, (2^24 + 1) - 2^24 = 0 and (2^24 - 2^24) + 1 = 1: the first row scores 0 or 1, the second 1/4
+        return np.array([[[2.0**24], [0.5]], [[1.0], [0.0]], [[-(2.0**24)], [0.0]]], np.float32)
+    if data == "few values":
+        return rng.choice((*inputs.SMALL, 2.0**24, -(2.0**24)), (P, m, n)).astype(np.float32)
+    stack = rng.standard_normal((P, m, n)).astype(np.float32)
+    stack[-1] -= (1 - 1e-6) * stack.sum(axis=0)
+    return stack
 
 
-def _stacks(budget: Budget) -> Iterator[Case]:
-    """Gradients that nearly cancel, in float32."""
-    for P in (1, 2, 3, 5, 8):
-        for seed, sums in itertools.product(range(4 * (1 + budget.level)), _ORDERS):
-            rng = np.random.default_rng([seed, P])
-            stack = rng.standard_normal((P, 16, 3)).astype(np.float32)
-            stack[-1] -= (1 - 1e-6) * stack.sum(axis=0)
-            settings = {"P": P, "m": 16, "n": 3, "K": 4, "rank": 2, "seed": seed, "sums": sums}
-            yield Case({**settings, "family": "cancelling"}, stack)
+def _masks(implementation: Any, x: Array, P: int, m: int, K: int, rank: int, sums: str, seed: int) -> Outcome:
+    rows = implementation(x, K, rank, np.random.default_rng(seed), agree=_ORDERS[sums])[0].rows
+    return Outcome(int((rows != rows[0]).any(axis=1).sum()), {}, active=P > 1 and m > K)
 
 
-def _three_sketches(_budget: Budget) -> Iterator[Case]:
-    # in float32, (2^24 + 1) - 2^24 = 0 and (2^24 - 2^24) + 1 = 1: the first row scores 0 or 1, the second 1/4
-    stack = np.array([[[2.0**24], [0.5]], [[1.0], [0.0]], [[-(2.0**24)], [0.0]]], np.float32)
-    settings = {"P": 3, "m": 2, "n": 1, "K": 1, "rank": 1, "seed": 0, "sums": "own orders"}
-    yield Case({**settings, "family": "2^24, 1, -2^24"}, stack)
-
-
-def _generated_stacks() -> st.SearchStrategy[Case]:
-    @st.composite
-    def cases(draw: st.DrawFn) -> Case:
-        P, m, n = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 6)), draw(inputs.integers(1, 3))
-        entries = draw(
-            st.lists(inputs.sampled_from((*inputs.SMALL, 2.0**24, -(2.0**24))), min_size=P * m * n, max_size=P * m * n)
-        )
-        settings = {"P": P, "m": m, "n": n, "K": draw(inputs.integers(1, m)), "rank": draw(inputs.integers(1, 3))}
-        settings |= {"seed": draw(inputs.integers(0, 99)), "sums": draw(inputs.sampled_from(tuple(_ORDERS)))}
-        return Case(settings, np.array(entries, np.float32).reshape(P, m, n))
-
-    return cases()
-
+_MASKS = _family(
+    _ARC,
+    Space(
+        _gradients,
+        {
+            "P": RANKS,
+            "m": (16, 6, 3),
+            "n": (3, 1, 2),
+            "data": ("cancelling", "few values"),
+            "K": (Of("m // 4, at least 1", lambda m: max(1, m // 4)), 1, Of("m - 1", lambda m: m - 1)),
+            "rank": (2, 1, 3),
+            "sums": tuple(_ORDERS),
+        },
+    ),
+    exact=False,
+    arrays=2,
+)
+_THREE_SKETCHES = _MASKS.every(
+    P=[3], m=[2], n=[1], data=["2^24, 1, -2^24"], K=[1], rank=[1], sums=["own orders"], seed=[0]
+)
 
 # --- words -----------------------------------------------------------------------------------------------------------
 
@@ -169,46 +161,49 @@ def _generated_stacks() -> st.SearchStrategy[Case]:
 _ALLREDUCES = {"ring": ring_allreduce, "doubling": recursive_doubling_allreduce}
 
 
-def _sizes(level: int) -> Iterator[Case]:
-    for P in (*range(1, 9), 12, 16)[: 8 + 2 * level]:
-        for (m, n, K, rank), allreduce in itertools.product(
-            ((4, 3, 1, 1), (8, 6, 3, 2), (16, 12, 5, 4), (24, 24, 24, 3)), _ALLREDUCES
-        ):
-            yield Case({"P": P, "m": P * m, "n": P * n, "K": K, "rank": rank, "allreduce": allreduce})
-            yield Case({"P": P, "m": m, "n": n, "K": K, "rank": rank, "allreduce": allreduce})
+def _words(implementation: Any, P: int, m: int, n: int, K: int, rank: int, allreduce: str) -> int:
+    given = {"rng": np.random.default_rng(0), "allreduce": _ALLREDUCES[allreduce]}
+    return int(implementation(np.ones((P, m, n), np.float32), K, rank, **given)[1].critical_path)
 
 
-def _symbols(case: Case) -> dict[str, int]:
-    s = case.settings
-    return {"P": s["P"], "m": s["m"], "n": s["n"], "k": s["K"], "r": s["rank"]}
+def _against_gather(implementation: Any, P: int, m: int, n: int, K: int, rank: int, allreduce: str) -> Fraction:
+    stack = np.random.default_rng(m).standard_normal((P, m, n))
+    given = {"rng": np.random.default_rng(0), "allreduce": _ALLREDUCES[allreduce]}
+    mine = implementation(stack, K, rank, **given)[1].received.max()
+    theirs = topk_allgather(stack.reshape(P, -1), K * n)[1].received.max()
+    return Fraction(int(theirs), int(mine))
 
 
-def _words(arc: Any, case: Case) -> Outcome:
-    s = case.settings
-    stack = np.ones((s["P"], s["m"], s["n"]), np.float32)
-    added = {"allreduce": _ALLREDUCES[s["allreduce"]]}
-    result = arc(stack, s["K"], s["rank"], np.random.default_rng(0), **added)
-    return Outcome(result[1].critical_path, _symbols(case))
+_SHAPES = {1: (4, 3, 1), 3: (8, 6, 2), 5: (16, 12, 4), 24: (24, 24, 3)}
+"""Rows, columns and rank by the number of rows that are kept; P times as many rows and columns besides."""
+_SIZED = _family(
+    _ARC,
+    Space(
+        nothing,
+        {"P": RANKS, "m": (32,), "n": (32,), "K": (6,), "rank": (4,), "allreduce": tuple(_ALLREDUCES)},
+    ),
+    lambda K, rank: {"k": K, "r": rank},
+    searched=False,
+)
+_SIZES = _SIZED.every(
+    P=(*range(1, 10), 12, 16),
+    allreduce=_ALLREDUCES,
+    K=_SHAPES,
+    rank=lambda K: _SHAPES[K][2:],
+    m=lambda P, K: sorted({_SHAPES[K][0], P * _SHAPES[K][0]}),
+    n=lambda K, m: [_SHAPES[K][1] * m // _SHAPES[K][0]],
+)
 
 
-def _against_gather(arc: Any, case: Case) -> Outcome:
-    s = case.settings
-    stack = np.random.default_rng(s["m"]).standard_normal((s["P"], s["m"], s["n"]))
-    added = {"allreduce": _ALLREDUCES[s["allreduce"]]}
-    mine = arc(stack, s["K"], s["rank"], np.random.default_rng(0), **added)[1].received.max()
-    theirs = topk_allgather(stack.reshape(s["P"], -1), s["K"] * s["n"])[1].received.max()
-    return Outcome(Fraction(int(theirs), int(mine)), _symbols(case))
-
-
-def _words_curves(name: str, trial: Any, allreduce: str = "ring") -> Any:
-    def curves(arc: Any, _seed: int) -> list[Series]:
-        ranks, settings = [2, 4, 8, 16], {"m": 32, "n": 32, "K": 6, "rank": 4, "allreduce": allreduce}
-        outcomes = [trial(arc, Case({**settings, "P": P})) for P in ranks]
-        bound = [float(claims()[name].bound(**o.values)) for o in outcomes]
-        measured = [float(o.measured) for o in outcomes]
-        return [Series("32 x 32, 6 rows kept, rank 4", "P", [float(P) for P in ranks], bound, measured)]
-
-    return curves
+def _of_words(name: str, measure: Any, ranks: str, allreduce: str = "ring") -> tuple[FamilyStudy, ...]:
+    return _SIZED.studies(
+        measure,
+        name,
+        grid=_SIZES,
+        corpus=None,
+        enumerated=f"P = {ranks} and more, several sizes; words counted as they move",
+        curves=[_SIZED.over("P", (2, 4, 8, 16), "32 x 32, 6 rows kept, rank 4", allreduce=allreduce)],
+    )
 
 
 # --- high probability ------------------------------------------------------------------------------------------------
@@ -255,58 +250,20 @@ EXPERIMENTS: dict[str, Study] = studies(
     ),
     *ERRORS,
     Study(_A + "high_probability", _ARC, _only_drawn, streams=_failures),
-    Study(_A + "local_contraction", _ARC, _local, corpus=_cancelling, curves=_local_curve),
-    Study(
-        "arctopk.rows.floor",
-        "row_count",
+    *_CANCELLING.studies(
+        _local, "allreduce.local_contraction", curves=[Curve("m", "two ranks, one row kept", _local_points)]
+    ),
+    *_ROWS.studies(_rows_error, "rows.floor", curves=[_rows_curve("floor")], **_COUNTED),
+    *_ROWS.studies(
         _rows_error,
-        grid=_shares,
-        enumerated="numbers of rows and shares; rational arithmetic",
-        curves=_rows_curve("floor"),
+        "rows.ceiling",
+        extremal=_ROWS.every(m=_WHOLE, mu=lambda m: rationals(_WHOLE[m]), rule=["ceil"]),
+        curves=[_rows_curve("ceil")],
+        **_COUNTED,
     ),
-    Study(
-        "arctopk.rows.ceiling",
-        "row_count",
-        _rows_error,
-        grid=_shares,
-        enumerated="numbers of rows and shares; rational arithmetic",
-        extremal=_whole_shares,
-        curves=_rows_curve("ceil"),
-    ),
-    Study(_A + "masks", _ARC, _masks, corpus=_stacks, cases=_generated_stacks),
-    Study(
-        _A + "masks_of_own_orders",
-        _ARC,
-        _masks,
-        corpus=_stacks,
-        extremal=_three_sketches,
-        cases=_generated_stacks,
-    ),
-    Study(
-        _A + "words",
-        _ARC,
-        _words,
-        known=known,
-        grid=_sizes,
-        enumerated="P = 1 .. 8 and more, several sizes; words counted as they move",
-        curves=_words_curves(_A + "words", _words),
-    ),
-    Study(
-        _A + "words_doubling",
-        _ARC,
-        _words,
-        known=known,
-        grid=_sizes,
-        enumerated="P = 1, 2, 4, 8 and more, several sizes; words counted as they move",
-        curves=_words_curves(_A + "words_doubling", _words, "doubling"),
-    ),
-    Study(
-        _A + "words_against_gather",
-        _ARC,
-        _against_gather,
-        known=known,
-        grid=_sizes,
-        enumerated="P = 2 .. 8 and more, several sizes; words counted as they move",
-        curves=_words_curves(_A + "words_against_gather", _against_gather),
-    ),
+    *_MASKS.studies(_masks, "allreduce.masks"),
+    *_MASKS.studies(_masks, "allreduce.masks_of_own_orders", extremal=_THREE_SKETCHES),
+    *_of_words("allreduce.words", _words, "1 .. 9"),
+    *_of_words("allreduce.words_doubling", _words, "1, 2, 4, 8", "doubling"),
+    *_of_words("allreduce.words_against_gather", _against_gather, "2 .. 9"),
 )

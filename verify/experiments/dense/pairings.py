@@ -12,7 +12,9 @@ from commbounds import collectives
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.experiments.dense.definitions import DEFINITIONS
+from commbounds.verify.pairing import Pairing, RankCase, RankResult, on_definition
+from commbounds.verify.space import LeftOut
 
 Array = NDArray[Any]
 ALGORITHMS = ("ring", "recursive-doubling", "bruck")
@@ -51,6 +53,17 @@ def _algorithm(case: RankCase) -> dict[str, Any]:
     return {name: value for name, value in case.settings.items() if name == "algorithm"}
 
 
+def _on_definition(pairing: Pairing) -> Pairing:
+    """The rows of its definition besides, of which every rank has its own part of the result."""
+    return on_definition(
+        pairing,
+        DEFINITIONS[pairing.name],
+        lambda result, _P: [{"result": own} for own in result],
+        lambda result: {"result": result},
+        LeftOut("what is not finite is refused.", lambda data: data == "NaN"),
+    )
+
+
 def _paired(name: str, *options: dict[str, Any]) -> Pairing:
     """A collective of the stack, whose result has a row or a block for every rank."""
     collective = collectives.COLLECTIVES[name]
@@ -62,7 +75,7 @@ def _paired(name: str, *options: dict[str, Any]) -> Pairing:
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         return {"result": collective.on_rank(comm, case.stack[comm.rank], **_algorithm(case))}
 
-    return Pairing(name, _cases(options), in_one_process, on_rank)
+    return _on_definition(Pairing(name, _cases(options), in_one_process, on_rank))
 
 
 # --- blocks of different lengths --------------------------------------------------------------------------------------
@@ -116,6 +129,6 @@ PAIRINGS: tuple[Pairing, ...] = (
     _paired("butterfly_allreduce", {}),
     _paired("reduce_scatter", *_EVERY),
     _paired("allgather", *_EVERY),
-    Pairing("allgatherv", _ragged, _ragged_in_one_process, _ragged_on_rank),
+    _on_definition(Pairing("allgatherv", _ragged, _ragged_in_one_process, _ragged_on_rank)),
     Pairing("gather_blocks", _ragged, _sizes_in_one_process, _sizes_on_rank),
 )

@@ -13,100 +13,86 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
+from commbounds.collectives import drop_step
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
 from commbounds.verify.experiments.dropcompute.steps import exactly
+from commbounds.verify.family import Family, FamilyStudy
+from commbounds.verify.space import Space, nothing
 from commbounds.verify.study import Case, Curve, Outcome, Study
 
 _LENGTHS = (1, 2, 4, 8, 12, 16, 20, 24)
-_LAWS = ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)", "0 (1/4) or 1 (3/4)", "1 (1/2) or 2 (1/4) or 4 (1/4)")
 
 
 # --- gradients ---------------------------------------------------------------------------------------------------
 
 
-_KINDS = tuple(itertools.product(("fixed", "computed", "worker"), ("free", "latencies")))
+_SAMPLED = Space(
+    nothing,
+    {
+        "law": ("1 (1/2) or 2 (1/2)", "1 (2/3) or 3 (1/3)", "0 (1/4) or 1 (3/4)", "1 (1/2) or 2 (1/4) or 4 (1/4)"),
+        "N": (2, 1),
+        "M": (2, 1),
+        "tau": (Fraction(1),),
+        "normalisation": ("fixed", "computed", "worker"),
+        "gradients": ("free", "latencies"),
+    },
+)
 """What the sum is divided by; and gradients that are 1 or 3 with equal chances, or that are the latencies."""
+_GRADIENT = Family(
+    "dropcompute.gradient",
+    "drop_gradient",
+    _SAMPLED,
+    lambda law: {"shortest": min(SMALL_LAWS[law].values)},
+    searched=False,
+)
+_KINDS: dict[str, Any] = {name: _SAMPLED.axes[name] for name in ("normalisation", "gradients")}
+_ALL: dict[str, Any] = {
+    "grid": _GRADIENT.every(
+        N=(1, 2),
+        M=lambda N, level: (1, 2) if N == 1 or level else (1,),
+        law=_SAMPLED.axes["law"],
+        tau=[Fraction(j, 2) for j in range(1, 10)],
+        **_KINDS,
+    ),
+    "corpus": _GRADIENT.every(law=_SAMPLED.axes["law"], tau=(Fraction(1, 2), Fraction(3), Fraction(9, 2)), **_KINDS),
+    "enumerated": "every outcome of the latencies and gradients of up to two workers with up to two micro-batches",
+}
 
 
-def _gradient_case(law: str, N: int, M: int, tau: Fraction, normalisation: str, gradients: str = "free") -> Case:
-    return Case({"law": law, "N": N, "M": M, "tau": tau, "normalisation": normalisation, "gradients": gradients})
-
-
-def _gradient_grid(level: int) -> Iterator[Case]:
-    for N, M in ((1, 1), (1, 2), (2, 1), (2, 2))[: 4 if level else 3]:
-        for law, doubled, kind in itertools.product(_LAWS, range(1, 10), _KINDS):
-            yield _gradient_case(law, N, M, Fraction(doubled, 2), *kind)
-
-
-def _gradient_corpus(_budget: Budget) -> Iterator[Case]:
-    for number, (law, doubled) in enumerate(itertools.product(_LAWS, range(1, 10))):
-        for kind in _KINDS if number % 7 == 0 else ():
-            yield _gradient_case(law, 2, 2, Fraction(doubled, 2), *kind)
-
-
-def _gradient_facts(_drop_gradient: Any, case: Case) -> dict[str, Any]:
-    return {"shortest": min(SMALL_LAWS[case.settings["law"]].values)}
-
-
-def _mean_gradient(drop_gradient: Any, case: Case) -> Outcome:
+def _mean_gradient(
+    implementation: Any, law: str, N: int, M: int, tau: Fraction, normalisation: str, gradients: str
+) -> Outcome:
     """E of the step's gradient over that of all, given that something was computed if that is the divisor."""
-    from commbounds.collectives import drop_step
-
-    s, law = case.settings, SMALL_LAWS[case.settings["law"]]
-    N, M, tau, normalisation = s["N"], s["M"], s["tau"], s["normalisation"]
-    correlated = s["gradients"] == "latencies"
+    t, correlated = SMALL_LAWS[law], gradients == "latencies"
     total, something, kept, anybody = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
-    for t, p in law.outcomes(N, M):
-        completed = drop_step(t, float(tau)).completed
+    for x, p in t.outcomes(N, M):
+        completed = drop_step(x, float(tau)).completed
         kept += p * Fraction(int(completed.sum()), N * M)
         anybody += p * Fraction(int((completed > 0).sum()), N)
         if normalisation == "computed" and completed.sum() == 0:
             continue
         something += p
         free = (np.reshape(g, (N, M)) for g in itertools.product((1.0, 3.0), repeat=N * M))
-        gradients = [t] if correlated else list(free)
+        every = [x] if correlated else list(free)
         # means of a few small integers may round; their sum over a law is compared as what it is, a rational
-        total += (
-            p
-            * sum(_rational(drop_gradient(g[:, :, None], completed, normalisation)[0]) for g in gradients)
-            / len(gradients)
-        )
-    mean = law.mean if correlated else Fraction(2)
-    share = anybody if normalisation == "worker" else kept
+        found = (implementation(g[:, :, None], completed, normalisation)[0] for g in every)
+        total += p * sum((Fraction(float(v)).limit_denominator(64) for v in found), Fraction(0)) / len(every)
+    mean = t.mean if correlated else Fraction(2)
     # where everything is completed there is nothing to shrink or to favour
+    share = anybody if normalisation == "worker" else kept
     return Outcome(total / something / mean, {"share": share}, active=kept < 1)
 
 
-def _rational(value: float) -> Fraction:
-    """The rational with a small denominator that a float stands for: sums of integers over 1 .. 4."""
-    return Fraction(float(value)).limit_denominator(64)
-
-
-def _over_thresholds(normalisation: str, gradients: str, first: int) -> list[Curve]:
-    """Over thresholds from the first that something can be computed by."""
-    return [
-        Curve(
-            "tau",
-            f"{law}; N = M = 2",
-            [(j / 2, _gradient_case(law, 2, 2, Fraction(j, 2), normalisation, gradients)) for j in range(first, 10)],
-        )
-        for law in _LAWS[:2]
+def _gradient(claim: str, normalisation: str, gradients: str = "free") -> tuple[FamilyStudy, ...]:
+    """Curves over thresholds from the first that something can be computed by."""
+    thresholds = [Fraction(j, 2) for j in range(3 if normalisation == "computed" else 1, 10)]
+    kind = {"normalisation": normalisation, "gradients": gradients}
+    curves = [
+        _GRADIENT.over("tau", thresholds, f"{law}; N = M = 2", law=law, **kind) for law in _SAMPLED.axes["law"][:2]
     ]
-
-
-def _gradient_study(claim: str, normalisation: str, gradients: str = "free") -> Study:
-    return Study(
-        f"dropcompute.gradient.{claim}",
-        "drop_gradient",
-        _mean_gradient,
-        grid=_gradient_grid,
-        corpus=_gradient_corpus,
-        curves=_over_thresholds(normalisation, gradients, 3 if normalisation == "computed" else 1),
-        enumerated="every outcome of the latencies and gradients of up to two workers with up to two micro-batches",
-        known=_gradient_facts,
-    )
+    return _GRADIENT.studies(_mean_gradient, claim, curves=curves, **_ALL)
 
 
 # --- SGD ---------------------------------------------------------------------------------------------------------
@@ -455,10 +441,10 @@ def _tuned_study(claim: str, extremal: Callable[[Budget], Iterator[Case]]) -> St
 
 
 SGD_STUDIES = (
-    _gradient_study("fixed", "fixed"),
-    _gradient_study("computed", "computed"),
-    _gradient_study("worker", "worker"),
-    _gradient_study("correlated", "computed", "latencies"),
+    *_gradient("fixed", "fixed"),
+    *_gradient("computed", "computed"),
+    *_gradient("worker", "worker"),
+    *_gradient("correlated", "computed", "latencies"),
     _sgd_study("nonconvex", partial(_exact_run, "nonconvex"), extremal=_one_step),
     _tuned_study("nonconvex_tuned", _one_step),
     _sgd_study("convex", partial(_exact_run, "convex"), extremal=_down_the_tangent),

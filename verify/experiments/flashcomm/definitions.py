@@ -62,6 +62,12 @@ GROUPS = (
 NEAREST = GROUPS.replaced(zero=("default", "integer", "clamped")).without(
     "repaired needs zero points that are floats.", lambda repaired, zero: repaired is True and zero != "default"
 )
+NEAREST = NEAREST.including(
+    *NEAREST.every(
+        n=(33, 129), data=DATA[:2], dtype=("float32", "float64"), group=(4, 16, 32), metadata=("float32", "float64")
+    )
+)
+"""Scales and zero points that are stored as they are: a call takes these vectors in one pass."""
 STOCHASTIC = GROUPS.replaced(drawn=DRAWN)
 
 

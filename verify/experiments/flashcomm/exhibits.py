@@ -107,8 +107,7 @@ def bits(budget: str, seed: int) -> Exhibit:
         "flashcomm.bits",
         "Reserving spikes pays on isolated spikes, and on heavy tails in groups of 128; not on Gaussian entries",
         "One to eight bits a code. At the same place along x, the lower line is better. With float16 metadata the "
-        "spikes of "
-        "groups of 32 cost more than two bits an entry; compact metadata or larger groups bring that down.",
+        "spikes of groups of 32 cost more than two bits an entry; compact metadata or larger groups bring that down.",
         tuple(panels),
     )
 

@@ -15,8 +15,9 @@ from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.flashcomm.cases import made, quantiser_of, through, vector_cases, vectors
 from commbounds.verify.experiments.flashcomm.quantiser import formats, groups_of, rounding
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study, Unmeasured
+from commbounds.verify.family import Family
+from commbounds.verify.space import Space
+from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured
 
 Array = NDArray[Any]
 _G = "flashcomm.groupquant."
@@ -107,11 +108,7 @@ def _inflation(cls: Any, case: Case) -> Outcome | Unmeasured:
 
 
 def _just_above(_budget: Budget) -> Iterator[Case]:
-    for theta in (1, 2, 8, 10, 16):
-        for power in (-3, 0, 5):
-            scale = 2.0 ** (power / theta) * (1 + 1e-12)
-            settings = {"width": 1, "group": 2, "scale": "log2", "theta": theta, "family": "just above a power"}
-            yield Case(settings, np.array([0.0, scale]))
+    yield from (_just_above_case(theta, power) for theta in (1, 2, 8, 10, 16) for power in (-3, 0, 5))
     for theta in (16, 32, 127):
         for scale in (1.0, 1e-3):
             x = inputs.family("normal", 640, theta, scale * 2.0 ** (-64 / theta), np.float64)
@@ -124,58 +121,52 @@ def _inflation_cases(budget: Budget) -> Iterator[Case]:
         yield from vectors(np.float64, scale="log2", theta=theta)(budget)
 
 
-def _inflation_curves(cls: Any, _seed: int) -> list[Series]:
-    thetas = [1, 2, 4, 8, 10, 16]
-    bound = [float(claims()[_G + "log2_inflation"].bound(theta=v, smallest_scale=1.0)) for v in thetas]
-    x = [np.array([0.0, 2.0 ** (3 / v) * (1 + 1e-12)]) for v in thetas]
-    worst = []
-    for v, pair in zip(thetas, x, strict=True):
-        case = Case({"width": 1, "group": 2, "scale": "log2", "theta": v}, pair)
-        outcome = _inflation(cls, case)
-        assert isinstance(outcome, Outcome)
-        worst.append(float(outcome.measured))
-    return [Series("scales just above a power", "theta", [float(v) for v in thetas], bound, worst)]
+def _just_above_case(theta: int, power: int) -> Case:
+    settings = {"width": 1, "group": 2, "scale": "log2", "theta": theta, "family": "just above a power"}
+    return Case(settings, np.array([0.0, 2.0 ** (power / theta) * (1 + 1e-12)]))
 
+
+_INFLATED = Curve(
+    "theta", "scales just above a power", [(float(v), _just_above_case(v, 3)) for v in (1, 2, 4, 8, 10, 16)]
+)
+
+# --- sizes -----------------------------------------------------------------------------------------------------------
 
 _METABITS = {"float64": 64, "float32": 32, "float16": 16, "bfloat16": 16}
 
 
-def _wire(cls: Any, case: Case) -> Outcome:
+def _wire(implementation: Any, x: Array, width: int, group: int, metadata: str) -> int:
     """The bytes that are sent, in bits; -1 where the message counts otherwise, or they read as another vector."""
-    c, n = made(cls, case), case.array.size
-    values = {"n": n, "group": c.group, "width": c.width, "groups": -(-n // c.group)}
-    values["metabits"] = _METABITS[c.metadata]
-    message = c.compress(case.array)
+    c = implementation(width, group, metadata=metadata)
+    message = c.compress(x)
     sent = wire_bytes(message)
-    read = c.decompress(message_from_bytes(sent, c, n, case.array.dtype))
+    read = c.decompress(message_from_bytes(sent, c, x.size, x.dtype))
     right = 8 * sent.size == message.bits and read.tobytes() == c.decompress(message).tobytes()
-    return Outcome(8 * sent.size if right else -1, values)
+    return 8 * sent.size if right else -1
 
 
-def _sent(cls: Any, case: Case) -> Outcome:
-    return case.once(_wire, cls)  # type: ignore[no-any-return]
-
-
-def _value_bits(cls: Any, case: Case) -> Outcome:
-    outcome = _sent(cls, case)
-    return Outcome(Fraction(outcome.measured, outcome.values["n"]), outcome.values)
-
-
-def _sizes(level: int) -> Iterator[Case]:
-    for n in (8, 16, 40, 128, 256, 1024)[: 4 + level]:
-        for width in range(1, 9):
-            for group in (1, 3, 4, 8, 16, 128):
-                for form in ("float32", "float16", "bfloat16"):
-                    x = np.linspace(-1, 1, n).astype(np.float32)
-                    yield Case({"width": width, "group": group, "n": n, "metadata": form}, x)
-
-
-def _bits_curve(cls: Any, _seed: int) -> list[Series]:
-    x = np.linspace(-1, 1, 1024).astype(np.float32)
-    measured = [cls(w, 128, metadata="float16").compress(x).bits / 1024 for w in range(1, 9)]
-    bound = [float(claims()[_G + "value_bits"].bound(width=w, group=128)) for w in range(1, 9)]
-    return [Series("groups of 128, float16 metadata", "bits", [float(w) for w in range(1, 9)], bound, measured)]
-
+_SIZED = Family(
+    "flashcomm.groupquant",
+    "GroupQuantizer",
+    Space(
+        lambda n: np.linspace(-1, 1, n).astype(np.float32),
+        {"n": (1024,), "width": (4,), "group": (128,), "metadata": ("float16",)},
+    ),
+    lambda n, group, metadata: {"groups": -(-n // group), "metabits": _METABITS[metadata]},
+    _wire,
+    searched=False,
+)
+_SIZES = _SIZED.every(
+    n=lambda level: (8, 16, 40, 128, 256, 1024)[: 4 + level],
+    width=range(1, 9),
+    group=(1, 3, 4, 8, 16, 128),
+    metadata=("float32", "float16", "bfloat16"),
+)
+_BITS = Curve(
+    "bits",
+    "groups of 128, float16 metadata",
+    [(float(w), _SIZED.case(_SIZED.space.at(width=w))) for w in range(1, 9)],
+)
 
 METADATA = (
     Study(
@@ -194,16 +185,18 @@ METADATA = (
         corpus=_inflation_cases,
         extremal=_just_above,
         cases=vector_cases(scale="log2", theta=8),
-        curves=_inflation_curves,
+        curves=[_INFLATED],
     ),
-    Study(_G + "wire", "GroupQuantizer", _sent, grid=_sizes, enumerated="sizes, widths, groups and formats"),
-    Study(
-        _G + "value_bits",
-        "GroupQuantizer",
-        _value_bits,
-        grid=_sizes,
+    *_SIZED.studies(
+        lambda found: found, "wire", grid=_SIZES, corpus=None, enumerated="sizes, widths, groups and formats"
+    ),
+    *_SIZED.studies(
+        lambda found, n: Fraction(found, n),
+        "value_bits",
+        grid=_SIZES,
+        corpus=None,
         enumerated="sizes, widths and groups",
-        curves=_bits_curve,
+        curves=[_BITS],
     ),
 )
 """The studies of stored metadata and of sizes."""

@@ -110,13 +110,15 @@ PUSH = _of_links(
 
 
 def _restart(
-    P: int, n: int, data: str, dtype: str, alive: str | None, p: float | None, cap: int | None, seed: int
+    P: int, n: int, data: str, dtype: str, alive: str | None, p: float | str | None, cap: int | None, seed: int
 ) -> Given:
     rng = np.random.default_rng(seed)
     attempts = rng.random((cap or 6, P)) < 0.6
     if alive == "the last":
         attempts[-1] = True
-    drawn: dict[str, Any] = {"seed": seed} if alive is None else {"alive": attempts}
+    drawn: dict[str, Any] = {"alive": attempts} if alive else {} if p in (None, 0.0, 1.0) else {"seed": seed}
+    if p == "drawn":
+        p = float(np.random.default_rng(seed).random(P).min())
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, _given(p=p, cap=cap), drawn)
 
 
@@ -136,7 +138,7 @@ RESTARTS = Space(
         "data": DATA,
         "dtype": ("float32", "float64"),
         "alive": (None, "some", "the last"),
-        "p": (None, 0.0, 0.3, 0.9, 1.0),
+        "p": (None, 0.0, 0.3, 0.9, 1.0, "drawn"),
         "cap": (None, 1, 2, 7),
     },
     combined=(("P", "alive", "p", "cap"),),

@@ -12,8 +12,10 @@ from commbounds import collectives
 from commbounds.collectives.gossip.mixing import TOPOLOGIES, push_sum_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.definition import Given, call_of
+from commbounds.verify.experiments.gossip.definitions import DEFINITIONS
 from commbounds.verify.experiments.moshpit.pairings import spread_stacks
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.pairing import Pairing, RankCase, RankResult, on_definition, on_rows
 
 
 def _topologies(P: int) -> list[str]:
@@ -89,7 +91,30 @@ def _push_on_rank(comm: Communicator, case: RankCase) -> RankResult:
     return {"sum": total, "weight": weight}
 
 
+def _pushed(given: Given) -> tuple[list[RankResult], Traffic]:
+    (sums, held), traffic = collectives.push_sum(**call_of(DEFINITIONS["push_sum"], given))
+    return [{"sum": own, "weight": weight} for own, weight in zip(sums, held, strict=True)], traffic
+
+
+def _pushed_on_rank(comm: Communicator, given: Given) -> RankResult:
+    settings = dict(call_of(DEFINITIONS["push_sum"], given))
+    stack, weights = settings.pop("stack"), settings.pop("weights", None)
+    own = {} if weights is None else {"weight": weights[comm.rank]}
+    total, weight = push_sum_on_rank(comm, stack[comm.rank], **settings, **own)
+    return {"sum": total, "weight": weight}
+
+
 PAIRINGS: tuple[Pairing, ...] = (
-    Pairing("gossip", _gossip_cases, _gossip, _gossip_on_rank),
-    Pairing("push_sum", _push_cases, _push, _push_on_rank),
+    on_definition(
+        Pairing("gossip", _gossip_cases, _gossip, _gossip_on_rank),
+        DEFINITIONS["gossip"],
+        lambda result, _P: [{"result": own} for own in result],
+        lambda result: {"result": result},
+    ),
+    on_rows(
+        Pairing("push_sum", _push_cases, _push, _push_on_rank),
+        DEFINITIONS["push_sum"].space,
+        _pushed,
+        _pushed_on_rank,
+    ),
 )

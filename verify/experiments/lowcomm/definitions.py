@@ -452,7 +452,7 @@ DEFINITIONS = {
         refused={
             **beyond(beta=(0.0, 1.0)),
             "k": (0, Of("chunk + 1", lambda chunk: (chunk or 64) + 1)),
-            "chunk": (0, 4097),
+            "chunk": (0, 4097, Of("n + 1", lambda chunk, chunks: chunks * (chunk or 64) + 1)),
         },
     ),
     "diloco_round": Definition(
@@ -501,7 +501,8 @@ DEFINITIONS = {
         lowcomm.in_rounds(lowcomm.of_sparse_round),
         examples=_long_chunks,
         refused={
-            **beyond(beta=(0.0, 1.0), bins=(0, 256)),
+            **beyond(beta=(0.0, 1.0)),
+            "bins": (-1, 1, 257),
             "k": (0, Of("chunk + 1", lambda chunk: (chunk or 4096) + 1)),
         },
     ),

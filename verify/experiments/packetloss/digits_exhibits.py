@@ -90,14 +90,12 @@ def training(budget: str, seed: int) -> Exhibit:
     ]
     return Exhibit(
         "packetloss.training",
-        "Real updates drift by the law of their autocovariance, above 2p/(1+p) of their variance, and training bears "
-        "it",
-        f"A perceptron of 2410 parameters, {_WORKERS} workers with images sorted by label, {steps} steps, mean "
-        f"of {seeds} "
-        "seeds, both halves lossy, mean of what arrives; distances over the shards that neither of a pair owns, "
-        "averaged "
-        "over all pairs. The law takes the updates that were made as given; in fact they depend on the losses, through "
-        "stale replicas. Accuracy is that of the workers' mean on 357 images, every tenth step.",
+        "Real updates drift by the law of their autocovariance, above 2p/(1+p) of their variance, "
+        "and training bears it",
+        f"A perceptron of 2410 parameters, {_WORKERS} workers with images sorted by label, {steps} steps, mean of "
+        f"{seeds} seeds, both halves lossy, mean of what arrives; distances over the shards that neither of a pair "
+        "owns, averaged over all pairs. The law takes the updates that were made as given; in fact they depend on the "
+        "losses, through stale replicas. Accuracy is that of the workers' mean on 357 images, every tenth step.",
         tuple(panels),
         seed,
         budget,

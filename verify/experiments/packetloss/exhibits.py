@@ -139,11 +139,10 @@ def differing(budget: str, seed: int) -> Exhibit:
         ]
     return Exhibit(
         "packetloss.differing",
-        "The reported constant is the share of pairs that differ; the stalest of many falls behind like their "
-        "logarithm",
-        f"Left: 64 receivers, 1000 steps, {trials // 4} trials. Right: staleness after 80 steps, {trials} "
-        f"trials. Bands "
-        "are two standard errors. A pair's drift does not depend on the number of workers; the worst one's does.",
+        "The reported constant is the share of pairs that differ; "
+        "the stalest of many falls behind like their logarithm",
+        f"Left: 64 receivers, 1000 steps, {trials // 4} trials. Right: staleness after 80 steps, {trials} trials. "
+        "Bands are two standard errors. A pair's drift does not depend on the number of workers; the worst one's does.",
         (
             Panel(
                 "pairs that hold different versions",
@@ -248,8 +247,7 @@ def bursts(budget: str, seed: int) -> Exhibit:
     return Exhibit(
         "packetloss.bursts",
         "At one loss rate, drift grows with the length of the bursts",
-        f"Two-state links, means over {steps} steps of {trials} trials with 16 receivers; bands are two "
-        f"standard errors.",
+        f"Two-state links, means over {steps} steps of {trials} trials, 16 receivers; bands are two standard errors.",
         tuple(panels),
         seed,
         budget,

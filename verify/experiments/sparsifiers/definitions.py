@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -80,8 +81,12 @@ SPACES = {
         scaled=("default", True, False),
         drawn=("seed", "draws", "least", "largest"),
     ),
-    "BlockTopK": vectors(given({}, "k", "block"), block=(1, 2, 3, 8, 16, 64), k=BLOCKS),
-    "ChunkTopK": vectors(given({}, "k", "chunk"), chunk=(1, 2, 3, 8, 16, 64), k=IN_CHUNK),
+    "BlockTopK": replace(
+        vectors(given({}, "k", "block"), block=(1, 2, 3, 8, 16, 64), k=BLOCKS), combined=(("data", "block", "k"),)
+    ),
+    "ChunkTopK": replace(
+        vectors(given({}, "k", "chunk"), chunk=(1, 2, 3, 8, 16, 64), k=IN_CHUNK), combined=(("data", "chunk", "k"),)
+    ),
     "HardThreshold": vectors(
         given({}, "threshold"),
         threshold=(1, 2, 0.5, 100.5, Fraction(1, 3), Fraction(1, 10**320), 1e-30, 1e38, 1e300),
@@ -92,7 +97,7 @@ SPACES = {
 LARGE: dict[str, tuple[Mapping[str, Any], ...]] = {
     "TopK": ({"k": 1}, {"k": 40}, {"k": 2500}, {"k": 4096}),
     "RandK": ({"k": 70}, {"k": 4000}),
-    "BlockTopK": ({"k": 3, "block": 128},),
+    "BlockTopK": ({"k": 3, "block": 100},),
     "ChunkTopK": ({"k": 5, "chunk": 127},),
     "HardThreshold": ({"threshold": 1.5}, {"threshold": 2}),
     "AdaptiveSparsification": ({},),
@@ -104,12 +109,15 @@ LARGE: dict[str, tuple[Mapping[str, Any], ...]] = {
 _LONG = (("ties", 4096, "float32"), ("normal", 4097, "float32"), ("ties", 8200, "float64"), ("normal", 8191, "float64"))
 """Kinds, lengths and dtypes."""
 
+_LONGEST = (("ties", 65_543, "float32"), ("zeros", 65_543, "float32"))
+"""Longer than a block."""
+
 _REFUSED = (("ties", 4096, "float16"), ("ties", 0, "float32"), ("NaN", 5000, "float64"))
 
 
 def _long(name: str) -> list[Given]:
     found = [(shape, parameters) for parameters in LARGE[name] for shape in _LONG]
-    found += [(shape, LARGE[name][-1]) for shape in (("ties", 65_543, "float32"), *_REFUSED)]
+    found += [(shape, LARGE[name][-1]) for shape in (*_LONGEST, *_REFUSED)]
     randomness = {"seed": 5} if name in ("RandK", "AdaptiveSparsification") else {}
     return [Given({"x": vector_of(*shape, 7)}, parameters, randomness) for shape, parameters in found]
 

@@ -1,0 +1,77 @@
+"""Shipped collectives: sizes and ends that their sources name, and one coding of QuickReduce number by number."""
+
+import numpy as np
+import pytest
+
+from commbounds.collectives.shipped_collectives import (
+    flashinfer_allreduce,
+    quantization_hook,
+    quick_code,
+    quick_read,
+    quickreduce,
+    torchft_allreduce,
+)
+
+FINITE = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
+"""All numbers of float16 that are finite and not negative."""
+
+
+@pytest.mark.parametrize(("width", "stride"), [(4, 1152), (6, 1664), (8, 2176)])
+def test_a_register_of_all_threads_takes_the_bytes_that_the_source_sets_aside(width, stride):
+    assert quick_code(np.zeros(2048, np.float16), width).size == stride
+
+
+@pytest.mark.parametrize("width", [4, 6, 8])
+def test_one_coding_errs_by_a_step_and_what_float16_rounds_at_every_number_of_a_block(width):
+    least = int(np.searchsorted(FINITE, np.float16(2 ** (width - 1) / 65000)))
+    for place in np.linspace(least + 1, FINITE.size - 2, 9).astype(int):
+        m = FINITE[place]
+        numbers = np.concatenate([FINITE[: place + 1], -FINITE[:place]])
+        blocks = np.zeros((-(-numbers.size // 31), 32, 2), np.float16)
+        blocks[:, 0, 0] = m
+        blocks[:, 1:, 0].flat[: numbers.size] = numbers  # the second numbers of the pairs are zero
+        x = blocks.ravel()
+        off = np.abs(quick_read(quick_code(x, width), x.size, width).astype(np.float64) - x.astype(np.float64))
+        bound = float(m) * (2.0 ** (1 - width) + 1 / 2048) + 2.0 ** (width - 25)
+        assert bound >= off.max() >= 0.35 * float(m) * 2.0 ** (1 - width)
+
+
+def test_small_blocks_shrink_as_soon_as_the_reciprocal_of_their_scale_leaves_float16():
+    def kept(m):
+        x = np.full(64, m, np.float16)
+        return float(quick_read(quick_code(x, 8), 64, 8)[0] / x[0])
+
+    assert kept(128 / 65000) > 0.99
+    assert 0.74 < kept(0.0015) < 0.78
+    assert kept(2.0**-10) == 0.5
+
+
+def test_beyond_float16_a_block_is_infinite_or_cut_off():
+    stack = np.ones((2, 64), np.float32)
+    stack[0, 0] = 1e5
+    whole, _ = quickreduce(stack, tile=512, saturates=False)
+    assert np.isinf(whole[0, ::2]).all()
+    assert (whole[0, 1::2] == 2).all()
+    cut, _ = quickreduce(stack, tile=512)
+    assert cut[0, 0] == 65504
+
+
+def test_ranks_of_flashinfer_differ_where_a_sum_lies_on_no_code():
+    sums, _ = flashinfer_allreduce([[4.0, 1.0], [3.0, 0.875]], 2, 2)
+    assert sums[0, 1] != sums[1, 1]
+
+
+@pytest.mark.parametrize(("columns", "share"), [(1, 2.0), (2, 1.0), (4, 0.5), (64, 0.265625)])
+def test_what_torchft_sends_over_what_a_ring_of_float32_sends(columns, share):
+    _, traffic = torchft_allreduce(np.ones((4, 256), np.float32), columns)
+    assert traffic.sent.max() / (2 * 3 * 64 * 4) == share
+
+
+def test_integers_of_torchft_are_cut():
+    means, _ = torchft_allreduce(np.array([[127.0, 1.9]], np.float32), 2, native=False)
+    assert means.tolist() == [[127.0, 1.0]]
+
+
+def test_the_least_scale_of_torchs_observers_loses_small_gradients():
+    means, _ = quantization_hook(np.full((2, 8), 2.0**-25, np.float32))
+    assert not means.any()

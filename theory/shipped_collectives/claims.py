@@ -1,0 +1,317 @@
+"""Shipped collectives: the claims."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Standing, for_one_reason
+from commbounds.theory.flashcomm.terms import BYTES_SENT, DISAGREEING, SUM_ERROR, group, ranges, width
+from commbounds.theory.implementations import defined
+from commbounds.theory.precision.ordering_terms import NOT_FINITE, SEVERAL
+from commbounds.theory.quantities import P, Quantity, n
+from commbounds.theory.sources import Repository, derived
+from commbounds.theory.symbols import Symbol
+
+VLLM = Repository("vllm-project/vllm", "0bf6342edb9fe2d6e2d19cad409f6743540fc308")
+FLASHINFER = Repository("flashinfer-ai/flashinfer", "fb28d7242b3506a2348265962041acc1fb56cca4")
+TORCHFT = Repository("meta-pytorch/torchft", "7eb7087885f7ffaf51148a9df3289d73b8709fbd")
+PYTORCH = Repository("pytorch/pytorch", "06d06f80cd6c7ad55edf9d20f7669b4c81e82235")
+
+_CODEC = VLLM.at(
+    "csrc/quickreduce/quick_reduce_impl.cuh",
+    default="QuickReduce is off until a regime is chosen; bfloat16 is then cast to float16 by default",
+    upstream="open: sglang issue 40084 and pull request 40198 report the low end, vLLM issue 55345 and pull request "
+    "55346 the high one; sglang repaired the latter in pull request 34484 after issue 34473",
+)
+_FLASHINFER = FLASHINFER.at("flashinfer/comm/quantized_allreduce.py", "190-388")
+_TORCHFT = TORCHFT.at("torchft/quantization.py", "45-428")
+_ROWS = TORCHFT.at(
+    "torchft/quantization.py",
+    "431-528",
+    default="should_quantize is off by default; DiLoCo with buckets hands over vectors (torchft/local_sgd.py, 498-540)",
+)
+_HOOK = PYTORCH.at("torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py", default="to be registered")
+
+maxima = Symbol("maxima", r"\left(\sum_p m_p\right)", Fraction(5, 2), nonnegative=True)
+"""Sum over the ranks of the largest magnitudes of their blocks, groups or rows at an entry."""
+total = Symbol("total", "M", Fraction(2), nonnegative=True)
+"""Largest magnitude of the block, group or row of what the owner adds up."""
+channel_scales = Symbol("channel_scales", r"\left(\sum_p \max(R_p/255, 2^{-23})\right)", Fraction(1, 16), positive=True)
+"""Sum over the ranks of the scales of their channels at an entry."""
+divisor = Symbol("divisor", "d", 3, integer=True, positive=True)
+"""What the sum is divided by: 1, or the number of ranks."""
+tiles = Symbol("tiles", "T", 3, integer=True, positive=True)
+"""Tiles of a vector, the last one filled with zeros."""
+tile = Symbol("tile", "t", 1024, integer=True, positive=True)
+"""Entries of a tile."""
+rows = Symbol("rows", "r", 5, integer=True, positive=True)
+"""Rows that a rank owns: those of the tensor over P, rounded up."""
+words = Symbol("words", "w", 2, integer=True, positive=True)
+"""Four bytes that the codes of a row take, rounded up."""
+channels = Symbol("channels", "C", 3, integer=True, positive=True)
+"""Channels of a vector."""
+channel = Symbol("channel", "c", 4, integer=True, positive=True)
+"""Entries of a channel."""
+
+BYTES_OVER_PLAIN = Quantity(
+    "bytes_over_plain", r"\mathrm{bytes}/\mathrm{bytes}_{32}", "bytes sent over those of a ring of float32"
+)
+
+FLOAT16 = Hypothesis(
+    "float16",
+    "Entries are numbers of float16, and neither the sum of the blocks' largest magnitudes nor any sum exceeds 65000.",
+    lambda fits: fits,
+)
+REACHED = Hypothesis(
+    "reached",
+    "The largest magnitude of every block, of the ranks' vectors and of the sum, is zero or at least 2^(b - 1)/65000: "
+    "0.000124, 0.000493 and 0.00197 at 4, 6 and 8 bits.",
+    lambda reached: reached,
+)
+SATURATES = Hypothesis(
+    "saturates", "Finite results that overflow become 65504: FP16_OVFL is set.", lambda saturates: bool(saturates)
+)
+RESCALED = Hypothesis(
+    "rescaled",
+    "Row maxima, of the sum too, are zero or at least 2^-110: the scale does not overflow.",
+    lambda rescaled: rescaled,
+)
+GROUPS_ABOVE = Hypothesis(
+    "groups_above",
+    "Every group's largest magnitude, of the sum too, is zero or at least 10^-12, below which the source takes that.",
+    lambda above: above,
+)
+BFLOAT16 = Hypothesis("bfloat16", "Entries are numbers of bfloat16.", ensured="The stacks are rounded to it.")
+NATIVE = Hypothesis("native", "Codes are float8: the processor has it.", lambda native: bool(native))
+INTEGERS = Hypothesis("integers", "Codes are integers: the processor has no float8.", lambda native: not native)
+WHOLE = Hypothesis(
+    "whole", "P blocks of whole groups divide n: every rank owns as much.", lambda n, P, block: n % (P * block) == 0
+)
+
+_LOOSE = "loose: what float16 rounds is not at its worst in all stages at once; 96, 99 and 99.7 % were reached"
+_Q, _F, _T, _H = (f"shipped_collectives.{name}." for name in ("quickreduce", "flashinfer", "torchft", "hook"))
+_STEP = 2 ** (1 - width)
+_QUICK = (_STEP + Fraction(1, 2048)) * (maxima + total) + (P - 1) * Fraction(1, 2000) * maxima + P * 2 ** (width - 24)
+_E4M3 = (maxima + total) / 28
+
+
+def _claim(
+    name: str, title: str, relation: Any, why: str, code: Any, assumes: tuple[Hypothesis, ...] = (), **more: Any
+) -> Claim:
+    return Claim(name, title, relation, source=derived(why, code=code), assumes=assumes, **{"axis": "P", **more})
+
+
+CLAIMS: tuple[Claim, ...] = (
+    _claim(
+        _Q + "error",
+        "QuickReduce errs by a step of the ranks' blocks and one of the sum's",
+        Le(SUM_ERROR, _QUICK),
+        "A block's scale is m/2^(b - 1), and codes end at 2^(b - 1) - 1 on one side: there an entry errs by a step, "
+        "elsewhere by half of one and what float16 rounds: product, reciprocal and reading 3/2048 m, and 2^-24 that is "
+        "added to the scale before its reciprocal is taken, 2^(b - 25). At the end the reading rounds once more, "
+        "1/2048 m. P - 1 sums in float16 round by 1/2048 of what they have, "
+        "at most 129/128 of the maxima for P <= 8: less than 1/2000.",
+        _CODEC,
+        (FLOAT16, REACHED, SATURATES),
+        unpinned=for_one_reason(
+            _LOOSE,
+            "*2000*",
+            "without the factor maxima",
+            "width - 1 for width",
+            "*2**(width - 24)*",
+            "without the factor P",
+            "exponent width - 25 of 2",
+            "0.9 times the term 1/2048",
+            "P - 1 for P",
+        ),
+        extremal="rank blocks that hold m and -m, whose sum's block holds M and -M",
+        note="Reciprocals of the processor may be off by 0.51 ulp where ours are rounded correctly: half of what is "
+        "allowed for them.",
+    ),
+    _claim(
+        _Q + "error_of_any",
+        "QuickReduce errs by a step of the ranks' blocks and one of the sum's, whatever the blocks hold",
+        Le(SUM_ERROR, _QUICK),
+        "Expected of blocks that have scales of their own. Refuted where the scale's reciprocal leaves float16, m "
+        "below 2^(b - 1)/65504: it stays that, codes are too small, a block is read as 65504 m/2^(b - 1) of itself.",
+        _CODEC,
+        (FLOAT16, SATURATES),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_Q + "error",
+        extremal="one rank, all entries 0.0009765625, 8 bits: 7/8 of them are lost, half and then three quarters",
+        note="At 8 bits, of entries of 0.0015 in one rank, 55 % are lost; 0.0001 is read as -0.0000076, as the "
+        "second stage's scale is -2^-24, to which the source adds 2^-24.",
+    ),
+    _claim(
+        _Q + "finite",
+        "QuickReduce of finite vectors is finite",
+        Eq(NOT_FINITE, 0),
+        "Expected of an all-reduce of bfloat16. Refuted by a number beyond 65504, which becomes infinite in float16, "
+        "and with it the scale: so does its block. vLLM's base.h (read at 1e8e8604) sets the mode for gfx942 alone.",
+        _CODEC,
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_Q + "finite_saturated",
+        extremal="one entry of 10^5, as it is without FP16_OVFL",
+        note="Without the mode small blocks break, too: their reciprocal is infinite, and every entry of the block, "
+        "zeros among them, is read as the largest with one sign or the other.",
+    ),
+    _claim(
+        _Q + "finite_saturated",
+        "QuickReduce of finite vectors is finite where overflows become 65504",
+        Eq(NOT_FINITE, 0),
+        "No operation makes an infinity of finite numbers but the reciprocal of a step of zero, and what is multiplied "
+        "by that is clipped.",
+        _CODEC,
+        (SATURATES,),
+        note="Sums beyond 65504 are 65504 then: finite, and as far off as they like.",
+    ),
+    _claim(
+        _Q + "agreement",
+        "All ranks of QuickReduce end with the same bits",
+        Eq(DISAGREEING, 0),
+        "Owners send their codes to themselves too, and read them.",
+        _CODEC,
+    ),
+    _claim(
+        _Q + "bytes",
+        "Bytes of QuickReduce",
+        Eq(BYTES_SENT, 2 * (P - 1) / P * tiles * tile / 64 * (8 * width + 4)),
+        "Counted: 64 codes and two scales of two bytes, 36, 52 or 68 bytes; a rank's part of every tile, twice, to "
+        "P - 1 others. A tile of the source has 16384 entries.",
+        _CODEC,
+    ),
+    _claim(
+        _F + "error",
+        "FlashInfer's sum errs by 1/28 of the groups' largest magnitudes and the sum's, and what bfloat16 rounds",
+        Le(SUM_ERROR, _E4M3 + total * Fraction(29, 28) / 256),
+        "The largest number is coded as 448, and below 448 neighbours are at most 32 apart: half of that over 448 is "
+        "1/28. The result is rounded to bfloat16, half of 2^-7 of it at most.",
+        _FLASHINFER,
+        (BFLOAT16, GROUPS_ABOVE),
+        extremal="ranks that hold 1.109375 and 1.0703125, 1.1015625 and 0.984375: 0.98 of it",
+        note="Ranks whose own the entry is have it more exactly: see the agreement.",
+    ),
+    _claim(
+        _F + "agreement",
+        "All ranks of FlashInfer's all-reduce end with the same bits",
+        Eq(DISAGREEING, 0),
+        "Expected of an all-reduce, and tensor-parallel ranks that sample by themselves rely on it. Refuted: the owner "
+        "of a stripe writes its sum as it is, the others what they read of its float8 code.",
+        FLASHINFER.at("flashinfer/comm/quantized_allreduce.py", "270-311", upstream="no report of it was found"),
+        stands=Standing.REFUTED,
+        extremal="two ranks, a group whose sum does not lie on a code",
+        note="They differ by at most 1/28 of the largest magnitude of the sum's group, and bfloat16's rounding.",
+    ),
+    _claim(
+        _F + "bytes",
+        "Bytes of FlashInfer's all-reduce",
+        Eq(BYTES_SENT, 2 * (P - 1) / P * n * (1 + 4 / group)),
+        "Counted: a byte an entry and four a group, a rank's part to P - 1 others, twice.",
+        _FLASHINFER,
+        (WHOLE,),
+        note="The source has the group in symmetric memory, where others read and write it; here it is sent.",
+    ),
+    _claim(
+        _T + "error",
+        "With float8, torchft's sum errs by 1/28 of the rows' largest magnitudes and the sum's",
+        Le(SUM_ERROR, _E4M3 / divisor),
+        "As FlashInfer's, row by row; the mean is that of the sum, divided.",
+        _TORCHFT,
+        (NATIVE, RESCALED),
+        extremal="ranks that hold 448 and 432, 64 and 304/7 in a row",
+    ),
+    _claim(
+        _T + "error_cut",
+        "With integers, torchft's sum errs by a step of the rows and one of the sum's",
+        Le(SUM_ERROR, (maxima + total) / 127 / divisor),
+        "Conversion to an integer cuts off what lies behind the point: less than a step, m/127, towards zero.",
+        _TORCHFT,
+        (INTEGERS, RESCALED),
+        extremal="entries just below a step",
+    ),
+    _claim(
+        _T + "half_a_step",
+        "With integers, torchft's sum errs by half a step of the rows and half a step of the sum's",
+        Le(SUM_ERROR, (maxima + total) / 254 / divisor),
+        "Expected of codes that are rounded to nearest. Refuted: Triton's conversion of float32 to int8 cuts.",
+        TORCHFT.at(
+            "torchft/quantization.py",
+            "34-156",
+            default="where the processor has no float8: before compute capability 9.0",
+            upstream="no report of it was found",
+        ),
+        (INTEGERS, RESCALED),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_T + "error_cut",
+        extremal="entries just below a step",
+        note="All errors are towards zero, so that they add up over steps: the sum shrinks.",
+    ),
+    _claim(
+        _T + "bytes",
+        "Bytes of torchft's all-reduce",
+        Eq(BYTES_SENT, 8 * (P - 1) * rows * (1 + words)),
+        "Counted: a row is four bytes of scale and its codes, filled to a multiple of four; a rank's rows to P - 1 "
+        "others, twice.",
+        _ROWS,
+    ),
+    _claim(
+        _T + "never_more",
+        "torchft's coded all-reduce sends no more than a ring of float32",
+        Le(BYTES_OVER_PLAIN, 1),
+        "Expected of a compression. Refuted by vectors, of which every entry is made a row: eight bytes in place of "
+        "four. DiLoCo with buckets, in the same repository, hands over such vectors.",
+        _ROWS,
+        (SEVERAL,),
+        stands=Standing.REFUTED,
+        extremal="any vector whose size P divides: twice as much",
+        note="Rows of 2 entries take as much as plain float32, rows of 4 half of it, rows of 64 a good quarter.",
+    ),
+    _claim(
+        _H + "error",
+        "The mean by torch's hooks errs by half the ranks' scales, which are at least 2^-23",
+        Le(SUM_ERROR, channel_scales / 2 / P),
+        "Codes are rounded to nearest; the zero point is rounded too, and where its rounding pushes the ends out of "
+        "[0, 255], what is clipped is less than half a step.",
+        _HOOK,
+        tightness=1,
+        extremal="all ranks hold entries half-way between two codes",
+    ),
+    _claim(
+        _H + "error_of_any",
+        "The mean by torch's hooks errs by half of a 255th of the ranks' ranges, zero included",
+        Le(SUM_ERROR, ranges / 510 / P),
+        "Expected of scales that follow the data. Refuted by ranges below 255 2^-23 = 0.0000304: the observers take no "
+        "scale below the eps of float32, and entries below 2^-24 are lost.",
+        PYTORCH.at(
+            "torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py",
+            default="to be registered; the eps is the default of torch/ao/quantization/observer.py, read at 004ebd57",
+            upstream="no report of it was found",
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_H + "error",
+        extremal="entries of 2^-25, all of which are lost",
+        note="The scale is then that of an error of 2^-24 whatever the entries are.",
+    ),
+    _claim(
+        _H + "bytes",
+        "Bytes of torch's hooks",
+        Eq(BYTES_SENT, (P - 1) * channels * (8 + channel)),
+        "Counted: a scale, a zero point and the codes of every channel to P - 1 others.",
+        _HOOK,
+        note="By channels, a vector that they divide has one more, of zeros.",
+    ),
+    *defined(
+        "shipped_collectives",
+        {
+            "quickreduce": "Written from csrc/quickreduce of vllm-project/vllm, quick_reduce_impl.cuh at 0bf6342e and "
+            "base.h at 1e8e8604, the instructions by their documented meaning; reciprocals are rounded correctly.",
+            "flashinfer_allreduce": "Written from flashinfer/comm/quantized_allreduce.py at fb28d724; divisions are "
+            "rounded correctly, and nothing is contracted.",
+            "torchft_allreduce": "Written from torchft/quantization.py and collectives.py at 7eb70878; divisions are "
+            "rounded correctly.",
+            "quantization_hook": "Written from torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py at "
+            "06d06f80, and observer.py at 004ebd57, whose defaults it takes.",
+        },
+    ),
+)

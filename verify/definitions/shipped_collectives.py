@@ -1,0 +1,186 @@
+"""Quantised all-reduces that are shipped, one number at a time, from their sources and not from the implementation.
+
+It imports nothing of the package. QuickReduce: csrc/quickreduce of vllm-project/vllm, one thread's eight numbers after
+another. FlashInfer: flashinfer/comm/quantized_allreduce.py. torchft: torchft/quantization.py and collectives.py.
+torch: torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py and the observers that it names. What a GPU's
+reciprocal and division may be off by is not reproduced: they are rounded correctly, as the docstrings say.
+"""
+
+import math
+
+import numpy as np
+from ml_dtypes import bfloat16, float8_e4m3fn
+
+from commbounds.verify.definitions.traffic import counted
+
+F16, F32, F64 = np.float16, np.float32, np.float64
+
+
+def all_to_all(P, sizes, gathered):
+    """Two steps: rank p sends to q what it has for q; then every rank its own to all."""
+    others = [(p, q) for p in range(P) for q in range(P) if p != q]
+    return counted(
+        P, [[(p, q, sizes[q]) for p, q in others], [(p, q, gathered[p]) for p, q in others]] if P > 1 else []
+    )
+
+
+# --- QuickReduce
+
+
+def half(value, saturates):
+    """A float64 as a float16."""
+    rounded = F16(value)
+    if saturates and math.isinf(rounded) and not math.isinf(value):
+        return F16(math.copysign(65504.0, value))
+    return rounded
+
+
+def smaller(a, b):
+    """The minimum of the instruction: a number before NaN, -0 before +0."""
+    if math.isnan(a) or math.isnan(b):
+        return b if math.isnan(a) else a
+    if a == b == 0:
+        return a if math.copysign(1.0, a) < 0 else b
+    return min(a, b)
+
+
+def block(numbers, top, saturates):
+    """Codes of numbers that share a scale, and the scale."""
+    high, low = numbers[0], numbers[0]
+    for v in numbers[1:]:
+        high, low = -smaller(-high, -v), smaller(low, v)
+    largest = high if abs(high) > abs(low) else low
+    scale = half(F64(largest) * F64(-1 / top), saturates)
+    up = half(F64(1) / F64(half(F64(scale) + F64(2.0**-24), saturates)), saturates)
+    codes = []
+    for v in numbers:
+        w = half(F64(v) * F64(up), saturates)
+        w = -top if math.isnan(w) or w < -top else min(w, top - 1)
+        codes.append(round(float(w)))
+    return codes, scale
+
+
+def quick_coded(numbers, width, saturates):
+    """What is read of a group of 64, whose even and odd numbers are blocks."""
+    read = [None] * 64
+    for odd in (0, 1):
+        codes, scale = block(numbers[odd::2], 2 ** (width - 1), saturates)
+        read[odd::2] = [half(F64(c) * F64(scale), saturates) for c in codes]
+    return read
+
+
+def quickreduce(held):
+    """All ranks' sums, and what is sent."""
+    given = {"width": 8, "tile": 16384, "saturates": True, **held["parameters"]}
+    stack, width, tile, saturates = held["inputs"]["stack"], given["width"], given["tile"], given["saturates"]
+    P, n = stack.shape
+    row = []
+    for start in range(0, n, 64):
+        totals = [F16(0)] * 64
+        for own in stack:
+            numbers = [half(F64(own[i]), saturates) if i < n else F16(0) for i in range(start, start + 64)]
+            for i, v in enumerate(quick_coded(numbers, width, saturates)):
+                totals[i] = half(F64(totals[i]) + F64(v), saturates)
+        row += quick_coded(totals, width, saturates)
+    # a rank owns 8/P of the eight atoms of every thread; a group of eight threads sends 64 codes and two scales of it
+    part = -(-n // tile) * (tile // 64) // P * (8 * width + 4)
+    return {"result": np.array([row[:n]] * P).astype(stack.dtype), "traffic": all_to_all(P, [part] * P, [part] * P)}
+
+
+# --- FlashInfer
+
+
+def float8_group(numbers):
+    """What is read of a group's codes in float8."""
+    largest = max(F32(1e-12), *[abs(v) for v in numbers])
+    factor, up = largest / F32(448), F32(448) / largest
+    read = []
+    for v in numbers:
+        scaled = v * up
+        if not math.isnan(scaled):
+            scaled = max(min(scaled, F32(448)), F32(-448))
+        read.append(F32(float8_e4m3fn(scaled)) * factor)
+    return read
+
+
+def flashinfer_allreduce(held):
+    """All ranks' sums, and what is sent."""
+    given = {"group": 256, "block": 4096, **held["parameters"]}
+    stack, group, width = held["inputs"]["stack"], given["group"], given["block"]
+    P, n = stack.shape
+    rows = [[F32(bfloat16(v)) for v in row] for row in stack]
+    results, bytes_of = [[None] * n for _ in range(P)], [0] * P
+    for start in range(0, n, group):
+        places = range(start, min(start + group, n))
+        owner = start // width % P
+        bytes_of[owner] += len(places) + 4
+        totals = [F32(0)] * len(places)
+        for row in rows:
+            read = float8_group([row[i] for i in places])
+            totals = [a + b for a, b in zip(totals, read, strict=True)]
+        read = float8_group(totals)
+        for p in range(P):
+            for i, exact, coded in zip(places, totals, read, strict=True):
+                results[p][i] = F32(bfloat16(exact if p == owner else coded))
+    return {"result": np.array(results).astype(stack.dtype), "traffic": all_to_all(P, bytes_of, bytes_of)}
+
+
+# --- torchft
+
+
+def torchft_row(numbers, native, share):
+    """What is read of a row over `share`."""
+    top = F32(448) if native else F32(127)
+    scale = top / (max(abs(v) for v in numbers) / share)
+    if math.isinf(scale):
+        scale = F32(1)
+    read = []
+    for v in numbers:
+        scaled = v * scale / share
+        read.append((F32(float8_e4m3fn(scaled)) if native else F32(np.int8(int(scaled)))) / scale)
+    return read
+
+
+def torchft_allreduce(held):
+    """All ranks' sums or means, and what is sent."""
+    given = {"columns": 1, "native": True, "mean": False, **held["parameters"]}
+    stack, columns, native = held["inputs"]["stack"], given["columns"], given["native"]
+    P, n = stack.shape
+    height = n // columns
+    slice_size = -(-height // P)
+    row = []
+    for r in range(height):
+        owner = r // slice_size
+        totals = [F32(0)] * columns
+        for hop in range(P):
+            own = stack[(owner + hop) % P]
+            read = torchft_row([F32(v) for v in own[r * columns : (r + 1) * columns]], native, F32(1))
+            totals = [a + b for a, b in zip(totals, read, strict=True)]
+        row += torchft_row(totals, native, F32(P) if given["mean"] else F32(1))
+    part = slice_size * (-(-columns // 4) + 1) * 4
+    return {"result": np.array([row] * P).astype(stack.dtype), "traffic": all_to_all(P, [part] * P, [part] * P)}
+
+
+# --- torch's hooks
+
+
+def quantization_hook(held):
+    """All ranks' means, and what is sent."""
+    stack, channel = held["inputs"]["stack"], held["parameters"].get("channel")
+    P, n = stack.shape
+    length = n if channel is None else n + channel - n % channel
+    width = n if channel is None else channel
+    totals = [F32(0)] * length
+    for own in stack:
+        numbers = [F32(v) for v in own] + [F32(0)] * (length - n)
+        for start in range(0, length, width):
+            part = numbers[start : start + width]
+            low, high = min(F32(0), *part), max(F32(0), *part)
+            scale = max((high - low) / F32(255), np.finfo(F32).eps)
+            point = F32(min(max(-np.rint(low / scale), 0), 255))
+            for i, v in enumerate(part, start):
+                code = min(max(np.rint(v / scale) + point, F32(0)), F32(255))
+                totals[i] = totals[i] + scale * (code - point)
+    row = [v / F32(P) for v in totals[:n]]
+    scales, codes = 8 * (length // width), length
+    return {"result": np.array([row] * P).astype(stack.dtype), "traffic": all_to_all(P, [scales] * P, [codes] * P)}
