@@ -58,7 +58,7 @@ def tried(marks: str, *files: str) -> tuple[int, int]:
         counted = {entry.get("name"): int(entry.get("value", "0")) for entry in test.iter("property")}
         failed = test.find("failure") is not None or test.find("error") is not None
         cases += counted.get("tried", 1)
-        lost += counted.get("lost", int(failed))
+        lost += max(counted.get("lost", 0), int(failed))
     return cases, lost
 
 

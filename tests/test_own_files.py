@@ -51,6 +51,7 @@ ALLOWED = {
     "src/commbounds/_replayed.py": ({"precision"}, "formats of sums"),
     "src/commbounds/testing.py": ({"precision"}, "tolerances of sums"),
     "src/commbounds/_along.py": ({"precision"}, "tolerances of sums"),
+    "src/commbounds/_quantised.py": ({"precision"}, "tolerances of sums"),
     "tests/test_along.py": ({"precision"}, "tolerances of sums"),
     "tests/test_orders.py": ({"precision"}, "what is simulated"),
     "tests/test_exact_inputs.py": ({"precision"}, "formats of sums"),

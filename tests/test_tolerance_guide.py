@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import tolerance_power as power
 from click.testing import CliRunner
+from coded_allreduces import allreduce
 
 from commbounds._orders import replayed, schedule_order
 from commbounds.cli import main
@@ -79,7 +80,7 @@ def test_the_tables_are_what_is_counted(name):
 
 
 def test_its_code_runs():
-    first, code, along = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    first, code, along, codes = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     inputs = list(np.arange(12.0, dtype=np.float32).reshape(4, 3))
     exec(code, {"inputs": inputs, "result": sum(inputs), "results": [sum(inputs) / np.float32(4)] * 4})
     first, wider = first.rsplit("assert_replayed", 1)
@@ -95,5 +96,12 @@ def test_its_code_runs():
     found = reveal(ring, 5, 40, "bfloat16")
     names = {"assert_allreduce_close": assert_allreduce_close, "inputs": gradients, "found": found}
     exec(along, {**names, "result": ring(gradients)})
+    for line, schedule in zip(codes.splitlines()[2:], ("two_step", "one_shot", "ring"), strict=True):
+        how = re.findall(r'(?:bits|group|codes|scale)=("?)([\w]+)\1', line)
+        values = dict(zip(re.findall(r"(bits|group|codes|scale)=", line), (value for _, value in how), strict=True))
+        group = None if values["group"] == "None" else int(values["group"])
+        how = (values["codes"], int(values.get("bits", 8)), group, values["scale"], False)
+        result = allreduce(gradients, schedule, np.float32, np.random.default_rng(0), *how)
+        exec("from commbounds.testing import assert_quantised_close\n" + line, {"inputs": gradients, "result": result})
     names = {"assert_replayed": assert_replayed, "allreduce": promised, "gradients": gradients}
     exec("assert_replayed" + wider, names)

@@ -24,11 +24,18 @@ if TYPE_CHECKING:
     "--schedule", default="ring", show_default=True, help="ring, tree, direct, any ...: the order of additions."
 )
 @click.option("--nodes", type=WHOLE, default=None, help="Nodes of the hierarchical schedule.")
+@click.option("--between", default=None, help="Of the hierarchical schedule: the format that is sent between nodes.")
 @click.option(
-    "--average", default=None, help="Of a mean: divided before, after, or any (either, or times a rounded 1/P)."
+    "--average",
+    default=None,
+    help="Of a mean: divided before, after, by halving, or any (before or after, or times 1/P).",
 )
 @click.option("--bits", type=WHOLE, default=None, help="Bits of the codes of a quantised all-reduce.")
 @click.option("--group", type=WHOLE, default=None, help="Entries that share a scale, with --bits.")
+@click.option(
+    "--codes", default="asymmetric", show_default=True, help="With --bits: symmetric, or a float8 format, too."
+)
+@click.option("--scale", default=None, help="With codes around zero: the format of scales; default: exact.")
 @click.option("--rounding", default="nearest", show_default=True, help="nearest, stochastic, or either-neighbour.")
 @click.option("--subnormals", default="kept", show_default=True, help="kept, or flushed to zero.")
 @click.option(
@@ -50,9 +57,12 @@ def tolerance(
     accumulate: str | None,
     schedule: str,
     nodes: int | None,
+    between: str | None,
     average: str | None,
     bits: int | None,
     group: int | None,
+    codes: str,
+    scale: str | None,
     rounding: str,
     subnormals: str,
     probability: float,
@@ -75,9 +85,12 @@ def tolerance(
             accumulate=accumulate,
             schedule=schedule,
             nodes=nodes,
+            between=between,
             average=average,
             bits=bits,
             group=group,
+            codes=codes,
+            scale=scale,
             rounding=rounding,
             subnormals=subnormals,
             probability=probability,

@@ -168,7 +168,7 @@ def test_roundings_of_the_other_schedules():
 def test_an_unknown_schedule_or_average_is_refused():
     with pytest.raises(ValueError, match=r"schedule must be one of ring, .* got 'star'"):
         roundings("star")
-    with pytest.raises(ValueError, match="average must be None, before or after, got 'between'"):
+    with pytest.raises(ValueError, match="average must be None, before, after or halving, got 'between'"):
         roundings("ring", average="between")
 
 

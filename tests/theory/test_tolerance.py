@@ -2,10 +2,15 @@
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
+import ml_dtypes
 import numpy as np
 import pytest
+from coded_allreduces import allreduce
 
+from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.precision import simulated_allreduce
 from commbounds.theory import claims, tolerance
 from commbounds.theory.precision.formats import FORMATS
 from commbounds.theory.precision.roundings import SCHEDULE_NAMES
@@ -46,7 +51,7 @@ def test_a_running_sum_may_lose_all_but_a_share_that_no_bound_of_a_tenth_less_al
 
 
 @pytest.mark.parametrize("schedule", SCHEDULE_NAMES)
-@pytest.mark.parametrize("average", [None, *AVERAGES])
+@pytest.mark.parametrize("average", [None, *(average for average in AVERAGES if average != "halving")])
 def test_bounds_are_ordered(schedule, average):
     options = {"dtype": "bfloat16", "schedule": schedule, "nodes": nodes(schedule), "average": average}
     before = Fraction(0)
@@ -134,3 +139,78 @@ def test_lines_accept_the_largest_error_that_rounding_makes():
 def test_numbers_are_integers(change):
     with pytest.raises(TypeError, match="must be an integer"):
         tolerance(**{"P": 2, **change})
+
+
+# --- means by halving, formats between nodes, codes around zero ------------------------------------------------------
+
+
+@pytest.mark.parametrize("schedule", ["recursive_doubling", "rabenseifner", "binomial"])
+def test_means_by_halving(schedule):
+    tightest = 0.0
+    for P in (1, 2, 4, 8, 16):
+        rng = np.random.default_rng(P)
+        for scale in (1.0, 2.0**-133):  # the second where halves underflow
+            x = (scale * rng.standard_normal((P, 64))).astype(ml_dtypes.bfloat16).astype(float)
+            named = "tree" if schedule == "binomial" else schedule
+            y = simulated_allreduce(x, named, "bfloat16", "bfloat16", average="halving")[0]
+            found = tolerance(P=P, dtype="bfloat16", schedule=schedule, average="halving")
+            allowed = float(found.sure) * np.abs(x).sum(axis=0) + float(found.absolute)
+            assert (np.abs(y - x.mean(axis=0)) <= allowed * (1 + 2.0**-40)).all()
+            tightest = max(tightest, float((np.abs(y - x.mean(axis=0)) / np.maximum(allowed, 1e-300)).max()))
+    assert tightest > 0.2
+    for wrong in ({"P": 6}, {"P": 4, "schedule": "ring"}):
+        with pytest.raises(ValueError, match="average by halving"):
+            tolerance(**{"P": 4, "schedule": schedule, "average": "halving", **wrong})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "between"), [("bfloat16", "float32"), ("float32", "bfloat16"), ("float16", "bfloat16")]
+)
+def test_formats_between_nodes(dtype, between):
+    """A running sum in every node, every sum in the first format; then one of the nodes' sums in the second."""
+    near, far = (np.dtype(getattr(ml_dtypes, name, name)) for name in (dtype, between))
+    tightest = 0.0
+    for nodes in range(1, 6):
+        for members in range(1, 6):
+            rng = np.random.default_rng([nodes, members])
+            x = np.abs(rng.standard_normal((nodes, members, 200))).astype(near)
+            sums = x[:, 0]
+            for m in range(1, members):
+                sums = (sums.astype(np.float32) + x[:, m].astype(np.float32)).astype(near)
+            sums = sums.astype(far)
+            total = sums[0]
+            for q in range(1, nodes):
+                total = (total.astype(np.float32) + sums[q].astype(np.float32)).astype(far)
+            P = nodes * members
+            found = tolerance(P=P, dtype=dtype, schedule="hierarchical", nodes=nodes, between=between)
+            wide = x.reshape(P, -1).astype(float)
+            off = np.abs(total.astype(near).astype(float) - wide.sum(axis=0))
+            allowed = float(found.sure) * wide.sum(axis=0) + float(found.absolute)
+            assert (off <= allowed * (1 + 2.0**-40)).all()
+            tightest = max(tightest, float((off / np.maximum(allowed, 1e-300)).max()))
+    assert tightest > 0.3
+    with pytest.raises(ValueError, match="between is of sums by the hierarchical"):
+        tolerance(P=4, schedule="ring", between="bfloat16")
+
+
+@pytest.mark.parametrize("schedule", QUANTISED)
+@pytest.mark.parametrize(
+    ("codes", "bits"), [("symmetric", 4), ("symmetric", 8), ("float8_e4m3fn", 8), ("float8_e5m2", 8)]
+)
+def test_codes_around_zero(schedule, codes, bits):
+    tightest = 0.0
+    for P in range(1, 10):
+        for scale in ("float16", "bfloat16", "e8m0"):
+            rng = np.random.default_rng([P, bits])
+            x = rng.standard_normal((P, 160)).astype(np.float32)
+            group = None if schedule == "ring" else 32
+            y = allreduce(x, schedule, np.float32, rng, codes, bits, group, scale, False)
+            found = tolerance(P=P, bits=bits, codes=codes, scale=scale, schedule=schedule)
+            cuts = even_cuts(160, P).tolist() if schedule == "ring" else list(range(0, 161, 32))
+            reference = np.concatenate([np.full(b - a, np.abs(x[:, a:b]).max(axis=1).sum()) for a, b in pairwise(cuts)])
+            off = np.abs(y - x.astype(float).sum(axis=0))
+            # sums are made in float32
+            allowed = (float(found.sure) + 8 * P * 2.0**-24) * reference
+            assert (off <= allowed).all()
+            tightest = max(tightest, float((off / allowed).max()))
+    assert tightest > 0.2

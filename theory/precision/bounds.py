@@ -281,6 +281,19 @@ def probable(
     return ErrorBound(sp.Min(surely.relative, relative, products), surely.absolute)
 
 
+def fraction(value: Any) -> Fraction:
+    """Of a rational number."""
+    exact = sp.Rational(value)
+    return Fraction(int(exact.p), int(exact.q))
+
+
+def upwards(value: Any) -> Fraction:
+    """A fraction that is not below a real expression, by at most 2^-90 of it."""
+    if value.is_Rational:
+        return fraction(value)
+    return Fraction(str(sp.N(value, 40))) * (1 + Fraction(1, 2**100))
+
+
 def _checked(counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, rounding: str) -> Any:
     """A function that puts the numbers of ranks and nodes into what was counted."""
     if P < 1:

@@ -40,6 +40,8 @@ _ONE_BY_ONE = ("ring", "butterfly", "direct", "chain", "in_rank_order")
 """Where a running sum takes up one term after another."""
 _AT_ONE_PLACE = ("butterfly", "direct", "in_rank_order", "nvls")
 """Where all additions are made at one rank or in a switch, and the sum is sent when it is whole."""
+HALVED = ("recursive_doubling", "rabenseifner", "binomial")
+"""Where sums of as many ranks are added, of a power of two of ranks."""
 _EVERY_SUM = ("ring", "recursive_doubling", "chain", "any")
 """Where every partial sum is sent, and so rounded to the wire's format, before anything is added to it; "any" is meant
 so. Elsewhere some sums stay at a rank, in the accumulator's format, until the next term arrives."""
@@ -55,8 +57,8 @@ SCHEDULE_NAMES = (
     *("in_rank_order", "double_binary_tree", "pat", "nvls", "collnet", "any"),
 )
 """Schedules whose roundings are known; "any" is any order of additions, by any tree."""
-AVERAGES = ("before", "after")
-"""When an average is divided: every term before it is added, or the sum."""
+AVERAGES = ("before", "after", "halving")
+"""When an average is divided: every term before it is added, the sum, or both operands of every addition by two."""
 
 
 @dataclass(frozen=True)
@@ -106,8 +108,8 @@ def roundings(
     per_hop : bool
         Whether every partial sum that is sent is rounded to the wire's format; else sums travel as they were added,
         and the result alone is rounded to it.
-    average : {"before", "after"} or None
-        When P divides, in the wire's format; None for a sum.
+    average : {"before", "after", "halving"} or None
+        When P divides, in the wire's format; halving: both operands of every addition are halved; None for a sum.
     wider_input : bool
         Whether the ranks' vectors are wider than the wire's format, and rounded to it first.
 
@@ -127,7 +129,7 @@ def roundings(
     (P - 1, 1, index_bits(P))
     """
     if average is not None and average not in AVERAGES:
-        raise ValueError(f"average must be None, {' or '.join(AVERAGES)}, got {average!r}")
+        raise ValueError(f"average must be None, {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]}, got {average!r}")
     schedule = OTHER_NAMES.get(schedule, schedule)
     additions = _additions(schedule)
     once = schedule in _AT_ONE_PLACE or not per_hop
@@ -141,7 +143,8 @@ def roundings(
         additions,
         sp.Integer(1) if once else hops,
         before + behind,
-        P * (first + before) + behind,
+        # to halve is exact but for underflow
+        P * (first + before) + behind + (2 * (P - 1) if average == "halving" else 0),
         schedule in _ONE_BY_ONE,
         first,
         per_hop and schedule in _EVERY_SUM,

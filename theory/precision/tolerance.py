@@ -17,35 +17,29 @@ from commbounds.theory.precision.bounds import (
     any_order,
     any_tree,
     followed,
+    fraction,
     one_rounding,
     probable,
     running_sum,
     sure,
+    upwards,
 )
+from commbounds.theory.precision.codes import QUANTISED, CodedBound, coded_bound
 from commbounds.theory.precision.formats import FORMATS, Format, format_named, innocuous
-from commbounds.theory.precision.roundings import IN_A_SWITCH, OTHER_NAMES, SCHEDULE_NAMES, Roundings, roundings
+from commbounds.theory.precision.roundings import HALVED, IN_A_SWITCH, OTHER_NAMES, SCHEDULE_NAMES, Roundings, roundings
 
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {"allreduce": "all-reduce", "reduce_scatter": "reduce-scatter", "reduce": "reduce"}
 )
 """What adds vectors: the copies that an all-reduce makes of its sums are not rounded again."""
-AVERAGES = ("before", "after", "any")
-"""When an average is divided by P: before the additions, after them, or at either place, by a rounded 1/P too."""
+AVERAGES = ("before", "after", "halving", "any")
+"""When an average is divided by P: before the additions, after them, by two at every addition, or before or after, by a
+rounded 1/P too."""
 SUBNORMALS = ("kept", "flushed")
 _IN_NODES = ("hierarchical", "double_binary_tree", "collnet")
 _MOST = 2**63 - 1
 """Of ranks and entries."""
-QUANTISED: Mapping[str, str] = MappingProxyType(
-    {
-        "two_step": "flashcomm.twostep.error_mixed",
-        "one_shot": "flashcomm.oneshot.error",
-        "ring": "flashcomm.ring.error",
-    }
-)
-"""Schedules that send codes of a few bits, and the claim that bounds them."""
-
 _SUM_ABS = "sum over ranks of |x|"
-_SUM_RANGE = "sum over ranks of max - min of the entry's group"
 
 
 @dataclass(frozen=True)
@@ -148,9 +142,12 @@ def tolerance(
     accumulate: str | None = None,
     schedule: str = "ring",
     nodes: int | None = None,
+    between: str | None = None,
     average: str | None = None,
     bits: int | None = None,
     group: int | None = None,
+    codes: str = "asymmetric",
+    scale: str | None = None,
     rounding: str = "nearest",
     probability: Fraction | float = Fraction(1, 10**9),
     per_hop: bool = True,
@@ -179,13 +176,22 @@ def tolerance(
         two_step, one_shot or ring.
     nodes : int or None
         Of the hierarchical schedule, collnet, and the double binary tree, where None is a rank a node; divides P.
-    average : {None, "before", "after", "any"}
+    between : str or None
+        Of the hierarchical schedule, the format that is sent between nodes, where it is another than `dtype`.
+    average : {None, "before", "after", "halving", "any"}
         None for a sum; a mean is divided by P before the additions, after them, or at either place, by P or times a
-        rounded 1/P.
+        rounded 1/P. halving: both operands of every addition are halved, of a power of two of ranks.
     bits : int or None
         Of the codes of a quantised all-reduce, in [1, 16]; None where none is.
     group : int or None
         Entries that share a scale, with `bits`; the bound is the same for every size.
+    codes : str
+        With `bits`: asymmetric, steps above the group's smallest entry, whose bounds are relative to group ranges;
+        symmetric, steps around zero, or float8_e4m3fn or float8_e5m2, scaled numbers, relative to the groups' largest
+        magnitudes.
+    scale : str or None
+        With codes around zero: the format of scales, a float or e8m0, powers of two upwards; None where scales are
+        exact.
     rounding : {"nearest", "stochastic", "either neighbour"}
         How all roundings go; by truncation to either neighbour.
     probability : Fraction or float
@@ -243,8 +249,11 @@ def tolerance(
         ("dtype", dtype),
         ("accumulate", accumulate),
         ("subnormals", subnormals),
+        ("codes", codes),
+        ("between", between),
+        ("scale", scale),
     ):
-        if not isinstance(word, str) and not (name == "accumulate" and word is None):
+        if not isinstance(word, str) and not (name in ("accumulate", "between", "scale") and word is None):
             raise TypeError(f"{name} must be a string, got {word!r}")
     if not 0 < probability < 1:
         raise ValueError(f"probability must be between 0 and 1, got {probability}")
@@ -262,7 +271,14 @@ def tolerance(
             and not wider_input
             and nodes is None
         )
-        return _quantised(op, P, n, schedule, average, bits, Fraction(probability), plain)
+        if average is not None or between is not None or not plain:
+            raise ValueError(
+                "of codes of a few bits only sums are derived, with exact arithmetic besides the codes, to nearest: "
+                "leave out accumulate, average, nodes, between, rounding, subnormals, per_hop and wider_input"
+            )
+        return _quantised(op, P, n, coded_bound(P, schedule, bits, codes, scale), Fraction(probability))
+    if codes != "asymmetric" or scale is not None:
+        raise ValueError(f"codes and scale ask for bits, got {codes!r} and {scale!r}")
     if group is not None:
         raise ValueError(f"group must be None, got {group}: a group shares the scale of codes, and asks for bits")
     if schedule in QUANTISED and schedule not in SCHEDULE_NAMES:
@@ -277,6 +293,13 @@ def tolerance(
         wide = FORMATS["float32"]
     if average == "any" and Fraction(1, P) < wire.normal:
         raise ValueError(f"average must be before or after for P = {P}: 1/P is below the normal range of {dtype}")
+    if average == "halving" and (schedule not in HALVED or P & (P - 1)):
+        raise ValueError(f"average by halving is of {', '.join(HALVED)}, and a power of two of ranks, got P = {P}")
+    if between is not None:
+        plain = schedule == "hierarchical" and average is None and not wider_input and subnormals == "kept"
+        if not plain or nodes is None or P % nodes:
+            raise ValueError("between is of sums by the hierarchical schedule, whose nodes divide P")
+        return _in_stages(op, wide, wire, _format("between", between), P, n, nodes, rounding, per_hop, probability)
     counted = _counted(schedule, per_hop, average, wider_input)
     return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability), subnormals)
 
@@ -317,7 +340,7 @@ def _of_sums(
     surely = sure(counted, accumulate, wire, P, **how)
     likely = probable(counted, accumulate, wire, P, entries=n, probability=probability, **how)
     share = Fraction(1, P if average else 1)
-    relative, absolute = _fraction(surely.relative), _fraction(surely.absolute)
+    relative, absolute = fraction(surely.relative), fraction(surely.absolute)
     last, rest = _by_last(counted, accumulate, wire, P, nodes, rounding)
     return Tolerance(
         op=op,
@@ -330,7 +353,7 @@ def _of_sums(
         rounding=rounding,
         reference=_SUM_ABS,
         sure=relative * share,
-        probable=min(_upwards(likely.relative), relative) * share,
+        probable=min(upwards(likely.relative), relative) * share,
         probability=probability,
         absolute=absolute,
         last=last,
@@ -338,6 +361,56 @@ def _of_sums(
         largest=max(Fraction(0), min(accumulate.largest, wire.largest) - P * absolute) / (1 + relative),
         reason=_reason(counted, accumulate, wire, P, nodes, relative, rounding),
         claims=_claims(counted, accumulate, wire, P, nodes, rounding),
+    )
+
+
+def _in_stages(
+    op: str,
+    accumulate: Format,
+    wire: Format,
+    between: Format,
+    P: int,
+    n: int,
+    nodes: int,
+    rounding: str,
+    per_hop: bool,
+    probability: Fraction | float,
+) -> Tolerance:
+    """Rings within nodes in one format, rings between them in another, and the result back in the first."""
+    wide = accumulate if accumulate.holds(between) else between
+    casts = not between.holds(wire if per_hop else accumulate)
+    near = sure(roundings("ring", per_hop=per_hop), accumulate, wire, P // nodes, rounding=rounding)
+    far = sure(roundings("ring", per_hop=per_hop, wider_input=casts), wide, between, nodes, rounding=rounding)
+    last = one_rounding(sp.Rational(wire.unit), rounding) if not wire.holds(between) else 0
+    relative = fraction(followed(followed(near.relative, far.relative), last))
+    # what a node's sum, a sum between nodes and the result may lose below the normal range
+    smallest = sp.Rational(wire.smallest) * (0 if wire.holds(between) else 1)
+    absolute = fraction((nodes * near.absolute * (1 + far.relative) + far.absolute + smallest) * (1 + last))
+    largest = min(form.largest for form in (accumulate, wire, between))
+    return Tolerance(
+        op=op,
+        P=P,
+        n=n,
+        dtype=wire.name,
+        accumulate=accumulate.name,
+        schedule=f"hierarchical, {between.name} between nodes",
+        average=None,
+        rounding=rounding,
+        reference=_SUM_ABS,
+        sure=relative,
+        probable=relative,
+        probability=Fraction(probability),
+        absolute=absolute,
+        last=Fraction(0),
+        rest=relative,
+        largest=max(Fraction(0), largest - P * absolute) / (1 + relative),
+        reason=(
+            f"Within nodes a term passes {P // nodes - 1} additions, sent as {wire.name}; between them {nodes - 1}, "
+            f"sent as {between.name}.",
+            f"Within: {float(near.relative):.3g} of the sum of |x|; between: {float(far.relative):.3g}; at the end: "
+            f"{float(last):.3g}.",
+        ),
+        claims=_ALONE["ring"],
     )
 
 
@@ -366,7 +439,7 @@ def _by_last(
     last = one_rounding(w, rounding)
     additions, hops = _at(counted.additions, P, nodes), _at(counted.hops, P, nodes)
     if P == 1:
-        return Fraction(0), _fraction(followed(last, 0) if counted.first else 0)
+        return Fraction(0), fraction(followed(last, 0) if counted.first else 0)
     if _rounds_once(counted, accumulate, wire, P, nodes, rounding):
         before = _one_fewer(counted, additions, P, w, rounding)
     elif hops == 1:
@@ -375,7 +448,7 @@ def _by_last(
         before = followed(any_tree(additions, u, rounding), any_tree(hops - 1, w, rounding))
     for _ in range(counted.first + counted.scalings):
         before = followed(before, last)
-    return _fraction(last), _fraction((1 + last) * before)
+    return fraction(last), fraction((1 + last) * before)
 
 
 def _rounds_once(
@@ -398,18 +471,6 @@ def _one_fewer(counted: Roundings, additions: Any, P: Any, unit: Any, rounding: 
 def _at(expression: Any, P: int, nodes: int | None) -> Any:
     numbers = {"P": P, "nodes": nodes}
     return expression.xreplace({s: sp.Integer(numbers[s.name]) for s in expression.free_symbols}).doit()
-
-
-def _fraction(value: Any) -> Fraction:
-    exact = sp.Rational(value)
-    return Fraction(int(exact.p), int(exact.q))
-
-
-def _upwards(value: Any) -> Fraction:
-    """A fraction that is not below a real expression, by at most 2^-90 of it."""
-    if value.is_Rational:
-        return _fraction(value)
-    return Fraction(str(sp.N(value, 40))) * (1 + Fraction(1, 2**100))
 
 
 def _reason(
@@ -488,48 +549,26 @@ def _claims(
 # --- codes of a few bits -----------------------------------------------------------------------------------------
 
 
-def _quantised(
-    op: str, P: int, n: int, schedule: str, average: str | None, bits: int, probability: Fraction, plain: bool
-) -> Tolerance:
-    from commbounds.theory.flashcomm.claims import CLAIMS
-
-    if schedule not in QUANTISED:
-        raise ValueError(f"schedule of codes must be one of {', '.join(QUANTISED)}, got {schedule!r}")
-    if bits > 16:
-        raise ValueError(f"bits must be in [1, 16], got {bits}")
-    if average is not None or not plain:
-        raise ValueError(
-            "of codes of a few bits only sums are derived, with exact arithmetic besides the codes, to nearest: leave "
-            "out accumulate, average, nodes, rounding, per_hop and wider_input"
-        )
-    name = QUANTISED[schedule]
-    claim = next(claim for claim in CLAIMS if claim.name == name)
-    step = Fraction(1, 2**bits - 1)
-    # scales are ranges over 2^b - 1; the first h ranks' scales add up to no more than all ranks', for h = 1 .. P
-    bound = Fraction(claim.bound(ranges=1, first_width=bits, second_width=bits, scales=step, ring_scales=P * step))
-    stages = {"two_step": "once at its rank and once in the sum", "one_shot": "once", "ring": f"in up to {P} sums"}
+def _quantised(op: str, P: int, n: int, coded: CodedBound, probability: Fraction) -> Tolerance:
     return Tolerance(
         op=op,
         P=P,
         n=n,
-        dtype=f"codes of {bits} bits",
+        dtype=coded.dtype,
         accumulate="exact",
-        schedule=schedule,
+        schedule=coded.schedule,
         average=None,
         rounding="nearest",
-        reference=_SUM_RANGE,
-        sure=bound,
-        probable=bound,
+        reference=coded.reference,
+        sure=coded.bound,
+        probable=coded.bound,
         probability=probability,
         absolute=Fraction(0),
         last=Fraction(0),
-        rest=bound,
+        rest=coded.bound,
         largest=None,
-        reason=(
-            f"A term is coded {stages[schedule]}, by up to half a step of (max - min)/(2^{bits} - 1) of its group.",
-            "Scales, zero points and sums are taken as exact: what they are rounded comes on top.",
-        ),
-        claims=(name,),
+        reason=coded.reason,
+        claims=coded.claims,
     )
 
 
