@@ -353,7 +353,7 @@ def of_conformance():
             claims=lambda: claims,
         ),
         *subjects_of(),
-        face(cf.Stateful, infinite=LIMITS, factory=lambda: half_of(), claims=()),
+        face(cf.Stateful, infinite=LIMITS, factory=lambda: memory_of(), claims=()),
         face(cf.AllReduce, infinite=LIMITS, run=lambda: half_of(), claims=(), op="sum"),
         face(cf.word_law, kernel=lambda: floor_of(), x=lambda: np.ones(2), bits=4, dtype="float32"),
     ]
@@ -384,6 +384,10 @@ def command_of():
 
 def half_of():
     return half
+
+
+def memory_of():
+    return lambda seed: lambda x: half(x, seed)
 
 
 FACES = [*of_compressors(), *of_feedback(), *of_collectives(), *of_theory(), *of_conformance()]

@@ -161,8 +161,9 @@ def moshpit(
     """
     P = comm.size
     groups, digits = comm.agreed(lambda: meetings(P, keys, M, rounds, rng, slots=slots, alive=alive, rule=rule))
+    average = averaged_in_rounds(comm, vector, groups)
     agreed_alike(comm, {"the checksum of the keys": checksum(digits)})  # those after the last round form no group yet
-    return averaged_in_rounds(comm, vector, groups), digits
+    return average, digits
 
 
 def meetings(

@@ -19,8 +19,12 @@ def same(x, seed):
     return x.copy()
 
 
+def memory(seed):
+    return lambda x: same(x, seed)
+
+
 def subject(kind=cf.Codec, **options):
-    return kind(same, [], **options)
+    return kind(memory if kind is cf.Stateful else same, [], **options)
 
 
 @pytest.mark.parametrize("kind", [cf.Codec, cf.AllReduce, cf.Stateful])
