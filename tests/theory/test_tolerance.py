@@ -189,7 +189,7 @@ def test_formats_between_nodes(dtype, between):
             assert (off <= allowed * (1 + 2.0**-40)).all()
             tightest = max(tightest, float((off / np.maximum(allowed, 1e-300)).max()))
     assert tightest > 0.3
-    with pytest.raises(ValueError, match="between is of sums by the hierarchical"):
+    with pytest.raises(ValueError, match="between must be given with the hierarchical"):
         tolerance(P=4, schedule="ring", between="bfloat16")
 
 
