@@ -298,7 +298,9 @@ def tolerance(
     if between is not None:
         plain = schedule == "hierarchical" and average is None and not wider_input and subnormals == "kept"
         if not plain or nodes is None or P % nodes:
-            raise ValueError(f"between must be given with the hierarchical schedule, whose nodes divide P, got {between!r:.80} without")
+            raise ValueError(
+                f"between must be given with the hierarchical schedule and nodes that divide P, got {between!r:.40}"
+            )
         return _in_stages(op, wide, wire, _format("between", between), P, n, nodes, rounding, per_hop, probability)
     counted = _counted(schedule, per_hop, average, wider_input)
     return _of_sums(op, counted, wide, wire, P, n, nodes, average, rounding, Fraction(probability), subnormals)
