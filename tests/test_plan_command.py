@@ -30,6 +30,8 @@ from commbounds.theory.planning import METHODS, Cluster, plan, sensitivities
 
 PAGE = Path(__file__).parents[1] / "docs" / "plan.md"
 RANKS = range(1, 10)
+ROUNDED = 8 * 2.0**-53
+"""Of 2p/(1 - p^2), four operations in float64, beside as many here."""
 
 
 def run(*arguments):
@@ -178,7 +180,7 @@ def test_moshpit_is_ranked_on_full_grids_alone():
 
 def test_loss_is_what_the_claims_say():
     cluster = Cluster(ranks=4, shapes=((100,),))
-    assert loss(0.5, cluster) == {"drift": pytest.approx(2 * 0.5 / (1 - 0.25)), "received": pytest.approx(75.0)}
+    assert loss(0.5, cluster) == {"drift": pytest.approx(4 / 3, rel=ROUNDED), "received": 75.0}
     with pytest.raises(ValueError, match="loss must be in"):
         loss(1.0, cluster)
 
@@ -235,7 +237,7 @@ def test_json_has_all_that_the_table_has(tmp_path):
     assert {row["method"] for row in told["listed"]} >= {"oktopk", "powersgd", "arctopk", "twostep_int8", "local_sgd"}
     assert set(told["claims"].values()) == {"holds"}
     assert told["dropcompute"]["gain"] >= 1
-    assert told["loss"]["drift"] == pytest.approx(0.2 / 0.99)
+    assert told["loss"]["drift"] == pytest.approx(0.2 / 0.99, rel=ROUNDED)
     worst = float(1 - Fraction(4, 64))
     assert next(r for r in told["ranked"] if r["method"] == "svd")["slowdown"] > 1 / (1 - math.sqrt(worst)) - 1
 

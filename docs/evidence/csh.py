@@ -12,7 +12,7 @@ from checkout import checkout
 
 folder = checkout("nikitaivkin/csh", "8e0198697b60bc6a7e6c48725f1ab34cc3b251e8")
 sys.path.insert(0, str(folder))
-from csvec import csvec  # noqa: E402
+from csvec import csvec
 
 
 def sketch_of(coefficients, cells, prime):

@@ -10,8 +10,8 @@ from checkout import checkout
 
 folder = checkout("amitport/EDEN-Distributed-Mean-Estimation", "5c7639a6af810e08d21827dd0ed55772b8113e99")
 sys.path.insert(0, str(folder / "torch"))
-from eden import eden_builder  # noqa: E402
-from quantization_constants import opt_hn_centroids  # noqa: E402
+from eden import eden_builder
+from quantization_constants import opt_hn_centroids
 
 for x in ((2.0, 1.0), (3.0, 1.0)):
     for bits in (1, 2):

@@ -12,7 +12,7 @@ from checkout import checkout
 
 folder = checkout("kiddyboots216/CommEfficient", "833ca44cc43a9b034515f55485524e4f1d0fad21", 1, 2)
 sys.path.insert(0, str(checkout("nikitaivkin/csh", "8e0198697b60bc6a7e6c48725f1ab34cc3b251e8", 2, 2)))
-from csvec import csvec  # noqa: E402
+from csvec import csvec
 
 text = (folder / "CommEfficient/fed_aggregator.py").read_text()
 step = next(node for node in ast.parse(text).body if getattr(node, "name", None) == "_server_helper_sketched")

@@ -10,7 +10,7 @@ from checkout import checkout
 
 folder = checkout("yandex-research/moshpit-sgd", "949b60b8461bf694a3b8e54b57952002eba81de1")
 sys.path.insert(0, str(folder / "averaging_experiments"))
-from averager import GossipAverager  # noqa: E402
+from averager import GossipAverager
 
 gossip = GossipAverager(4, num_surrounding_neighbors=1)  # as its experiments have it
 for alive in ((True,) * 4, (True, True, True, False)):

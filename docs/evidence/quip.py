@@ -13,8 +13,8 @@ folder = checkout("Cornell-RelaxML/QuIP", "ac92cfc7a22f6100009e2caf53bb72257d3f3
 sys.path.insert(0, str(folder))
 sys.modules["tqdm"] = ModuleType("tqdm")  # a progress bar, which is not used
 sys.modules["tqdm"].tqdm = iter
-from optq_counter import counter, proxy_loss  # noqa: E402
-from vector_balance import round_ldl  # noqa: E402
+from optq_counter import counter, proxy_loss
+from vector_balance import round_ldl
 
 unit, pivots = torch.tensor([[1.0, 0.0], [-2.0, 1.0]]), torch.tensor([1.0, 4.0])
 hessian, weights = unit @ torch.diag(pivots) @ unit.T, torch.tensor([[0.0, 7 / 16]])

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commbounds.theory.planning import Cluster, MethodCost, method_cost, summed_cost
+from commbounds.theory.planning import Cluster, MethodCost, bound_of, method_cost, summed_cost
 
 
 def methods(cluster: Cluster) -> Iterator[MethodCost]:
     """Sums of both factors of every matrix."""
     matrices, others = cluster.matrices()
     if matrices:
+        item = 8 * cluster.item
+        bits = sum(bound_of("lowrank.powersgd.wire", m=m, n=n, r=cluster.rank, itembits=item) for m, n in matrices)
         yield method_cost(
             "powersgd",
             f"PowerSGD of rank {cluster.rank}, two sums",
-            summed_cost(cluster, sum(cluster.rank * (m + n) for m, n in matrices) + others),
+            summed_cost(cluster, round(bits / item) + others),
             None,
             cluster.entries * cluster.item,
             ("lowrank.powersgd.contraction", "lowrank.powersgd.wire"),
