@@ -15,8 +15,8 @@ def differences_with(pairing, program, P=4):
 
 def remembered(pairing, ranks):
     """The pairing, with what one process finds as it is now: a defect that is put in later is in the ranks alone."""
-    found = {(P, str(case)): pairing.collective(case) for P in ranks for case in pairing.cases(P)}
-    return replace(pairing, collective=lambda case: found[len(case.stack), str(case)])
+    found = {str(case): pairing.collective(case) for P in ranks for case in pairing.cases(P)}
+    return replace(pairing, collective=lambda case: found[str(case)])
 
 
 def refused_by_all(program, error, message):

@@ -37,13 +37,25 @@ EDGES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 overflow in float32; infinite in float32, where sums overflow in float64; subnormal in float64; refused."""
 
 
+def _opposed(rng: np.random.Generator, P: int, n: int) -> Array:
+    made = rng.standard_normal((P, n)) * 10.0 ** rng.integers(-6, 7, (P, n))
+    made[0, ::2] *= 1e12
+    made[P // 2, ::2] = -made[0, ::2]
+    return made
+
+
+ORDERS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {"opposed": _opposed}
+"""Kinds whose sums show in which order ranks were added, if in float64: in every other column the numbers of two ranks
+cancel and leave what the others hold, or what is left of it."""
+
+
 def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array:
     """The ranks' vectors.
 
     Parameters
     ----------
     kind : str
-        A name in `KINDS` or `EDGES`.
+        A name in `KINDS`, `EDGES` or `ORDERS`.
     P, n : int
         Ranks and entries.
     dtype : str
@@ -56,7 +68,7 @@ def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -
     (P, n) dtype
     """
     with np.errstate(over="ignore"):  # what is too large for the dtype is infinite in it
-        made: Array = {**KINDS, **EDGES}[kind](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
+        made: Array = {**KINDS, **EDGES, **ORDERS}[kind](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
     return made
 
 

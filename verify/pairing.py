@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from functools import partial, wraps
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, is_dataclass, replace
+from functools import cache, partial
 from itertools import chain
 from typing import Any
 
@@ -78,11 +78,6 @@ class Pairing:
 # --- the cases of a definition --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, eq=False)
-class _Row(RankCase):
-    """A row of a definition's space."""
-
-
 def _showing(rows: Iterable[Settings], often: int = 2) -> Iterator[Settings]:
     """Those of the rows that have a value of an axis that fewer than `often` rows before them have."""
     met: Counter[tuple[str, str]] = Counter()
@@ -94,20 +89,21 @@ def _showing(rows: Iterable[Settings], often: int = 2) -> Iterator[Settings]:
 
 
 def on_rows(
-    pairing: Pairing | str,
+    name: str,
     space: Space,
     collective: Callable[[Given], tuple[list[RankResult], Traffic]],
     program: Callable[[Communicator, Given], RankResult],
     *left_out: LeftOut,
-    arrays: int = 2,
+    arrays: int = 1,
 ) -> Pairing:
-    """The pairing, with the rows of a definition's space besides: its options, defaults, states and numbers of ranks.
+    """The pairing on a definition's space: of every number of ranks, every pair of its options, defaults and states.
+
+    Few rows, which show every value twice, are its cases; the others follow, with those of further arrays.
 
     Parameters
     ----------
-    pairing : Pairing or str
-        What it is without them. A name where there is nothing: then few rows that show every value twice are its
-        cases, and the others follow, with those of further arrays.
+    name : str
+        As in `COLLECTIVES`.
     space : Space
         Its `make` gives a `Given`, whose first input has an entry for every rank.
     collective, program : callable
@@ -115,55 +111,82 @@ def on_rows(
     left_out : LeftOut
         Rows that are not run, such as those that are refused.
     arrays : int
-        Covering arrays of a pairing that has nothing else.
+        Covering arrays.
     """
-    alone = isinstance(pairing, str)
 
-    def of(P: int, salts: Iterable[int]) -> list[Settings]:
-        found = (row for salt in salts for row in space.covering(salt) if row["P"] == P)
+    @cache
+    def of(P: int, salts: int) -> list[Settings]:
+        of_size = replace(space.replaced(P=(P,)), combined=())
+        found = (row for salt in range(salts) for row in of_size.covering(salt) if row["P"] == P)
         return [row for row in found if not any(out.at(row) for out in left_out)]
 
     def case(row: Settings) -> RankCase:
-        return _Row(row, next(iter(space.make(**row).inputs.values())))
+        return RankCase(row, next(iter(space.make(**row).inputs.values())))
 
     def few(P: int) -> Iterator[RankCase]:
-        return map(case, _showing(of(P, [0])))
+        return map(case, _showing(of(P, 1)))
 
     def rows(P: int) -> Iterator[RankCase]:
-        first = list(_showing(of(P, [0]))) if alone else []
-        return (case(row) for row in of(P, range(arrays if alone else 1)) if row not in first)
+        first = list(_showing(of(P, 1)))
+        return (case(row) for row in of(P, arrays) if row not in first)
 
     def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         with np.errstate(all="ignore"):  # sums that overflow are among the rows
-            if isinstance(case, _Row) or isinstance(pairing, str):
-                return collective(space.make(**case.settings))
-            return pairing.collective(case)
+            return collective(space.make(**case.settings))
 
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         with np.errstate(all="ignore"):
-            if isinstance(case, _Row) or isinstance(pairing, str):
-                return program(comm, space.make(**case.settings))
-            return pairing.program(comm, case)
+            return program(comm, space.make(**case.settings))
 
-    if isinstance(pairing, str):
-        return Pairing(pairing, few, in_one_process, on_rank, rows)
-    collective_of = wraps(pairing.collective)(in_one_process)
-    return replace(pairing, collective=collective_of, program=wraps(pairing.program)(on_rank), rows=rows)
+    return Pairing(name, few, in_one_process, on_rank, rows)
 
 
-def on_definition(
-    pairing: Pairing | str,
-    definition: Definition,
-    of_all: Callable[[Any, int], list[RankResult]],
-    of_one: Callable[[Any], RankResult],
-    *left_out: LeftOut,
-    arrays: int = 2,
-) -> Pairing:
-    """The same, where the definition calls the collective once.
+def shared(part: Any, P: int) -> list[Any]:
+    """What all ranks have, for every rank."""
+    return [part] * P
+
+
+def in_blocks(part: Any, P: int) -> list[Any]:
+    """Of a vector, every rank's block."""
+    return np.array_split(part, P)
+
+
+def by_rank(result: Any, P: int, **fields: Callable[[Any, int], Sequence[Any]]) -> list[RankResult]:
+    """For every rank its row of a result, or its row of every field of it.
 
     Parameters
     ----------
-    pairing, left_out, arrays
+    result : array, dataclass or named tuple
+        What a collective returns besides its traffic.
+    P : int
+        Ranks.
+    fields : callable (part, P) -> sequence of P
+        What ranks have of the fields of which they do not have a row: `shared`, `in_blocks`.
+    """
+    parts = {name: fields[name](part, P) if name in fields else part for name, part in named(result).items()}
+    return [{name: part[rank] for name, part in parts.items()} for rank in range(P)]
+
+
+def named(result: Any) -> RankResult:
+    """The fields of a result by name; of one that has none, itself."""
+    if is_dataclass(result):
+        return dict(vars(result))
+    return dict(result._asdict()) if hasattr(result, "_asdict") else {"result": result}
+
+
+def on_definition(
+    name: str,
+    definition: Definition,
+    *left_out: LeftOut,
+    of_all: Callable[[Any, int], list[RankResult]] = by_rank,
+    of_one: Callable[[Any], RankResult] = named,
+    arrays: int = 1,
+) -> Pairing:
+    """The pairing of a collective on the first call that its definition makes in every row of the space.
+
+    Parameters
+    ----------
+    name, left_out, arrays
         As for `on_rows`.
     definition : Definition
         Of the collective.
@@ -172,7 +195,7 @@ def on_definition(
     of_one : callable (result) -> RankResult
         Of what its program returns.
     """
-    called = COLLECTIVES[pairing if isinstance(pairing, str) else pairing.name]
+    called = COLLECTIVES[name]
 
     def collective(given: Given) -> tuple[list[RankResult], Traffic]:
         settings = call_of(definition, given)
@@ -184,7 +207,7 @@ def on_definition(
         parts = called.parts(settings.pop(called.stack))
         return of_one(called.on_rank(comm, parts[comm.rank], **settings))
 
-    return on_rows(pairing, definition.space, collective, program, *left_out, arrays=arrays)
+    return on_rows(name, definition.space, collective, program, *left_out, arrays=arrays)
 
 
 @dataclass(frozen=True)

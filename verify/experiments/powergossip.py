@@ -10,15 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges, powergossip_rounds
-from commbounds.collectives.ranks import Communicator
-from commbounds.collectives.traffic import Traffic
+from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, vectors_of
 from commbounds.verify.definitions import powergossip as definitions
 from commbounds.verify.differences import Said
 from commbounds.verify.family import Family, Rounded
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import RANKS, Space
 from commbounds.verify.study import studies
 
@@ -297,28 +295,14 @@ EXPERIMENTS = studies(
 # --- ranks by themselves, and test vectors ----------------------------------------------------------------------------
 
 
-def _rank_cases(P: int) -> Iterator[RankCase]:
-    for row in CASES.covering()[::5]:
-        if row["P"] == P:
-            given = CASES.make(**row)
-            yield RankCase({**given.parameters, "seed": row["seed"]}, given.inputs["stack"])
-
-
-def _options(case: RankCase) -> dict[str, Any]:
-    rng = np.random.default_rng(case.settings["seed"])
-    return {name: value for name, value in case.settings.items() if name != "seed"} | {"rng": rng}
-
-
-def _in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
-    (stack, _), traffic = powergossip_rounds(case.stack, **_options(case))
-    return [{"matrix": row} for row in stack], traffic
-
-
-def _on_rank(comm: Communicator, case: RankCase) -> RankResult:
-    return {"matrix": powergossip_rounds.on_rank(comm, case.stack[comm.rank], **_options(case))[0]}
-
-
-PAIRINGS = (Pairing("powergossip_rounds", _rank_cases, _in_one_process, _on_rank),)
+PAIRINGS = (
+    on_definition(
+        "powergossip_rounds",
+        DEFINITIONS["powergossip_rounds"],
+        of_all=lambda found, _P: [{"result": row} for row in found[0]],
+        of_one=lambda found: {"result": found[0]},
+    ),
+)
 
 
 def subjects() -> list[Any]:

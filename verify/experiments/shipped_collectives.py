@@ -12,14 +12,13 @@ from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from commbounds.collectives import shipped_collectives as shipped
-from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.theory import claims
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import shipped_collectives as definitions
 from commbounds.verify.family import Family
-from commbounds.verify.pairing import Pairing, RankCase, RankResult
+from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import RANKS, Of, Space, sizes
 from commbounds.verify.study import Outcome, studies
 
@@ -425,28 +424,8 @@ EXPERIMENTS = studies(
 # --- ranks by themselves, and test vectors ----------------------------------------------------------------------------
 
 
-def _pairing(name: str) -> Pairing:
-    collective = shipped.COLLECTIVES[name]
-
-    def cases(P: int) -> Iterator[RankCase]:
-        for row in CASES[name].covering()[::7]:
-            if row["P"] == P:
-                given = CASES[name].make(**row)
-                yield RankCase(dict(given.parameters), given.inputs["stack"])
-
-    def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
-        stack, traffic = collective(case.stack, **case.settings)
-        return [{"sum": row} for row in stack], traffic
-
-    def on_rank(comm: Communicator, case: RankCase) -> RankResult:
-        return {"sum": collective.on_rank(comm, case.stack[comm.rank], **case.settings)}
-
-    return Pairing(name, cases, in_one_process, on_rank)
-
-
-PAIRINGS = tuple(map(_pairing, shipped.COLLECTIVES))
-
-
+_NAMES = ("quickreduce", "flashinfer_allreduce", "torchft_allreduce", "quantization_hook")
+PAIRINGS = tuple(on_definition(name, DEFINITIONS[name]) for name in _NAMES)
 OTHER_SIZES = {"quickreduce": "1, 2, 4 or 8 ranks, which share out the registers of a thread"}
 """Collectives whose ranks and entries are not those of every vector, and what they take."""
 

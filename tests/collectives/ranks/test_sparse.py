@@ -16,7 +16,7 @@ from commbounds.collectives.sparse.gtopk import gtopk_allreduce
 from commbounds.collectives.sparse.spardl import spardl_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.sparse.topk_dsa import topk_dsa
-from commbounds.verify.experiments.sparse.pairings import PAIRINGS, telling_stacks
+from commbounds.verify.experiments.sparse.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels
@@ -62,11 +62,11 @@ def test_bits_and_traffic_are_those_of_one_process(name, P):
 
 @EACH
 def test_the_input_stays_as_it_was(name):
-    for _, stack, k in telling_stacks(3):
-        frozen = stack.copy()
+    for case in PAIRED[name].cases(3):
+        frozen = case.stack.copy()
         frozen.flags.writeable = False
-        ThreadWorld().run(lambda comm, given=frozen, k=k: TWINS[name](comm, given[comm.rank], k), 3)
-        assert frozen.tobytes() == stack.tobytes()
+        ThreadWorld().run(lambda comm, given=frozen, k=case.settings["k"]: TWINS[name](comm, given[comm.rank], k), 3)
+        assert frozen.tobytes() == case.stack.tobytes()
 
 
 @EACH

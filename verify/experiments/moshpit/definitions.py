@@ -76,7 +76,7 @@ GROUP = Space(
     {
         "P": RANKS,
         "n": sizes(16, 33),
-        "data": ("normal", "of all sizes", "ties"),
+        "data": ("opposed", "normal", "of all sizes", "ties"),
         "dtype": ("float32", "float64"),
         "groups": tuple(GROUPS),
         "receives": (None, "most", "few"),
@@ -91,7 +91,7 @@ def _keyed(
     P: int, n: int, dtype: str, M: int, d: int, rounds: int, slots: str | None, keys: str,
     alive: str | None, rule: str | None, seed: int,
 ) -> Given:  # fmt: skip
-    rng, inputs = np.random.default_rng(seed), {"stack": stack_of("normal", P, n, dtype, seed)}
+    rng, inputs = np.random.default_rng(seed), {"stack": stack_of("opposed", P, n, dtype, seed)}
     if keys != "initial":
         inputs["keys"] = rng.integers(0, M if keys == "drawn" else 1, (P, d - 1))
     shape = rounds, M ** (d - 1), M
@@ -146,7 +146,10 @@ def _cells(
     rng = np.random.default_rng(seed)
     M = next(M for M in range(1, P + 1) if M**d >= P) + wider
     numbers = rng.permutation(M**d)[:P] if cells == "drawn" else np.arange(P)
-    inputs = {"stack": stack_of("normal", P, n, dtype, seed), "cells": np.stack(np.unravel_index(numbers, (M,) * d), 1)}
+    inputs = {
+        "stack": stack_of("opposed", P, n, dtype, seed),
+        "cells": np.stack(np.unravel_index(numbers, (M,) * d), 1),
+    }
     options = _given(M=M, rounds=rounds, start=start, rule=rule)
     return Given(inputs, options, _given(alive=_part(rng, alive, rounds, P)))
 
@@ -197,7 +200,7 @@ def _random(
         else {"choices": [_choices(rng, reading, P, r, choices == "refused") for _ in range(times)]}
     )
     return Given(
-        {"stack": stack_of("normal", P, n, dtype, seed)}, options, drawn | _given(alive=_part(rng, alive, times, P))
+        {"stack": stack_of("opposed", P, n, dtype, seed)}, options, drawn | _given(alive=_part(rng, alive, times, P))
     )
 
 
@@ -242,7 +245,7 @@ def _regrouped(
     if orders == "given":
         drawn = {"orders": [rng.permutation(peers).tolist() for peers in there]}
     options = _given(M=M, rounds=rounds)
-    return Given({"stack": stack_of("normal", P, n, dtype, seed)}, options, drawn | _given(alive=part))
+    return Given({"stack": stack_of("opposed", P, n, dtype, seed)}, options, drawn | _given(alive=part))
 
 
 REGROUPED = Space(
@@ -330,7 +333,7 @@ DESCENTS = Space(
     {
         "P": RANKS,
         "n": (1, 2, Of("P + 3", lambda P: P + 3)),
-        "data": ("ties", "normal", "zeros", "cancelling"),
+        "data": ("ties", "opposed", "normal", "zeros", "cancelling"),
         "dtype": ("float32", "float64"),
         "gradient": tuple(GRADIENTS),
         "gamma": (0.5, 0.1),

@@ -94,12 +94,8 @@ def _stepped_on_rank(comm: Communicator, given: Given) -> RankResult:
 
 PAIRINGS: tuple[Pairing, ...] = (
     on_definition(
-        "oktopk_boundaries",
-        DEFINITIONS["oktopk_boundaries"],
-        lambda boundaries, P: [{"boundaries": boundaries}] * P,
-        lambda boundaries: {"boundaries": boundaries},
-        arrays=3,
+        "oktopk_boundaries", DEFINITIONS["oktopk_boundaries"], of_all=lambda boundaries, P: [{"result": boundaries}] * P
     ),
-    on_rows("oktopk_allreduce", DEFINITIONS["oktopk_allreduce"].space, _iterated, _iterated_on_rank, arrays=3),
+    on_rows("oktopk_allreduce", DEFINITIONS["oktopk_allreduce"].space, _iterated, _iterated_on_rank),
     on_rows("OkTopkSGD", DEFINITIONS["OkTopkSGD"].space, _stepped, _stepped_on_rank),
 )

@@ -19,7 +19,7 @@ from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.definition import Given
 from commbounds.verify.experiments.packetloss.definitions import DEFINITIONS, GRADIENTS, LOSSES
-from commbounds.verify.pairing import Pairing, RankResult, on_definition, on_rows
+from commbounds.verify.pairing import RankResult, on_definition, on_rows
 from commbounds.verify.space import RANKS, LeftOut, Space
 
 Array = NDArray[Any]
@@ -212,8 +212,8 @@ def _staleness_on_rank(comm: Communicator, given: Given) -> RankResult:
     return {"largest": int(stale.max()), "smallest": int(stale.min())}
 
 
-PAIRINGS: tuple[Pairing, ...] = (
-    on_definition("lossy_reduce_scatter", DEFINITIONS["lossy_reduce_scatter"], _shards_of, vars),
+PAIRINGS = (
+    on_definition("lossy_reduce_scatter", DEFINITIONS["lossy_reduce_scatter"], of_all=_shards_of),
     on_rows("lossy_broadcast", DEFINITIONS["lossy_broadcast"].space, _heard, _heard_on_rank),
     on_rows(
         "lossy_step",

@@ -78,7 +78,7 @@ def _stepped(step: Callable[..., Any], given: Given) -> Said:
     held = dict(given.inputs)
     steps = []
     for stack in held.pop("stacks"):
-        state, traffic = step(stack, **held, **given.parameters)
+        state, traffic = step(stack=stack, **held, **given.parameters)
         held |= {"momentum": state.momentum, "error": state.error}
         steps.append({**state._asdict(), "traffic": traffic})
     return {"steps": steps}

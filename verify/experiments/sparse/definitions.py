@@ -84,7 +84,7 @@ SPACES = {
 
 def _gaussian(implementation: Any, given: Given) -> Said:
     stack, parameters = given.inputs["stack"], given.parameters
-    result, traffic = implementation(stack, **parameters)
+    result, traffic = implementation(stack=stack, **parameters)
     held = {"update": result.update, "residual": result.residual, "selected": result.selected}
     if "quantile" in given.inputs or parameters["k"] == stack.shape[1]:
         held["thresholds"] = result.thresholds
