@@ -116,6 +116,8 @@ def on_rows(
 
     @cache
     def of(P: int, salts: int) -> list[Settings]:
+        if P not in space.axes["P"]:
+            return []
         of_size = replace(space.replaced(P=(P,)), combined=())
         found = (row for salt in range(salts) for row in of_size.covering(salt) if row["P"] == P)
         return [row for row in found if not any(out.at(row) for out in left_out)]
@@ -254,10 +256,22 @@ def _refused(pairing: Pairing, P: int, world: World, case: RankCase) -> Agreemen
     return Agreement(pairing.name, str(case), P, "" if "on all ranks" in said else said)
 
 
+def _refused_as(kind: type[Exception], pairing: Pairing, P: int, world: World, case: RankCase) -> str:
+    """Whether the ranks refuse what one process refuses, by the same kind of error."""
+    try:
+        world.run(lambda comm: pairing.program(comm, case), P)
+    except (TypeError, ValueError) as error:
+        return "" if type(error) is kind else f"{kind.__name__} in one process, {type(error).__name__} apart"
+    return f"{kind.__name__} in one process, nothing is refused apart"
+
+
 def _agreed(pairing: Pairing, P: int, world: World, case: RankCase) -> Agreement:
     if case.unlike:
         return _refused(pairing, P, world, case)
-    expected, traffic = pairing.collective(case)
+    try:
+        expected, traffic = pairing.collective(case)
+    except (TypeError, ValueError) as error:
+        return Agreement(pairing.name, str(case), P, _refused_as(type(error), pairing, P, world, case))
     results, counted = world.run(lambda comm: pairing.program(comm, case), P)
     ranks = enumerate(zip(expected, results, strict=True))
     bits = next((d for r, (ours, theirs) in ranks if (d := _difference(f"rank {r}", dict(ours), dict(theirs)))), "")

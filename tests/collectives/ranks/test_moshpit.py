@@ -215,8 +215,9 @@ def test_failed_members_that_take_part_are_found(monkeypatch):
 
     pairing = remembered(BY_NAME["moshpit"], [4])
     monkeypatch.setattr(MOSHPIT, "meetings", all_there)
-    found = differences_with(pairing, pairing.program)
-    assert [bool(difference) for difference in found] == [False, False, True, True, True, False]
+    found = [agreement for agreement in compared(pairing, 4, ThreadWorld()) if agreement.difference]
+    assert found
+    assert not any("alive=None" in agreement.case for agreement in found)
 
 
 def test_another_step_size_is_found():

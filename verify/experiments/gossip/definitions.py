@@ -14,7 +14,7 @@ from commbounds.verify.definitions import gossip
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
-DATA = ("normal", "of all sizes", "zeros", "ties", "subnormal")
+DATA = ("opposed", "normal", "of all sizes", "zeros", "ties", "subnormal")
 RATES = {"most": 0.8, "few": 0.4}
 """How many peers take part, or links work, on average."""
 

@@ -61,7 +61,7 @@ REDUCE = (
         {
             "P": RANKS,
             "n": sizes(16, 33),
-            "data": ("normal", "of all sizes", "sparse", "zeros", "subnormal", "over"),
+            "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal", "over"),
             "dtype": ("float32", "float64"),
             "estimator": (None, "arrivals", "owner", "expected"),
             "p": (0.25, 0.0, 0.1),
@@ -86,7 +86,7 @@ BROADCAST = Space(
     {
         "P": RANKS,
         "n": sizes(16, 33),
-        "data": ("normal", "of all sizes", "sparse", "zeros", "subnormal"),
+        "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal"),
         "dtype": ("float32", "float64"),
         "packet": PACKETS,
         "lost": LOST,
@@ -116,7 +116,7 @@ STEP = Space(
     {
         "P": RANKS,
         "n": sizes(16),
-        "data": ("normal", "of all sizes", "sparse", "zeros", "subnormal"),
+        "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal"),
         "dtype": ("float32", "float64"),
         "estimator": (None, "arrivals", "owner", "expected"),
         "p": (0.25, 0.1),
