@@ -52,6 +52,7 @@ def test_other_spellings_are_understood():
         ("recursive-doubling", "recursive_doubling"),
         ("binomial", "tree"),
         ("nccl-tree", "double_binary_tree"),
+        ("nccl", "any"),
     ):
         assert run("--P", "8", "--schedule", one).output == run("--P", "8", "--schedule", other).output
     for one, other in (("bf16", "bfloat16"), ("fp8", "float8_e4m3fn"), ("half", "float16")):
