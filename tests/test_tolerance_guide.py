@@ -2,6 +2,8 @@
 
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import ml_dtypes
@@ -27,6 +29,7 @@ QUESTIONS = (
     "pytorch/pytorch/pull/125190",
     "vllm-project/vllm/issues/45332",
     "vllm-project/vllm/pull/19094",
+    "vllm-project/vllm/pull/16804",
     "flashinfer-ai/flashinfer/pull/3759",
     "thinking-machines-lab/tinker-cookbook/pull/711",
     "ROCm/rocm-libraries/pull/11003",
@@ -39,6 +42,47 @@ def test_commands_print_what_is_shown(command, shown):
     result = CliRunner().invoke(main, shlex.split(command))
     assert result.exit_code == (3 if "The bound says nothing" in shown else 0)
     assert result.output.split("\nx = ")[0].rstrip("\n") + "\n" == shown
+
+
+def test_the_program_prints_what_is_shown():
+    ((program, shown),) = re.findall(r"^```console\n\$ python (\S+)\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    root = Path(__file__).parents[1]
+    done = subprocess.run([sys.executable, root / program], capture_output=True, text=True, check=True, cwd=root)
+    assert done.stdout == shown
+
+
+def _coded(inputs, **how):
+    return allreduce(
+        inputs,
+        how.get("schedule", "two_step").replace("-", "_"),
+        np.float16,
+        np.random.default_rng(0),
+        *(how["codes"], how.get("bits", 8), how["group"], how["scale"], False),
+    )
+
+
+def test_lines_about_codes_run_and_refuse_a_lost_rank():
+    blocks = re.findall(r"^```python runnable\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 4
+    inputs = np.random.default_rng(1).standard_normal((4, 512)).astype(np.float16)
+    codes = {"codes": "signed", "bits": 4, "group": 32, "scale": "float16"}
+    fp8 = {"codes": "float8_e4m3fn", "scale": "float32"}
+
+    def interleaved(x):
+        paired = x.reshape(len(x), -1, 32, 2).swapaxes(2, 3).reshape(len(x), -1)
+        return _coded(paired, **codes).reshape(-1, 2, 32).swapaxes(1, 2).reshape(-1)
+
+    reductions = (
+        lambda x: _coded(x, **codes),
+        interleaved,
+        lambda x: _coded(x, group=256, **fp8),
+        lambda x: _coded(x, group=512, **fp8),
+    )
+    names = {"inputs": inputs}
+    for block, reduce in zip(blocks, reductions, strict=True):
+        exec(block, names := names | {"result": reduce(inputs)})
+        with pytest.raises(AssertionError, match="beyond what codes"):
+            exec(block, names | {"result": reduce(np.where(np.arange(4)[:, None] == 1, 0, inputs))})
 
 
 def test_every_question_has_a_section_with_a_command():

@@ -396,7 +396,7 @@ _CHAINS: dict[str, tuple[bool, Callable[[int, int], list[int]]]] = {
     "ring": (True, lambda P, block: [(block + 1 + i) % P for i in range(P)]),
     "direct": (False, lambda P, block: [(block - i) % P for i in range(P)]),
 }
-"""What the messages of two schedules, of which there are P^2, amount to: whether sums travel, and the order of ranks."""
+"""What the P^2 messages of two schedules amount to: whether sums travel, and the order of the ranks."""
 _IN_NODES = ("hierarchical", "double_binary_tree")
 _FEW = 512  # ranks, up to which as many trees as ranks are made in a second
 

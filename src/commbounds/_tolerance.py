@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 @click.option("--bits", type=WHOLE, default=None, help="Bits of the codes of a quantised all-reduce.")
 @click.option("--group", type=WHOLE, default=None, help="Entries that share a scale, with --bits.")
 @click.option(
-    "--codes", default="asymmetric", show_default=True, help="With --bits: symmetric, or a float8 format, too."
+    "--codes", default="asymmetric", show_default=True, help="With --bits: symmetric, signed, or a float8 format, too."
 )
-@click.option("--scale", default=None, help="With codes around zero: the format of scales; default: exact.")
+@click.option("--scale", default=None, help="With --bits: the format of scales; default: exact.")
 @click.option("--rounding", default="nearest", show_default=True, help="nearest, stochastic, or either-neighbour.")
 @click.option("--subnormals", default="kept", show_default=True, help="kept, or flushed to zero.")
 @click.option(

@@ -15,6 +15,7 @@ from commbounds._exact import assert_exact as assert_exact
 from commbounds._exact import exact_inputs as exact_inputs
 from commbounds._mistakes import Suspect, explanations
 from commbounds._orders import Order as Order
+from commbounds._orders import replayed as replayed
 from commbounds._orders import schedule_order as schedule_order
 from commbounds._quantised import assert_quantised_close as assert_quantised_close
 from commbounds._replayed import assert_replayed as assert_replayed
