@@ -8,6 +8,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+import parallel_runs as runs
 import pytest
 import tolerance_power as power
 from click.testing import CliRunner
@@ -123,8 +124,39 @@ def test_the_tables_are_what_is_counted(name):
     assert power.noticed({**power.BUGS, **power.RIGHT}[name]) == counts(name)
 
 
+def _split_lines_run(lines):
+    rng = np.random.default_rng(2)
+    a, b = (rng.standard_normal(shape).astype(ml_dtypes.bfloat16) for shape in ((3, 64), (64, 4)))
+    partials, residual = rng.standard_normal((4, 2, 32)).astype(np.float32), np.ones((2, 32), np.float32)
+    logits, targets = rng.standard_normal((5, 64)).astype(np.float32), np.arange(5)
+    gradients, tokens = rng.standard_normal((4, 2, 9)).astype(np.float32), rng.integers(1, 9, (4, 2))
+    gradient, before = runs.gradient(gradients, tokens, ml_dtypes.bfloat16, 2), np.ones(9, np.float32)
+    parts = [part.astype(ml_dtypes.bfloat16) for part in runs.parts_of(a, b, 8)]
+    names = {
+        "a": a,
+        "b": b,
+        "whole": runs.parts_of(a, b, 1)[0],
+        "split": runs.added(parts, np.float32).astype(ml_dtypes.bfloat16),
+        "logits": logits,
+        "targets": targets,
+        "losses": runs.losses(logits, targets, 8),
+        "partials": partials,
+        "residual": residual,
+        "weight": np.ones(32, np.float32),
+        "hidden": runs.normed(runs.added(list(partials), np.float32) + residual, np.ones(32), 1e-5, np.float32),
+        "gradients": gradients,
+        "tokens": tokens,
+        "gradient": gradient,
+        "before": before,
+        "parameters": runs.adam(
+            before, gradient.astype(np.float32), 1e-3, (0.9, 0.999), 1e-8, 0, 0 * before, 0 * before, 1
+        ),
+    }
+    exec(lines, names)
+
+
 def test_its_code_runs():
-    first, code, along, codes = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
+    first, code, along, codes, split = re.findall(r"^```python\n(.*?)^```$", GUIDE, re.MULTILINE | re.DOTALL)
     inputs = list(np.arange(12.0, dtype=np.float32).reshape(4, 3))
     exec(code, {"inputs": inputs, "result": sum(inputs), "results": [sum(inputs) / np.float32(4)] * 4})
     first, wider = first.rsplit("assert_replayed", 1)
@@ -147,5 +179,6 @@ def test_its_code_runs():
         how = (values["codes"], int(values.get("bits", 8)), group, values["scale"], False)
         result = allreduce(gradients, schedule, np.float32, np.random.default_rng(0), *how)
         exec("from commbounds.testing import assert_quantised_close\n" + line, {"inputs": gradients, "result": result})
+    _split_lines_run(split)
     names = {"assert_replayed": assert_replayed, "allreduce": promised, "gradients": gradients}
     exec("assert_replayed" + wider, names)

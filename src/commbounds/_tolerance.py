@@ -48,6 +48,14 @@ if TYPE_CHECKING:
     help="What is sent on the way is rounded to --dtype, or the result alone.",
 )
 @click.option("--wider-input", is_flag=True, help="Ranks hold wider numbers, rounded to --dtype first.")
+@click.option("--terms", type=WHOLE, default=None, help="Inner dimension, classes, hidden entries or micro-batches.")
+@click.option(
+    "--inputs", default=None, help="Of matmul, linear, accumulate: the format of what is added or multiplied."
+)
+@click.option("--tf32", is_flag=True, help="Of matmul and linear: operands are rounded to tf32.")
+@click.option("--additions", type=WHOLE, default=None, help="That a term passes at its rank; default: in any order.")
+@click.option("--replicas", type=WHOLE, default=1, show_default=True, help="Of accumulate: HSDP's, which divide P.")
+@click.option("--divisions", type=WHOLE, default=1, show_default=True, help="Of accumulate: before and behind.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def tolerance(
     op: str,
@@ -68,14 +76,38 @@ def tolerance(
     probability: float,
     per_hop: bool,
     wider_input: bool,
+    terms: int | None,
+    inputs: str | None,
+    tf32: bool,
+    additions: int | None,
+    replicas: int,
+    divisions: int,
     as_json: bool,
 ) -> None:
-    """How far a correct OP (allreduce, reduce_scatter, reduce) may be off: bounds, why, and lines for a test.
+    """How far a correct OP may be off: bounds, why, and lines for a test.
+
+    OP is allreduce, reduce_scatter or reduce; or, of --terms that are split over ranks, matmul, linear, cross-entropy,
+    norm, accumulate or adam.
 
     Exits with 2 where nothing is derived for what is asked, and says what; with 3 where the bound says nothing.
     """
+    from commbounds._tolerance_plans import PLANS, printed
     from commbounds.theory.precision.tolerance import tolerance as derived
 
+    if op.replace("_", "-") in PLANS:
+        _require_unused(
+            nodes=nodes, between=between, average=average, bits=bits, group=group, scale=scale, wider_input=wider_input
+        )
+        try:
+            words, vacuous = printed(
+                op.replace("_", "-"), ranks, terms, dtype, accumulate or "float32", schedule, per_hop, rounding,
+                inputs or "float32", tf32, additions, replicas, divisions, as_json,
+            )  # fmt: skip
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        click.echo(words)
+        click.get_current_context().exit(3 if vacuous else 0)
+    _require_unused(terms=terms, inputs=inputs, tf32=tf32, additions=additions)
     try:
         found = derived(
             op,
@@ -102,6 +134,13 @@ def tolerance(
     click.echo(json.dumps(_data(found)) if as_json else _text(found))
     if found.vacuous:
         click.get_current_context().exit(3)
+
+
+def _require_unused(**options: Any) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"{names}: not for this operation")
 
 
 def _data(found: Tolerance) -> dict[str, Any]:
@@ -136,7 +175,7 @@ def _down(value: float) -> float:
     return math.nextafter(value, 0.0)
 
 
-def _digits(value: float) -> str:
+def digits_up(value: float) -> str:
     """Three significant digits, upwards."""
     if value == 0.0:
         return "0"
@@ -153,21 +192,21 @@ def _text(found: Tolerance) -> str:
 
     formats = found.dtype if found.accumulate == found.dtype else f"{found.accumulate}, sent as {found.dtype}"
     result = "mean" if found.average else "sum"
-    plus = f" + {_digits(rounded_up(found.absolute))}" if found.absolute else ""
+    plus = f" + {digits_up(rounded_up(found.absolute))}" if found.absolute else ""
     lines = [
         f"{OPERATIONS[found.op]} of {found.P} ranks ({result}), {found.schedule}, {formats}",
         f"|result - exact| at every entry is at most, with S the {found.reference}:",
-        f"  surely    {_digits(rounded_up(found.sure))} S{plus}",
+        f"  surely    {digits_up(rounded_up(found.sure))} S{plus}",
     ]
     if found.probable < found.sure:
         assumed = "" if found.rounding == "stochastic" else ", for drawn data: if roundings have mean zero"
         lines.append(
-            f"  probably  {_digits(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a chance "
-            f"of {float(found.probability):.3g}{assumed}"
+            f"  probably  {digits_up(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a "
+            f"chance of {float(found.probability):.3g}{assumed}"
         )
     if found.last:
         lines.append(
-            f"  and also  {_digits(rounded_up(found.last))} |exact| + {_digits(rounded_up(found.rest))} S{plus}"
+            f"  and also  {digits_up(rounded_up(found.last))} |exact| + {digits_up(rounded_up(found.rest))} S{plus}"
         )
     lines += ["", *found.reason]
     if found.largest is not None:
