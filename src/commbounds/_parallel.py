@@ -29,7 +29,7 @@ _NAMED = 3  # mistakes in a message
 _CHANCE = 0.01  # of a mistake that fits by chance, above which none is named
 
 
-class Plan(Protocol):
+class Split(Protocol):
     """A computation that is split: its exact result, what rounding may move it by, and known mistakes."""
 
     @property
@@ -41,13 +41,13 @@ class Plan(Protocol):
         """What rounding explains at every entry, errors of `exact` included."""
 
     @property
-    def whole(self) -> Plan:
+    def whole(self) -> Split:
         """The same computation on one rank."""
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
         """Words, and what the mistake gives."""
 
-    def coarser(self) -> Iterator[tuple[str, Plan]]:
+    def coarser(self) -> Iterator[tuple[str, Split]]:
         """Words, and the plan that rounds so."""
 
     def __str__(self) -> str:
@@ -68,7 +68,8 @@ def _cuts(parts: int | Sequence[int], length: int, name: str) -> list[int]:
     if isinstance(parts, int):
         if parts < 1:
             raise ValueError(f"{name} must be at least 1, got {parts}")
-        return even_cuts(length, parts).tolist()
+        even: list[int] = even_cuts(length, parts).tolist()
+        return even
     cuts = [0, *np.cumsum(parts).tolist()]
     if cuts[-1] != length or min(parts) < 0:
         raise ValueError(f"{name} must add up to {length}, got {list(parts)}")
@@ -132,7 +133,7 @@ class Matmul:
 
     @cached_property
     def exact(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         a, b, bias = self._operands
         found: Wide = a @ b + bias
         return found
@@ -145,7 +146,7 @@ class Matmul:
 
     @cached_property
     def allowed(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         a, b, bias = self._operands
         wire, K = self.wire or self.accumulate, a.shape[1]
         inputs = format_of(array(self.a), "a"), format_of(array(self.b), "b")
@@ -167,11 +168,11 @@ class Matmul:
 
     @property
     def whole(self) -> Matmul:
-        """See `Plan`."""
+        """See `Split`."""
         return replace(self, parts=1, wire=None, reduce=None, schedule="any", result=self.result or self.wire)
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Plan`."""
+        """See `Split`."""
         a, _, bias = self._operands
         exact, P = self.exact, len(self._cut) - 1
         if P > 1:
@@ -193,8 +194,8 @@ class Matmul:
                 words = f"the operand of rank {p} is of another batch, {shift} rows on"
                 yield words, exact - self._part(p) + np.roll(self._part(p), -shift, axis=0)
 
-    def coarser(self) -> Iterator[tuple[str, Plan]]:
-        """See `Plan`."""
+    def coarser(self) -> Iterator[tuple[str, Split]]:
+        """See `Split`."""
         for name in ("bfloat16", "float16"):
             if len(self._cut) > 2 and named(self.wire or self.accumulate).digits > named(name).digits:
                 yield f"the parts are reduced in {name}", replace(self, wire=name, reduce=None)
@@ -271,13 +272,13 @@ class CrossEntropy:
 
     @cached_property
     def exact(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         _, target, mean, log = self._shifted
         return log - (1.0 - self.smoothing) * target - self.smoothing * mean
 
     @cached_property
     def allowed(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         z, target, mean, _ = self._shifted
         V = z.shape[1]
         absolute, of_shift, of_loss = parallel.cross_entropy(
@@ -292,15 +293,16 @@ class CrossEntropy:
         smoothed = 0.0 if not self.smoothing else (V + 6.0) * unit * np.abs(mean) * self.smoothing
         shift = (1.0 - self.smoothing) * np.abs(target) * (3.0 if self.smoothing else 1.0)
         found: Wide = absolute + of_shift * shift + (1.0 + of_loss) * smoothed + of_loss * np.abs(self.exact)
-        return found + 8.0 * (V + 4.0) * _U * (1.0 + np.abs(target) + np.abs(mean))
+        found = found + 8.0 * (V + 4.0) * _U * (1.0 + np.abs(target) + np.abs(mean))
+        return found
 
     @property
     def whole(self) -> CrossEntropy:
-        """See `Plan`."""
+        """See `Split`."""
         return replace(self, parts=1, wire=None)
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Plan`."""
+        """See `Split`."""
         logits, targets = self._given
         z, target, mean, log = self._shifted
         exact, P, tokens = self.exact, len(self._cut) - 1, np.arange(len(z))
@@ -337,8 +339,8 @@ class CrossEntropy:
         total = sum(np.exp(logits[:, at] - logits[:, at].max(axis=1, keepdims=True)).sum(axis=1) for at in slices)
         return np.asarray(np.log(total))
 
-    def coarser(self) -> Iterator[tuple[str, Plan]]:
-        """See `Plan`."""
+    def coarser(self) -> Iterator[tuple[str, Split]]:
+        """See `Split`."""
         for name in ("bfloat16", "float16"):
             if len(self._cut) > 2 and named(self.wire or self.accumulate).digits > named(name).digits:
                 yield f"the sums of exponentials are reduced in {name}", replace(self, wire=name)
@@ -416,12 +418,12 @@ class Norm:
 
     @cached_property
     def exact(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         return self._normed(self._hidden)
 
     @cached_property
     def allowed(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         parts, _, weight, own = self._given
         wire, hidden = self.wire or own, named(self.hidden or own)
         across, under = Reduction(len(parts), wire, self.reduce, self.schedule).errors(
@@ -448,11 +450,11 @@ class Norm:
 
     @property
     def whole(self) -> Norm:
-        """See `Plan`."""
+        """See `Split`."""
         return self
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Plan`."""
+        """See `Split`."""
         parts, residual, weight, _ = self._given
         x, P = self._hidden, len(parts)
         if P > 1:
@@ -476,8 +478,8 @@ class Norm:
         yield "eps is missing", self._normed(x, 0.0) if (x != 0).any(axis=1).all() else x + np.inf
         yield "the mean is subtracted", self._normed(x - x.mean(axis=1, keepdims=True))
 
-    def coarser(self) -> Iterator[tuple[str, Plan]]:
-        """See `Plan`."""
+    def coarser(self) -> Iterator[tuple[str, Split]]:
+        """See `Split`."""
         own = self._given[3]
         for name in ("bfloat16", "float16"):
             if named(self.wire or own).digits > named(name).digits:
@@ -541,14 +543,14 @@ class Accumulate:
 
     @cached_property
     def exact(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         gradients, tokens = self._given
         found: Wide = gradients.sum(axis=(0, 1)) / tokens.sum()
         return found
 
     @cached_property
     def allowed(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         gradients, tokens = self._given
         P, M = gradients.shape[:2]
         wire = self.wire or self.accumulate
@@ -566,7 +568,7 @@ class Accumulate:
 
     @property
     def whole(self) -> Accumulate:
-        """See `Plan`."""
+        """See `Split`."""
         P, M = self._given[0].shape[:2]
         gradients = stacked(self.gradients, "gradients")
         tokens = None if self.tokens is None else np.asarray(array(self.tokens)).reshape(1, P * M)
@@ -574,7 +576,7 @@ class Accumulate:
         return replace(self, gradients=one, tokens=tokens, wire=None, reduce=None, replicas=1, schedule="any")
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Plan`."""
+        """See `Split`."""
         gradients, tokens = self._given
         P, M = gradients.shape[:2]
         exact, total = self.exact, tokens.sum()
@@ -620,8 +622,8 @@ class Accumulate:
             at = slice(r * P // self.replicas, (r + 1) * P // self.replicas)
             yield f"replica {r} alone: nothing is reduced over replicas", ranks[at].sum(axis=0) / total
 
-    def coarser(self) -> Iterator[tuple[str, Plan]]:
-        """See `Plan`."""
+    def coarser(self) -> Iterator[tuple[str, Split]]:
+        """See `Split`."""
         for name in ("bfloat16", "float16"):
             if named(self.wire or self.accumulate).digits > named(name).digits:
                 yield f"gradients are reduced in {name}", replace(self, wire=name, reduce=None)
@@ -642,7 +644,7 @@ class Adam:
     ----------
     parameters : (...) array
         Before the step.
-    gradient : Plan
+    gradient : Accumulate, or another plan
         Such as `Accumulate`: its exact result, and what rounding may move it by.
     rate, betas, eps, decay
         Of the step, and 1 - beta, in float64, then rounded; decay is decoupled from the gradient, and times the rate.
@@ -689,7 +691,7 @@ class Adam:
 
     @cached_property
     def exact(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         return self._stepped(self._given[1])
 
     @cached_property
@@ -732,7 +734,7 @@ class Adam:
 
     @cached_property
     def allowed(self) -> Wide:
-        """See `Plan`."""
+        """See `Split`."""
         p = self._given[0]
         low, high = self._range
         unit = float(named(self.accumulate).unit)
@@ -743,11 +745,11 @@ class Adam:
 
     @property
     def whole(self) -> Adam:
-        """See `Plan`."""
+        """See `Split`."""
         return replace(self, gradient=self.gradient.whole)
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Plan`."""
+        """See `Split`."""
         p, g, _, _, _ = self._given
         for words, wrong in self.gradient.mistakes():
             yield f"gradient: {words}", self._stepped(wrong)
@@ -762,8 +764,8 @@ class Adam:
             yield "parameters do not decay", self.exact + p * self.rate * self.decay
             yield "the decay is added to the gradient", self._stepped(g + self.decay * p) + p * self.rate * self.decay
 
-    def coarser(self) -> Iterator[tuple[str, Plan]]:
-        """See `Plan`."""
+    def coarser(self) -> Iterator[tuple[str, Split]]:
+        """See `Split`."""
         for words, plan in self.gradient.coarser():
             yield words, replace(self, gradient=plan)
 
@@ -827,7 +829,7 @@ def assert_parallel_close(
         _require_a_verdict(plan)
 
 
-def _require_close(values: Wide, who: str, plan: Plan) -> None:
+def _require_close(values: Wide, who: str, plan: Split) -> None:
     exact, allowed = plan.exact, plan.allowed
     distance = np.abs(values - exact)
     wrong = ~(distance <= allowed)
@@ -848,7 +850,7 @@ def _require_close(values: Wide, who: str, plan: Plan) -> None:
     )
 
 
-def _explanations(values: Wide, wrong: NDArray[np.bool_], plan: Plan) -> list[str]:
+def _explanations(values: Wide, wrong: NDArray[np.bool_], plan: Split) -> list[str]:
     """The mistakes that predict all entries that are wrong, within the rounding of a result of their size."""
     y, exact, allowed = values[wrong], plan.exact[wrong], plan.allowed[wrong]
     if not np.isfinite(y).all():
@@ -877,7 +879,7 @@ def _explanations(values: Wide, wrong: NDArray[np.bool_], plan: Plan) -> list[st
     return found
 
 
-def _require_a_verdict(plan: Plan) -> None:
+def _require_a_verdict(plan: Split) -> None:
     """That zeros in place of the result would be refused at half of the entries, at least; of Adam, no step at all."""
     if isinstance(plan, Adam):
         moved = np.abs(plan.exact - plan._given[0] * (1 - plan.rate * plan.decay))

@@ -175,19 +175,9 @@ def _down(value: float) -> float:
     return math.nextafter(value, 0.0)
 
 
-def digits_up(value: float) -> str:
-    """Three significant digits, upwards."""
-    if value == 0.0:
-        return "0"
-    text = f"{value:.2e}"
-    if float(text) < value:
-        mantissa, exponent = text.split("e")
-        text = f"{float(mantissa) + 0.01:.2f}e{exponent}"
-    return f"{float(text):.3g}"
-
-
 def _text(found: Tolerance) -> str:
     """What is printed for readers."""
+    from commbounds._tolerance_plans import digits_up
     from commbounds.theory.precision.tolerance import OPERATIONS, rounded_up
 
     formats = found.dtype if found.accumulate == found.dtype else f"{found.accumulate}, sent as {found.dtype}"

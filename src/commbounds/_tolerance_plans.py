@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from commbounds._tolerance import digits_up
 from commbounds.theory.precision.formats import format_named
 from commbounds.theory.precision.parallel import (
     Reduction,
@@ -26,6 +25,17 @@ PLANS = {
     "adam": "micro-batches of a rank",
 }
 """Operations, and what their terms are."""
+
+
+def digits_up(value: float) -> str:
+    """Three significant digits, upwards."""
+    if value == 0.0:
+        return "0"
+    text = f"{value:.2e}"
+    if float(text) < value:
+        mantissa, exponent = text.split("e")
+        text = f"{float(mantissa) + 0.01:.2f}e{exponent}"
+    return f"{float(text):.3g}"
 
 
 def printed(
