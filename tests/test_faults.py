@@ -82,7 +82,7 @@ COMMANDS = {
     "verify": ("verify", *CLAIMS, "--jobs", "1", "--out", "out/f.jsonl", "--fresh"),
     "report": ("report", DRAWN, "--findings", "given.jsonl", "--jobs", "1", "--out", "out"),
     "figures": ("figures", DRAWN, "--findings", "given.jsonl", "--jobs", "1", "--out", "out"),
-    "check": ("check", "mine.py:sub", "--here", "--only", "same seed, same output", "--json", "out/r.jsonl"),
+    "check": ("check", "mine.py:sub", "--here", "--only", "same seed, same output", "--out", "out/r.jsonl"),
     "vectors": ("vectors", "Identity", "--out", "out"),
     "scoreboard": ("scoreboard", "--page", "--folder", "scoreboard"),
 }

@@ -27,7 +27,7 @@ _SHOWN, _LINES = 60, 8
 
 @click.command()
 @click.argument("file", type=RegularFile(exists=True))
-@click.argument("patterns", nargs=-1, callback=current)
+@click.argument("patterns", nargs=-1, callback=current, shell_complete=claim_names)
 @click.option("--sample", type=COUNT, default=None, help="So many of them, drawn anew each time; default: all.")
 @WORKER_OPTIONS[0]
 @WORKER_OPTIONS[1]
