@@ -427,3 +427,13 @@ def test_what_a_terminal_would_obey_is_spelled_out(capsys):
     assert shown.count(r"\x1b[2J") >= 4
     assert not set(shown) & set("\x1b\x07\x9b\r")
     assert plain("a\tb\né") == "a\tb\né"
+
+
+def test_json_is_printed_by_itself(mine):
+    done = called(f"{mine}:wrong", "--here", "--only", "SignSymmetric", "--json")
+    (line,) = done.stdout.splitlines()
+    assert report_from_json(line).findings
+    assert "what was found" in done.stderr
+    refused = called("reports.jsonl", "mine.py:known", "--json")
+    assert refused.exit_code == 2
+    assert "--out reports.jsonl writes" in refused.stderr

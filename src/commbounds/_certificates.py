@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from commbounds._count import Count
-from commbounds._index import current, meant
+from commbounds._index import claim_names, current, meant
 from commbounds._progress import Progress, compiling_here, progress
 
 

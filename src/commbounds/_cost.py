@@ -51,7 +51,14 @@ def _number(value: Any) -> Any:
 @click.option("--nodes", type=WHOLE, default=None, help="Nodes: ranks of a node talk at the prices of the next two.")
 @click.option("--alpha-intra", default="2e-7", show_default=True, help="Seconds a step within a node.")
 @click.option("--beta-intra", default="2e-11", show_default=True, help="Seconds a word within a node.")
-@click.option("--crossover", nargs=2, metavar="A B", default=None, shell_complete=_SCHEDULE_NAMES, help="Where A beats B, over k, P and n.")
+@click.option(
+    "--crossover",
+    nargs=2,
+    metavar="A B",
+    default=None,
+    shell_complete=_SCHEDULE_NAMES,
+    help="Where A beats B, over k, P and n.",
+)
 @click.option("--latex", is_flag=True, help="Print formulas as LaTeX.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON line for every collective instead of a table.")
 def cost(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commbounds._count import COUNT
-from commbounds._index import current
+from commbounds._index import claim_names, current
 from commbounds._progress import progress
 from commbounds._running import WORKER_OPTIONS, compiling, workers
 from commbounds._terminal import RegularFile, plain

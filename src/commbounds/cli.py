@@ -165,7 +165,7 @@ def verify(
 
     Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
     """
-    if out is not None and not out.parent.is_dir():
+    if out is not None and not out.parent.exists():
         raise click.UsageError(f"there is no folder {out.parent}: make it first, or choose another file")
     check_run(patterns, executor, jobs, None if out is None else out.parent)
     table = not as_json and not unpinned
