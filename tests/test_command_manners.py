@@ -12,7 +12,6 @@ from click.testing import CliRunner
 
 from commbounds.cli import main
 from commbounds.theory import claims
-from commbounds.theory.precision.roundings import SCHEDULE_NAMES
 from commbounds.theory.schedules import SCHEDULES
 
 COMMAND = [sys.executable, "-m", "commbounds"]
@@ -37,8 +36,8 @@ def test_names_of_claims_are_completed(words):
 
 def test_schedules_and_formats_are_completed():
     assert completed("cost", "") == list(SCHEDULES)
-    assert completed("cost", "--crossover", "okt") == ["oktopk"]
-    assert completed("tolerance", "--schedule", "") == list(SCHEDULE_NAMES)
+    assert completed("cost", "--crossover", "rabens") == ["rabenseifner"]
+    assert completed("tolerance", "--schedule", "r") == ["ring", "recursive_doubling", "rabenseifner"]
     assert completed("figures", "--format", "p") == ["png", "pdf"]
     assert completed("dossier", "--format", "l") == ["latex"]
 

@@ -87,6 +87,8 @@ def main(context: click.Context) -> None:
     Tab completes names after  eval "$(_COMMBOUNDS_COMPLETE=bash_source commbounds)"  (or zsh_source, fish_source).
     Output has no colours where NO_COLOR is set.
     """
+    if not hasattr(os, "geteuid"):
+        raise click.UsageError("commands need a POSIX system: Linux, macOS, or WSL on Windows; the library needs none")
     if os.environ.get("NO_COLOR"):
         context.color = False
     _keep_caches_together()
