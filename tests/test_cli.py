@@ -354,6 +354,7 @@ def test_nothing_is_written_but_out_and_the_cache(tmp_path, request):
         "TMPDIR": folders["temporary"],
         "COMMBOUNDS_CACHE": folders["cache"],
     }
+    (folders["cwd"] / "made").mkdir()
     out = Path("made") / "f.jsonl"
     for arguments in (
         ("claims", "*.topk.*"),
