@@ -1,18 +1,15 @@
 """What laws of quantised entries say of the symbols of their models."""
 
 import sympy as sp
-from model_runs import exact, law_of_entries
+from model_runs import between_levels, exact, law_of_entries
 
 from commbounds.verify.experiments.feedback.runs import root
 
 
 def unbiased(run):
-    """Entries that become one of two levels: `low`, or `high` with the probability that the models take."""
-    for value, pairs in law_of_entries(run):
-        if len(pairs) == 2:
-            (_, low), (up, high) = pairs
-            assert up == (value - low) / (high - low)
-            yield {"value": value, "low": low, "high": high}
+    """Magnitudes that become one of two levels."""
+    magnitudes, law = zip(*law_of_entries(run), strict=True) if run.exact else ((), ())
+    yield from between_levels(law, magnitudes)
 
 
 def shrunk(run, outcome, bound):
