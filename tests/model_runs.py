@@ -213,8 +213,9 @@ def law_of_entries(run: Any) -> Iterator[tuple[Fraction, list[tuple[Fraction, Fr
 
 
 def between_levels(law: Any, x: Any, resolution: float = 0) -> Iterator[dict[str, Fraction]]:
-    """Of entries, and what each becomes with which probability: those that become one of two levels, on average exactly.
+    """Entries that become one of two levels, and are on average what they were.
 
+    `law` says of every entry of `x` what it becomes, with which probability.
     `resolution` is how far a probability may be off.
     """
     for value, pairs in zip(x, law, strict=True):

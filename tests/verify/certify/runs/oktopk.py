@@ -83,9 +83,10 @@ def descents(implementation, case, outcome):
         w, residual = state.weights, state.residuals.mean(axis=0)
         x, after = w - residual, sgd.step(curvature * (w - centre) + slopes, state)[0]
         there, later = x - eta * slope(w), after.residuals.mean(axis=0)
-        yield Run({**values, "gamma": gamma, "size": float(np.linalg.norm(residual)), "away": float(residual @ residual),
-                   "nearer": float(np.linalg.norm(later)), "drop": objective(x) - objective(there),
-                   "grad_w": slope(w), "grad_x": slope(x)}, 2**12 * (P + n))  # fmt: skip
+        norms = {"size": residual, "nearer": later}
+        falls = {"away": float(residual @ residual), "drop": objective(x) - objective(there)}
+        named = {**{name: float(np.linalg.norm(v)) for name, v in norms.items()}, **falls, "gamma": gamma}
+        yield Run({**values, **named, "grad_w": slope(w), "grad_x": slope(x)}, 2**12 * (P + n))
         state = after
 
 

@@ -99,7 +99,7 @@ def slopes_at_replicas(implementation, settings):
 
 
 def steps_of_training(halved):
-    """Steps on quadratics, over all fates of all packets, which are equally likely: only where half of them get lost."""
+    """Steps on quadratics, over all fates of all packets: only where half get lost, as all are equally likely there."""
 
     def runs(implementation, settings, outcome):
         N, n, p = settings["N"], settings["n"], settings["p"]
@@ -118,22 +118,27 @@ def steps_of_training(halved):
 
         states, sums = [fresh_replicas(np.full(1, 5 * _UNIT), N)], {"fallen": 0, "estimates": 0, "squares": 0}
         for step in range(settings["t"]):
-            following, squares = [], []
+            following, updates = [], []
             for state, (_, fate) in itertools.product(states, list(_every_fate(N, 1))):
-                kept = []
-                after, _ = implementation(state, lambda _step, x: curvature[:, None] * (x - centre), fate, 1,
-                                          float(eta), observe=lambda _state, update: kept.append(update))  # fmt: skip
+                after, _ = implementation(
+                    state,
+                    lambda _step, x: curvature[:, None] * (x - centre),
+                    fate,
+                    1,
+                    float(eta),
+                    observe=lambda _state, update, kept=updates: kept.append(update),
+                )
                 following.append(after)
-                squares.append(float((kept[0] ** 2).sum()) / float(eta) ** 2)
             a, b, drift, f = of(states)
+            estimate = float(np.mean([(update**2).sum() for update in updates])) / float(eta) ** 2
             falls = f.mean() - of(following)[3].mean()
             values = {**known, **sums, "root": float(p) ** 0.5, "elapsed": step, "falls": falls, "drift": drift,
-                      "estimate": np.mean(squares), "later": of(following)[2]}  # fmt: skip
+                      "estimate": estimate, "later": of(following)[2]}  # fmt: skip
             values |= {name: np.asarray(v)[:, None] for name, v in (("a", a), ("b", b))}
             if step:
                 yield Run(values, TRIANGLE * 16)
             sums["fallen"] += falls
-            sums["estimates"] += np.mean(squares)
+            sums["estimates"] += estimate
             sums["squares"] += (np.mean(a**2) + np.mean(b**2)) / 2 if halved else np.mean(a**2)
             states = following
 

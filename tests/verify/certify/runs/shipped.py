@@ -59,7 +59,7 @@ def descent(found, ridgeslope, ridgestep, ridgesteps, tie, measured):
     """The path without what is left out, which takes subgradient steps; and what is left out."""
     a, gamma, left = ridgeslope, ridgestep, [Fraction(0), Fraction(0)]
     known = {"ridgestep": gamma, "ridgesteps": ridgesteps, "q": 0.5**0.5, "least": measured}
-    for point, after in zip(found[:64], found[1:65], strict=False):
+    for point, after in itertools.pairwise(found[:65]):
         x, y = point
         along, across = ((t > 0) - (t < 0) or tie for t in (x + y, x - y))
         slope = [a * along + across, a * along - across]
@@ -96,9 +96,7 @@ RUNS = {
     "shipped.atomic.scale_equivariance": chances,
     "shipped.atomic.sign_symmetry": chances,
     "shipped.atomic.shrunk_contraction": {
-        "slack": lambda n, budget, measured: (
-            (n / budget - 1) - (measured - (1 - budget / n) ** 2) * (n / budget) ** 2
-        ),
+        "slack": lambda n, budget, measured: (n / budget - 1) - (measured - (1 - budget / n) ** 2) * (n / budget) ** 2,
     },
     "shipped.clippedterngrad.unbiased_unclipped": unclipped,
     "shipped.dgc_steps.dense_plain": cleared,

@@ -54,7 +54,15 @@ def own_regions(implementation, case):
     own = sum(v.size for v in result.selected) - int(split.received.sum()) // 2
     c, steps = -(-n // P), max(P - 1, 1)
     gather = traffic.only("allgather", "dense").critical_path
-    known = {"P": P, "n": n, "k": k, "union": union, "own": own, "c": c, "split": Fraction(split.critical_path, 2 * steps)}
+    known = {
+        "P": P,
+        "n": n,
+        "k": k,
+        "union": union,
+        "own": own,
+        "c": c,
+        "split": Fraction(split.critical_path, 2 * steps),
+    }
     if "dense" in traffic.phases:
         yield {**known, "dense": Fraction(gather, steps), "gathered": 0}
     else:
