@@ -183,7 +183,7 @@ _QUESTIONS = {
     "bias": "unbiased?",
     "sign_defect": "commutes with a change of sign?",
     "scale_defect": "commutes with scaling?",
-    "idempotence_defect": "leaves its own outputs alone?",
+    "idempotence_defect": "idempotent?",
     "differences": "equals its definition?",
     "rankdifferences": "is what its ranks do one by one?",
 }

@@ -1,6 +1,7 @@
 """What is listed without the book: the same as the book says, made anew when its sources change."""
 
 import json
+import os
 import subprocess
 import sys
 from dataclasses import astuple
@@ -80,6 +81,32 @@ def test_what_was_kept_is_read_and_what_is_stale_or_broken_is_made_anew(cache, m
         assert claim_entries() == whole
         assert made == anew
         assert path.read_text() == held
+
+
+def test_what_another_installation_read_is_not_read_again(cache, tmp_path, monkeypatch):
+    again()
+    whole = claim_entries()
+    monkeypatch.setenv("COMMBOUNDS_COLUMNS", str(tmp_path / "further"))
+    (tmp_path / "further" / "theory").mkdir(parents=True)
+    (tmp_path / "further" / "theory" / "few.py").write_text(
+        "from commbounds.theory.column import Column\nCOLUMN = Column('few', 'Few', 'None at all.')\nCLAIMS = ()\n"
+    )
+    made = []
+    make = contents._claims
+    monkeypatch.setattr(contents, "_claims", lambda column: made.append(column) or make(column))
+    again()
+    assert claim_entries() == whole
+    assert made == ["few"]
+    assert len(list((cache / "index").glob("claims-*.json"))) == 2
+
+
+def test_indices_of_few_installations_are_kept(cache, monkeypatch):
+    monkeypatch.setattr(contents, "MOST", 3)
+    for i in range(5):
+        contents._keep(cache / "index" / f"claims-{i}.json", {})
+        os.utime(cache / "index" / f"claims-{i}.json", (i, i))
+    contents._keep(cache / "index" / "claims-last.json", {})
+    assert sorted(path.stem for path in (cache / "index").iterdir()) == ["claims-3", "claims-4", "claims-last"]
 
 
 def test_what_others_may_write_to_is_neither_read_nor_written(cache, capsys):

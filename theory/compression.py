@@ -31,7 +31,7 @@ _WHOLE = (
 _VARIANTS = {
     "ternary": ", sign(0) = 0",
     "zeros": ", zeros included",
-    "any": ", whatever the factor",
+    "any": ", for any factor",
     "every_float": ", on every finite vector",
     "one": ", at the multiplier 1",
 }
@@ -145,15 +145,11 @@ class CompressorClaims:
 
     def idempotence(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "idempotence") -> Claim:
         """C(C(x)) = C(x), surely."""
-        return self._symmetry(
-            IDEMPOTENCE_DEFECT, "idempotence", statement, "leaves its own outputs alone", why, assumes
-        )
+        return self._symmetry(IDEMPOTENCE_DEFECT, "idempotence", statement, "is idempotent", why, assumes)
 
     def no_idempotence(self, where: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "idempotence") -> Claim:
         """The same, refuted by the input described in `where`."""
-        return self._no_symmetry(
-            IDEMPOTENCE_DEFECT, "idempotence", statement, "leaves its own outputs alone", where, assumes
-        )
+        return self._no_symmetry(IDEMPOTENCE_DEFECT, "idempotence", statement, "is idempotent", where, assumes)
 
     def shrunk_contraction(
         self, omega: Any, assumes: tuple[Hypothesis, ...] = (), axis: str = "n", extremal: str = ""

@@ -25,6 +25,8 @@ from commbounds.verify.sources import Sources, installed
 _FORM = 1
 STUDIES = ("columns", "verify.compressor_study", "verify.experiments")
 """What makes the studies of a column, by names within the package."""
+MOST = 16
+"""Installations whose indices are kept; those that were written first go first."""
 UNREAD = "import"
 """The last word of the row that stands for the claims of a column whose book cannot be imported."""
 
@@ -180,7 +182,7 @@ def _index(
 ) -> dict[str, Any]:
     sources = _recalled(folder, names)
     path = _file(kind, folder, sources)
-    held, told, kept = _read(path), {}, {}
+    held, told, kept = _held(path), {}, {}
     for column in names:
         digest = _digest(sources, made_from(sources, column))
         entry = held.get(column)
@@ -228,7 +230,7 @@ def _recalled(folder: Path, names: tuple[str, ...]) -> Sources:
     """The sources, with what was read in them before."""
     sources = installed()
     path = _file("sources", folder, sources)
-    sources.remembered = _read(path)
+    sources.remembered = _held(path)
     for name in sources.names():
         sources.read(name)
     if sources.has_read:
@@ -239,6 +241,24 @@ def _recalled(folder: Path, names: tuple[str, ...]) -> Sources:
 def _file(kind: str, folder: Path, sources: Sources) -> Path:
     """Where an index of this installation is kept."""
     return folder / f"{kind}-{hashlib.sha256(os.pathsep.join(sources.folders).encode()).hexdigest()[:12]}.json"
+
+
+def _held(path: Path) -> dict[str, Any]:
+    """What is in the index at `path`, or in the newest of another installation: most of their sources are the same."""
+    return _read(path if path.exists() else max(_alike(path), key=_written, default=path))
+
+
+def _alike(path: Path) -> list[Path]:
+    """Indices of this kind: of this installation and of others."""
+    return list(path.parent.glob(f"{path.name.rpartition('-')[0]}-*.json"))
+
+
+def _written(path: Path) -> float:
+    """When the file was written, in seconds since the epoch; 0 where it is gone."""
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -256,5 +276,7 @@ def _keep(path: Path, held: dict[str, Any]) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         require_private(path.parent)
         written(path, json.dumps(held).encode())
+        for old in sorted(_alike(path), key=_written)[:-MOST]:
+            old.unlink(missing_ok=True)
     except (OSError, ValueError) as error:
         print(f"the index is not kept, so that the next command takes as long: {error}", file=sys.stderr)

@@ -183,7 +183,7 @@ def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
         "Implementation",
         "unbiased?",
         "commutes with a change of sign?",
-        "leaves its own outputs alone?",
+        "idempotent?",
     ]
     rows = [re.findall(r"<td.*?</td>", row, re.DOTALL) for row in table.split("<tr ")[1:]]
     answers = [[re.findall(r"<b>(\w+)</b>", cell) for cell in row[1:]] for row in rows]

@@ -92,7 +92,7 @@ _CONTRACTION = (
     ),
     Claim(
         name=_A + "contraction_two_rows",
-        title="Of two rows ARC-Top-K keeps at least half, whatever their angle",
+        title="ARC-Top-K keeps at least half of two rows, for any angle between them",
         relation=Le(_E, 1 - k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS, t.ONE_KEPT_OF_TWO),

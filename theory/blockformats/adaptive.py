@@ -117,7 +117,7 @@ _lost = (ENTRIES_OF_BLOCK - 2) / 4
 FOUR_OVER_SIX: tuple[Claim, ...] = (
     Claim(
         name=_F + "no_worse",
-        title="Four Over Six: a block that ends at 4 or 6, whichever errs less, errs no more than one that ends at 6",
+        title="Four Over Six: the better of ending a block at 4 or at 6 has no larger error than ending it at 6",
         relation=Le(SHARE_OF_SIX, 1),
         source=COOK_2025.official_code(
             f"{_REFERENCE}, select_fouroversix: the scale of 4 where its squared error is less",
@@ -130,7 +130,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
     ),
     Claim(
         name=_F + "no_worse_than_nvfp4",
-        title="Four Over Six errs no more than NVFP4",
+        title="The error of Four Over Six is at most that of NVFP4",
         relation=Eq(EXCESS_OVER_NVFP4, 0),
         assumes=(NONZERO,),
         source=COOK_2025.official_code(
@@ -241,7 +241,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
     ),
     Claim(
         name=_U + "maximum",
-        title="Shared microexponents: a block’s largest entry errs by less than 2^-m of itself",
+        title="Shared microexponents: the error of a block’s largest entry is below 2^-m of itself",
         relation=Le(MAXIMUM_ERROR, _unit),
         assumes=(MICRO_FITS,),
         source=derived(

@@ -188,7 +188,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "unbiased_beyond",
-        title="Rounded stochastically to a table, the sum is unbiased, whatever is cut off",
+        title="Rounded stochastically to a table, the sum is unbiased, even where entries are cut off",
         relation=Eq(TABLE_BIAS, 0),
         kind=Kind.EXPECTED,
         source=LI_2024.official_code(
@@ -291,7 +291,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "beyond",
-        title="At most 1/t^2 of rotated entries lie at t root mean squares or beyond, whatever the rotation",
+        title="At most 1/t^2 of rotated entries lie at t root mean squares or beyond, for any rotation",
         relation=Le(SHARE_AT_ENDS, 1 / tableroom**2),
         source=derived("Their squares alone come to t^2 times the mean square each (Chebyshev)."),
         tightness=1,
@@ -320,7 +320,7 @@ TABLE: tuple[Claim, ...] = (
 MULTIHOP: tuple[Claim, ...] = (
     Claim(
         name=_H + "unbiased",
-        title="Unbiased roundings at every hop leave the sum unbiased, round a ring and by halves",
+        title="Unbiased roundings at every hop leave the sum unbiased, on a ring and by recursive halving",
         relation=Eq(HOP_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(THINNED,),
@@ -416,8 +416,8 @@ MULTIHOP: tuple[Claim, ...] = (
     Claim(
         name=_H + "nearest_error",
         title=(
-            "Rounded to nearest, MXFP4 by halves errs by at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, a single "
-            "rank by at most a quarter"
+            "Rounded to nearest, MXFP4 by halving has error at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, and "
+            "1/4 on a single rank"
         ),
         relation=Le(TOTAL_ERROR, sp.Max(sp.Rational(1, 4), sp.Rational(6, 5) ** (halvings + 1) - 1)),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
@@ -436,8 +436,8 @@ MULTIHOP: tuple[Claim, ...] = (
     Claim(
         name=_H + "nearest_error_grown",
         title=(
-            "Rounded to nearest, MXFP4 by halves errs by at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, for any "
-            "number of ranks"
+            "Rounded to nearest, MXFP4 by halving has error at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, for "
+            "any number of ranks"
         ),
         relation=Le(TOTAL_ERROR, sp.Rational(6, 5) ** (halvings + 1) - 1),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),

@@ -497,7 +497,7 @@ STOCHASTIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_S + "variance_of_smallest",
-        title="The variance factor of MXFP4 is that of a block’s largest entry, 1/24, whatever the block’s length",
+        title="The variance factor of MXFP4 is that of a block’s largest entry, 1/24, for any length of the block",
         relation=Le(RELATIVE_ERROR, sp.Rational(1, 24)),
         kind=Kind.EXPECTED,
         assumes=(RCEIL_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),

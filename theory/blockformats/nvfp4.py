@@ -55,7 +55,7 @@ NVFP4: tuple[Claim, ...] = (
     ),
     Claim(
         name=_N + "maximum_any_scale",
-        title="NVFP4: a block’s largest entry is off by at most 1/17, whatever its scale",
+        title="NVFP4: a block’s largest entry is off by at most 1/17, for any scale",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 17)),
         assumes=(NEAREST_SCALE, TENSOR_FITS, NONZERO),
         source=NVIDIA_2025.transcribed(
@@ -219,7 +219,7 @@ STOCHASTIC: tuple[Claim, ...] = (
 MSEDEN: tuple[Claim, ...] = (
     Claim(
         name=_E + "projection",
-        title="MS-EDEN keeps the inner product with its input, whatever the signs",
+        title="MS-EDEN keeps the inner product with its input, for any signs",
         relation=Eq(PROJECTION_DEFECT, 0),
         assumes=(NONZERO,),
         source=PANFEROV_2026.official_code(

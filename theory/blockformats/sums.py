@@ -94,7 +94,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "direct_error",
-        title="MXFP4 in two steps errs by less than 11/25 of the ranks’ magnitudes, for entries with scales of "
+        title="In two steps, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of "
         "their own",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
@@ -111,7 +111,7 @@ REQUANTISED: tuple[Claim, ...] = (
     Claim(
         name=_R + "ring_error",
         title=(
-            "MXFP4 round a ring errs by less than 11/25 of the ranks’ magnitudes, for entries with scales of their own"
+            "On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of their own"
         ),
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
@@ -252,7 +252,7 @@ CORRELATED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_C + "equal",
-        title="Of equal entries, correlated codes leave the variance of a single rounding of their sum",
+        title="For equal entries, correlated codes leave the variance of a single rounding of their sum",
         relation=Eq(CODE_SUM_VARIANCE, sp.Mod(P * fraction, 1) * (1 - sp.Mod(P * fraction, 1))),
         kind=Kind.EXPECTED,
         assumes=(CORRELATED_CODES, EQUAL_FRACTIONS),
@@ -287,7 +287,7 @@ CORRELATED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_C + "never_worse",
-        title="Correlated codes are never worse than independent ones, whatever the entries are",
+        title="Correlated codes are never worse than independent ones, for any entries",
         relation=Le(CODE_SUM_VARIANCE, fractionnoise),
         kind=Kind.EXPECTED,
         assumes=(CORRELATED_CODES,),

@@ -151,7 +151,7 @@ def _in_order(held: Held, names: dict[int, int]) -> Held:
 
 
 def _end(bound: Any, number: int, held: Held, terms: Sequence[int]) -> Goal:
-    """That what is held is the sum of these ranks' entries, but for the bound; every message is a condition."""
+    """That what is held is the sum of these ranks' entries, except for the bound; every message is a condition."""
     known: dict[str, Any] = {}
 
     def value(of: Held) -> Any:

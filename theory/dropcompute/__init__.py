@@ -27,12 +27,12 @@ COLUMN = Column(
         ),
         fails=(
             "The formula for E[T] as an equality (`dropcompute.time.formula`): for the published experiment’s own "
-            "delay and 12 micro-batches it is not good to 5 % (`dropcompute.time.formula_at_twelve`). The best "
+            "delay and 12 micro-batches it is not within 5 % (`dropcompute.time.formula_at_twelve`). The best "
             "gain does not grow like sqrt(log N) whatever the latencies (`dropcompute.gain.grows`)."
         ),
         tight=(
-            "E[T] is good to 5 % in the regime that is stated with it (`dropcompute.time.formula_within_5`); with "
-            "the true quantiles the bracket is good to 1 % (`dropcompute.time.generalised_within_1`)."
+            "E[T] is within 5 % in the regime that is stated with it (`dropcompute.time.formula_within_5`); with "
+            "the true quantiles the bracket is within 1 % (`dropcompute.time.generalised_within_1`)."
         ),
         lesson=(
             "Trust the formula for sums of many micro-batches, correct for skewness otherwise "

@@ -227,7 +227,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.formula_within_1",
-        "Completed micro-batches: the published formula, of normal elapsed times, is good to 1 %",
+        "Completed micro-batches: the published formula, of normal elapsed times, is within 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -237,7 +237,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.formula_within_5",
-        "Completed micro-batches: the published formula, of normal elapsed times, is good to 5 %",
+        "Completed micro-batches: the published formula, of normal elapsed times, is within 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -247,7 +247,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.formula_at_one",
-        "Completed micro-batches: the published formula is good to 5 % for a single micro-batch",
+        "Completed micro-batches: the published formula is within 5 % for a single micro-batch",
         Le(GAP, sp.Rational(1, 20)),
         "Refuted: for M = 1 and exponential latency at its mean the formula says 1/2, the truth is 1 - 1/e.",
         kind=Kind.APPROXIMATE,

@@ -234,7 +234,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.formula_within_1",
-        "The slowest worker's time: the published formula is good to 1 %",
+        "The slowest worker's time: the published formula is within 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -244,7 +244,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.formula_within_5",
-        "The slowest worker's time: the published formula is good to 5 %",
+        "The slowest worker's time: the published formula is within 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -254,7 +254,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.formula_at_twelve",
-        "The slowest worker's time: the published formula is good to 5 % for the published experiment's delay and 12 "
+        "The slowest worker's time: the published formula is within 5 % for the published experiment's delay and 12 "
         "micro-batches",
         Le(GAP, sp.Rational(1, 20)),
         "Refuted: 6.9 % at N = 128, 13.8 % at N = 10^4.",
@@ -278,7 +278,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.skewed_within_1",
-        "The slowest worker's time: the formula corrected for skewness is good to 1 %",
+        "The slowest worker's time: the formula corrected for skewness is within 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
@@ -298,7 +298,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "time.generalised_within_1",
-        "The slowest worker's time: the published bracket with the true quantiles of T_n is good to 1 %",
+        "The slowest worker's time: the published bracket with the true quantiles of T_n is within 1 %",
         Le(GAP, sp.Rational(1, 100)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,

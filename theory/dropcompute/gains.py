@@ -125,7 +125,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.grows",
-        "The best gain grows like sqrt(log N), whatever the latencies",
+        "The best gain grows like sqrt(log N), for any latencies",
         Ge(
             GAIN,
             _KEPT
@@ -224,7 +224,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.formulas_within_5",
-        "DropCompute's gain: the published formulas together are good to 5 %",
+        "DropCompute's gain: the published formulas together are within 5 %",
         Le(GAP, sp.Rational(1, 20)),
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,

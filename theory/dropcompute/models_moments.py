@@ -399,7 +399,7 @@ MODELS = by_claim(
         claim="dropcompute.completed.at_the_mean",
         words=f"{_WALD_IN_WORDS}, which is min(M mu, T_n) or later; M mu less its mean is half the mean `deviation` "
         "of T_n from M mu, whose square is at most the variance M sigma^2. `root`^2 is M. The claim, times a factor "
-        "that is positive but for constant latency.",
+        "that is positive except for constant latency.",
         scope=f"{_INDEPENDENT} with a variance, every M, tau = M mu",
         goals=_at_the_mean,
         checked_by=("dropcompute.completed.at_the_mean",),

@@ -47,7 +47,7 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="dropcompute.gain.bounded_by_mean",
         words="One micro-batch, which takes 1 with probability 9/10, else 100, and the threshold 1.09. Without it the "
-        "slowest of N takes 100, but for the chance of (9/10)^N that all are quick; with it the step ends by the "
+        "slowest of N takes 100, except for the chance of (9/10)^N that all are quick; with it the step ends by the "
         "threshold, and has 9/10 of the micro-batches.",
         whole={N: 1},
         measured=sp.Rational(9, 10) * _SLOWEST / (_THRESHOLD - (_THRESHOLD - 1) * sp.Rational(9, 10) ** N),

@@ -64,7 +64,7 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "gradient.correlated",
-        "Divided by what was computed, the gradient is unbiased whatever the latencies depend on",
+        "Divided by what was computed, the gradient is unbiased, also where latencies are dependent",
         Eq(MEAN_GRADIENT, 1),
         "Refuted by micro-batches whose gradient is their latency: what ends in time is the small ones.",
         kind=Kind.EXPECTED,

@@ -62,7 +62,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.universal",
-        "Whatever the law, the slowest worker exceeds the mean by about sqrt(N/2) standard deviations at most",
+        "For any law, the slowest worker exceeds the mean by at most about sqrt(N/2) standard deviations",
         Le(MEAN_TIME, _MEAN + _SPREAD * (N - 1) / sp.sqrt(2 * N - 1)),
         HARTLEY_1954.second_hand(
             "the largest of N independent observations",
@@ -76,7 +76,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.dependent",
-        "Workers that depend on one another exceed the mean by sqrt(N - 1) standard deviations at most",
+        "Workers that depend on one another exceed the mean by at most sqrt(N - 1) standard deviations",
         Le(MEAN_TIME, _MEAN + _SPREAD * sp.sqrt(N - 1)),
         "With X_n = T_n - m: max X <= mean X + sqrt((N-1)/N sum (X_n - mean X)^2), and Jensen with sum E X_n^2 = N "
         "Var T_n <= N M sigma^2.",
@@ -89,7 +89,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.dependent_within",
-        "Whatever depends on whatever, the slowest exceeds the mean by M sqrt(N - 1) standard deviations at most",
+        "For any dependence, the slowest exceeds the mean by at most M sqrt(N - 1) standard deviations",
         Le(MEAN_TIME, _MEAN + M * jitter * sp.sqrt(N - 1)),
         "The same, with the standard deviation of a sum at most the sum of the standard deviations: Var T_n <= M^2 "
         "sigma^2.",
@@ -212,7 +212,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.variance_as_proxy",
-        "The slowest exceeds the mean by sqrt(2 log N) standard deviations at most",
+        "The slowest exceeds the mean by at most sqrt(2 log N) standard deviations",
         Le(MEAN_TIME, _MEAN + _SPREAD * sp.sqrt(2 * sp.log(N))),
         "True of normal times; for others it takes the variance for a sub-Gaussian proxy. Refuted: exponential latency "
         "and M = 1 have E[T] = mu H_N, of the order log N.",

@@ -250,7 +250,7 @@ _EF21 = (
         ),
         axis="stepsize",
         unpinned=(
-            ("10/9 times the bound", "Equivalent: the bound is not negative, but for rounding."),
+            ("10/9 times the bound", "Equivalent: the bound is not negative, except for rounding."),
             (
                 "exponent -2 of 2 - 2*sqrt(1 - alpha)",
                 "Stronger for theta above 1/2 alone, where estimates that begin with C(grad f) leave a small lag.",
@@ -276,7 +276,7 @@ _EF21 = (
         extremal="one worker, x^2/2 and the compressor that returns 1 - q of its input, at the largest step size, with "
         "an estimate of 1/(1 - q gamma L/(1 - q)) times the gradient: after one step for q = 0.42",
         axis="stepsize",
-        unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, but for rounding."),),
+        unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, except for rounding."),),
         note="No larger step size will do for this potential, whatever L~ >= L: two workers in one dimension whose "
         "curvatures are L + s and L - s, L~^2 = L^2 + s^2, need exactly this, and one worker where L~ = L, see "
         "feedback.ef21.descent_at_one_over_l.",

@@ -70,7 +70,7 @@ _LEMMAS = (
         tightness=1,
         extremal="one worker in one dimension, g - h = h - grad f, step size 1/(2 L)",
         axis="stepsize",
-        unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, but for rounding."),),
+        unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, except for rounding."),),
     ),
 )
 

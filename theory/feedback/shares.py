@@ -28,7 +28,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
     return (
         Claim(
             name="feedback.ef14.rate_share",
-            title="In two to four steps, EF14 comes to this share of its printed rate at most",
+            title="In two to four steps, EF14 reaches at most this share of its printed rate",
             relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef14.rate"]),
             assumes=(*common, t.SMALL_GRADIENTS, t.HALF_STEP),
             source=derived(_PROOF),
@@ -40,7 +40,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
         ),
         Claim(
             name="feedback.ef21.rate_share",
-            title="In two to four steps, EF21 comes to this share of its printed rate at most",
+            title="In two to four steps, EF21 reaches at most this share of its printed rate",
             relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef21.rate"]),
             assumes=(*common, t.EF21_STEP),
             source=derived(_PROOF),
@@ -52,7 +52,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
         ),
         Claim(
             name="feedback.ef21m.bound_share",
-            title="In two to four steps without noise, EF21M comes to this share of its bound at most",
+            title="In two to four steps without noise, EF21M reaches at most this share of its bound",
             relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef21m.bound"].subs(t.variance, 0)),
             assumes=(*common, t.SMOOTH_APART, t.WEIGHT, t.EF21M_STEP),
             source=derived(_PROOF),
@@ -68,7 +68,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
         ),
         Claim(
             name="feedback.ef14.rate_share_workers",
-            title="In two or three steps of two or three workers, EF14 comes to this share of its printed rate at most",
+            title="In two or three steps of two or three workers, EF14 reaches at most this share of its printed rate",
             relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef14.rate"]),
             assumes=(*of_workers, t.SMALL_GRADIENTS, t.HALF_STEP),
             source=derived(_PROOF),
@@ -79,7 +79,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
         ),
         Claim(
             name="feedback.ef21.rate_share_workers",
-            title="In two or three steps of two or three workers, EF21 comes to no larger share of its printed rate "
+            title="In two or three steps of two or three workers, EF21 reaches no larger share of its printed rate "
             "than with one",
             relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef21.rate"]),
             assumes=(*of_workers, t.EF21_STEP),

@@ -18,7 +18,7 @@ _INDEPENDENT = "the errors of different ranks and stages are independent, of equ
 _ERRORS = (
     Claim(
         name=_T + "error",
-        title="The two-step sum errs by at most half the ranks' scales and half the sum's",
+        title="The two-step sum's error is at most half the ranks' scales and half the sum's",
         relation=Le(t.SUM_ERROR, (t.scales + t.sum_scale) / 2),
         assumes=(t.EXACT_METADATA,),
         source=derived("Half a scale for every rank's entry, and half the scale of the sum that the owner quantises."),
@@ -28,7 +28,7 @@ _ERRORS = (
     ),
     Claim(
         name=_T + "error_by_scales",
-        title="The two-step sum errs by at most the sum of the ranks' scales",
+        title="The two-step sum's error is at most the sum of the ranks' scales",
         relation=Le(t.SUM_ERROR, t.scales),
         assumes=(t.EXACT_METADATA,),
         source=derived(
@@ -52,7 +52,7 @@ _ERRORS = (
     ),
     Claim(
         name=_R + "error",
-        title="The quantised ring errs by at most half the scales of its P partial sums",
+        title="The quantised ring's error is at most half the scales of its P partial sums",
         relation=Le(t.SUM_ERROR, t.ring_scales / 2),
         assumes=(t.EXACT_METADATA,),
         source=derived(
@@ -65,7 +65,7 @@ _ERRORS = (
     ),
     Claim(
         name=_O + "error",
-        title="The one-shot sum errs by at most half the ranks' scales",
+        title="The one-shot sum's error is at most half the ranks' scales",
         relation=Le(t.SUM_ERROR, t.scales / 2),
         assumes=(t.EXACT_METADATA,),
         source=derived("Half a scale for every rank's entry, and nothing is quantised again."),
@@ -158,7 +158,7 @@ _RMS = (
     ),
     Claim(
         name=_T + "mixed_widths",
-        title="Four and eight bits err 2.97 times as much as six and six, for the same bytes",
+        title="Four and eight bits have 2.97 times the error of six and six, for the same bytes",
         relation=Eq(t.MIXED_RATIO, sp.sqrt((sp.Rational(1, 15**2) + sp.Rational(1, 255**2)) / sp.Rational(2, 63**2))),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN, t.MIXED_WIDTHS, t.SUMS_CODED),

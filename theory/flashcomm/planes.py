@@ -66,7 +66,7 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.pays",
-        title="INT2 with spikes errs less than plain INT4 of fewer bits",
+        title="INT2 with spikes has a smaller error than plain INT4 of fewer bits",
         relation=Le(t.MSE_RATIO, 1),
         source=t.FLASH_2025.second_hand(
             "spike reserving makes two bits usable; read as a statement for any data",
@@ -86,7 +86,7 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.pays_isolated",
-        title="INT2 with spikes errs at most E/V times as much as plain INT4: less, where spikes are isolated",
+        title="INT2 with spikes has at most E/V times the error of plain INT4: less, where spikes are isolated",
         relation=Le(t.MSE_RATIO, t.reserved_error / t.least_error),
         assumes=(t.LEVELS_MISS,),
         source=derived(

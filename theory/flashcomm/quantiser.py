@@ -51,7 +51,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "idempotence",
-        title="A group quantiser leaves its own outputs alone",
+        title="A group quantiser is idempotent",
         relation=Eq(t.CHANGED, 0),
         assumes=(t.EXACT_METADATA,),
         source=derived("Both ends are reproduced, so the levels are the same, and every entry lies on one."),
@@ -127,7 +127,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "half_step_stored",
-        title="An entry is read within half the stored scale, whatever the metadata's format",
+        title="A decoded entry is within half the stored scale, for any format of the metadata",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.STORED_METADATA,),
         source=FOLKLORE.recalled(
@@ -286,7 +286,7 @@ _STOCHASTIC = (
     ),
     Claim(
         name="flashcomm.stochastic.error",
-        title="Stochastic rounding between levels errs by less than one scale",
+        title="The error of stochastic rounding between levels is below one scale",
         relation=Le(t.ERROR_IN_STEPS, 1),
         assumes=(t.EXACT_METADATA,),
         source=derived(

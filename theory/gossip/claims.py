@@ -214,7 +214,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.push_sum.mean",
-        title="Push-sum keeps the weighted mean of the estimates, whatever links break",
+        title="Push-sum keeps the weighted mean of the estimates, for any broken links",
         relation=Eq(MEAN_SHIFT, 0),
         assumes=(SHARES_KEPT,),
         source=KEMPE_2003.recalled(

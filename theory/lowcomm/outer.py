@@ -74,7 +74,7 @@ def _torchft(lines: str, default: bool | str = True) -> Code:
 OUTER_CLAIMS = (
     Claim(
         name="lowcomm.diloco.words",
-        title="An outer round of DiLoCo sends 2 n (P - 1)/P words, whatever the number of inner steps",
+        title="An outer round of DiLoCo sends 2 n (P - 1)/P words, for any number of inner steps",
         relation=Eq(MOST_SENT, _ring * n),
         assumes=(RANKS_DIVIDE,),
         source=TORCHFT.official_code(
@@ -107,7 +107,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.streaming.peak_any",
-        title="A fragment of Streaming DiLoCo takes 1/F of the words, whatever lengths there are",
+        title="A fragment of Streaming DiLoCo takes 1/F of the words, for any lengths",
         relation=Le(PEAK_SENT, _ring * n / fragments),
         assumes=(ANY_FRAGMENTS,),
         source=derived(

@@ -102,7 +102,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.keeps",
-        title="SparseLoCo's error feedback loses nothing, with a decay as well",
+        title="SparseLoCo's error feedback loses nothing, also with a decay",
         relation=Eq(MISSING, 0),
         assumes=(SENT_AS_THEY_ARE, DECAYS),
         source=derived(

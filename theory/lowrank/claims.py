@@ -67,7 +67,7 @@ POWERSGD: tuple[Claim, ...] = (
     ),
     Claim(
         name="lowrank.powersgd.nonexpansive",
-        title="PowerSGD errs by at most the matrix's own squared norm, whatever the sketch",
+        title="The error of PowerSGD is at most the matrix's squared norm, for any sketch",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO, ANY_SKETCH),
         source=derived("C(M) is an orthogonal projection of M's columns, and so is the error."),
@@ -117,7 +117,7 @@ LOWRANK: tuple[Claim, ...] = (
     _lowrank.biased("M = diag(2, 1), r = 1: the output is diag(2, 0)"),
     _lowrank.wire((m + n) * r * itembits, _FACTORS, axis="r"),
     _lowrank.sign_symmetry(
-        "M and -M have the same singular values and, but for signs, vectors.", (SPECTRAL_GAP, EXACT_ARITHMETIC)
+        "M and -M have the same singular values and, except for signs, vectors.", (SPECTRAL_GAP, EXACT_ARITHMETIC)
     ),
     _lowrank.scale_equivariance(
         "Scaling keeps the singular vectors and the order of the singular values.",

@@ -214,8 +214,8 @@ _VOTE = (
     ),
     Claim(
         name="majority.worker.gauss",
-        title="Under symmetric unimodal noise a sign is wrong with probability 2/(9 S^2), or 1/2 - S/(2 sqrt 3), at "
-        "most",
+        title="Under symmetric unimodal noise a sign is wrong with probability at most 2/(9 S^2), or "
+        "1/2 - S/(2 sqrt 3)",
         relation=Le(WORKER_ERROR, GAUSS),
         kind=Kind.LAW,
         assumes=(UNIMODAL, HONEST, ALONE),
@@ -320,7 +320,7 @@ _VOTE = (
     ),
     Claim(
         name="majority.vote.distortion",
-        title="The vote, scaled by the mean magnitude, errs by four times the average's squared norm at most",
+        title="The error of the vote, scaled by the mean magnitude, is at most four times the average's squared norm",
         relation=Le(VOTE_DISTORTION, 4),
         assumes=(NONZERO_MEAN,),
         source=derived(
@@ -340,8 +340,8 @@ _of_liars = sp.exp(-(((1 - 2 * flip) * honest - lying) ** 2) / (2 * honest))
 _ADVERSARIES = (
     Claim(
         name="majority.adversaries.inverting",
-        title="With a fraction a < 1/2 that inverts, the vote is wrong with probability 1/((1 - 2 a) sqrt(P) S) at "
-        "most",
+        title="With a fraction a < 1/2 that inverts, the vote is wrong with probability at most "
+        "1/((1 - 2 a) sqrt(P) S)",
         relation=Le(VOTE_ERROR, _of_minority),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, UNIMODAL, MINORITY, INVERT),
@@ -365,7 +365,7 @@ _ADVERSARIES = (
     Claim(
         name="majority.adversaries.negation_is_worst",
         title=(
-            "Whatever signs a fraction a < 1/2 of the workers sends, the vote's error obeys the bound for negated signs"
+            "For any signs from a fraction a < 1/2 of the workers, the vote's error obeys the bound for negated signs"
         ),
         relation=Le(VOTE_ERROR, _of_minority),
         kind=Kind.LAW,
@@ -389,8 +389,8 @@ _ADVERSARIES = (
     ),
     Claim(
         name="majority.adversaries.liars",
-        title="Against L liars, fewer than (1 - 2 q) H, the vote errs with probability exp(-((1 - 2 q) H - L)^2/(2 "
-        "H)) at most",
+        title="Against L liars, fewer than (1 - 2 q) H, the vote is wrong with probability at most "
+        "exp(-((1 - 2 q) H - L)^2/(2 H))",
         relation=Le(VOTE_ERROR, _of_liars),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, LIARS),

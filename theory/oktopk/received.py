@@ -86,7 +86,7 @@ RECEIVED: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.received.unconditional",
-        title="No rank receives more than 6k(P - 1)/P words, whatever the vectors",
+        title="No rank receives more than 6k(P - 1)/P words, for any vectors",
         relation=Le(MOST_RECEIVED, PUBLISHED),
         assumes=(WORDS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, FRESH_MEAN),
         source=LI_HOEFLER_2022.second_hand(
@@ -158,7 +158,7 @@ LOWER: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.lower.any_vectors",
-        title="Some rank receives at least 2k(P - 1)/P words, whatever the vectors",
+        title="Some rank receives at least 2k(P - 1)/P words, for any vectors",
         relation=Ge(MOST_RECEIVED, SPARSE_LOWER_BOUND),
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand(

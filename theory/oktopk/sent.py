@@ -54,7 +54,7 @@ SENT: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.sent.any_split",
-        title="With data balancing no rank sends more than 6k - 4k/P words, whatever the vectors",
+        title="With data balancing no rank sends more than 6k - 4k/P words, for any vectors",
         relation=Le(MOST_SENT, 2 * k * (3 * P - 2) / P),
         assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(
@@ -109,7 +109,7 @@ SENT: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.sent.unconditional",
-        title="No rank sends more than 6k(P - 1)/P words, whatever the vectors",
+        title="No rank sends more than 6k(P - 1)/P words, for any vectors",
         relation=Le(MOST_SENT, PUBLISHED),
         assumes=(WORDS, K_SELECTED, K_WINNERS, DIVISIBLE, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=LI_HOEFLER_2022.second_hand(

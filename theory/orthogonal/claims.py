@@ -103,7 +103,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.muon.growth",
-        title="Five of Muon's iterations multiply a singular value by 3.4445^5 = 485 at most",
+        title="Five of Muon's iterations multiply a singular value by at most 3.4445^5 = 485",
         relation=Le(t.VALUE, t.A**5 * t.singular),
         assumes=(t.MUON, t.IN_DTYPE, t.FIVE),
         source=derived("|p(x)| <= 3.4445 x where x is at most 1.2024."),

@@ -11,7 +11,7 @@ from commbounds.theory.sources import derived
 _EXPRESS = "algorithm 1: the coefficients, and a division by 1.01 before all polynomials but the last of eight"
 _MIDDLE = (
     "The first four polynomials map [1/1010, 1/1.01] to values of which the fifth makes 1.1236 at most, its local "
-    "maximum, and, but for those next to 1/1000, 0.8696 at least. "
+    "maximum, and, except for those next to 1/1000, 0.8696 at least. "
 )
 
 ITERATION_CLAIMS: tuple[Claim, ...] = (
@@ -32,7 +32,7 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.cubic.growth",
-        title="T cubic iterations multiply a singular value by (3/2)^T at most",
+        title="T cubic iterations multiply a singular value by at most (3/2)^T",
         relation=Le(t.VALUE, sp.Rational(3, 2) ** t.iterations * t.singular),
         assumes=(t.CUBIC,),
         source=t.AMSEL_2025.read(

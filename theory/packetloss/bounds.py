@@ -167,7 +167,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.sure_norm",
-        title="Any updates of norm at most G, whatever they depend on: the squared gap is at most G^2 2p/(1-p)^2",
+        title="Any updates of norm at most G, dependent or not: the squared gap is at most G^2 2p/(1-p)^2",
         relation=Le(DRIFT, G**2 * 2 * p / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("||D|| <= G M by the triangle inequality, M versions apart; E M^2 <= 2p/(1-p)^2."),

@@ -215,7 +215,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.volume.sent",
-        title="Every worker sends 2 n (N-1)/N words a step, whatever gets lost",
+        title="Every worker sends 2 n (N-1)/N words a step, for any losses",
         relation=Eq(MOST_SENT, 2 * coordinates * (N - 1) / N),
         source=derived(
             "First half: its values of N - 1 foreign shards of n/N words; second half: its own shard to N - 1 others. "

@@ -96,8 +96,8 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.training.stale_gradients",
-        title="Gradients at drifted replicas miss the gradient at a reference point by L times their mean "
-        "distance at most",
+        title="Gradients at drifted replicas miss the gradient at a reference point by at most L times their "
+        "mean distance",
         relation=Le(GRADIENT_ERROR, smooth * meandistance),
         source=derived("Triangle inequality over the workers, then the Lipschitz constant for each."),
         assumes=(LIPSCHITZ_GRADIENT,),

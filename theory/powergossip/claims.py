@@ -98,7 +98,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="powergossip.pair.epsilon",
-        title="Of a difference of rank one, what an even round leaves is what epsilon takes off the factor's norm",
+        title="An even round leaves of a difference of rank one what epsilon takes off the factor's norm",
         relation=Eq(RELATIVE_DISTORTION, (1 - _kept) ** 2),
         assumes=(PAIR, ONE_COLUMN, ALIGNED, NOT_AGREED),
         source=derived(

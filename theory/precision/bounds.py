@@ -218,7 +218,7 @@ def probable(
     rounding: str = "nearest",
     flushed: bool = False,
 ) -> ErrorBound:
-    """What all `entries` keep to, but for a probability of at most `probability`, where roundings have mean zero.
+    """What all `entries` keep to, except for a probability of at most `probability`, where roundings have mean zero.
 
     Parameters
     ----------

@@ -222,7 +222,7 @@ _AVERAGES = (
     ),
     Claim(
         name="precision.average.error",
-        title="Divided before or behind, an average errs by (1 + v)^(h + 1) - 1 at most, v = w/(1 + w)",
+        title="The error of an average, divided first or last, is at most (1 + v)^(h + 1) - 1, v = w/(1 + w)",
         relation=Le(t.AVERAGE_ERROR, (1 + _v) ** (t.add_depth + 1) - 1),
         assumes=(ONE_FORMAT, NEAREST, t.DIVIDED_ONCE, t.NORMAL_QUOTIENTS, t.SUM_HAS_ROOM),
         source=derived(
@@ -283,7 +283,7 @@ _AVERAGES = (
     ),
     _none(
         "average.halving_in_range",
-        "Halved before each addition, an average of numbers is a number, whatever they are",
+        "Halved before each addition, an average of finite numbers is always finite",
         t.NOT_FINITE,
         (t.HALVED_EACH, t.ENTRIES_FINITE, NEAREST),
         "Half of each of two numbers adds up to no more than the larger one, which the format has, and rounding is "
@@ -296,7 +296,7 @@ _AVERAGES = (
 _OVERFLOW = (
     Claim(
         name="precision.overflow.tree",
-        title="Of ranks that hold m, a tree sums as many as 2^floor(log2(largest/m))",
+        title="A tree sums up to 2^floor(log2(largest/m)) ranks that all hold m without overflow",
         relation=Eq(t.MOST_RANKS, power_below(t.wire_largest / t.equal_entry)),
         assumes=(t.HALVES_ONLY, t.ENTRIES_FINITE, t.ONE_WIDTH),
         source=derived("Partial sums are m times powers of two, which the format has up to its largest number."),
@@ -381,7 +381,7 @@ _LOOSE = "still true: the law is confronted within 10 %, and what is measured is
 _GROWTH = (
     _grows(
         "ring",
-        "A chain of normal entries errs by w sqrt((P + 1)/2 - 1/P)/sqrt(8 ln 2) of their sum",
+        "The error of a chain of normal entries is w sqrt((P + 1)/2 - 1/P)/sqrt(8 ln 2) of their sum",
         sp.sqrt((P + 1) / 2 - 1 / P),
         (t.ONE_AFTER_ANOTHER,),
         "The sums of 2, 3, ..., P terms are rounded, of 2 + 3 + ... + P terms' variance against the sum's P.",
@@ -401,7 +401,7 @@ _GROWTH = (
     ),
     _grows(
         "tree",
-        "A tree of normal entries errs by w sqrt(log2 P)/sqrt(8 ln 2) of their sum",
+        "The error of a tree of normal entries is w sqrt(log2 P)/sqrt(8 ln 2) of their sum",
         sp.sqrt(log2(P)),
         (t.HALVES_ONLY, t.RANKS_DOUBLE, t.ONE_WIDTH),
         "On each of log2 P levels sums are rounded that have the variance of all P terms together.",
@@ -411,7 +411,7 @@ _GROWTH = (
     ),
     _grows(
         "wide_owner",
-        "Owners that add in a wide format err by w/sqrt(8 ln 2) of the sum of normal entries, whatever P",
+        "Owners that add in a wide format have error w/sqrt(8 ln 2) of the sum of normal entries, for every P",
         sp.Integer(1),
         (t.WIDE_OWNERS,),
         "The sum is rounded once.",

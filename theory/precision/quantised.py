@@ -112,7 +112,7 @@ def _bounded(name: str, title: str, bound: Any, why: str, **more: Any) -> Claim:
 CLAIMS = (
     _bounded(
         "twostep",
-        "Two-step: an entry errs by 1/(2^b1 - 1) + 1/(2^b2 - 1) of the ranks' largest magnitudes in its group at most",
+        "Two-step: an error is at most 1/(2^b1 - 1) + 1/(2^b2 - 1) of the ranks' largest magnitudes in its group",
         quantised_error("twostep", first_width, second_bits=second_width, of="magnitudes"),
         "Half a step for every rank's entry, half of one for the sum's.",
         tightness=1,
@@ -120,7 +120,7 @@ CLAIMS = (
     ),
     _bounded(
         "oneshot",
-        "One-shot: an entry errs by 1/(2^b - 1) of the ranks' largest magnitudes in its group at most",
+        "One-shot: an error is at most 1/(2^b - 1) of the ranks' largest magnitudes in its group",
         quantised_error("oneshot", width, of="magnitudes"),
         "Half a step for every rank's entry.",
         tightness=1,
@@ -128,7 +128,7 @@ CLAIMS = (
     ),
     _bounded(
         "ring",
-        "Ring: an entry errs by P/(2^b - 1) of the ranks' largest magnitudes in its group at most",
+        "Ring: an error is at most P/(2^b - 1) of the ranks' largest magnitudes in its group",
         quantised_error("ring", width, of="magnitudes"),
         "The rank where the block begins has its entry in all P partial sums that are quantised.",
         note="Approached where that rank's entries are large and all others' small, and every partial sum falls "
@@ -137,7 +137,7 @@ CLAIMS = (
     ),
     _bounded(
         "hierarchical",
-        "Hierarchy: an entry errs by 3/(2^b - 1) of the ranks' largest magnitudes in its group at most",
+        "Hierarchy: an error is at most 3/(2^b - 1) of the ranks' largest magnitudes in its group",
         quantised_error("hierarchical", width, of="magnitudes"),
         "Half a step for every rank's entry, for its node's sum, and for the whole sum.",
         note="However many nodes and ranks.",
@@ -150,7 +150,7 @@ CLAIMS = (
     ),
     Claim(
         name="precision.quantised.own_entries",
-        title="Two-step: an entry errs by 1/(2^b1 - 1) + 1/(2^b2 - 1) of its own magnitudes at most",
+        title="Two-step: an error is at most 1/(2^b1 - 1) + 1/(2^b2 - 1) of its own magnitudes",
         relation=Le(ENTRY_SHARE, quantised_error("twostep", first_width, second_bits=second_width, of="magnitudes")),
         assumes=(EXACT_METADATA, SOME_GROUPS),
         source=derived("Refuted by an entry of zero, or nearly, in a group that is not constant."),

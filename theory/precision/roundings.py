@@ -143,7 +143,7 @@ def roundings(
         additions,
         sp.Integer(1) if once else hops,
         before + behind,
-        # to halve is exact but for underflow
+        # to halve is exact except for underflow
         P * (first + before) + behind + (2 * (P - 1) if average == "halving" else 0),
         schedule in _ONE_BY_ONE,
         first,
@@ -152,7 +152,7 @@ def roundings(
 
 
 def schedule_of(name: str) -> Schedule:
-    """The schedule of that name, exact for every P and n but for nodes, which P/nodes and n must come out even in.
+    """The schedule of that name, exact for every P and n except for nodes, which P/nodes and n must come out even in.
 
     Raises
     ------

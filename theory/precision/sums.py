@@ -392,7 +392,7 @@ _STOCHASTIC = (
     ),
     Claim(
         name="precision.stochastic.running_sure",
-        title="Stochastic rounding: whatever comes up, 2u a rounding of a running sum",
+        title="Stochastic rounding: for every outcome, at most 2u a rounding of a running sum",
         relation=Le(RELATIVE_SUM_ERROR, any_tree(P - 1, unit, "stochastic")),
         source=derived("Either neighbour is within a gap, 2u of the magnitude; as for a tree to nearest."),
         assumes=(*_RANDOM, RUNNING),

@@ -65,7 +65,7 @@ class Tolerance:
     sure : Fraction
         What holds always.
     probable : Fraction
-        What all n entries keep to, but for `probability`, where roundings have mean zero; at most `sure`.
+        What all n entries keep to, except for `probability`, where roundings have mean zero; at most `sure`.
     probability : Fraction
         Of all n entries together.
     absolute : Fraction

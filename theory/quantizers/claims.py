@@ -83,14 +83,14 @@ SCALEDSIGN: tuple[Claim, ...] = (
     ),
     Claim(
         name="quantizers.scaledsign.one_sparse",
-        title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by (1 - 1/n)^2",
+        title="With sign(0) = 0, scaled sign compression of one nonzero entry has error (1 - 1/n)^2",
         relation=Eq(RELATIVE_ERROR, (1 - 1 / n) ** 2),
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=derived("The entry x becomes x/n, and the zeros stay: (x - x/n)^2."),
     ),
     Claim(
         name="quantizers.scaledsign.attained",
-        title="With sign(0) = 0, scaled sign compression of one nonzero entry errs by 1 - 1/n",
+        title="With sign(0) = 0, scaled sign compression of one nonzero entry has error 1 - 1/n",
         relation=Eq(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=FOLKLORE.recalled(

@@ -115,7 +115,7 @@ SIGNS = (
     *(
         Model(
             claim=f"quantizers.sign.{statement}",
-            words="The kernel, on every finite float32: 1 or -1 by the sign bit, but for 0 and -0 what sign(0) is. "
+            words="The kernel, on every finite float32: 1 or -1 by the sign bit, except for 0 and -0 what sign(0) is. "
             + why,
             scope="every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
             "every 1021st)",

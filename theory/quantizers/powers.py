@@ -86,7 +86,7 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
     ),
     Claim(
         name="quantizers.naturalcompression.fixed_points",
-        title="Natural compression leaves powers of two alone",
+        title="Natural compression does not change powers of two",
         relation=Eq(RELATIVE_ERROR, 0),
         assumes=(NONZERO, POWER_ENTRIES),
         source=derived("The probability of going up is the mantissa's fraction, which is 0."),

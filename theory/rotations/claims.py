@@ -93,7 +93,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.two_sparse_error",
-        title="Of two nonzero entries, every draw of DRIVE errs by the squared ratio, and by no less on average",
+        title="On two nonzero entries, every draw of DRIVE has the squared ratio as error, and no less on average",
         relation=Eq(RELATIVE_ERROR, minor**2),
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, TWO_SPARSE, ROTATION_FITS),
@@ -125,7 +125,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.error_uniform",
-        title="With the unbiased scale, DRIVE errs by pi/2 - 1 at most in expectation",
+        title="With the unbiased scale, DRIVE's expected error is at most pi/2 - 1",
         relation=Le(RELATIVE_ERROR, sp.pi / 2 - 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
@@ -142,7 +142,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.contraction",
-        title="With the biased scale, DRIVE contracts by one half in expectation, whatever the length",
+        title="With the biased scale, DRIVE contracts by one half in expectation, for any length",
         relation=Le(RELATIVE_ERROR, sp.Rational(1, 2)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
@@ -159,7 +159,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.contraction_uniform",
-        title="With the biased scale, DRIVE errs by 1 - 2/pi at most in expectation",
+        title="With the biased scale, DRIVE's expected error is at most 1 - 2/pi",
         relation=Le(RELATIVE_ERROR, 1 - 2 / sp.pi),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
@@ -185,7 +185,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.worst_draw",
-        title="With the unbiased scale, no draw of DRIVE errs by more than d - 1",
+        title="With the unbiased scale, no draw of DRIVE has an error above d - 1",
         relation=Le(LARGEST_ERROR, d - 1),
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
         source=derived(
@@ -198,7 +198,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.worst_draw_biased",
-        title="With the biased scale, every draw of DRIVE contracts, by 1 - 1/d at least",
+        title="With the biased scale, every draw of DRIVE contracts by at least 1 - 1/d",
         relation=Le(LARGEST_ERROR, 1 - 1 / d),
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
         source=derived(f"1 - ||y||_1^2/(d^2 ||x||^2) with ||y||_1^2 >= ||y||_2^2 = d ||x||^2. {_PARTIAL}"),
@@ -286,7 +286,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.contraction",
-        title="With the biased scale, EDEN contracts in expectation, whatever the length",
+        title="With the biased scale, EDEN contracts in expectation, for any length",
         relation=Le(RELATIVE_ERROR, 1 - 2 * centroid_ratio / (1 + centroid_ratio) ** 2),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
@@ -301,7 +301,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.more_bits",
-        title="EDEN with two bits and more errs by no more than with one, on every vector",
+        title="EDEN's error with two or more bits is at most that with one, on every vector",
         relation=Le(RELATIVE_ERROR, one_bit_error),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, FITTED_SCALE, ROTATION_FITS),
@@ -318,14 +318,14 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.one_sparse",
-        title="EDEN reproduces one nonzero entry, whatever the centroids are",
+        title="EDEN reproduces one nonzero entry, for any centroids",
         relation=Eq(RELATIVE_ERROR, 0),
         assumes=(ONE_SPARSE, FITTED_SCALE, ROTATION_FITS),
         source=derived("All rotated entries have one magnitude, and so have their centroids, which cancel."),
     ),
     Claim(
         name="rotations.eden.error_uniform",
-        title="With the unbiased scale and b bits, EDEN errs by D_b/(1 - D_b) at most in expectation",
+        title="With the unbiased scale and b bits, EDEN's expected error is at most D_b/(1 - D_b)",
         relation=Le(RELATIVE_ERROR, distortion / (1 - distortion)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
@@ -342,7 +342,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.norm_uniform",
-        title="With the scale ||x||/d and b bits, EDEN errs by at most sqrt(3) pi/2 4^-b in expectation",
+        title="With the scale ||x||/d and b bits, EDEN's expected error is at most sqrt(3) pi/2 4^-b",
         relation=Le(RELATIVE_ERROR, _PANTER),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, NORM_SCALE, ROTATION_FITS),
@@ -375,7 +375,7 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
     _dithering.unbiased("Every level has its entry as its mean, given D, and the rest is linear.", (ROTATION_FITS,)),
     Claim(
         name="rotations.rotateddithering.variance",
-        title="Stochastic rotated quantisation errs by at most (d/2 - 1)/s^2, surely given the rotation",
+        title="The error of stochastic rotated quantisation is at most (d/2 - 1)/s^2, given the rotation",
         relation=Le(RELATIVE_ERROR, _OMEGA),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, ROTATION_FITS),

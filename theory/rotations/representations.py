@@ -172,7 +172,7 @@ KASHIN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.kashin.residual_default",
-        title="Every round of Kashin's representation leaves at most eta of the norm, whatever the frame",
+        title="Every round of Kashin's representation leaves at most eta of the norm, for any frame",
         relation=Le(KASHIN_LEFT, clip_rate**clip_rounds),
         assumes=(NONZERO, ALL_CLIPPED),
         source=TENSOR_ENCODING.official_code(
@@ -210,7 +210,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_signs.plane",
-        title="Signs of two uniformly rotated entries err by 4/pi - 1",
+        title="Signs of two uniformly rotated entries have error 4/pi - 1",
         relation=Eq(RELATIVE_ERROR, 4 / sp.pi - 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNBIASED_SCALE_GIVEN, PLANE),
@@ -221,7 +221,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_signs.space",
-        title="Signs of three uniformly rotated entries err by 6 sqrt 2 ln(1 + sqrt 2)/pi - 2",
+        title="Signs of three uniformly rotated entries have error 6 sqrt 2 ln(1 + sqrt 2)/pi - 2",
         relation=Eq(RELATIVE_ERROR, 6 * sp.sqrt(2) * sp.log(1 + sp.sqrt(2)) / sp.pi - 2),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNBIASED_SCALE_GIVEN, SPACE),
@@ -234,7 +234,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_signs.biased",
-        title="Signs of uniformly rotated entries with the biased scale err by (1 - 2/pi)(1 - 1/n)",
+        title="Signs of uniformly rotated entries with the biased scale have error (1 - 2/pi)(1 - 1/n)",
         relation=Eq(RELATIVE_ERROR, (1 - 2 / sp.pi) * (1 - 1 / n)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, BIASED_SCALE_GIVEN),

@@ -106,7 +106,7 @@ DITHERED: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.dithered_hadamard.variance",
-        title="With an offset for each entry the squared error is n/12 steps squared, whatever x is",
+        title="With an offset for each entry the squared error is n/12 steps squared, for every x",
         relation=Eq(DITHER_ERROR, n / 12),
         kind=Kind.EXPECTED,
         assumes=(OWN_OFFSETS, NO_OVERLOAD),
@@ -115,7 +115,7 @@ DITHERED: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.dithered_hadamard.one_offset",
-        title="With one offset for all entries the squared error is n/12 steps squared as well",
+        title="With one offset for all entries, too, the squared error is n/12 steps squared",
         relation=Eq(DITHER_ERROR, n / 12),
         kind=Kind.EXPECTED,
         assumes=(ONE_OFFSET, NO_OVERLOAD),

@@ -35,7 +35,7 @@ MEANS: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_mean.averages",
-        title="Of equal vectors, the mean of P private estimates errs a P-th of one",
+        title="For equal vectors, the error of the mean of P private estimates is at most a P-th of that of one",
         relation=Le(GLOBAL_ERROR, single_error / P),
         kind=Kind.EXPECTED,
         assumes=(ALIKE, PRIVATE),
@@ -52,7 +52,7 @@ MEANS: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_mean.private",
-        title="Of equal vectors, the mean of private estimates errs by the squared bias and a P-th of the variance",
+        title="The mean of private estimates of equal vectors has at most the squared bias and a P-th of the variance",
         relation=Le(GLOBAL_ERROR, bias_share + (single_error - bias_share) / P),
         kind=Kind.EXPECTED,
         assumes=(ALIKE, PRIVATE),
@@ -63,7 +63,7 @@ MEANS: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.rotated_mean.shared",
-        title="Of equal vectors, the mean of estimates by one rotation errs as one does",
+        title="For equal vectors, the mean of estimates by one rotation has at most the error of one",
         relation=Le(GLOBAL_ERROR, single_error),
         kind=Kind.EXPECTED,
         assumes=(ALIKE, SHARED),
@@ -91,8 +91,7 @@ SUMS: tuple[Claim, ...] = (
     Claim(
         name="rotations.rotated_sum.error",
         title=(
-            "A sum of rotated codes errs by at most P t^2/(4 s^2) in expectation, t the largest rotated entry of all "
-            "ranks"
+            "A sum of rotated codes has expected error at most P t^2/(4 s^2), t the largest rotated entry of all ranks"
         ),
         relation=Le(SUM_ERROR, P * rotated_top**2 / (4 * s**2)),
         kind=Kind.EXPECTED,

@@ -65,7 +65,7 @@ HADAMARD: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.randomised_hadamard.coordinate",
-        title="Every rotated entry has the mean square ||x||^2, whatever x is",
+        title="Every rotated entry has the mean square ||x||^2, for every x",
         relation=Eq(COORDINATE_SQUARE, 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
@@ -119,7 +119,7 @@ HADAMARD: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.randomised_hadamard.tail",
-        title="Some rotated entry reaches t ||x|| with probability 2 d exp(-t^2/2) at most",
+        title="Some rotated entry reaches t ||x|| with probability at most 2 d exp(-t^2/2)",
         relation=Le(TAIL_CHANCE, 2 * d * sp.exp(-(tail_at**2) / 2)),
         kind=Kind.LAW,
         assumes=(NONZERO,),

@@ -52,8 +52,8 @@ from commbounds.theory.sources import derived
 
 _onebit = CompressorClaims("shipped.twomeans", "1-bit SGD's quantiser")
 _threelc = CompressorClaims("shipped.threelc", "3LC's quantiser")
-_uniform = CompressorClaims("shipped.uniformbuckets", "the means of uniform buckets")
-_quantile = CompressorClaims("shipped.quantilebuckets", "the means of quantile buckets")
+_uniform = CompressorClaims("shipped.uniformbuckets", "uniform bucketing with means")
+_quantile = CompressorClaims("shipped.quantilebuckets", "quantile bucketing with means")
 
 _PROJECTION = (
     "Every entry becomes the mean of its group: the output is the projection of x on vectors that are constant on "
@@ -70,7 +70,7 @@ _ROUNDED = "up to the rounding of the means"
 def _pythagoras(subject: str, title: str, source: object) -> Claim:
     return Claim(
         name=f"shipped.{subject}.error",
-        title=f"{title} err by the squared norm that they lose",
+        title=f"{title} have exactly the squared norm that they lose as error",
         relation=Eq(ABSOLUTE_ERROR, norm2**2 - captured),
         source=source,  # type: ignore[arg-type]
         note="The best values for these groups: no other code book for them errs less.",
@@ -126,7 +126,7 @@ ONEBIT: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.twomeans.below_scaledsign",
-        title="1-bit SGD's quantiser errs no more than signs times the mean magnitude",
+        title="The error of 1-bit SGD's quantiser is at most that of signs times the mean magnitude",
         relation=Le(RELATIVE_ERROR, 1 - norm1**2 / (n * norm2**2)),
         assumes=(NONZERO,),
         source=derived("The signs times one magnitude are constant on the groups: the projection is nearer."),
@@ -172,7 +172,7 @@ THREELC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.threelc.contraction_any",
-        title="3LC is contractive with alpha = 1/n, whatever the sparsity multiplier",
+        title="3LC is contractive with alpha = 1/n, for any sparsity multiplier",
         relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(NONZERO, PRODUCTS_FIT),
         source=derived("True for s = 1, as 4/(n + 3) >= 1/n. Refuted by s = 7/4 and (1, 7/8), both 7/4 then: 85/113."),
@@ -233,7 +233,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.uniformbuckets.nonexpansive",
-        title="Means of uniform buckets never err by more than the vector",
+        title="The error of means of uniform buckets is never above the vector's norm",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO,),
         source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES),
@@ -297,7 +297,7 @@ QUANTILE: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.quantilebuckets.nonexpansive",
-        title="Means of quantile buckets never err by more than the vector",
+        title="The error of means of quantile buckets is never above the vector's norm",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO,),
         source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES),

@@ -225,7 +225,7 @@ INCEPTIONN: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.inceptionn.wire_zeros",
-        title="Of zeros INCEPTIONN sends floor(n/4) + 1 bytes",
+        title="INCEPTIONN sends floor(n/4) + 1 bytes for zeros",
         relation=Eq(BITS, 8 * (sp.floor(n / 4) + 1)),
         assumes=(ALL_ZERO,),
         source=GRACE.official_code(_CODE, "Tags alone, padded by one to four entries.", FOLLOWS, _CUTS),

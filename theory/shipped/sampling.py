@@ -255,7 +255,7 @@ ATOMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.atomic.variance_any",
-        title="Entry-wise ATOMO has variance norm1^2/(B norm2^2) - 1, whatever the entries",
+        title="Entry-wise ATOMO has variance norm1^2/(B norm2^2) - 1, for any entries",
         relation=Eq(RELATIVE_ERROR, _v),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, PRODUCTS_FIT),
@@ -376,7 +376,7 @@ CLIPPED: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.clippedterngrad.one_sparse",
-        title="TernGrad with clipping errs by (1 - c sqrt(n - 1)/n)^2 on one nonzero entry, which TernGrad reproduces",
+        title="TernGrad with clipping has error (1 - c sqrt(n - 1)/n)^2 on one nonzero entry; TernGrad has none",
         relation=Eq(RELATIVE_ERROR, sp.Max(0, 1 - clip * sp.sqrt(n - 1) / n) ** 2),
         kind=Kind.EXPECTED,
         assumes=(ONE_SPARSE,),

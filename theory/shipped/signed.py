@@ -111,7 +111,7 @@ SPECTRAL: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.spectral_atoms.tiny",
-        title="Of a matrix below 1e-6 spectral ATOMO's code sends one atom",
+        title="Spectral ATOMO's code sends one atom of a matrix below 1e-6",
         relation=Eq(ATOMS, 1),
         assumes=(TINY,),
         source=ATOMO_CODE.official_code(
@@ -177,7 +177,7 @@ SWITCHING: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.switched.used",
-        title="The exact error of switching, whatever the probabilities add up to",
+        title="The exact error of switching, for any sum of the probabilities",
         relation=Eq(SWITCHED_ERROR, usedvariance + unused),
         kind=Kind.EXPECTED,
         source=FLPYTORCH.official_code(
@@ -242,7 +242,7 @@ SIGNED: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.ef_signs.conserved",
-        title="EF-signSGD applies what gradients add up to, but for the residual",
+        title="EF-signSGD applies the sum of the gradients, up to the residual",
         relation=Eq(UNAPPLIED, 0),
         assumes=(DYADIC_STEPS,),
         source=KARIMIREDDY_2019.recalled(
@@ -283,7 +283,7 @@ RIDGE: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.ridge_descent.stuck_any",
-        title="Sign descent never moves along the ridge, whatever the subgradients",
+        title="Sign descent never moves along the ridge, for any subgradients",
         relation=Eq(ACROSS, 0),
         assumes=(SIGNS_ALONE,),
         source=derived(

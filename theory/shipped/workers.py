@@ -76,7 +76,7 @@ PERMK: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.permk_mean.never_worse",
-        title="Perm-K errs no more than independent Rand-K of as many values, (P - 1)/P of the mean square",
+        title="Perm-K's error is at most that of independent Rand-K of as many values, (P - 1)/P of the mean square",
         relation=Le(MEAN_ERROR, (P - 1) * sumsq / P**2),
         kind=Kind.EXPECTED,
         assumes=(UNIFORM_OWNERS,),
@@ -122,7 +122,7 @@ SHARED: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.shared_randk_mean.divided",
-        title="With P workers the variance of Rand-K is divided by P, with one seed as well",
+        title="With P workers the variance of Rand-K is divided by P, also with one seed",
         relation=Le(MEAN_ERROR, (n / k - 1) * sumsq / P**2),
         kind=Kind.EXPECTED,
         assumes=(UNIFORM_PLACES,),

@@ -269,7 +269,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _claim(
         _H + "error",
-        "The mean by torch's hooks errs by half the ranks' scales, which are at least 2^-23",
+        "The error of the mean by torch's hooks is at most half the ranks' scales, which are at least 2^-23",
         Le(SUM_ERROR, channel_scales / 2 / P),
         "Codes are rounded to nearest; the zero point is rounded too, and where its rounding pushes the ends out of "
         "[0, 255], what is clipped is less than half a step.",
@@ -279,7 +279,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _claim(
         _H + "error_of_any",
-        "The mean by torch's hooks errs by half of a 255th of the ranks' ranges, zero included",
+        "The error of the mean by torch's hooks is at most half of a 255th of the ranks' ranges, zero included",
         Le(SUM_ERROR, ranges / 510 / P),
         "Expected of scales that follow the data. Refuted by ranges below 255 2^-23 = 0.0000304: the observers take no "
         "scale below the eps of float32, and entries below 2^-24 are lost.",

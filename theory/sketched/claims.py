@@ -30,7 +30,7 @@ HASHES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.hashes.universal",
-        title="Two entries share one of c buckets with probability 1/c at most",
+        title="Two entries share one of c buckets with probability at most 1/c",
         relation=Le(t.COLLISION, 1 / t.cells),
         kind=Kind.LAW,
         assumes=(t.CELLS_WITHIN,),
@@ -141,7 +141,7 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.row.error",
-        title="All estimates of one row together err by (n - 1)/c of the squared norm",
+        title="The error of all estimates of one row together is (n - 1)/c of the squared norm",
         relation=Eq(t.ROW_ERROR, (n - 1) / t.cells),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
@@ -212,7 +212,7 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.median.lower_bias",
-        title="Of two rows the lower estimate is too small by |x_j| (2 c - 1)/(2 c^2)",
+        title="The lower estimate of two rows is too small by |x_j| (2 c - 1)/(2 c^2)",
         relation=Eq(t.ENTRY_BIAS, t.other * (2 * t.cells - 1) / (2 * t.cells**2)),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.LOWER_MIDDLE, t.TWO_ROWS, t.TWO_ENTRIES),
@@ -248,7 +248,7 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.row.tail",
-        title="An estimate of one row is off by tau times the norm with probability 1/(c tau^2) at most",
+        title="An estimate of one row is off by tau times the norm with probability at most 1/(c tau^2)",
         relation=Le(t.OFF_CHANCE, 1 / (t.cells * t.tolerance**2)),
         kind=Kind.LAW,
         assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
@@ -273,7 +273,7 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.median.exponential",
-        title="The median of r rows is off by 2/sqrt(c) of the norm with probability exp(-r/8) at most",
+        title="The median of r rows is off by 2/sqrt(c) of the norm with probability at most exp(-r/8)",
         relation=Le(t.OFF_CHANCE, sp.exp(-t.rows / 8)),
         kind=Kind.LAW,
         assumes=(*_hashed, t.WIDE_TOLERANCE, t.ODD_ROWS, t.NOT_ZERO),
@@ -320,7 +320,7 @@ RECOVERY: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.recovery.one_cell",
-        title="With one counter the k recovered entries err by k + 1 times the squared norm at most",
+        title="With one counter the error of the k recovered entries is at most k + 1 times the squared norm",
         relation=Le(t.TOP_ERROR, k + 1),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW, t.ONE_CELL, t.NOT_ZERO),
@@ -333,7 +333,7 @@ RECOVERY: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.recovery.one_entry",
-        title="Of n entries, zero but for the last, one recovered errs by 2 (1 - (1 - 1/c)^(n - 1)) of its square",
+        title="One recovered entry has error 2 (1 - (1 - 1/c)^(n - 1)), if only the last of n is nonzero",
         relation=Eq(t.TOP_ERROR, 2 * (1 - (1 - 1 / t.cells) ** (n - 1))),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW, t.ONE_RECOVERED, t.LAST_ALONE),
@@ -457,7 +457,7 @@ LEVELS: tuple[Claim, ...] = (
 WORDS: tuple[Claim, ...] = (
     Claim(
         name="sketched.words.one_round",
-        title="A rank sends 2 r c (P - 1)/P words for the sum of sketches, whatever the entries",
+        title="A rank sends 2 r c (P - 1)/P words for the sum of sketches, for any entries",
         relation=Eq(MOST_SENT, 2 * t.rows * t.cells * (P - 1) / P),
         assumes=(t.WHOLE_SKETCHES,),
         source=t.ROTHCHILD_2020.official_code(

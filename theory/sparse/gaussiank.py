@@ -137,7 +137,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.gaussiank.normal_least",
-        title="Of normal quantiles Gaussiank selects at least k",
+        title="Gaussiank selects at least k of normal quantiles",
         relation=Ge(SHARE, 1),
         assumes=(FIXED_THRESHOLD, NORMAL_QUANTILES),
         source=derived(
@@ -152,7 +152,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     ),
     _at_most(
         "normal",
-        "Of normal quantiles Gaussiank selects at most what their own standard deviation makes of k",
+        "Gaussiank selects at most as many normal quantiles as their own standard deviation gives for k",
         sp.erfc(z * sd / sp.sqrt(2)),
         NORMAL_QUANTILES,
         unpinned=(
@@ -165,7 +165,7 @@ GAUSSIANK: tuple[Claim, ...] = (
     ),
     _at_least(
         "laplace",
-        "Of Laplace quantiles Gaussiank selects at least exp(-sqrt(2) z) n - 1",
+        "Gaussiank selects at least exp(-sqrt(2) z) n - 1 of Laplace quantiles",
         sp.exp(-sp.sqrt(2) * z),
         "P(|X| > t) = exp(-sqrt(2) t) for the Laplace law of variance one.",
         LAPLACE_QUANTILES,
@@ -182,13 +182,13 @@ GAUSSIANK: tuple[Claim, ...] = (
     ),
     _at_most(
         "laplace",
-        "Of Laplace quantiles Gaussiank selects at most exp(-sqrt(2) z sd) n + 1",
+        "Gaussiank selects at most exp(-sqrt(2) z sd) n + 1 of Laplace quantiles",
         sp.exp(-sp.sqrt(2) * z * sd),
         LAPLACE_QUANTILES,
     ),
     _at_least(
         "student",
-        "Of Student quantiles with three degrees of freedom Gaussiank selects at least the law's share",
+        "Gaussiank selects at least the law's share of Student quantiles with three degrees of freedom",
         1 - 2 * (sp.atan(z) + z / (1 + z**2)) / sp.pi,
         "The law has variance 3 and, at sqrt(3) z, a closed distribution function: P(|X| > sqrt(3) z) = 1 - "
         "(2/pi)(arctan z + z/(1 + z^2)).",

@@ -26,7 +26,7 @@ _identity = CompressorClaims("sparsifiers.identity", "the identity")
 HARDTHRESHOLD: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.hardthreshold.absolute_error",
-        title="Hard thresholding errs by at most n threshold^2, whatever the vector's norm",
+        title="The error of hard thresholding is at most n threshold^2, for any norm of the vector",
         relation=Le(ABSOLUTE_ERROR, n * threshold**2),
         source=STROM_2015.recalled(
             "thresholded updates; the bound itself is immediate",
@@ -37,7 +37,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparsifiers.hardthreshold.nonexpansive",
-        title="Hard thresholding errs by at most the vector's own squared norm",
+        title="The error of hard thresholding is at most the vector's squared norm",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO,),
         source=derived("The error consists of entries of x."),
@@ -73,7 +73,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
 IDENTITY: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.identity.contraction",
-        title="The identity does not err",
+        title="The identity has no error",
         relation=Eq(RELATIVE_ERROR, 0),
         assumes=(NONZERO,),
         source=derived("C(x) = x.", "by construction"),

@@ -47,7 +47,7 @@ _INCLUSION = "Every entry is kept with probability k/n"
 RANDK: tuple[Claim, ...] = (
     Claim(
         name="sparsifiers.randk.contraction",
-        title="Unscaled Rand-K errs by exactly 1 - k/n in expectation",
+        title="The expected error of unscaled Rand-K is exactly 1 - k/n",
         relation=Eq(RELATIVE_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNSCALED),
@@ -104,7 +104,7 @@ RANDK: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparsifiers.randk.global_contraction_shared",
-        title="With one support for all workers, the average of unscaled Rand-K errs by exactly 1 - k/n",
+        title="With one support for all workers, the average of unscaled Rand-K has error exactly 1 - k/n",
         relation=Eq(GLOBAL_ERROR, 1 - k / n),
         kind=Kind.EXPECTED,
         assumes=(UNSCALED, SHARED_SUPPORT, NONZERO_AVERAGE),

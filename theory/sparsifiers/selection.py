@@ -109,7 +109,7 @@ TOPK: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparsifiers.topk.global_error",
-        title="The average of per-worker Top-K errs by at most (1 - k/n) of the workers' mean square",
+        title="The error of averaged per-worker Top-K is at most (1 - k/n) of the workers' mean square",
         relation=Le(GLOBAL_ERROR, (1 - k / n) * sumsq / (P * norm2bar**2)),
         assumes=(NONZERO_AVERAGE,),
         source=derived(

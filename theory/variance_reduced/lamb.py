@@ -65,8 +65,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "frozen_any",
-        title="After T steps with one coefficient 1-bit LAMB's frozen one is 1 - b^T of it, whatever the coefficient "
-        "is",
+        title="After T steps with one coefficient 1-bit LAMB's frozen one is 1 - b^T of it, for any coefficient",
         relation=Eq(t.FROZEN_SHARE, _frozen),
         assumes=(t.LAMB_ONE_COEFFICIENT,),
         source=ONEBIT_LAMB_2021.official_code(
@@ -85,7 +84,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "scaled_share",
-        title="Of a layer brought to the common scale signs leave 1 - 2 sqrt(n/m) phi + n/m, with m entries padded",
+        title="Signs of a layer at the common scale leave 1 - 2 sqrt(n/m) phi + n/m, with m padded entries",
         relation=Eq(t.SCALED_LAYER, 1 - 2 * sp.sqrt(n / t.fused_length) * flatness + n / t.fused_length),
         assumes=(NORM_SCALE, t.LAMB_AT_FREEZE),
         source=ONEBIT_LAMB_2021.official_code(
@@ -148,7 +147,7 @@ LAMB_CLAIMS = (
     Claim(
         name=_LAMB + "nothing_lost",
         title=(
-            "With a factor that stands still, 1-bit LAMB's weights are those of uncompressed momentum, but for the "
+            "With a factor that stands still, 1-bit LAMB's weights are those of uncompressed momentum, up to the "
             "last errors over 1 - beta"
         ),
         relation=Eq(t.LAMB_DEFECT, 0),
@@ -165,7 +164,7 @@ LAMB_CLAIMS = (
         name=_LAMB + "moving_factor",
         title=(
             "With a factor that follows the fresh variance, 1-bit LAMB's weights are those of uncompressed momentum, "
-            "but for the last errors over 1 - beta"
+            "up to the last errors over 1 - beta"
         ),
         relation=Eq(t.LAMB_DEFECT, 0),
         assumes=(t.LAMB_UNDECAYED, t.LAMB_UNMASKED, t.LAMB_SCALES_STAY),
@@ -280,7 +279,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "ceiling",
-        title="1-bit LAMB's factor is at most factor_max, below one as well",
+        title="1-bit LAMB's factor is at most factor_max, also where that is below one",
         relation=Le(t.LAMB_FACTOR, t.factor_most),
         assumes=(t.LAMB_FROM_ONE,),
         source=ONEBIT_LAMB_2021.official_code(

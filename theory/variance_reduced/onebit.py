@@ -72,8 +72,8 @@ ONEBIT_CLAIMS = (
     Claim(
         name="variance_reduced.onebit.silent_momentum",
         title=(
-            "Where gradients are always zero, 1-bit Adam's residual stays below the worker's largest scale, with "
-            "momentum as well"
+            "Where gradients are always zero, 1-bit Adam's residual stays below the worker's largest scale, also "
+            "with momentum"
         ),
         relation=Le(t.ZERO_ENTRY_ERROR, t.largest_scale),
         assumes=(t.SILENT_ENTRIES,),
@@ -111,7 +111,7 @@ ONEBIT_CLAIMS = (
     Claim(
         name="variance_reduced.onebit.nothing_lost",
         title=(
-            "With a frozen variance, 1-bit Adam's weights are those of uncompressed momentum, but for the last errors "
+            "With a frozen variance, 1-bit Adam's weights are those of uncompressed momentum, up to the last errors "
             "over 1 - beta"
         ),
         relation=Eq(t.ONEBIT_DEFECT, 0),
@@ -128,7 +128,7 @@ ONEBIT_CLAIMS = (
     Claim(
         name="variance_reduced.onebit.moving_variance",
         title=(
-            "With a variance that changes, 1-bit Adam's weights are those of uncompressed momentum, but for the last "
+            "With a variance that changes, 1-bit Adam's weights are those of uncompressed momentum, up to the last "
             "errors over 1 - beta"
         ),
         relation=Eq(t.ONEBIT_DEFECT, 0),

@@ -23,7 +23,7 @@ _ONE_STEP = (
 DIANA_CLAIMS = (
     Claim(
         name="variance_reduced.diana.unbiased",
-        title="DIANA's estimate has no bias, whatever the shifts are",
+        title="DIANA's estimate has no bias, for any shifts",
         relation=Eq(t.STEP_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM,),

@@ -117,7 +117,7 @@ ZEROONE_CLAIMS = (
     Claim(
         name="variance_reduced.zeroone.nothing_lost",
         title=(
-            "After an average, 0/1 Adam's weights are the average of the local ones, but for the errors' change over D"
+            "After an average, 0/1 Adam's weights are the average of the local ones, up to the errors' change over D"
         ),
         relation=Eq(z.AVERAGE_DEFECT, 0),
         source=z.ZEROONE_2022.official_code(
@@ -250,7 +250,7 @@ ZEROONE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.lamb.fused",
-        title="Of a layer in a fused message signs leave 1 - 2 rho phi + rho^2, where the message's scale is rho "
+        title="Signs of a layer in a fused message leave 1 - 2 rho phi + rho^2, where the message's scale is rho "
         "times its own",
         relation=Eq(z.LAYER_ERROR, 1 - 2 * z.scale_ratio * z.flatness + z.scale_ratio**2),
         assumes=(NORM_SCALE,),

@@ -145,7 +145,7 @@ def validity(budget: str, seed: int) -> Exhibit:
     panels += [_map(name, 12, _MAPPED) for name in ("time.skewed", "time.generalised")]
     return Exhibit(
         "dropcompute.validity",
-        "The published E[T] is good to 5 % for nearly normal latencies or 64 micro-batches; the corrections need 12",
+        "The published E[T] is within 5 % for nearly normal latencies or 64 micro-batches; the corrections need 12",
         "Every cell is an exact computation: law of the latency, number of workers, number of micro-batches M.",
         tuple(panels),
         seed,

@@ -27,7 +27,7 @@ TIME_1: Cells = {
     "lognormal, width 0.1": (12, 64),
     **dict.fromkeys(("gamma, shape 16", "uniform", "Bernoulli"), (64,)),
 }
-"""Law and M of the book's map where the published formula for E[T] is good to 1 %; cells out of a hypothesis too."""
+"""Law and M of the book's map where the published formula for E[T] is within 1 %; cells out of a hypothesis too."""
 TIME_5: Cells = {
     **_NORMAL,
     "lognormal, width 0.1": (4, 12, 64),
