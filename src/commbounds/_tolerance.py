@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commbounds._count import WHOLE
+from commbounds._index import one_of
 
 if TYPE_CHECKING:
     from commbounds.theory.precision.tolerance import Tolerance
+
+
+def _schedules() -> tuple[str, ...]:
+    from commbounds.theory.precision.roundings import SCHEDULE_NAMES
+
+    return SCHEDULE_NAMES
 
 
 @click.command()
@@ -21,7 +28,11 @@ if TYPE_CHECKING:
 @click.option("--dtype", default="float32", show_default=True, help="Format of what is sent, and of the result.")
 @click.option("--accumulate", default=None, help="Format of the additions; default: --dtype.")
 @click.option(
-    "--schedule", default="ring", show_default=True, help="ring, tree, direct, any ...: the order of additions."
+    "--schedule",
+    default="ring",
+    show_default=True,
+    shell_complete=one_of(_schedules),
+    help="ring, tree, direct, any ...: the order of additions.",
 )
 @click.option("--nodes", type=WHOLE, default=None, help="Nodes of the hierarchical schedule.")
 @click.option("--between", default=None, help="Of the hierarchical schedule: the format that is sent between nodes.")
