@@ -114,7 +114,7 @@ def printed(
 def _sign(relative: float) -> list[str]:
     return [
         "The first step of Adam is the rate times g/(|g| + eps): it goes by the sign of g. Where |g| is above the",
-        f"bound, {digits_up(relative)} S, the sign is sure, and the step off by eps/(|g| + eps) of what g is off, relatively.",
+        f"bound, {digits_up(relative)} S, the sign is sure; the step is off by eps/(|g| + eps) of what g is.",
         "Where it is below, rounding decides the sign, and the step may be off by twice the rate: no bound is less.",
     ]
 

@@ -104,8 +104,8 @@ def products(
 ) -> Any:
     """Of a sum of `terms` products, in any order and by any tree, relative to the sum of their magnitudes.
 
-    Every operand is rounded by `operands` of itself at most, every product by one rounding, unless it is `exact`, a number
-    of the accumulator's format, and then the sum. Products that are fused into additions are rounded no more
+    Every operand is rounded by `operands` of itself at most, every product by one rounding, unless it is `exact`, a
+    number of the accumulator's format, and then the sum. Products that are fused into additions are rounded no more
     often than that: a term passes as many roundings.
     """
     rounded = one_rounding(unit, rounding)
