@@ -10,11 +10,13 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds._notebook import Cell, NotebookTable
+
 Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Traffic:
+class Traffic(NotebookTable):
     """Words and messages of every rank, and what the slowest of every step adds up to.
 
     A word is one value, one index or one count, whatever its width; a sparse entry is two words, its index and its
@@ -41,6 +43,23 @@ class Traffic:
     steps: int
     critical_path: int
     phases: dict[str, Traffic] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        most = f"at most {self.sent.max(initial=0)} words sent and {self.received.max(initial=0)} received by a rank"
+        phases = f", phases {', '.join(self.phases)}" if self.phases else ""
+        return f"<Traffic P={self.sent.size}: {most}, {self._path}{phases}>"
+
+    @property
+    def _path(self) -> str:
+        return f"{self.steps} steps, critical path of {self.critical_path} words"
+
+    def _heading(self) -> str:
+        return f"traffic of {self.sent.size} ranks: {self._path}"
+
+    def _rows(self) -> list[tuple[Cell, ...]]:
+        counts = zip(self.sent, self.received, self.messages, strict=True)
+        ranks = [(f"rank {rank}", *map(str, of_rank)) for rank, of_rank in enumerate(counts)]
+        return [("", "words sent", "words received", "messages"), *ranks]
 
     @classmethod
     def of_steps(cls, sent: Counts, received: Counts, messages: Counts, lost: Counts | None = None) -> Traffic:

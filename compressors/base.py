@@ -13,6 +13,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
+from commbounds._notebook import Cell, NotebookTable
+
 Exact = Any
 """A Fraction, or an exact sympy number where the value is irrational."""
 Law = list[tuple[Exact, tuple[Exact, ...]]]
@@ -72,7 +74,7 @@ class Message:
 
 
 @dataclass(frozen=True)
-class Compressor(ABC):
+class Compressor(NotebookTable, ABC):
     """A gradient compressor: a frozen record of its hyper-parameters.
 
     Attributes
@@ -88,6 +90,15 @@ class Compressor(ABC):
     randomised: ClassVar[bool] = False
     ndim: ClassVar[int] = 1
     claims: ClassVar[tuple[str, ...]] = ()
+
+    def _heading(self) -> str:
+        return type(self).__name__
+
+    def _rows(self) -> list[tuple[Cell, ...]]:
+        parameters: list[tuple[Cell, ...]] = [(f.name, shown(getattr(self, f.name))) for f in fields(self)]
+        taken = "a vector" if self.ndim == 1 else "a matrix"
+        random = "needs a Generator" if self.randomised else "none"
+        return [*parameters, ("compresses", taken), ("randomness", random), *(("claim", name) for name in self.claims)]
 
     @abstractmethod
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Any:

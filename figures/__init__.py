@@ -7,6 +7,7 @@ from commbounds.figures.curves import draw
 from commbounds.figures.exhibits import draw_exhibit
 from commbounds.figures.files import save, save_exhibits
 from commbounds.figures.page import single
+from commbounds.figures.plotting import plot
 from commbounds.figures.site import report
 
-__all__ = ["draw", "draw_exhibit", "report", "save", "save_exhibits", "single"]
+__all__ = ["draw", "draw_exhibit", "plot", "report", "save", "save_exhibits", "single"]

@@ -152,7 +152,7 @@ def forbids(claim: Claim) -> str:
     return {"≤": "above", "<": "above", "≥": "below", ">": "below"}.get(relation_words(claim)[0], "")
 
 
-def _extreme(claim: Claim) -> str:
+def extreme(claim: Claim) -> str:
     """What the discs are: an equality has no worst side."""
     return "worst found" if forbids(claim) else "farthest found"
 
@@ -262,7 +262,7 @@ class _Curves:
     def _measured(self, drawing: Drawing, plane: Plane) -> list[Key]:
         series, x, y = self.series, plane.x, plane.y
         keys = []
-        extreme = _extreme(self.claim)
+        found_word = extreme(self.claim)
         if series.random_mid:
             band: list[Item] = []
             if series.random_low and series.random_high:
@@ -279,10 +279,10 @@ class _Curves:
         found = []
         if finite:
             drawing.add(Marks(tuple(plane.at(a, v) for a, v in finite), "o", size, self.word, edge=rim))
-            found.append(Key(extreme, _mark("o", size, self.word, edge=rim)))
+            found.append(Key(found_word, _mark("o", size, self.word, edge=rim)))
         if beyond:
             drawing.add(Marks(tuple((x.place(a), y.end) for a, _ in beyond), "^", 9, self.word, edge="paper"))
-            found.append(Key(f"{extreme}: unbounded", _mark("^", 9, self.word, edge="paper")))
+            found.append(Key(f"{found_word}: unbounded", _mark("^", 9, self.word, edge="paper")))
         kinds = sorted(series.gradients, key=_order)
         for place, kind in enumerate(kinds):
             shape, name, filled = GRADIENTS.get(kind, ("D", "ink", True))
@@ -297,6 +297,12 @@ class _Curves:
 def _order(kind: str) -> tuple[int, str]:
     names = list(GRADIENTS)
     return (names.index(kind) if kind in names else len(names), kind)
+
+
+def scale_kinds(series: Series, side: str) -> tuple[str, str, float]:
+    """The kinds of the scales along x and upright, and from where on the latter is logarithmic if it is symlog."""
+    upright = _upright(series, 0.0, 1.0, side)
+    return _along(series.x, 0.0, 1.0).kind, upright.kind, upright.threshold
 
 
 def _along(values: Sequence[float], start: float, end: float) -> Scale:
@@ -341,7 +347,7 @@ def _strip(finding: Finding, claim: Claim, word: str) -> Callable[[Drawing, floa
         what, axis = f"counterexample, {example.subject}", claim.quantity.name.replace("_", " ")
     elif ratio is not None and math.isfinite(ratio) and forbids(claim):
         bound, value = 1.0, ratio
-        what, axis = _extreme(claim), "bound / measured" if forbids(claim) == "below" else "measured / bound"
+        what, axis = extreme(claim), "bound / measured" if forbids(claim) == "below" else "measured / bound"
     else:
         return None
     side, words = (forbids(claim), relation_words(claim)) if example is not None else ("above", "bound")

@@ -16,7 +16,9 @@ def coded(x, kind, bits, group, scale, inverse):
         part = x[start : start + size]
         zero = part.min() if kind == "asymmetric" else np.float32(0)
         most = part.max() - zero if kind == "asymmetric" else np.abs(part).max()
-        levels = {"asymmetric": 2**bits - 1, "symmetric": 2 ** (bits - 1) - 1}.get(kind) or FLOAT8[kind]
+        known = {"asymmetric": 2**bits - 1, "symmetric": 2 ** (bits - 1) - 1, "signed": 2 ** (bits - 1)}
+        levels = known.get(kind) or FLOAT8[kind]
+        turn = np.float32(-1 if kind == "signed" and part[np.abs(part).argmax()] > 0 else 1)
         step = most / np.float32(levels)
         if scale == "e8m0":
             step = np.exp2(np.ceil(np.log2(step))) if step else step
@@ -31,7 +33,8 @@ def coded(x, kind, bits, group, scale, inverse):
         if kind in FLOAT8:
             codes = np.clip(steps, -levels, levels).astype(getattr(ml_dtypes, kind)).astype(np.float32)
         else:
-            codes = np.clip(np.rint(steps), 0 if kind == "asymmetric" else -levels, levels)
+            highest = levels - (kind == "signed")
+            codes = turn * np.clip(np.rint(turn * steps), 0 if kind == "asymmetric" else -levels, highest)
         out[start : start + size] = codes * step + zero
     return out
 

@@ -212,6 +212,25 @@ def law_of_entries(run: Any) -> Iterator[tuple[Fraction, list[tuple[Fraction, Fr
             yield abs(value), [(exact(p), exact(o)) for p, o in found]
 
 
+def between_levels(law: Any, x: Any, resolution: float = 0) -> Iterator[dict[str, Fraction]]:
+    """Entries that become one of two levels, and are on average what they were.
+
+    `law` says of every entry of `x` what it becomes, with which probability.
+    `resolution` is how far a probability may be off.
+    """
+    for value, pairs in zip(x, law, strict=True):
+        levels = sorted((exact(o), exact(p)) for p, o in pairs if p)
+        if len(levels) == 2:
+            (low, _), (high, up) = levels
+            assert abs(up - (exact(value) - low) / (high - low)) <= resolution
+            yield {"value": exact(value), "low": low, "high": high}
+
+
+def length(x: Any) -> Any:
+    """The norm of a vector of rational numbers, exactly."""
+    return sp.sqrt(sp.Rational(*sum(Fraction(v) ** 2 for v in x).as_integer_ratio()))
+
+
 # --- runs -------------------------------------------------------------------------------------------------------------
 
 

@@ -121,7 +121,7 @@ def test_what_passes_exits_with_0_and_what_fails_with_1_and_a_reproduction(mine)
 
 
 def test_reports_are_written_as_json_lines_and_only_chooses_the_claims(mine):
-    done = called(f"{mine}:subs", "--here", "--only", "Contraction", "--only", "SignSymmetric()", "--json", "out.jsonl")
+    done = called(f"{mine}:subs", "--here", "--only", "Contraction", "--only", "SignSymmetric()", "--out", "out.jsonl")
     assert done.exit_code == 1
     reports = [report_from_json(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert [report.subject for report in reports] == ["same", "halved"]
@@ -141,7 +141,7 @@ def test_reports_are_written_as_json_lines_and_only_chooses_the_claims(mine):
     ],
 )
 def test_collections_and_their_entries_are_judged(mine, target, names):
-    called(target, "--here", "--only", "SignSymmetric", "--json", "out.jsonl")
+    called(target, "--here", "--only", "SignSymmetric", "--out", "out.jsonl")
     reports = [report_from_json(line) for line in Path("out.jsonl").read_text().splitlines()]
     assert [report.subject for report in reports] == names
 
@@ -208,7 +208,7 @@ misnamed = subject(halved, expected_failures={"Unbiased()": "is none of its clai
 
 def test_a_subject_may_expect_failures_itself(mine):
     mine.write_text(MINE + EXPECTING)
-    done = called("mine.py:known", "--here", "--json", "out.jsonl")
+    done = called("mine.py:known", "--here", "--out", "out.jsonl")
     assert done.exit_code == 0, done.output
     assert "1 expected failure" in done.output
     assert "expected: sends half" in done.output
@@ -233,7 +233,7 @@ def test_lines_for_claims_that_are_not_judged_now_are_left_alone(mine):
 
 
 def test_reports_are_written_in_all_forms_and_compared_with_earlier_ones(mine):
-    forms = ["--junit", "out/j.xml", "--html", "out/page.html", "--badge", "out/b.svg", "--json", "out/r.jsonl"]
+    forms = ["--junit", "out/j.xml", "--html", "out/page.html", "--badge", "out/b.svg", "--out", "out/r.jsonl"]
     done = called(f"{mine}:right", f"{mine}:wrong", "--here", "--only", "Contraction", *forms)
     assert done.exit_code == 1, done.output
     suites = ElementTree.parse("out/j.xml").getroot()
@@ -274,7 +274,7 @@ def test_how_long_it_takes_is_said_beforehand_and_findings_come_one_by_one(mine,
 def of(mine, name, *only):
     """The exit code, and the report on a subject in its process."""
     chosen = [part for claim in only for part in ("--only", claim)]
-    done = called(f"{mine}:{name}", "--json", "out.jsonl", *chosen)
+    done = called(f"{mine}:{name}", "--out", "out.jsonl", *chosen)
     (line,) = Path("out.jsonl").read_text().splitlines()
     return done.exit_code, report_from_json(line)
 
@@ -410,7 +410,7 @@ def test_the_example_in_c_is_judged_as_it_says(mine):
     done = called("nibble.py:right")
     assert done.exit_code == 0, done.output
     claims = ("AbsoluteError", "Bits", "SignSymmetric", "Idempotent")
-    done = called("nibble.py:wrapped", "--json", "out.jsonl", *[part for name in claims for part in ("--only", name)])
+    done = called("nibble.py:wrapped", "--out", "out.jsonl", *[part for name in claims for part in ("--only", name)])
     assert done.exit_code == 1
     report = report_from_json(Path("out.jsonl").read_text())
     assert [finding.claim.split("(")[0] for finding in report.failures] == ["AbsoluteError", "SignSymmetric"]
@@ -427,3 +427,13 @@ def test_what_a_terminal_would_obey_is_spelled_out(capsys):
     assert shown.count(r"\x1b[2J") >= 4
     assert not set(shown) & set("\x1b\x07\x9b\r")
     assert plain("a\tb\né") == "a\tb\né"
+
+
+def test_json_is_printed_by_itself(mine):
+    done = called(f"{mine}:wrong", "--here", "--only", "SignSymmetric", "--json")
+    (line,) = done.stdout.splitlines()
+    assert report_from_json(line).findings
+    assert "what was found" in done.stderr
+    refused = called("reports.jsonl", "mine.py:known", "--json")
+    assert refused.exit_code == 2
+    assert "--out reports.jsonl writes" in refused.stderr

@@ -101,7 +101,7 @@ def test_verify_writes_json_lines():
 
 
 def test_verify_streams_to_a_file_and_goes_on_from_it(tmp_path, monkeypatch):
-    out = tmp_path / "new" / "f.jsonl"
+    out = tmp_path / "f.jsonl"
     call("verify", CHEAP, "--out", out, "--seed", "5")
     asked, confront = [], engine.confront_together
     monkeypatch.setattr(engine, "confront_together", lambda *a: asked.append(a) or confront(*a))
@@ -354,6 +354,7 @@ def test_nothing_is_written_but_out_and_the_cache(tmp_path, request):
         "TMPDIR": folders["temporary"],
         "COMMBOUNDS_CACHE": folders["cache"],
     }
+    (folders["cwd"] / "made").mkdir()
     out = Path("made") / "f.jsonl"
     for arguments in (
         ("claims", "*.topk.*"),

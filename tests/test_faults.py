@@ -82,13 +82,15 @@ COMMANDS = {
     "verify": ("verify", *CLAIMS, "--jobs", "1", "--out", "out/f.jsonl", "--fresh"),
     "report": ("report", DRAWN, "--findings", "given.jsonl", "--jobs", "1", "--out", "out"),
     "figures": ("figures", DRAWN, "--findings", "given.jsonl", "--jobs", "1", "--out", "out"),
-    "check": ("check", "mine.py:sub", "--here", "--only", "same seed, same output", "--json", "out/r.jsonl"),
+    "check": ("check", "mine.py:sub", "--here", "--only", "same seed, same output", "--out", "out/r.jsonl"),
     "vectors": ("vectors", "Identity", "--out", "out"),
     "scoreboard": ("scoreboard", "--page", "--folder", "scoreboard"),
 }
 
 
 def called(name):
+    if name == "verify":  # which makes no folder
+        Path("out").mkdir(exist_ok=True)
     return CliRunner().invoke(main, COMMANDS[name])
 
 
@@ -225,6 +227,7 @@ main()
 )
 def test_signals_end_a_run_and_leave_nothing(number, tmp_path):
     out = tmp_path / "out" / "f.jsonl"
+    out.parent.mkdir()
     process = subprocess.Popen(
         [sys.executable, "-c", WAITS, str(out), *CLAIMS], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )

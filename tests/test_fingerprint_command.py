@@ -50,7 +50,7 @@ def test_orders_are_shown_and_where_they_change(source):
 def test_two_fingerprints_are_compared(source, tmp_path):
     kept = tmp_path / "kept.json"
     asked = ("--P", 4, "--sizes", "4,40", "--dtypes", "float32")
-    assert run(f"{source}:pairs", *asked, "--json", kept).exit_code == 0
+    assert run(f"{source}:pairs", *asked, "--out", kept).exit_code == 0
     assert len(json.loads(kept.read_text())) == 2
     same = run(f"{source}:pairs", *asked, "--against", kept)
     assert same.exit_code == 0

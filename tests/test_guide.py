@@ -46,7 +46,7 @@ def judged(folder, targets, launch=None):
     """Reports of the command, called where the examples are."""
     out = folder / "reports.jsonl"
     command = [sys.executable, "-m", "commbounds", "check", *[f"{EXAMPLES}/{target}" for target in targets]]
-    command += ["--json", str(out)]
+    command += ["--out", str(out)]
     done = launch(command) if launch else subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stderr
     return [cf.report_from_json(line) for line in out.read_text().splitlines()]

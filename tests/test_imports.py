@@ -106,6 +106,7 @@ def imported_modules(path, modules):
 
 def test_imports_go_round_in_no_circle():
     paths = {module_name(path): path for path in SOURCES}
+    del paths["commbounds"]  # offers the rooms to type checkers, and imports none
     imported = {name: set(imported_modules(path, paths.keys())) for name, path in paths.items()}
     assert "commbounds.verify.methods" in imported["commbounds.verify.confront"]
     list(TopologicalSorter(imported).static_order())  # raises a CycleError that names the circle

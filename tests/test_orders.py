@@ -7,7 +7,19 @@ import pytest
 import sympy
 
 from commbounds._arrays import FLOATS
-from commbounds._orders import _IN_NODES, AVERAGES, SCHEDULES, Order, double_binary_tree, replayed, schedule_order
+from commbounds._orders import (
+    _CHAINS,
+    _IN_NODES,
+    _PARTS,
+    AVERAGES,
+    SCHEDULES,
+    Order,
+    _trees,
+    by_messages,
+    double_binary_tree,
+    replayed,
+    schedule_order,
+)
 from commbounds.collectives import dense
 from commbounds.collectives.precision import simulated_allreduce
 from commbounds.testing import assert_allreduce_close, assert_replayed
@@ -55,6 +67,23 @@ def test_schedules_give_the_bits_that_are_simulated(schedule):
                     nodes=nodes or 1,
                 )
                 assert (replayed(x, order).astype(float) == simulated[0]).all()
+
+
+@pytest.mark.parametrize("per_hop", [True, False])
+@pytest.mark.parametrize("schedule", _CHAINS)
+def test_chains_of_blocks_are_what_messages_amount_to(schedule, per_hop):
+    for P in range(1, 10):
+        for rank in {0, P - 1}:
+            told = by_messages(_PARTS[schedule][0](P, None), P, P, per_hop, rank, range(P))
+            assert _trees(schedule, P, None, per_hop, rank) == told
+
+
+def test_a_refusal_of_many_equal_ranks_does_not_take_long():
+    x = np.ones((4096, 64), np.float32)
+    start = time.process_time()
+    with pytest.raises(AssertionError, match="64 of 64 entries have other bits"):
+        assert_replayed(x.sum(axis=0) + 1, x, "in_rank_order")
+    assert time.process_time() - start < 30.0
 
 
 @pytest.mark.parametrize("schedule", ["ring", "recursive_doubling", "rabenseifner", "butterfly"])

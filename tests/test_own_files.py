@@ -51,6 +51,8 @@ ALLOWED = {
     "src/commbounds/_replayed.py": ({"precision"}, "formats of sums"),
     "src/commbounds/testing.py": ({"precision"}, "tolerances of sums"),
     "src/commbounds/_along.py": ({"precision"}, "tolerances of sums"),
+    "src/commbounds/_parallel.py": ({"precision"}, "tolerances of what is split"),
+    "src/commbounds/_tolerance_plans.py": ({"precision"}, "tolerances of what is split"),
     "src/commbounds/_quantised.py": ({"precision"}, "tolerances of sums"),
     "tests/test_along.py": ({"precision"}, "tolerances of sums"),
     "tests/test_orders.py": ({"precision"}, "what is simulated"),

@@ -3,6 +3,8 @@
 import os
 import re
 import runpy
+import subprocess
+import sys
 import tomllib
 from importlib.metadata import PackageNotFoundError, entry_points, version
 from itertools import chain
@@ -12,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import commbounds
+from commbounds.theory import claims
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFIGURATION = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -119,3 +122,20 @@ def test_every_dependency_has_bounds_and_what_is_installed_is_within_them():
         assert installed in requirement.specifier, requirement.name
         within += 1
     assert within >= len(project["dependencies"])
+
+
+@pytest.mark.wide
+def test_the_library_works_where_what_posix_systems_alone_have_is_missing():
+    told = subprocess.run(
+        [sys.executable, str(ROOT / "tests" / "without_posix.py")], capture_output=True, text=True, check=True
+    ).stdout.splitlines()
+    assert int(told[0].split()[1]) > 900
+    assert told[1:] == [
+        "sent [5, 6, 5]",
+        "compressed [0.0, 0.0, 0.0, 3.0]",
+        "drawn (4,)",
+        f"claims {len(claims('sparsifiers.topk.*'))}",
+        "found enumerated",
+        "checked 0 pass, 1 fail, 0 not judged",
+        "command 2 True",
+    ]

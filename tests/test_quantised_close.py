@@ -9,7 +9,12 @@ from commbounds.testing import assert_quantised_close
 
 CASES = [
     (kind, bits, group, scale)
-    for kind, widths in (("asymmetric", (2, 4, 8)), ("symmetric", (4, 8)), *((name, (8,)) for name in FLOAT8))
+    for kind, widths in (
+        ("asymmetric", (2, 4, 8)),
+        ("symmetric", (4, 8)),
+        ("signed", (4, 8)),
+        *((name, (8,)) for name in FLOAT8),
+    )
     for bits in widths
     for group, scale in ((None, "float32"), (32, "float16"), (16, "bfloat16"), (32, "e8m0"))
 ]

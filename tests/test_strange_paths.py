@@ -66,7 +66,7 @@ def test_an_entry_of_the_store_that_is_no_file_is_made_again(put, tmp_path, monk
         ("verify", CLAIM, "--out"),
         ("report", CLAIM, "--findings"),
         ("figures", CLAIM, "--findings"),
-        ("check", "m.py:s", "--json"),
+        ("check", "m.py:s", "--out"),
         ("check", "m.py:s", "--junit"),
         ("check", "m.py:s", "--baseline"),
         ("check", "m.py:s", "--expected-failures"),
@@ -80,7 +80,7 @@ def test_commands_refuse_what_is_no_regular_file(put, arguments, tmp_path):
 
 
 def test_devices_are_not_replaced():
-    for arguments in (("verify", CLAIM, "--out"), ("check", "m.py:s", "--json")):
+    for arguments in (("verify", CLAIM, "--out"), ("check", "m.py:s", "--out")):
         result = CliRunner().invoke(main, [*arguments, "/dev/null"])
         assert result.exit_code == 2
         assert "no device" in result.output

@@ -52,6 +52,7 @@ def test_other_spellings_are_understood():
         ("recursive-doubling", "recursive_doubling"),
         ("binomial", "tree"),
         ("nccl-tree", "double_binary_tree"),
+        ("nccl", "any"),
     ):
         assert run("--P", "8", "--schedule", one).output == run("--P", "8", "--schedule", other).output
     for one, other in (("bf16", "bfloat16"), ("fp8", "float8_e4m3fn"), ("half", "float16")):
@@ -88,11 +89,48 @@ def test_what_is_not_derived_is_refused_in_a_sentence(arguments, says):
     assert says in result.output
 
 
-def test_it_loads_neither_kernels_nor_arrays():
+def test_computations_that_are_split_have_bounds_and_a_line():
+    for op in ("matmul", "linear", "cross-entropy", "cross_entropy", "norm", "accumulate", "adam"):
+        done = run(op, "--P", "8", "--terms", "512")
+        assert done.exit_code == 0
+        assert "surely" in done.output
+        assert "assert_parallel_close(None, result, " in done.output
+        data = json.loads(run(op, "--P", "8", "--terms", "512", "--json").output)
+        assert (data["op"], data["P"], data["terms"]) == (op.replace("_", "-"), 8, 512)
+        assert data["lines"]["commbounds"] in done.output
+    assert run("adam", "--P", "1024", "--terms", "8", "--dtype", "bf16").exit_code == 3
+    exact, rounded = (
+        json.loads(run("matmul", "--P", "1", "--terms", "64", "--inputs", inputs, "--json").output)["relative"]
+        for inputs in ("bf16", "float32")
+    )
+    assert exact == pytest.approx(63 / (2**24 + 1), rel=4 * 2.0**-53)
+    assert exact < rounded
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("matmul", "--P", "2"), "terms must be given: the inner dimension"),
+        (("matmul", "--P", "2", "--terms", "4", "--bits", "4"), "--bits: not for this operation"),
+        (("allreduce", "--P", "2", "--terms", "4"), "--terms: not for this operation"),
+        (("accumulate", "--P", "4", "--terms", "2", "--replicas", "3"), "replicas must divide P = 4"),
+        (("norm", "--P", "4", "--terms", "8", "--additions", "8"), "additions must be in"),
+    ],
+)
+def test_what_does_not_fit_a_split_computation_is_refused(arguments, says):
+    result = run(*arguments)
+    assert result.exit_code == 2
+    assert says in result.output
+
+
+@pytest.mark.parametrize("op", ["allreduce", "matmul"])
+def test_it_loads_neither_kernels_nor_arrays(op):
     code = (
-        "import sys\nfrom commbounds.cli import main\ntry:\n    main(['tolerance', '--P', '8'])\nexcept SystemExit:\n"
+        "import sys\nfrom commbounds.cli import main\ntry:\n    main(ARGUMENTS)\nexcept SystemExit:\n"
         "    print(*sorted({'numba', 'numpy', 'rich', 'commbounds.verify.engine'} & set(sys.modules)), file=sys.stderr)"
     )
+    more = ["--terms", "64"] if op == "matmul" else []
+    code = code.replace("ARGUMENTS", repr(["tolerance", op, "--P", "8", *more]))
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
     assert "surely" in done.stdout
     assert done.stderr.strip() == ""

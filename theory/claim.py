@@ -15,6 +15,7 @@ from urllib.parse import quote
 import sympy as sp
 from sympy.logic.boolalg import BooleanFunction
 
+from commbounds._notebook import Cell, Math, NotebookTable
 from commbounds.theory.evaluation import Evaluator, evaluator
 from commbounds.theory.notation import latex
 from commbounds.theory.quantities import Quantity
@@ -303,7 +304,7 @@ def reason(name: str, reasons: tuple[tuple[str, str], ...]) -> str:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(NotebookTable):
     """One statement of a paper, as a relation between a measured quantity and its bound.
 
     Parameters
@@ -379,6 +380,25 @@ class Claim:
                 raise ValueError(f"tightness of {self.name} must be written in the symbols of its bound")
         if not self.extremal and (self.tightness is not None or self.stands is not Standing.HOLDS):
             raise ValueError(f"{self.name}: a stated tightness or a refutation needs the extremal input in words")
+
+    def __repr__(self) -> str:
+        return f"<Claim {self.name}: {self.title}>"
+
+    def _heading(self) -> str:
+        return self.name
+
+    def _rows(self) -> list[tuple[Cell, ...]]:
+        rows: list[tuple[Cell, ...]] = [
+            ("statement", self.title),
+            ("relation", Math(self.latex)),
+            ("measured", self.quantity.meaning),
+            ("kind", str(self.kind)),
+            *(("assumes", hypothesis.statement) for hypothesis in self.assumes),
+            ("stands", str(self.stands) + (f", by {self.corrected_by}" if self.corrected_by else "")),
+        ]
+        if self.tightness is not None:
+            rows.append(("tightness", Math(latex(self.tightness))))
+        return [*rows, ("source", f"{self.source.work}; {self.source.place} [{self.source.tag}]")]
 
     @property
     def quantity(self) -> Quantity:

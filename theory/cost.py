@@ -13,7 +13,9 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds._notebook import Cell, Math, NotebookTable
 from commbounds.theory.claim import Hypothesis, Source
+from commbounds.theory.notation import latex
 from commbounds.theory.quantities import P
 from commbounds.theory.symbols import expression
 
@@ -200,7 +202,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(NotebookTable):
     """Closed forms of what a schedule adds up to.
 
     Parameters
@@ -223,6 +225,16 @@ class Cost:
     def __post_init__(self) -> None:
         for part in ("latency", "words", "reduced"):
             object.__setattr__(self, part, expression(part, getattr(self, part)))
+
+    def _heading(self) -> str:
+        return "cost on the critical path"
+
+    def _rows(self) -> list[tuple[Cell, ...]]:
+        parts = {"steps": "latency", "words": "words", "additions": "reduced"}
+        rows: list[tuple[Cell, ...]] = [(label, Math(latex(getattr(self, name)))) for label, name in parts.items()]
+        if self.intra is not None:
+            rows += [(f"{label} within nodes", Math(latex(getattr(self.intra, name)))) for label, name in parts.items()]
+        return rows
 
     def time(self, machine: Machine) -> Any:
         """Latency, words and additions at the machine's prices."""

@@ -6,8 +6,10 @@ import json
 import math
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
+from importlib import import_module
 from typing import Any
 
+from commbounds._notebook import Cell, NotebookTable
 from commbounds.verify.certify.grades import told
 from commbounds.verify.reading import parsed, record
 
@@ -161,7 +163,7 @@ class Series:
 
 
 @dataclass(frozen=True)
-class Finding:
+class Finding(NotebookTable):
     """The result of confronting one claim with its implementation.
 
     Parameters
@@ -217,6 +219,45 @@ class Finding:
     mutants: int = 0
     untested: tuple[str, ...] = ()
     explained: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Finding {self.claim}: {'; '.join(self._said)}>"
+
+    @property
+    def _said(self) -> list[str]:
+        """Verdict, agreement with the book, and tightness."""
+        tight = [] if self.tightness is None else [f"tightness {self.tightness:.4g}"]
+        return [str(self.verdict), "as the book says" if self.as_stated else self.message, *tight]
+
+    def _heading(self) -> str:
+        return f"{self.claim}: {'; '.join(self._said)}"
+
+    def _rows(self) -> list[tuple[Cell, ...]]:
+        rows: list[tuple[Cell, ...]] = [
+            (str(e.method), str(e.verdict), f"{e.cases} cases", e.detail) for e in self.evidence
+        ]
+        if (example := self.counterexample) is not None:
+            sides = f"measured {example.measured:.6g}, bound {example.bound:.6g}"
+            rows.append(("counterexample", example.subject, sides, str(example.x)))
+        return rows
+
+    def plot(self, ax: Any = None, series: int = 0) -> Any:
+        """Bound against measurement on axes of matplotlib, see `commbounds.figures.plot`, which is imported for it.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes or None
+            Where to draw; new axes if None.
+        series : int
+            Which of `series` to draw.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+            The axes that were drawn on.
+        """
+        # by name: nothing here knows how to draw
+        return import_module("commbounds.figures").plot(self, ax, series)
 
     @property
     def pinned(self) -> tuple[int, int]:

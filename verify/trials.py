@@ -8,7 +8,6 @@ only grows, by one checked line a chunk; a line that was being written when the 
 from __future__ import annotations
 
 import base64
-import fcntl
 import json
 import os
 import zlib
@@ -144,6 +143,8 @@ def _computed(
 
 @contextmanager
 def _locked(path: Path) -> Iterator[IO[bytes]]:
+    import fcntl  # systems without it can import the package
+
     with path.open("a+b", buffering=0) as file:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         yield file

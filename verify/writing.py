@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -29,6 +28,8 @@ def exclusive_lock(path: Path) -> Iterator[None]:
     ValueError
         Another run writes to it, or nothing can be written there.
     """
+    import fcntl  # systems without it can import the package
+
     ready(path.parent)
     if path.exists() and not path.is_file():
         raise ValueError(f"{path} must be a regular file, and it is a folder, a pipe or a device")

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from commbounds._count import Count
-from commbounds._index import current, meant
+from commbounds._index import claim_names, current, meant
 from commbounds._progress import Progress, compiling_here, progress
 
 
@@ -32,7 +32,7 @@ def _said(certificate: Any) -> str:
 
 
 @click.command()
-@click.argument("patterns", nargs=-1, callback=current)
+@click.argument("patterns", nargs=-1, callback=current, shell_complete=claim_names)
 @click.option(
     "--every",
     type=Count(),
@@ -128,7 +128,7 @@ class _AllRuns:
 
 
 @click.command()
-@click.argument("patterns", nargs=-1, required=True, callback=current)
+@click.argument("patterns", nargs=-1, required=True, callback=current, shell_complete=claim_names)
 @click.option("--degree", type=Count(1, 12), default=6, show_default=True, help="Most conditions in a product.")
 @click.option(
     "--seconds", type=click.FloatRange(0, min_open=True), default=60.0, show_default=True, help="For a claim."

@@ -7,7 +7,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -45,11 +45,12 @@ def _file(name: str, parameter: str, told: str, **options: Any) -> Callable[[T],
 @click.option("--budget", type=click.Choice(("quick", "standard", "thorough")), default="quick", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of all randomness.")
 @click.option("--only", multiple=True, metavar="CLAIM", help="Judge this claim alone; may be given several times.")
-@_file("--json", "as_json", "Write reports as JSON lines.")
+@click.option("--json", "as_json", is_flag=True, help="Print reports as JSON lines; the table goes to standard error.")
+@_file("--out", "out", "Write reports as JSON lines.")
 @_file("--junit", "as_junit", "Write them as JUnit XML, for CI services.")
 @_file("--html", "as_page", "Write them as a page.")
 @_file("--badge", "as_badge", "Write a badge: a picture (FILE.svg), or an endpoint for shields.io (any other name).")
-@_file("--baseline", "baseline", "Say what changed since these reports of --json.", exists=True)
+@_file("--baseline", "baseline", "Say what changed since these reports of --out.", exists=True)
 @_file(
     "--expected-failures",
     "expected",
@@ -64,7 +65,8 @@ def check(
     budget: str,
     seed: int,
     only: tuple[str, ...],
-    as_json: Path | None,
+    as_json: bool,
+    out: Path | None,
     as_junit: Path | None,
     as_page: Path | None,
     as_badge: Path | None,
@@ -95,7 +97,10 @@ def check(
     from commbounds.verify.conformance.report import reports_from
     from commbounds.verify.conformance.universal import UNIVERSAL
 
-    outputs = _Outputs(as_json, as_junit, as_page, as_badge)
+    if as_json and targets[0].endswith((".json", ".jsonl")):
+        raise click.UsageError(f"--json prints; --out {targets[0]} writes reports to a file")
+    outputs = _Outputs(out, as_junit, as_page, as_badge)
+    printed = sys.stdout
     reports: list[Report] = []
     known: dict[tuple[str, str], str] = {}
     before: list[Report] | None = None
@@ -106,6 +111,9 @@ def check(
 
         since = None if before is None else changes(before, reports)
         outputs.write(reports, since)
+        if as_json:
+            for report in reports:
+                print(report.to_json(), file=printed)
         if since is not None:
             click.echo("\n".join(["since the baseline:", *(f"    {plain(str(c))}" for c in since)]) if since else _SAME)
         return 1 if wrong(reports, known, print_unmatched=not only) else 0
@@ -120,6 +128,8 @@ def check(
         finished()
 
     with ExitStack() as stack:
+        if as_json:
+            stack.enter_context(redirect_stdout(sys.stderr))
         try:
             outputs.ready()
             before = None if baseline is None else reports_from(baseline)
@@ -190,7 +200,7 @@ def _rounded(seconds: float) -> str:
 class _Outputs:
     """Files that reports go to, each written in one step when all is known."""
 
-    as_json: Path | None
+    as_lines: Path | None
     as_junit: Path | None
     as_page: Path | None
     as_badge: Path | None
@@ -201,7 +211,7 @@ class _Outputs:
         """See that all can be written, before any work is done for them."""
         from commbounds.folders import ready
 
-        for path in (self.as_json, self.as_junit, self.as_page, self.as_badge):
+        for path in (self.as_lines, self.as_junit, self.as_page, self.as_badge):
             if path is not None:
                 ready(path.parent)
 
@@ -210,8 +220,8 @@ class _Outputs:
         from commbounds.verify.conformance.junit import junit
         from commbounds.verify.writing import replaced, written
 
-        if self.as_json is not None:
-            replaced(self.as_json, [report.to_json() for report in reports])
+        if self.as_lines is not None:
+            replaced(self.as_lines, [report.to_json() for report in reports])
         if self.as_junit is not None:
             written(self.as_junit, junit(reports, self.seconds).encode())
         if self.as_page is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from commbounds._count import WHOLE
+from commbounds._index import one_of
 
 if TYPE_CHECKING:
     from commbounds.theory.cost import Machine, Schedule
@@ -14,6 +16,15 @@ if TYPE_CHECKING:
 
 _SEARCHED = 1e9
 _AXES = ("k", "P", "n")
+
+
+def _known() -> list[str]:
+    from commbounds.theory.schedules import SCHEDULES
+
+    return list(SCHEDULES)
+
+
+_SCHEDULE_NAMES = one_of(_known)
 
 
 def _number(value: Any) -> Any:
@@ -24,7 +35,7 @@ def _number(value: Any) -> Any:
 
 
 @click.command()
-@click.argument("names", nargs=-1)
+@click.argument("names", nargs=-1, shell_complete=_SCHEDULE_NAMES)
 @click.option("--P", "ranks", type=WHOLE, default=16, show_default=True, help="Ranks.")
 @click.option("--n", "entries", type=WHOLE, default=1_000_000, show_default=True, help="Words of a vector.")
 @click.option("--k", "selected", type=WHOLE, default=None, help="Entries that a rank selects; default: 1 % of n.")
@@ -40,8 +51,16 @@ def _number(value: Any) -> Any:
 @click.option("--nodes", type=WHOLE, default=None, help="Nodes: ranks of a node talk at the prices of the next two.")
 @click.option("--alpha-intra", default="2e-7", show_default=True, help="Seconds a step within a node.")
 @click.option("--beta-intra", default="2e-11", show_default=True, help="Seconds a word within a node.")
-@click.option("--crossover", nargs=2, metavar="A B", default=None, help="Where A beats B, over k, P and n.")
+@click.option(
+    "--crossover",
+    nargs=2,
+    metavar="A B",
+    default=None,
+    shell_complete=_SCHEDULE_NAMES,
+    help="Where A beats B, over k, P and n.",
+)
 @click.option("--latex", is_flag=True, help="Print formulas as LaTeX.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON line for every collective instead of a table.")
 def cost(
     names: tuple[str, ...],
     ranks: int,
@@ -59,6 +78,7 @@ def cost(
     beta_intra: str,
     crossover: tuple[str, str] | None,
     latex: bool,
+    as_json: bool,
 ) -> None:
     """Alpha-beta cost of the collectives NAMES (all without): formulas, values, and the cheapest all-reduce.
 
@@ -79,11 +99,13 @@ def cost(
     known = IN_NODES if nodes is not None else SCHEDULES
     for name in (*names, *(crossover or ())):
         _check_name(name, tuple(known), nodes is not None)
+    if as_json and crossover is not None:
+        raise click.UsageError("--json prints costs; --crossover has no such form")
     if crossover is not None:
         _print_crossovers(known[crossover[0]], known[crossover[1]], machine, sizes)
         return
     chosen = {name: known[name] for name in dict.fromkeys(names or known)}
-    _print_costs(chosen, machine, sizes, latex)
+    (_print_json if as_json else _print_costs)(chosen, machine, sizes, latex)
 
 
 # --- what was typed ----------------------------------------------------------------------------------------------
@@ -174,6 +196,25 @@ def _print_costs(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str,
         _print_cheapest(kind, [row for row in rows if row[1].kind == kind and row[1].end != "lower"])
     for remark in remarks:
         click.echo(remark)
+
+
+def _print_json(chosen: dict[str, Schedule], machine: Machine, sizes: dict[str, int], latex: bool) -> None:
+    """One object a collective: formulas, and values where there are some at these sizes."""
+    from commbounds.theory.cost import cost as closed
+    from commbounds.theory.schedules import evaluated
+
+    for name, schedule in chosen.items():
+        formula = closed(schedule)
+        value, remark = evaluated(schedule, sizes)
+        told: dict[str, Any] = {"collective": name, "kind": schedule.kind, "end": schedule.end}
+        told |= {"steps": _formula(formula.latency, latex), "words": _formula(formula.words, latex)}
+        if value is not None:
+            told["at"] = sizes | {
+                "steps": float(value.latency),
+                "words": float(value.words),
+                "seconds": float(value.time(machine)),
+            }
+        click.echo(json.dumps(told | {"remark": remark}))
 
 
 def _print_bounds(sizes: dict[str, int], latex: bool) -> None:

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 @click.option(
     "--torch", "backend", default=None, metavar="BACKEND", help="torch.distributed's, under torchrun: gloo ..."
 )
-@click.option("--json", "written", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found, as JSON.")
 @click.option(
     "--against", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare with an earlier file."
 )
@@ -41,7 +42,8 @@ def fingerprint(
     dtypes: str | None,
     mpi: bool,
     backend: str | None,
-    written: Path | None,
+    as_json: bool,
+    out: Path | None,
     against: Path | None,
 ) -> None:
     """Find out in which order and formats an all-reduce adds, and where that changes with size and format.
@@ -68,12 +70,14 @@ def fingerprint(
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if first:
-        click.echo(_table(found))
-        if written is not None:
-            written.write_text(json.dumps([json.loads(one.to_json()) for one in found]) + "\n", encoding="utf-8")
+        data = json.dumps([json.loads(one.to_json()) for one in found])
+        click.echo(data if as_json else _table(found))
+        if out is not None:
+            out.write_text(data + "\n", encoding="utf-8")
         changes = [] if against is None else _changes(found, against)
         if against is not None:
-            click.echo("\n".join([f"against {against.name}:", *(f"    {c}" for c in changes or ["the same"])]))
+            said = [f"against {against.name}:", *(f"    {c}" for c in changes or ["the same"])]
+            click.echo("\n".join(said), err=as_json)
         sys.exit(1 if changes or any(one.same_bits is False for one in found) else 0)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -58,6 +58,15 @@ def meant(pattern: str, names: Iterable[str]) -> str:
     near = get_close_matches(bare, parts, n=3, cutoff=_LIKENESS)
     shown = [repr(word if word in known else f"*{word}*") for word in near]
     return f"; did you mean {' or '.join(shown)}?" if shown else "; `commbounds claims` lists them"
+
+
+def one_of(names: Callable[[], Iterable[str]]) -> Callable[[click.Context, click.Parameter, str], list[str]]:
+    """What completes a name in a shell, of those that `names` gives when it is asked."""
+    return lambda _context, _parameter, typed: [name for name in names() if name.startswith(typed)]
+
+
+claim_names = one_of(lambda: [entry.name for entry in claim_entries()])
+"""Completes names of claims."""
 
 
 def known_claim(name: str) -> None:

@@ -126,5 +126,6 @@ def _cache_of(py_func: Any) -> Any:
     return KernelCache(py_func) if ours else caching.FunctionCache(py_func)
 
 
-# the kernels that are defined from now on; those of other packages have Numba's
-dispatcher.FunctionCache = _cache_of  # type: ignore[attr-defined]
+if hasattr(os, "geteuid"):  # else nothing tells whose files are, and Numba's own cache does as it does
+    # the kernels that are defined from now on; those of other packages have Numba's
+    dispatcher.FunctionCache = _cache_of  # type: ignore[attr-defined]

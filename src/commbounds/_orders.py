@@ -294,18 +294,18 @@ def schedule_order(
         raise ValueError(f"accumulate must hold all numbers of {wire.name}, got {wide.name}")
     if average not in AVERAGES:
         raise ValueError(f"average must be one of {', '.join(map(str, AVERAGES))}, got {average!r}")
-    trees = _trees(schedule, P, nodes, per_hop, rank)
+    at = even_cuts(n, _blocks(schedule, P, nodes, rank)).tolist()
+    held = tuple(block for block, (start, stop) in enumerate(pairwise(at)) if stop > start)
+    trees = _trees(schedule, P, nodes, per_hop, rank, held if len(held) + 1 < len(at) else None)
     if wide == wire:  # every sum is a number of the format, sent or not
         trees = [tree.all_sent() for tree in trees]
-    at = even_cuts(n, len(trees))
     known: dict[Tree, int] = {}
     stretches: list[tuple[int, int, int]] = []
-    for tree, start, stop in zip(trees, at[:-1].tolist(), at[1:].tolist(), strict=True):
-        if stop > start:
-            which = known.setdefault(tree, len(known))
-            if stretches and stretches[-1][2] == which:
-                start = stretches.pop()[0]
-            stretches.append((start, stop, which))
+    for tree, block in zip(trees, held, strict=True):
+        start, which = at[block], known.setdefault(tree, len(known))
+        if stretches and stretches[-1][2] == which:
+            start = stretches.pop()[0]
+        stretches.append((start, at[block + 1], which))
     return Order(P, n, wire.name, wide.name, tuple(known), tuple(stretches), average)
 
 
@@ -392,23 +392,48 @@ SCHEDULES = tuple(_PARTS)
 """Schedules whose orders are known. direct: the owner of a block adds what the ranks before it hold, nearest first;
 pat: every block up a binomial tree to its owner; chain: from the last rank to rank 0; in_rank_order: rank 0 adds the
 others one after another."""
+_CHAINS: dict[str, tuple[bool, Callable[[int, int], list[int]]]] = {
+    "ring": (True, lambda P, block: [(block + 1 + i) % P for i in range(P)]),
+    "direct": (False, lambda P, block: [(block - i) % P for i in range(P)]),
+}
+"""What the P^2 messages of two schedules amount to: whether sums travel, and the order of the ranks."""
 _IN_NODES = ("hierarchical", "double_binary_tree")
+_FEW = 512  # ranks, up to which as many trees as ranks are made in a second
 
 
-@lru_cache(maxsize=64)
-def _trees(schedule: str, P: int, nodes: int | None, per_hop: bool, rank: int) -> list[Tree]:
-    """The trees of the blocks, in their order."""
+def quick_to_make(P: int) -> tuple[str, ...]:
+    """Schedules that an order of so many ranks is compared with: of many ranks those of few blocks."""
+    return tuple(name for name, (_, blocks) in _PARTS.items() if P <= _FEW or blocks(P) <= 2)
+
+
+def _blocks(schedule: str, P: int, nodes: int | None, rank: int) -> int:
+    """In how many blocks a schedule cuts a vector."""
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     if nodes is not None and (schedule not in _IN_NODES or nodes < 1 or P % nodes):
         raise ValueError(f"nodes are of {' and '.join(_IN_NODES)}, and must divide P = {P}, got {nodes}")
     if not 0 <= rank < P:
         raise ValueError(f"rank must be in [0, {P - 1}], got {rank}")
-    make, blocks = _PARTS[schedule]
-    return _by_messages(make(P, nodes), blocks(P), P, per_hop, rank)
+    return _PARTS[schedule][1](P)
 
 
-def _by_messages(parts: Sequence[Part], blocks: int, P: int, per_hop: bool, rank: int) -> list[Tree]:
+@lru_cache(maxsize=64)
+def _trees(
+    schedule: str, P: int, nodes: int | None, per_hop: bool, rank: int, wanted: tuple[int, ...] | None = None
+) -> list[Tree]:
+    """The trees of these blocks, or of all, in their order."""
+    blocks = _blocks(schedule, P, nodes, rank)
+    wanted = tuple(range(blocks)) if wanted is None else wanted
+    if schedule in _CHAINS:
+        sent, chain = _CHAINS[schedule]
+        rows = (np.array(_in_a_row(chain(P, block)), np.int64).reshape(-1, 2) for block in wanted)
+        return [canonical(pairs, np.full(P - 1, sent and per_hop)) for pairs in rows]
+    return by_messages(_PARTS[schedule][0](P, nodes), blocks, P, per_hop, rank, wanted)
+
+
+def by_messages(
+    parts: Sequence[Part], blocks: int, P: int, per_hop: bool, rank: int, wanted: Sequence[int]
+) -> list[Tree]:
     """The trees of a rank's blocks after these messages were delivered, every step's at once."""
     holds = np.broadcast_to(np.arange(P)[:, None], (P, blocks)).copy()  # which sum: below P the ranks' terms
     left, right, last = [np.arange(P)], [np.arange(P)], P
@@ -432,7 +457,7 @@ def _by_messages(parts: Sequence[Part], blocks: int, P: int, per_hop: bool, rank
     for mark in marks:
         sent_ids[mark] = per_hop
     found = []
-    for block in range(blocks):
+    for block in wanted:
         out, ids = np.empty((P - 1, 2), np.int64), np.empty(P - 1, np.int64)
         if not _extracted(lefts, rights, int(holds[rank, block]), P, out, ids):
             raise ValueError(f"these messages do not add every rank once in block {block}")
@@ -473,7 +498,9 @@ def _known(P: int) -> dict[tuple[bytes, ...], str]:
     """The additions of known schedules -> their names, the simpler first."""
     found: dict[tuple[bytes, ...], str] = {}
     nodes = [None, *(q for q in range(2, P) if P % q == 0)] if P <= 128 else [None]
-    for schedule in ("in_rank_order", "chain", "ring", "direct", *SCHEDULES):
+    for schedule in ("in_rank_order", "chain", "ring", "direct", *quick_to_make(P)):
+        if schedule not in quick_to_make(P):
+            continue
         for q in nodes if schedule in _IN_NODES else [None]:
             if schedule == "hierarchical" and q is None:
                 continue
@@ -495,12 +522,16 @@ def _named_as(trees: tuple[Tree, ...], P: int) -> str:
     if all(chain is not None for chain in chains):
         first = chains[0]
         assert first is not None
-        turns = {tuple(first[k:] + first[:k]) for k in range(P)}
-        around = all(tuple(c) in turns or (*c[1::-1], *c[2:]) in turns for c in chains if c)
+        follower = dict(zip(first, first[1:] + first[:1], strict=True))
+        around = all(_in_turn(c, follower) or _in_turn([*c[1::-1], *c[2:]], follower) for c in chains if c)
         if around and len(chains) > 1:
             return f"rings in an order of their own, {len(chains)} blocks"
         return "one after another, in an order of its own" if len(chains) == 1 else f"{len(chains)} running sums"
     return "a tree of its own" if len(trees) == 1 else f"{len(trees)} trees of their own"
+
+
+def _in_turn(chain: list[int], follower: dict[int, int]) -> bool:
+    return all(follower[a] == b for a, b in pairwise(chain))
 
 
 # --- the bits that an order gives -----------------------------------------------------------------------------------

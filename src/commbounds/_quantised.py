@@ -17,7 +17,7 @@ from commbounds.theory.precision.formats import FORMATS, format_named
 
 Wide = NDArray[np.float64]
 SCALES = ("float32", "float16", "bfloat16", "e8m0")
-KINDS = ("asymmetric", "symmetric", "float8_e4m3fn", "float8_e5m2")
+KINDS = ("asymmetric", "symmetric", "signed", "float8_e4m3fn", "float8_e5m2")
 SCHEDULES = ("two_step", "one_shot", "ring")
 
 
@@ -27,10 +27,11 @@ class Codes:
 
     Parameters
     ----------
-    kind : {"asymmetric", "symmetric", "float8_e4m3fn", "float8_e5m2"}
+    kind : {"asymmetric", "symmetric", "signed", "float8_e4m3fn", "float8_e5m2"}
         asymmetric: the nearest of 0 .. 2^bits - 1 steps of (max - min)/(2^bits - 1) above min. symmetric: the nearest
-        of so many steps of max |x|/(2^(bits - 1) - 1) to either side. The others: of eight bits, the nearest number of
-        the format times max |x| over the largest.
+        of so many steps of max |x|/(2^(bits - 1) - 1) to either side. signed: the nearest of -2^(bits - 1) ..
+        2^(bits - 1) - 1 steps of -1/2^(bits - 1) times the entry of the largest magnitude, which has the lowest code.
+        The others: of eight bits, the nearest number of the format times max |x| over the largest.
     bits : int
         Of a code, in [2, 16]; 8 where codes are numbers.
     group : int or None
@@ -61,7 +62,7 @@ class Codes:
         """Steps from zero, or from the smallest entry, to the largest code."""
         if self.kind in FORMATS:
             return float(FORMATS[self.kind].largest)
-        return float(2**self.bits - 1 if self.kind == "asymmetric" else 2 ** (self.bits - 1) - 1)
+        return float(2**self.bits - 1 if self.kind == "asymmetric" else 2 ** (self.bits - 1) - (self.kind != "signed"))
 
     def _grouped(self, x: Wide, fill: float) -> Wide:
         """Groups along the last axis, the last one filled up."""
@@ -95,7 +96,8 @@ class Codes:
         """The nearest code of so many steps."""
         if self.kind in FORMATS:
             return np.clip(steps, -self.levels, self.levels).astype(FLOATS[self.kind]).astype(np.float64)
-        return np.clip(np.rint(steps), 0.0 if self.kind == "asymmetric" else -self.levels, self.levels)
+        lowest = 0.0 if self.kind == "asymmetric" else -self.levels
+        return np.clip(np.rint(steps), lowest, self.levels - (self.kind == "signed"))
 
     def replayed(self, x: Wide, unit: float) -> tuple[Wide, Wide]:
         """What is read of entries, and what that may be off where scales and steps are rounded by a few `unit`."""
@@ -105,14 +107,25 @@ class Codes:
         few = 4.0 * unit
         low, high = (self._stored(most / self.levels * (1.0 + sign * few)) for sign in (-1.0, 1.0))
         with np.errstate(divide="ignore", invalid="ignore"):
+            # a largest entry of either sign may have the lowest code
+            turns = (1.0,) if self.kind != "signed" else self._turns(x)
             ends = [
-                point + np.where(scale > 0.0, scale * self._read((x - point) / scale * (1.0 + sign * few)), 0.0)
+                point + np.where(scale > 0.0, turn * scale * self._read(turn * (x - point) / scale * near), 0.0)
                 for scale in (low, high)
-                for sign in (-1.0, 1.0)
+                for near in (1.0 - few, 1.0 + few)
+                for turn in turns
             ]
         lower, upper = np.minimum.reduce(ends), np.maximum.reduce(ends)
         # a product and a sum, of which either is rounded, and a scale that is off by a few units
         return (lower + upper) / 2.0, (upper - lower) / 2.0 + 3.0 * few * (np.abs(point) + np.abs(x - point) + high)
+
+    def _turns(self, x: Wide) -> tuple[Wide, Wide]:
+        """Of every entry's group the signs that its steps may have: that of the largest entry, inverted."""
+        n, size = x.shape[-1], min(self.group or x.shape[-1], x.shape[-1])
+        low, high = -self._grouped(x, np.inf).min(axis=-1), self._grouped(x, -np.inf).max(axis=-1)
+        signs = (np.where(low >= high, 1.0, -1.0), np.where(high >= low, -1.0, 1.0))
+        first, second = (np.repeat(sign, size, axis=-1)[..., :n] for sign in signs)
+        return first, second
 
     def step(self, x: Wide, off: Wide, unit: float) -> Wide:
         """What coding numbers may be off that are within `off` of x."""
@@ -127,6 +140,9 @@ class Codes:
         if self.kind in FORMATS:
             form, size = FORMATS[self.kind], np.abs(x) + off
             half = np.maximum(float(form.unit) * size, stored * float(form.smallest) / 2.0)
+        elif self.kind == "signed":
+            # the number that is as large as the largest, of the other sign, has no code: it is a whole step off
+            half = np.where(np.abs(x) + off < (1.0 - 0.75 / self.levels) * most, stored / 2.0, stored)
         else:
             half = stored / 2.0
         return half + clipped + 8.0 * unit * (most + np.abs(point) + np.abs(x) + off)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commbounds._count import COUNT
-from commbounds._index import current
+from commbounds._index import claim_names, current
 from commbounds._progress import progress
 from commbounds._running import WORKER_OPTIONS, compiling, workers
 from commbounds._terminal import RegularFile, plain
@@ -27,7 +27,7 @@ _SHOWN, _LINES = 60, 8
 
 @click.command()
 @click.argument("file", type=RegularFile(exists=True))
-@click.argument("patterns", nargs=-1, callback=current)
+@click.argument("patterns", nargs=-1, callback=current, shell_complete=claim_names)
 @click.option("--sample", type=COUNT, default=None, help="So many of them, drawn anew each time; default: all.")
 @WORKER_OPTIONS[0]
 @WORKER_OPTIONS[1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
@@ -121,8 +122,8 @@ def print_claims(claims: Sequence[ClaimEntry]) -> None:
     click.echo(f"{len(claims)} claims")
 
 
-def print_claim(name: str) -> None:
-    """Print everything that the book says of a claim.
+def print_claim(name: str, as_json: bool = False) -> None:
+    """Print everything that the book says of a claim, in lines or as one JSON object.
 
     Raises
     ------
@@ -131,7 +132,11 @@ def print_claim(name: str) -> None:
     """
     if unread(name):
         raise click.ClickException(plain(unread(name)))
-    for label, text in of_claim(name, _lines_of, ("columns", "_terminal", "verify.certify")):
+    lines = of_claim(name, _lines_of, ("columns", "_terminal", "verify.certify"))
+    if as_json:
+        click.echo(json.dumps({label: text.strip("\n") for label, text in lines}, ensure_ascii=False))
+        return
+    for label, text in lines:
         click.echo(f"{click.style(label, bold=True)}: {text}")
 
 

@@ -9,9 +9,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commbounds._count import WHOLE
+from commbounds._index import one_of
 
 if TYPE_CHECKING:
     from commbounds.theory.precision.tolerance import Tolerance
+
+
+def _schedules() -> tuple[str, ...]:
+    from commbounds.theory.precision.roundings import SCHEDULE_NAMES
+
+    return SCHEDULE_NAMES
 
 
 @click.command()
@@ -21,7 +28,11 @@ if TYPE_CHECKING:
 @click.option("--dtype", default="float32", show_default=True, help="Format of what is sent, and of the result.")
 @click.option("--accumulate", default=None, help="Format of the additions; default: --dtype.")
 @click.option(
-    "--schedule", default="ring", show_default=True, help="ring, tree, direct, any ...: the order of additions."
+    "--schedule",
+    default="ring",
+    show_default=True,
+    shell_complete=one_of(_schedules),
+    help="ring, tree, direct, any ...: the order of additions.",
 )
 @click.option("--nodes", type=WHOLE, default=None, help="Nodes of the hierarchical schedule.")
 @click.option("--between", default=None, help="Of the hierarchical schedule: the format that is sent between nodes.")
@@ -33,9 +44,9 @@ if TYPE_CHECKING:
 @click.option("--bits", type=WHOLE, default=None, help="Bits of the codes of a quantised all-reduce.")
 @click.option("--group", type=WHOLE, default=None, help="Entries that share a scale, with --bits.")
 @click.option(
-    "--codes", default="asymmetric", show_default=True, help="With --bits: symmetric, or a float8 format, too."
+    "--codes", default="asymmetric", show_default=True, help="With --bits: symmetric, signed, or a float8 format, too."
 )
-@click.option("--scale", default=None, help="With codes around zero: the format of scales; default: exact.")
+@click.option("--scale", default=None, help="With --bits: the format of scales; default: exact.")
 @click.option("--rounding", default="nearest", show_default=True, help="nearest, stochastic, or either-neighbour.")
 @click.option("--subnormals", default="kept", show_default=True, help="kept, or flushed to zero.")
 @click.option(
@@ -48,6 +59,14 @@ if TYPE_CHECKING:
     help="What is sent on the way is rounded to --dtype, or the result alone.",
 )
 @click.option("--wider-input", is_flag=True, help="Ranks hold wider numbers, rounded to --dtype first.")
+@click.option("--terms", type=WHOLE, default=None, help="Inner dimension, classes, hidden entries or micro-batches.")
+@click.option(
+    "--inputs", default=None, help="Of matmul, linear, accumulate: the format of what is added or multiplied."
+)
+@click.option("--tf32", is_flag=True, help="Of matmul and linear: operands are rounded to tf32.")
+@click.option("--additions", type=WHOLE, default=None, help="That a term passes at its rank; default: in any order.")
+@click.option("--replicas", type=WHOLE, default=1, show_default=True, help="Of accumulate: HSDP's, which divide P.")
+@click.option("--divisions", type=WHOLE, default=1, show_default=True, help="Of accumulate: before and behind.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def tolerance(
     op: str,
@@ -68,14 +87,38 @@ def tolerance(
     probability: float,
     per_hop: bool,
     wider_input: bool,
+    terms: int | None,
+    inputs: str | None,
+    tf32: bool,
+    additions: int | None,
+    replicas: int,
+    divisions: int,
     as_json: bool,
 ) -> None:
-    """How far a correct OP (allreduce, reduce_scatter, reduce) may be off: bounds, why, and lines for a test.
+    """How far a correct OP may be off: bounds, why, and lines for a test.
+
+    OP is allreduce, reduce_scatter or reduce; or, of --terms that are split over ranks, matmul, linear, cross-entropy,
+    norm, accumulate or adam.
 
     Exits with 2 where nothing is derived for what is asked, and says what; with 3 where the bound says nothing.
     """
+    from commbounds._tolerance_plans import PLANS, printed
     from commbounds.theory.precision.tolerance import tolerance as derived
 
+    if op.replace("_", "-") in PLANS:
+        _require_unused(
+            nodes=nodes, between=between, average=average, bits=bits, group=group, scale=scale, wider_input=wider_input
+        )
+        try:
+            words, vacuous = printed(
+                op.replace("_", "-"), ranks, terms, dtype, accumulate or "float32", schedule, per_hop, rounding,
+                inputs or "float32", tf32, additions, replicas, divisions, as_json,
+            )  # fmt: skip
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        click.echo(words)
+        click.get_current_context().exit(3 if vacuous else 0)
+    _require_unused(terms=terms, inputs=inputs, tf32=tf32, additions=additions)
     try:
         found = derived(
             op,
@@ -102,6 +145,13 @@ def tolerance(
     click.echo(json.dumps(_data(found)) if as_json else _text(found))
     if found.vacuous:
         click.get_current_context().exit(3)
+
+
+def _require_unused(**options: Any) -> None:
+    given = [name for name, value in options.items() if value]
+    if given:
+        names = ", ".join(f"--{name.replace('_', '-')}" for name in given)
+        raise click.UsageError(f"{names}: not for this operation")
 
 
 def _data(found: Tolerance) -> dict[str, Any]:
@@ -136,38 +186,28 @@ def _down(value: float) -> float:
     return math.nextafter(value, 0.0)
 
 
-def _digits(value: float) -> str:
-    """Three significant digits, upwards."""
-    if value == 0.0:
-        return "0"
-    text = f"{value:.2e}"
-    if float(text) < value:
-        mantissa, exponent = text.split("e")
-        text = f"{float(mantissa) + 0.01:.2f}e{exponent}"
-    return f"{float(text):.3g}"
-
-
 def _text(found: Tolerance) -> str:
     """What is printed for readers."""
+    from commbounds._tolerance_plans import digits_up
     from commbounds.theory.precision.tolerance import OPERATIONS, rounded_up
 
     formats = found.dtype if found.accumulate == found.dtype else f"{found.accumulate}, sent as {found.dtype}"
     result = "mean" if found.average else "sum"
-    plus = f" + {_digits(rounded_up(found.absolute))}" if found.absolute else ""
+    plus = f" + {digits_up(rounded_up(found.absolute))}" if found.absolute else ""
     lines = [
         f"{OPERATIONS[found.op]} of {found.P} ranks ({result}), {found.schedule}, {formats}",
         f"|result - exact| at every entry is at most, with S the {found.reference}:",
-        f"  surely    {_digits(rounded_up(found.sure))} S{plus}",
+        f"  surely    {digits_up(rounded_up(found.sure))} S{plus}",
     ]
     if found.probable < found.sure:
         assumed = "" if found.rounding == "stochastic" else ", for drawn data: if roundings have mean zero"
         lines.append(
-            f"  probably  {_digits(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a chance "
-            f"of {float(found.probability):.3g}{assumed}"
+            f"  probably  {digits_up(rounded_up(found.probable))} S{plus}, in all of {found.n} entries but for a "
+            f"chance of {float(found.probability):.3g}{assumed}"
         )
     if found.last:
         lines.append(
-            f"  and also  {_digits(rounded_up(found.last))} |exact| + {_digits(rounded_up(found.rest))} S{plus}"
+            f"  and also  {digits_up(rounded_up(found.last))} |exact| + {digits_up(rounded_up(found.rest))} S{plus}"
         )
     lines += ["", *found.reason]
     if found.largest is not None:

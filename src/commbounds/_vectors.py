@@ -41,11 +41,14 @@ def vectors(patterns: tuple[str, ...], out: Path | None, check: Path | None, c_f
             raise click.UsageError(str(error)) from error
     with progress("subjects") as shown:
         from commbounds.verify import vectors as made
+        from commbounds.verify.vectors.files import INDEX
 
         try:
             names = made.chosen(patterns)
             if out is not None:
                 made.checked_folder(out)
+            if check is not None and not (check / INDEX).is_file():
+                raise ValueError(f"{check} holds no test vectors: there is no {check / INDEX}")
             if c_folder is not None and c_folder.is_dir() and any(c_folder.iterdir()):
                 raise ValueError(f"{c_folder} must be empty, or not there")
         except ValueError as error:

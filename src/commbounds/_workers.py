@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 from importlib.util import find_spec
-from multiprocessing import forkserver
 from typing import Any
 
 EXECUTORS = ("process", "dask:ADDRESS", "dask:local", "mpi")
@@ -49,6 +48,8 @@ def worker_context() -> Any:
     method = "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
     context: Any = multiprocessing.get_context(method)
     if method == "forkserver":
+        from multiprocessing import forkserver
+
         context.set_forkserver_preload([PRELOADED])
         forkserver.ensure_running()
     return context

@@ -21,7 +21,7 @@ from commbounds._demo import demo
 from commbounds._dossier import dossier
 from commbounds._ending import Commands
 from commbounds._fingerprint import fingerprint
-from commbounds._index import check_patterns, current, known_claim
+from commbounds._index import check_patterns, claim_names, current, known_claim, one_of
 from commbounds._plan import plan
 from commbounds._progress import compiling_here, progress
 from commbounds._ranks import ranks
@@ -82,7 +82,15 @@ def _one_thread_of_blas() -> None:
 @click.version_option(__version__)
 @click.pass_context
 def main(context: click.Context) -> None:
-    """Check what papers claim about gradient compression and all-reduce."""
+    """Check what papers claim about gradient compression and all-reduce.
+
+    Tab completes names after  eval "$(_COMMBOUNDS_COMPLETE=bash_source commbounds)"  (or zsh_source, fish_source).
+    Output has no colours where NO_COLOR is set.
+    """
+    if not hasattr(os, "geteuid"):
+        raise click.UsageError("commands need a POSIX system: Linux, macOS, or WSL on Windows; the library needs none")
+    if os.environ.get("NO_COLOR"):
+        context.color = False
     _keep_caches_together()
     if context.invoked_subcommand not in (
         "bench",
@@ -96,19 +104,25 @@ def main(context: click.Context) -> None:
 
 
 @main.command()
-@click.argument("pattern", default="*", callback=current)
-@click.option("--show", metavar="NAME", callback=current, help="Show one claim whole.")
-def claims(pattern: str, show: str | None) -> None:
+@click.argument("pattern", default="*", callback=current, shell_complete=claim_names)
+@click.option("--show", metavar="NAME", callback=current, shell_complete=claim_names, help="Show one claim whole.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead of a table.")
+def claims(pattern: str, show: str | None, as_json: bool) -> None:
     """List the claims in the book that match PATTERN (shell style); exits with 1 if a column cannot be imported."""
     import fnmatch
+    import json
+    from dataclasses import asdict
 
     if show is not None:
         known_claim(show)
-        print_claim(show)
+        print_claim(show, as_json)
         return
     check_patterns([pattern])
     matching = [claim for claim in claim_entries() if fnmatch.fnmatch(claim.name, pattern)]
-    print_claims(matching)
+    if as_json:
+        click.echo("\n".join(json.dumps(asdict(claim)) for claim in matching))
+    else:
+        print_claims(matching)
     sys.exit(1 if any(claim.stands == "error" for claim in matching) else 0)
 
 
@@ -128,7 +142,7 @@ def _run_options(command: Any) -> Any:
 
 
 @main.command()
-@click.argument("patterns", nargs=-1, callback=current)
+@click.argument("patterns", nargs=-1, callback=current, shell_complete=claim_names)
 @_run_options
 @click.option(
     "--out",
@@ -153,6 +167,8 @@ def verify(
 
     Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
     """
+    if out is not None and not out.parent.exists():
+        raise click.UsageError(f"there is no folder {out.parent}: make it first, or choose another file")
     check_run(patterns, executor, jobs, None if out is None else out.parent)
     table = not as_json and not unpinned
     with workers(executor, of_few(patterns, executor, jobs)) as pool:
@@ -198,9 +214,17 @@ _FINDINGS = click.option("--findings", type=RegularFile(exists=True), help="Draw
 
 
 @main.command()
-@click.argument("patterns", nargs=-1, callback=current)
+@click.argument("patterns", nargs=-1, callback=current, shell_complete=claim_names)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("figures"), show_default=True)
-@click.option("--format", "formats", default="svg,png", show_default=True, callback=_formats, help="Of svg, png, pdf.")
+@click.option(
+    "--format",
+    "formats",
+    default="svg,png",
+    show_default=True,
+    callback=_formats,
+    shell_complete=one_of(lambda: _FORMATS),
+    help="Of svg, png, pdf.",
+)
 @_FINDINGS
 @_run_options
 def figures(
@@ -240,7 +264,7 @@ def figures(
 
 
 @main.command()
-@click.argument("patterns", nargs=-1, callback=current)
+@click.argument("patterns", nargs=-1, callback=current, shell_complete=claim_names)
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True)
 @click.option("--single", is_flag=True, help="One page that holds everything, in place of a site.")
 @click.option("--address", default="", metavar="URL", help="Where the site will be found, for its citations.")

@@ -83,8 +83,11 @@ def require_private(folder: Path) -> None:
     Raises
     ------
     ValueError
-        The folder, or one above it up to the home or the root, is somebody else's or can be written to by others.
+        The folder, or one above it up to the home or the root, is somebody else's or can be written to by others; or
+        the system has no users to tell.
     """
+    if not hasattr(os, "geteuid"):
+        raise ValueError(f"this system does not say who may write to {folder}")
     for start in dict.fromkeys((folder.absolute(), folder.resolve())):
         for place in (start, *start.parents):
             found = place.stat()

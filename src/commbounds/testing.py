@@ -15,7 +15,14 @@ from commbounds._exact import assert_exact as assert_exact
 from commbounds._exact import exact_inputs as exact_inputs
 from commbounds._mistakes import Suspect, explanations
 from commbounds._orders import Order as Order
+from commbounds._orders import replayed as replayed
 from commbounds._orders import schedule_order as schedule_order
+from commbounds._parallel import Accumulate as Accumulate
+from commbounds._parallel import Adam as Adam
+from commbounds._parallel import CrossEntropy as CrossEntropy
+from commbounds._parallel import Matmul as Matmul
+from commbounds._parallel import Norm as Norm
+from commbounds._parallel import assert_parallel_close as assert_parallel_close
 from commbounds._quantised import assert_quantised_close as assert_quantised_close
 from commbounds._replayed import assert_replayed as assert_replayed
 from commbounds._reveal import Revealed as Revealed

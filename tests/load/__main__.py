@@ -170,7 +170,7 @@ class Load:
         """Check the subject, disturbed; where it is through, the report must be that of the undisturbed run."""
         out = self.folder / "r.jsonl"
         out.unlink(missing_ok=True)
-        process = self.started(["check", "mine.py:sub", "--json", str(out)], faults=how == "faults")
+        process = self.started(["check", "mine.py:sub", "--out", str(out)], faults=how == "faults")
         if how in ("killed", "terminated", "lost a worker"):
             self.disturbed(process, how)
         good = (*GOOD, 1) if how == "lost a worker" else GOOD  # a subject that is killed has not answered

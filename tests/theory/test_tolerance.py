@@ -195,7 +195,17 @@ def test_formats_between_nodes(dtype, between):
 
 @pytest.mark.parametrize("schedule", QUANTISED)
 @pytest.mark.parametrize(
-    ("codes", "bits"), [("symmetric", 4), ("symmetric", 8), ("float8_e4m3fn", 8), ("float8_e5m2", 8)]
+    ("codes", "bits"),
+    [
+        ("asymmetric", 4),
+        ("asymmetric", 8),
+        ("symmetric", 4),
+        ("symmetric", 8),
+        ("signed", 4),
+        ("signed", 8),
+        ("float8_e4m3fn", 8),
+        ("float8_e5m2", 8),
+    ],
 )
 def test_codes_around_zero(schedule, codes, bits):
     tightest = 0.0

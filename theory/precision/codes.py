@@ -56,8 +56,8 @@ def coded_bound(P: int, schedule: str, bits: int, codes: str, scale: str | None)
         raise ValueError(f"bits must be in [1, 16], got {bits}")
     name = QUANTISED[schedule]
     stages = {"two_step": "once at its rank and once in the sum", "one_shot": "once", "ring": f"in up to {P} sums"}
-    if codes != "asymmetric":
-        once = _around_zero(codes, bits, scale)
+    if codes != "asymmetric" or scale is not None:
+        once = _by_largest(codes, bits, scale)
         return CodedBound(
             schedule,
             f"{codes} codes of {bits} bits",
@@ -70,8 +70,6 @@ def coded_bound(P: int, schedule: str, bits: int, codes: str, scale: str | None)
             ),
             (),
         )
-    if scale is not None:
-        raise ValueError(f"scale of asymmetric codes must be None, got {scale!r}: scales are taken as exact")
     claim = next(claim for claim in CLAIMS if claim.name == name)
     step = Fraction(1, 2**bits - 1)
     # scales are ranges over 2^b - 1; the first h ranks' scales add up to no more than all ranks', for h = 1 .. P
@@ -89,18 +87,25 @@ def coded_bound(P: int, schedule: str, bits: int, codes: str, scale: str | None)
     )
 
 
-def _around_zero(codes: str, bits: int, scale: str | None) -> Fraction:
+def _by_largest(codes: str, bits: int, scale: str | None) -> Fraction:
     """What one coding may be off, over the largest magnitude of the group."""
-    if codes == "symmetric" and bits > 1:
+    if codes == "asymmetric":  # a range is twice the largest magnitude at most
+        near = Fraction(1, 2**bits - 1)
+    elif codes == "symmetric" and bits > 1:
         near = Fraction(1, 2 ** (bits - 1) - 1) / 2
+    elif codes == "signed" and bits > 1:
+        near = Fraction(1, 2 ** (bits - 1))  # a whole step: of the largest, where its sign has no code
     elif codes in ("float8_e4m3fn", "float8_e5m2") and bits == 8:
         near = FORMATS[codes].unit
     else:
         raise ValueError(
-            f"codes must be asymmetric, symmetric, or eight bits of a float8 format, got {codes!r}, {bits}"
+            f"codes must be asymmetric, symmetric, signed, or eight bits of a float8 format, got {codes!r}, {bits}"
         )
     if scale == "e8m0":
-        return 2 * near if codes == "symmetric" else near  # of floats the distance goes by the number
+        return (
+            2 * near if codes in ("asymmetric", "symmetric") else near
+        )  # what is clipped, and a float, is no farther off
     # a scale that is rounded up has longer steps, one that is rounded down leaves the largest beyond the last code
     off = Fraction(0) if scale is None else format_named(scale).unit
-    return near * (1 + off) + off
+    # a smallest entry that is rounded is off too, and the range that is left is twice the largest magnitude
+    return near * (1 + off) + off * (3 if codes == "asymmetric" else 1)

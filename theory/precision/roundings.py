@@ -49,9 +49,9 @@ IN_A_SWITCH = ("nvls", "collnet")
 """Where a switch adds the terms of all ranks, or of all nodes, in an order that is not known."""
 
 OTHER_NAMES: Mapping[str, str] = MappingProxyType(
-    {"tree": "binomial", "sharp": "collnet", "nccl_tree": "double_binary_tree"}
+    {"tree": "binomial", "sharp": "collnet", "nccl_tree": "double_binary_tree", "nccl": "any"}
 )
-"""Spellings of schedules that are understood, besides hyphens."""
+"""Spellings of schedules that are understood, besides hyphens: nccl chooses an order by size and topology."""
 SCHEDULE_NAMES = (
     *("ring", "recursive_doubling", "rabenseifner", "butterfly", "direct", "binomial", "hierarchical", "chain"),
     *("in_rank_order", "double_binary_tree", "pat", "nvls", "collnet", "any"),

@@ -186,12 +186,12 @@ def tolerance(
     group : int or None
         Entries that share a scale, with `bits`; the bound is the same for every size.
     codes : str
-        With `bits`: asymmetric, steps above the group's smallest entry, whose bounds are relative to group ranges;
-        symmetric, steps around zero, or float8_e4m3fn or float8_e5m2, scaled numbers, relative to the groups' largest
-        magnitudes.
+        With `bits`: asymmetric, steps above the group's smallest entry, whose bounds are relative to group ranges
+        where scales are exact; symmetric, steps around zero, signed, of which one more is on one side, or
+        float8_e4m3fn or float8_e5m2, scaled numbers, relative to the groups' largest magnitudes.
     scale : str or None
-        With codes around zero: the format of scales, a float or e8m0, powers of two upwards; None where scales are
-        exact.
+        With codes: the format of scales and smallest entries, a float, or e8m0, powers of two upwards; None for
+        exact ones.
     rounding : {"nearest", "stochastic", "either neighbour"}
         How all roundings go; by truncation to either neighbour.
     probability : Fraction or float

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import os
-import resource
 import signal
 import time
 from collections.abc import Iterable, Mapping
@@ -48,7 +47,9 @@ def adopt() -> None:
 
 def limited(number: int) -> None:
     """See that a process, and what it starts, cannot fill the user's table of processes; root's has no limit."""
-    with contextlib.suppress(OSError, ValueError, AttributeError):
+    with contextlib.suppress(OSError, ValueError, AttributeError, ImportError):
+        import resource
+
         _, most = resource.prlimit(number, resource.RLIMIT_NPROC)
         held = sum(_threads(place) for place in Path("/proc").glob("[0-9]*") if _owner(place) == os.getuid())
         wanted = held + _FURTHER

@@ -10,6 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from commbounds._notebook import Cell, NotebookTable
 from commbounds.compressors.base import shown
 from commbounds.verify.reading import parsed, record
 
@@ -89,7 +90,7 @@ class CheckFinding:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(NotebookTable):
     """Everything that was found about a subject.
 
     Parameters
@@ -111,6 +112,23 @@ class Report:
     budget: str = "quick"
     seed: int = 0
     versions: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        return f"<Report {self._heading()}>"
+
+    def _heading(self) -> str:
+        return f"{self.subject}: {self.counts}"
+
+    def _rows(self) -> list[tuple[Cell, ...]]:
+        return [
+            (f.claim, str(f.verdict), f.message or f.evidence, "" if f.counterexample is None else self._at(f))
+            for f in self.findings
+        ]
+
+    @staticmethod
+    def _at(finding: CheckFinding) -> str:
+        likely = f"; likely: {finding.likely}" if finding.likely else ""
+        return f"at {shortened(finding.counterexample)}{likely}"
 
     @property
     def passed(self) -> bool:
@@ -157,7 +175,7 @@ class Report:
         return ", ".join(f"{found[v]} {v}" for v in CheckVerdict if v is not CheckVerdict.EXPECTED or found[v])
 
     def __str__(self) -> str:
-        lines = [f"{self.subject}: {self.counts}"]
+        lines = [self._heading()]
         width = max(len("not judged"), *(len(f.verdict) for f in self.findings)) if self.findings else 0
         for finding in self.findings:
             lines.append(f"  {finding.verdict:<{width}}  {finding.claim}: {finding.message or finding.evidence}")

@@ -6,7 +6,6 @@ import errno
 import locale
 import math
 import os
-import resource
 import signal
 import sys
 import tempfile
@@ -39,7 +38,7 @@ def _group(process: int) -> int:
     """The group of a process; 0 where it is gone or none of ours."""
     try:
         return os.getpgid(process)
-    except OSError:
+    except (OSError, AttributeError):
         return 0
 
 
@@ -51,12 +50,18 @@ def _umask() -> str | None:
     return next((line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), None)
 
 
-_LIMITS = {name: getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")}
+def _limits() -> dict[str, Any]:
+    try:
+        import resource
+    except ImportError:
+        return {}  # the system has none
+    return {name: resource.getrlimit(getattr(resource, name)) for name in dir(resource) if name.startswith("RLIMIT_")}
+
 
 _STATES: Mapping[str, tuple[Callable[[], Any], bool]] = {
     "the working folder": (_folder, False),
     "the umask": (_umask, False),
-    "limits of the process": (lambda: {name: resource.getrlimit(number) for name, number in _LIMITS.items()}, False),
+    "limits of the process": (_limits, False),
     "numpy's error state": (np.geterr, False),
     "how numpy prints": (np.get_printoptions, True),
     "the locale": (lambda: locale.setlocale(locale.LC_ALL), True),

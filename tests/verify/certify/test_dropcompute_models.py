@@ -6,7 +6,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from goal_values import goals, seen_at
+from goal_values import check_goals, goals, seen_at
 
 from commbounds.collectives import best_threshold, drop_step, random_batch_sgd
 from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
@@ -77,6 +77,11 @@ def test_steps_obey_the_conditions(seed):
         kept = drop_step(t, float(waited), at_threshold=True).completed
         assert (kept[ends[:, -1] <= waited] == count).all()
         assert (ends[:, -1] <= waited).sum() >= workers - spare
+        for n in range(workers):
+            check_goals("dropcompute.backup.dominated", ["counts"], {"count": int(kept[n])})
+            for end in ends[n] if ends[n, -1] <= waited else ():
+                within = {"tau": waited, "time": ends[n, -1], "end": end}
+                check_goals("dropcompute.backup.dominated", ["every micro-batch of a worker waited for"], within)
 
 
 def spread_of(law, count):

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goal_values import met
+from goal_values import check_goals, met
 
 from commbounds.collectives.flashcomm.allreduce import (
     oneshot_quantised_allreduce,
@@ -239,6 +239,35 @@ def test_errors_of_sums(P):
         del values["second"], values["sum_scale"]
         assert Fraction(oneshot[i]) == Fraction(total[i])
         summed("flashcomm.oneshot.error", values, whole["errors"], values["scales"] / 2)
+
+
+@pytest.mark.models("flashcomm.spikes.error", "flashcomm.spikes.range")
+@pytest.mark.parametrize("width", [1, 2, 3])
+def test_groups_with_spikes(width):
+    """The ends of what is left of a group without its spikes, and its entries between levels."""
+    x = np.random.default_rng(width).integers(-40, 40, 32).astype(float)
+    c = GroupQuantizer(width, 8, "float64", spikes=True)
+    about, read = c.compress(x).ranges, c.decompress(c.compress(x))
+    for g in range(4):
+        part = slice(8 * g, 8 * g + 8)
+        rest = sorted(set(range(8)) - set(about.positions[g].tolist()))
+        entries = [Fraction(v) for v in x[part][rest].tolist()]
+        low, high, scale = min(entries), max(entries), Fraction(float(np.ptp(x[part][rest]))) / (2**width - 1)
+        assert float(scale) == pytest.approx(about.exact_scale[g])
+        check_goals(
+            "flashcomm.spikes.range",
+            ["range"],
+            {"low": Fraction(x[part].min()), "high": Fraction(x[part].max()), "first": low, "last": high},
+        )
+        for v, y in zip(entries, read[part][rest], strict=True):
+            code, place = divmod((v - low) / scale, 1)
+            rounded = "down" if y <= v else "up"
+            if place != Fraction(1, 2):
+                assert float(abs(Fraction(y) - v) / scale) == pytest.approx(float(min(place, 1 - place)), abs=1e-9)
+            names = ["no entry below the first level", "no entry above the last"]
+            names += [f"rounded {rounded}, not {side}" for side in ("above", "below")] if place else []
+            given = {"low": low, "high": high, "x": v, "scale": scale, "code": code, "part": place}
+            check_goals("flashcomm.spikes.error", names, given)
 
 
 @pytest.mark.models("flashcomm.ring.error")

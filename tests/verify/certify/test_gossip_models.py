@@ -8,7 +8,7 @@ from math import isqrt
 
 import numpy as np
 import pytest
-from goal_values import bound_of, failing, goals
+from goal_values import bound_of, check_goals, failing, goals
 
 from commbounds.collectives.gossip.mixing import TOPOLOGIES, gossip, push_sum
 
@@ -118,6 +118,25 @@ def test_links(N):
     assert moment == bound_of("gossip.mean.one_way", N=N, loss=chance, roughness=squares / N)
 
 
+def _shares_arrive(sums, weights, targets, works):
+    """Peer by peer, the shares that arrive: estimates stay between the least and the largest."""
+    parts, held = targets.shape[1] + 1, [Fraction(float(w)) for w in weights]
+    estimates = [Fraction(float(v)) / w for v, w in zip(sums.ravel(), held, strict=True)]
+    known, found = {"low": min(estimates), "high": max(estimates)}, []
+    for i in range(len(held)):
+        total = weight = Fraction(0)
+        for j in (i, *(j for j in range(len(held)) for h in range(parts - 1) if works[j, h] and targets[j, h] == i)):
+            share = {"share": held[j] / parts, "value": estimates[j]}
+            for side in ("above", "below"):
+                name = f"one more share: not {side}"
+                check_goals("gossip.push_sum.range", [name], {**known, **share, "total": total, "weight": weight})
+            total, weight = total + share["share"] * share["value"], weight + share["share"]
+        found.append({"total": total, "weight": weight})
+    for one, other in itertools.pairwise(found):
+        more = {"other": other["total"], "other_weight": other["weight"]}
+        check_goals("gossip.push_sum.range", ["range"], {**known, **one, **more})
+
+
 @pytest.mark.models("gossip.push_sum.mean", "gossip.push_sum.range")
 @pytest.mark.parametrize(("topology", "N"), [("ring", 3), ("one-peer", 4), ("exponential", 5), ("torus", 9)])
 @pytest.mark.parametrize("lost", ["kept", "gone"])
@@ -134,6 +153,7 @@ def test_shares(topology, N, lost):
             values = {"broken": int((~row).sum()), "working": int(row.sum()), "parts": parts, "N": N}
             assert failing(zero, **values, x=2) == []
         old = (sums.ravel() / weights).min(), (sums.ravel() / weights).max()
+        _shares_arrive(sums, weights, targets, works)
         (new, new_weights), _ = push_sum(sums, topology, 1, weights, start=t, delivered=[works], lost=lost)
         if lost == "kept":
             assert new.sum() == pytest.approx(sums.sum(), abs=1e-12)

@@ -8,16 +8,19 @@ from math import comb, factorial, lcm
 
 import numpy as np
 import pytest
-from goal_values import bound_of, failing, goals, value
+import sympy as sp
+from goal_values import bound_of, check_goals, failing, goals, value
 
 from commbounds.collectives.moshpit.allreduce import grid_average, initial_keys, meetings, moshpit
 from commbounds.collectives.moshpit.group_average import group_average
+from commbounds.collectives.moshpit.group_trials import group_trials
 from commbounds.collectives.moshpit.random_groups import random_groups
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.collectives.moshpit.sgd import moshpit_sgd
 from commbounds.theory import claims
 from commbounds.theory.moshpit import terms
 from commbounds.theory.moshpit.models_groups import made, per_group
+from commbounds.verify.experiments.moshpit.averaging import distortions, some_vectors
 
 
 def _matrix(result, scale):
@@ -217,6 +220,22 @@ def test_weights_of_rectangles(M, size):
     assert failing(goals("moshpit.grid.rectangular")["distortion"], N=N, M=M, held=size) == []
 
 
+@pytest.mark.models("moshpit.trials.fixed", "moshpit.trials.keys", "moshpit.trials.random")
+@pytest.mark.parametrize(("M", "p"), [(2, 0), (2, 1), (3, 0), (3, 1)])
+def test_trials_without_chance(M, p):
+    """Nobody fails, or everybody: what trials come to does not depend on draws, and is the bound."""
+    for kind, N, groups, rounds in (("random", M, 1, 1), ("fixed", M * M, M, 2), ("keys", M * M, M, 2)):
+        if kind == "keys" and p:
+            continue
+        x, claim = some_vectors(N, 5, 2, 1), f"moshpit.trials.{kind}"
+        found = group_trials(x, kind, groups, rounds, 3, 7, p=float(p))[:, -1] / float(sum(distortions(x)))
+        said = {"N": N, "M": M, "failure": Fraction(p), "dims": 2, "rounds": rounds}
+        assert found == pytest.approx(float(bound_of(claim, **said)), abs=1e-12)
+        many = {"orders": factorial(N), "first": factorial(N - 1), "both": factorial(N - 2), "groups": groups}
+        names = ["one peer in one seat", "two peers in two seats", "one member", "one more member"]
+        check_goals(claim, names if kind == "random" else ["first", "step"], {**said, **many})
+
+
 @pytest.mark.models("moshpit.grid.partial")
 @pytest.mark.parametrize(("M", "N"), [(2, 2), (2, 3), (3, 4), (3, 7), (4, 9)])
 def test_columns(M, N):
@@ -231,6 +250,13 @@ def test_columns(M, N):
             column = digits[:, 0] == digits[i, 0]
             assert column.sum() == last[i]
             assert variances[i] == pytest.approx(np.sum(1 / first[column]) / column.sum() ** 2, rel=1e-12)
+        before = {"overlap": Fraction(0), "variance": Fraction(0)}
+        for c in sorted(set(digits[:, 0].tolist())):
+            peers = np.flatnonzero(digits[:, 0] == c)
+            rows, count = sum(Fraction(1, int(first[i])) for i in peers), len(peers)
+            check_goals("moshpit.grid.partial", ["one more column"], {**before, "N": N, "rows": rows, "column": count})
+            seen = sum(Fraction(variances[i]).limit_denominator(10**6) for i in peers)
+            before = {"overlap": before["overlap"] + rows / count, "variance": before["variance"] + seen}
 
 
 @pytest.mark.models("moshpit.traffic.critical_path", "moshpit.traffic.equal_chunks", "moshpit.traffic.words")
@@ -281,7 +307,13 @@ def test_sgd_on_quadratics(N, h):
     assert bound_of("moshpit.sgd.mean_square", square=before, **given) == after
 
 
-@pytest.mark.models("moshpit.sgd.averaging_quality", "moshpit.sgd.convex", "moshpit.sgd.strongly_convex")
+@pytest.mark.models(
+    "moshpit.sgd.averaging_quality",
+    "moshpit.sgd.convex",
+    "moshpit.sgd.departures",
+    "moshpit.sgd.nonconvex",
+    "moshpit.sgd.strongly_convex",
+)
 @pytest.mark.parametrize(("N", "mu", "period"), [(1, "0", 1), (2, "0", 2), (2, "1/4", 1), (2, "1/4", 3)])
 def test_sgd_on_bent_functions(N, mu, period):
     """Every step and peer of runs with every sign of every noise, against what the rates are made of."""
@@ -312,8 +344,20 @@ def test_sgd_on_bent_functions(N, mu, period):
             assert failing(of["one peer"], **at_peer, f_x=value(points[i, c]), f_m=value(m[c]), **given) == []
             d, g = points[i, c] - m[c], slope(points[i, c]) - slope(m[c])
             assert failing(of["no expansion"], d=d, g=g, **given) == []
+            check_goals("moshpit.sgd.nonconvex", ["expansion"], {"d": d, "g": g, **given})
+            if not mu:
+                more = {"f_x": value(points[i, c]), "f_m": value(m[c]), **given}
+                check_goals("moshpit.sgd.departures", ["one peer"], {**at_peer, **more})
+                check_goals("moshpit.sgd.departures", ["no expansion"], {"d": d, "g": g, **given})
     averaged = [Fraction(path.spreads[-1]) / noise.shape[2] for path in paths[::period]]
     limit = gamma**2 * (max(averaged) / gamma**2 + (period - 1))
+    quality = sp.sqrt(sp.Rational(*(max(averaged) / gamma**2).as_integer_ratio()))
+    for k in range(steps):
+        age, spread = k % period, Fraction(paths[k].spreads[-1]) / noise.shape[2]
+        since = {"age": age, "spread": spread, "quality": quality, "e": sp.E, **given}
+        since["expansion"] = (1 + gamma * L) ** (2 * age)
+        for other in ("nonconvex", *(["departures"] if not mu else [])):
+            check_goals(f"moshpit.sgd.{other}", ["V after one more step", "V between averages"], since)
     decay, total, weights = 1 - gamma * mu, Fraction(0), Fraction(0)
     for k in range(steps):
         squares = [Fraction(np.mean(path.means[-1] ** 2)) for path in paths[k : k + 2]]

@@ -3,8 +3,10 @@
 from fractions import Fraction
 from itertools import combinations, product
 
+import goal_values
 import numpy as np
 import pytest
+from goal_values import bound_of, check_goals
 
 from commbounds.collectives import (
     Bernoulli,
@@ -16,7 +18,7 @@ from commbounds.collectives import (
 )
 from commbounds.theory import claims
 from commbounds.verify.certify import models
-from commbounds.verify.experiments.packetloss.gaps import bernoulli, expectation, histories
+from commbounds.verify.experiments.packetloss.gaps import bernoulli, bursts, expectation, histories
 
 LOSSES = (Fraction(0), Fraction(1, 4), Fraction(2, 3), Fraction(9, 10))
 
@@ -151,6 +153,28 @@ def test_trials_keep_means_over_the_steps(seed):
     assert (pair <= 4 * owner).all()
     assert differ.any()
     assert (owner * 2 % 1 == 0).all()
+
+
+@pytest.mark.models(
+    "packetloss.average.differ", "packetloss.average.owner", "packetloss.average.pair", "packetloss.bursts.average"
+)
+@pytest.mark.parametrize("p", LOSSES[1:])
+@pytest.mark.parametrize("steps", [1, 2, 3])
+def test_averages_over_the_steps_are_the_bounds(p, steps):
+    """Over all histories of so many steps, and of fewer: what averages are of."""
+    runs, sigma, recovery = [histories(lossy_broadcast, 2, t + 1) for t in range(steps)], Fraction(3, 2), Fraction(1, 4)
+    gaps = {
+        "average.pair": lambda h: expectation(h, bernoulli(p), (h.gap**2).sum(axis=1)) * sigma**2,
+        "average.owner": lambda h: expectation(h, bernoulli(p), (h.lacks[:, -1, 0] ** 2).sum(axis=1)) * sigma**2,
+        "average.differ": lambda h: expectation(h, bernoulli(p), h.gap.any(axis=1)),
+        "bursts.average": lambda h: expectation(h, bursts(p, recovery), (h.gap**2).sum(axis=1)) * sigma**2,
+    }
+    for name, of in gaps.items():
+        if name == "bursts.average" and recovery * p > 1 - p:
+            continue
+        known = {"p": p, "sigma": sigma, "elapsed": steps, "lossrate": p, "recovery": recovery}
+        assert bound_of(f"packetloss.{name}", **known) == goal_values.exact(sum(map(of, runs)) / steps)
+        check_goals(f"packetloss.{name}", ["first", "step"], known)
 
 
 def weights_of(estimator, there, p=None):

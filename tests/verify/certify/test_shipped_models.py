@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from goal_values import bound_of, failing, goals, value
+from goal_values import bound_of, check_goals, failing, goals, value
 
 from commbounds.collectives.shipped import dgc_steps
 from commbounds.compressors.shipped import (
@@ -106,10 +106,19 @@ def test_groups(compressor, x):
         assert output == Fraction(given["sum"], given["count"])
         assert failing(goals(f"{name}.error")["one more group"], **given, squares=0, captured=0) == []
         assert failing(goals(f"{name}.sum")["a group"], **given) == []
+        if name.endswith("buckets"):
+            check_goals(f"{name}.nonexpansive", ["a group"], given)
+        else:
+            check_goals(f"{name}.scale_equivariance", ["a group's mean"], given)
         if name.endswith("twomeans"):
             larger = max(sum(v < 0 for v in x), sum(v >= 0 for v in x))
             for claim in ("contraction", "contraction_halves"):
                 assert failing(goals(f"{name}.{claim}")["a group"], **given, n=len(x), larger=larger) == []
+    negative, others = [-v for v in x if v < 0], [v for v in x if v >= 0]
+    given = {"negative": len(negative), "low": sum(negative), "others": len(others), "high": sum(others)}
+    given |= {"n": len(x), "norm1": sum(map(abs, x)), "squares": sum(v * v for v in x)}
+    groups = "two groups" if negative and others else "one group"
+    check_goals("shipped.twomeans.below_scaledsign", [groups], given)
 
 
 @pytest.mark.models("shipped.threelc.contraction", "shipped.threelc.entry_error")

@@ -51,7 +51,17 @@ def contents(P, n):
         yield from _runs("dense.allgather.contents", P, x[:1, 0].tolist(), {float(row[0]) for row in gathered})
 
 
+def doublings(P, n, measured):
+    """How many ranks are folded into others, and how often the others exchange what they have."""
+    count = P.bit_length() - 1
+    extra = P - 2**count
+    assert P * measured == n * (2**count * count + 2 * extra)
+    yield {"P": P, "n": n, "extra": extra if count > 1 else P - 1 - count, **({"more": count - 2} if count > 1 else {})}
+
+
 RUNS = {
+    "dense.gather_blocks.mean_received": {"lengths": lambda P, n, measured: P * n - P * measured},
+    "dense.recursive_doubling.lower_bound": doublings,
     **{f"dense.{name}.sum": sums(name) for name in ALLREDUCES},
     "dense.reduce_scatter.sum": blocks_of_sums,
     "dense.allgather.contents": contents,

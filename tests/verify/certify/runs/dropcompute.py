@@ -1,10 +1,49 @@
 """What is known of a law of latencies, and what is measured of it, says of the symbols of DropCompute's models."""
 
+from fractions import Fraction
+
 import sympy as sp
 
+from commbounds.collectives import drop_step
+from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
+
+WALD = {
+    "late": lambda found, tau: found.late(tau),
+    "done": lambda measured: measured,
+    "begun": lambda done, late: done + late,
+}
+GAIN = {
+    "capped": lambda found, tau: found.capped(tau),
+    "done": lambda found, tau: found.completed(tau),
+    "root": lambda M: float(M) ** 0.5,
+    "power": lambda tau, latency: sp.N(sp.exp(-tau / latency), 30),
+}
+
+
+def counts(settings):
+    """How many micro-batches are completed in every outcome of the latencies, and what each of them weighs."""
+    for x, _ in SMALL_LAWS[settings["law"]].outcomes(settings["N"], settings["M"]):
+        count = int(drop_step(x, float(settings["tau"])).completed.sum())
+        if count:
+            yield {"count": count, "weight": Fraction(1, count)}
+
+
+ROOTS = {
+    "many": lambda samples: sp.sqrt(int(samples)),
+    "delta": lambda excess: sp.sqrt(sp.Rational(excess)),
+    "curved": lambda smoothness: sp.sqrt(sp.Rational(smoothness)),
+    "two": lambda: sp.sqrt(2),
+}
 DONE = {"done": lambda measured: measured}
 
 RUNS = {
+    "dropcompute.completed.exponential": WALD,
+    "dropcompute.completed.new_worse": WALD,
+    "dropcompute.gain.at_the_mean": GAIN,
+    "dropcompute.gain.degenerate": GAIN,
+    "dropcompute.gain.single": GAIN,
+    "dropcompute.gradient.computed": counts,
+    "dropcompute.sgd.nonconvex_tuned": ROOTS,
     "dropcompute.completed.at_least": DONE,
     "dropcompute.completed.new_better": DONE,
     "dropcompute.completed.at_the_mean": {

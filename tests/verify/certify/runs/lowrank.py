@@ -14,9 +14,19 @@ def projection(run):
         yield Run({"sent": sent.ravel(), "error": (x - sent).ravel()}, 64 * x.size)
 
 
+def singular_values(run):
+    """Two singular values, and the square of a quotient of two normal numbers that a sketch draws."""
+    x = np.asarray(run.x, np.float64)
+    a, b = np.linalg.svd(x, compute_uv=False).tolist()
+    if a > b > 1e-6 * a and 1e-3 < a < 1e3:
+        for sketch in np.random.default_rng(0).standard_normal((3, 2)):
+            yield Run({"a": a, "b": b, "c": b / a, "t2": float(sketch[1] / sketch[0]) ** 2, "absdet": a * b}, 256)
+
+
 RHO = {"rho": lambda m, n, r: (1 - r / min(m, n)) ** 0.5}
 
 RUNS = {
+    "lowrank.powersgd.determinant": singular_values,
     "lowrank.powersgd.nonexpansive": projection,
     "lowrank.powersgd_ef14.steps": RHO,
     "lowrank.powersgd_ef14.residual": RHO,

@@ -3,6 +3,10 @@
 from fractions import Fraction
 
 import numpy as np
+from model_runs import Run
+
+from commbounds.theory.orthogonal import terms
+from commbounds.verify.experiments.orthogonal.studies import _problem
 
 
 def _values(x):
@@ -14,6 +18,33 @@ def _left(x, k):
     left = np.array(x, np.float64)
     left.flat[np.argsort(-np.abs(left), axis=None, kind="stable")[:k]] = 0
     return left
+
+
+LOW, HIGH = (float(square) ** 0.5 for square in (terms._low, terms._high))
+"""Where the map of Muon's iteration has slope zero."""
+
+
+def iterations(turn):
+    """What a singular value is before each of five iterations, and where their map has slope zero."""
+
+    def runs(settings, implementation):
+        value = float(Fraction(settings["value"]))
+        matrix = np.array([[[value, 0.0], [0.0, (1 - value**2) ** 0.5]]])
+        for steps in range(settings["steps"]):
+            found = abs(float(implementation(matrix, steps, "muon", "dtype")[0][0, 0, 0])) if steps else value
+            yield Run({"x": found, "turn": turn}, 2**20)
+
+    return runs
+
+
+def parts_of_a_sum(implementation, case, settings):
+    """What the decomposition takes of the sum, and the rest of it."""
+    gradients, momentum, basis = _problem(case)
+    mu, before = float(Fraction(settings["mu"])), gradients[0] + momentum[0]
+    if mu < 1:
+        state, _ = implementation(gradients, momentum, basis, mu, settings["right"])
+        taken = (before - state.momentum[0]) / (1 - mu)
+        yield Run({"keeps": mu, "rest": (before - taken).ravel(), "taken": taken.ravel()}, 2**16)
 
 
 PARTS = {
@@ -42,6 +73,9 @@ RUNS = {
         "largest": lambda x: float(_values(x)[0]),
         "after": lambda x, r: float([*_values(x), 0.0][r]),
     },
+    "orthogonal.muon.at_most": iterations(LOW),
+    "orthogonal.muon.plateau": iterations(HIGH),
+    "orthogonal.dion.keeps": parts_of_a_sum,
     "orthogonal.quintic.one_step": {"y": lambda singular: singular**2},
     "orthogonal.dion.words": {
         "rows": lambda P, m, r: Fraction(m * r, P),

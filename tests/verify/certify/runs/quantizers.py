@@ -1,18 +1,18 @@
 """What laws of quantised entries say of the symbols of their models."""
 
+import numpy as np
 import sympy as sp
-from model_runs import exact, law_of_entries
+from model_runs import EPS, Run, between_levels, exact, law_of_entries
 
 from commbounds.verify.experiments.feedback.runs import root
+from commbounds.verify.experiments.quantizers.studies import _elias_lengths
+from commbounds.verify.marginals import Marginals
 
 
 def unbiased(run):
-    """Entries that become one of two levels: `low`, or `high` with the probability that the models take."""
-    for value, pairs in law_of_entries(run):
-        if len(pairs) == 2:
-            (_, low), (up, high) = pairs
-            assert up == (value - low) / (high - low)
-            yield {"value": value, "low": low, "high": high}
+    """Magnitudes that become one of two levels."""
+    magnitudes, law = zip(*law_of_entries(run), strict=True) if run.exact else ((), ())
+    yield from between_levels(law, magnitudes)
 
 
 def shrunk(run, outcome, bound):
@@ -44,6 +44,21 @@ def levels(run, outcome):
         entries, squares, error = entries + 1, squares + (level + f) ** 2, error + f * (1 - f)
 
 
+def elias(run, outcome):
+    """Of every entry the level's mean, and how many bits its Elias code takes in the mean."""
+    law, s = run.kernel(), outcome.values["s"]
+    x = np.asarray(run.x, np.float64)
+    if not isinstance(law, Marginals) or not x.any() or x.dtype == np.float16:
+        return
+    upper, lower = (_elias_lengths(run.c.compress_with(run.x, np.full_like(run.x, u)).codes)
+                    for u in (0, 1 - np.finfo(run.x.dtype).epsneg))  # fmt: skip
+    w = float(x.size) ** 0.5
+    bits = law.p * upper + (1 - law.p) * lower
+    known = {"w": w, "s": s, "log2": float(np.log2(1 + s / w)), "slope": 1 / float(np.log(2))}
+    for value, of in zip((s * np.abs(x) / np.linalg.norm(x)).tolist(), bits.tolist(), strict=True):
+        yield Run({**known, "value": value, "bits": of}, int(64 * law.resolution / EPS) + 64)
+
+
 def terngrad_error(run):
     """Entry by entry: sums before it, and the largest at the end."""
     if not run.exact:
@@ -70,6 +85,7 @@ RUNS = {
         f"quantizers.{name}.shrunk_contraction": shrunk
         for name in ("qsgd", "maxdithering", "terngrad", "naturalcompression", "naturaldithering", "stochasticpower")
     },
+    "quantizers.qsgd.elias": elias,
     "quantizers.qsgd.second_moment": levels,
     "quantizers.terngrad.error": terngrad_error,
     "quantizers.scaledsign.one_sparse": one_sparse,
