@@ -7,10 +7,10 @@ from functools import partial
 from commbounds.verify.experiments.variance_reduced.definitions import DEFINITIONS
 from commbounds.verify.pairing import by_rank, in_blocks, on_definition, shared
 
-_SHARED = ("mean", "variance", "clock", "elapsed", "trust", "fresh", "factors")
-"""Parts of a result that all ranks have."""
-_OF_ALL = partial(by_rank, server_errors=in_blocks, **dict.fromkeys(_SHARED, shared))
-
+_OF_ALL = partial(
+    by_rank, server_errors=in_blocks, mean=shared, variance=shared, clock=shared, elapsed=shared, trust=shared,
+    fresh=shared, factors=shared,
+)  # fmt: skip
 _NAMES = (
     "diana_step",
     "marina_step",
