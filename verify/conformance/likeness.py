@@ -187,7 +187,7 @@ def like(reference: Any, *, wire: bool = False, **settings: Any) -> tuple[Subjec
     Parameters
     ----------
     reference : compressor or collective of commbounds
-        A compressor with its hyper-parameters: ``TopK(10)``; a collective: ``quickreduce``.
+        A compressor with its hyper-parameters: ``TopK(10)``; a collective of `COLLECTIVES`.
     wire : bool
         Whether the size of the compressor's message is claimed too; then the subject has to count `bits`.
     **settings

@@ -9,7 +9,6 @@ from samples import first_of_each
 from zoo.right import called
 
 from commbounds import compressors as c
-from commbounds.collectives import COLLECTIVES
 from commbounds.theory import claims
 from commbounds.verify import conformance as cf
 from commbounds.verify.conformance.likeness import ALLOWED_FOR, DOMAIN, OF_ERRORS, OF_SCALES
@@ -111,51 +110,6 @@ def test_a_reference_has_to_be_a_compressor():
     assert "Bits(at_most=sparsifiers.topk.wire)" in map(str, replace(subject, effort=0.5).claims)
 
 
-# --- collectives ------------------------------------------------------------------------------------------------------
-
-
-def quantised(bits):
-    """A port of the two-step."""
-
-    def run(stack, seed):
-        summed = COLLECTIVES["twostep_quantised_allreduce"](stack, c.GroupQuantizer(bits, 32))[0]
-        return np.asarray(summed.values).astype(stack.dtype)
-
-    return run
-
-
-def quick(bits):
-    """A port of QuickReduce."""
-    return lambda stack, seed: COLLECTIVES["quickreduce"](stack.astype(np.float32), bits, tile=512)[0].astype("float16")
-
-
-OF_RANKS = {
-    "twostep_quantised_allreduce": (quantised, {"width": 8, "group": 32}, {"magnitudes": (1e-10, 1e10)}),
-    "quickreduce": (quick, {"width": 8, "saturates": True}, {"dtype": "float16", "ranks": (1, 2, 4, 8)}),
-}
-
-
-@pytest.mark.parametrize("name", OF_RANKS)
-def test_a_collective_of_ours_is_like_itself_and_one_of_fewer_bits_is_not(name):
-    port, settings, options = OF_RANKS[name]
-    claimed = cf.like(COLLECTIVES[name], **settings)
-    assert any("error" in str(claim) for claim in claimed)
-    for bits, passes in ((8, True), (6, False)):
-        subject = cf.AllReduce(port(bits), claimed, effort=0.05, time_limit=300.0, **options)
-        report = cf.check(subject, only=list(map(str, claimed)))
-        assert report.passed == passes, report
-        assert not report.not_judged
-        if not passes:
-            assert all("error" in finding.claim for finding in report.failures)
-
-
-def test_claims_of_a_collective_go_by_its_settings():
-    torchft = COLLECTIVES["torchft_allreduce"]
-    given = {"columns": 4, "mean": False, "height": lambda P, n: -(-n // 4)}
-    assert [str(claim) for claim in cf.like(torchft, native=True, **given)] == [
-        "Booked(shipped_collectives.torchft.error)"
-    ]
-    with pytest.raises(TypeError, match="asks for 'width'"):
-        cf.like(COLLECTIVES["quickreduce"])
+def test_a_compressor_has_its_settings_itself():
     with pytest.raises(TypeError, match="has its settings itself"):
         cf.like(c.TopK(2), k=3)
