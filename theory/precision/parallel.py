@@ -160,7 +160,7 @@ def matmul(
     narrow = not wire.holds(acc)
     own = -(-terms // reduction.parts) if longest is None else longest
     how: dict[str, Any] = {"operands": operand, "exact": exact, "rounding": rounding, "additions": additions}
-    per_part = upwards(sp.sympify(products(own, unit, **how)))
+    per_part = upwards(sp.sympify(products(own, unit, **how), strict=True))
     stages = [(f"{own} products in {accumulate}" + (", operands in tf32" if tf32 else ""), per_part)]
     total, absolute = per_part, Fraction(2 * terms) * acc.smallest
     if reduction.parts > 1 or narrow:
@@ -240,7 +240,7 @@ def cross_entropy(
     own = 2.0 * unit * function  # a unit in the last place is twice the unit roundoff, relatively
     across, _ = reduction.errors(not format_named(reduction.wire).holds(form))
     own_entries = -(-vocabulary // reduction.parts)
-    any_of_them = rounded_up(upwards(sp.sympify(added(own_entries, sp.Rational(form.unit), additions))))
+    any_of_them = rounded_up(upwards(sp.sympify(added(own_entries, sp.Rational(form.unit), additions), strict=True)))
     sums = (1.0 + any_of_them) * (1.0 + rounded_up(across)) - 1.0
     off = log_sum(vocabulary, unit, own, sums)
     # exponentials below the normal range may be lost, beside a sum of at least 1
@@ -263,7 +263,7 @@ def root_mean_square(
     form: Format = format_named(accumulate)
     unit, own = float(form.unit), 2.0 * float(form.unit) * function
     mean = (1.0 + unit) ** 3 * (
-        1.0 + rounded_up(upwards(sp.sympify(added(n, sp.Rational(form.unit), additions))))
+        1.0 + rounded_up(upwards(sp.sympify(added(n, sp.Rational(form.unit), additions), strict=True)))
     ) - 1.0
     if mean >= 1.0:
         return math.inf, math.inf
