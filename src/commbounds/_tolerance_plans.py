@@ -153,7 +153,7 @@ def _loss(
         "|loss - exact| of every token is at most, with x its logits and t the target:",
         f"  surely    {digits_up(absolute)} + {digits_up(of_shift)} (max x - x_t) + {digits_up(of_loss)} loss",
         "exp and log are taken to be within two units in the last place.",
-        f"Roundings of differences to the maximum count W((V - 1)/e) = {lambert(V):.4g} times, whatever x is.",
+        f"Roundings of differences to the maximum count W((V - 1)/e) = {lambert(V):.4g} times, for any x.",
     ]
     data: dict[str, Any] = {"absolute": absolute, "of_shift": of_shift, "of_loss": of_loss, "lambert": lambert(V)}
     line = f'CrossEntropy(logits, targets, parts={reduction.parts}, accumulate="{accumulate}"{more})'

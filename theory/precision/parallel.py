@@ -164,7 +164,7 @@ def matmul(
     narrow = not wire.holds(acc)
     own = -(-terms // reduction.parts) if longest is None else longest
     how: dict[str, Any] = {"operands": operand, "exact": exact, "rounding": rounding, "additions": additions}
-    per_part = upwards(sp.sympify(products(own, unit, **how)))
+    per_part = upwards(sp.sympify(products(own, unit, **how), strict=True))
     stages = [(f"{own} products in {accumulate}" + (", operands in tf32" if tf32 else ""), per_part)]
     total, absolute = per_part, Fraction(2 * terms) * acc.smallest
     if reduction.parts > 1 or narrow:
@@ -247,7 +247,7 @@ def cross_entropy(
     own = 2.0 * unit * function  # a unit in the last place is twice the unit roundoff, relatively
     across, under = reduction.errors(not format_named(reduction.wire).holds(form))
     own_entries = -(-vocabulary // reduction.parts) if longest is None else longest
-    any_of_them = rounded_up(upwards(sp.sympify(added(own_entries, sp.Rational(form.unit), additions))))
+    any_of_them = rounded_up(upwards(sp.sympify(added(own_entries, sp.Rational(form.unit), additions), strict=True)))
     sums = (1.0 + any_of_them) * (1.0 + rounded_up(across)) - 1.0
     off = log_sum(vocabulary, unit, own, sums)
     # exponentials below the normal range may be lost, and parts of the sum on the wire, beside a sum of at least 1
@@ -270,7 +270,7 @@ def root_mean_square(
     form: Format = format_named(accumulate)
     unit, own = float(form.unit), 2.0 * float(form.unit) * function
     mean = (1.0 + unit) ** 4 * (
-        1.0 + rounded_up(upwards(sp.sympify(added(n, sp.Rational(form.unit), additions))))
+        1.0 + rounded_up(upwards(sp.sympify(added(n, sp.Rational(form.unit), additions), strict=True)))
     ) - 1.0
     if mean >= 1.0:
         return math.inf, math.inf
