@@ -388,7 +388,7 @@ def test_what_strange_subjects_do_is_named_and_nothing_is_left(names, tmp_path):
     (tmp_path / "empty").mkdir()
     before = sleepers()
     done = subprocess.run(
-        [sys.executable, "-m", "commbounds", "check", f"{tmp_path}/strange.py:made", "--json", f"{tmp_path}/r.jsonl"],
+        [sys.executable, "-m", "commbounds", "check", f"{tmp_path}/strange.py:made", "--out", f"{tmp_path}/r.jsonl"],
         capture_output=True,
         text=True,
         check=False,
