@@ -231,7 +231,7 @@ def _launched(
     version = "from importlib.metadata import version; import sys; print(version(sys.argv[1]))"
     with tempfile.TemporaryDirectory() as place:
         out = Path(place) / "reports.jsonl"
-        command = [*package.launch, str(python), "-m", "commbounds", "check", "--mpi", target, "--json", str(out)]
+        command = [*package.launch, str(python), "-m", "commbounds", "check", "--mpi", target, "--out", str(out)]
         command += ["--budget", options.budget, "--seed", str(options.seed)]
         try:
             found = subprocess.run(

@@ -34,7 +34,7 @@ class Run:
         out = folder / "reports.jsonl"
         began = time.monotonic()
         targets = [f"{FILE}:{name}" for name in names]
-        command = [sys.executable, "-m", "commbounds", "check", "--mpi", *targets, "--json", out, *options]
+        command = [sys.executable, "-m", "commbounds", "check", "--mpi", *targets, "--out", out, *options]
         self.done = mpirun(processes, *command, seconds=200)
         self.seconds = time.monotonic() - began
         lines = out.read_text().splitlines() if out.exists() else []
