@@ -17,12 +17,12 @@ FINITE = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
 """All numbers of float16 that are finite and not negative."""
 
 
-@pytest.mark.parametrize(("width", "stride"), [(4, 1152), (6, 1664), (8, 2176)])
+@pytest.mark.parametrize(("width", "stride"), [(3, 896), (4, 1152), (6, 1664), (8, 2176)])
 def test_a_register_of_all_threads_takes_the_bytes_that_the_source_sets_aside(width, stride):
     assert quick_code(np.zeros(2048, np.float16), width).size == stride
 
 
-@pytest.mark.parametrize("width", [4, 6, 8])
+@pytest.mark.parametrize("width", [3, 4, 6, 8])
 def test_one_coding_errs_by_a_step_and_what_float16_rounds_at_every_number_of_a_block(width):
     least = int(np.searchsorted(FINITE, np.float16(2 ** (width - 1) / 65000)))
     for place in np.linspace(least + 1, FINITE.size - 2, 9).astype(int):
