@@ -315,6 +315,52 @@ def over_histories(
     )  # fmt: skip
 
 
+def independent_of(name: str) -> tuple[Goal, ...]:
+    """That a product with what is drawn independently, and has no mean, has none either: draw by draw, for vectors.
+
+    ``x`` is of one history, ``u`` one outcome of the draw, ``drawn`` the sum of chance times outcome before it.
+    """
+    x, u, drawn = sp.symbols("x u drawn", commutative=False)
+    chance, product, products = sp.symbols("chance product products", real=True)
+    before = {"outcomes before": product - x * drawn}
+    return (
+        Goal(f"{name}: one more outcome", product + chance * x * u - x * (drawn + chance * u), equal=True,
+             zero=before, vectors=(x, u, drawn)),
+        Goal(f"{name}: all outcomes", product, equal=True, zero={**before, "no mean": x * drawn},
+             vectors=(x, drawn)),
+        Goal(f"{name}: one more history", products + chance * product, equal=True,
+             zero={"histories before": products, "no product in one history": product}),
+    )  # fmt: skip
+
+
+def never_negative(name: str) -> tuple[Goal, ...]:
+    """That what is never negative has a mean that is not: outcome by outcome."""
+    chance, value, total = sp.symbols("chance value total", real=True)
+    given = {"outcomes before": total, "never negative": value, "chance": chance}
+    return (Goal(f"{name}: one more outcome", total + chance * value, given=given),)
+
+
+def norm_of_a_sum() -> Goal:
+    """That norms add up to no less than the norm of a sum: of vectors, or, root mean squares, of random ones.
+
+    The inner product is that of vectors, or its mean over any law: Minkowski's inequality. Times both norms, which
+    are positive; without one of the vectors there is nothing to show.
+    """
+    x, u = sp.symbols("x u", commutative=False)
+    first, second = sp.symbols("norm_x norm_u", positive=True)
+    return Goal(
+        "norm of a sum",
+        ((first + second) ** 2 - (x + u) ** 2) * first * second,
+        given={
+            "x is no longer": first**2 - x**2,
+            "u is no longer": second**2 - u**2,
+            "square": (second * x - first * u) ** 2,
+        },
+        positive={"norm of x": first, "norm of u": second},
+        vectors=(x, u),
+    )
+
+
 def proved_by(name: str, goals: Sequence[Goal]) -> tuple[Goal, ...]:
     """Another claim's goals, about the formula that it has, so that what rests on it need not cite it."""
     return tuple(replace(goal, name=f"{name}: {goal.name}") for goal in goals)
