@@ -257,7 +257,9 @@ def over_all(
         Whether the statement is that what it gives is zero.
     """
     before = [sp.Symbol(f"before_{number}", real=True) for number in range(len(one))]
-    given = {f"{case}those before": statement(*before), f"{case}this one": statement(*one)}
+    given = {f"{case}those before": statement(*before)}
+    if (own := sp.expand(statement(*one))) != 0:
+        given[f"{case}this one"] = own
     more = statement(*(b + o for b, o in zip(before, one, strict=True)))
     goals = (
         Goal(f"{case}none", statement(*(sp.S.Zero for _ in one)), equal=True, positive=positive),
@@ -331,6 +333,16 @@ def independent_of(name: str) -> tuple[Goal, ...]:
         Goal(f"{name}: one more history", products + chance * product, equal=True,
              zero={"histories before": products, "no product in one history": product}),
     )  # fmt: skip
+
+
+def relative_errors() -> tuple[Goal, ...]:
+    """That terms which are each off by at most a share of their size are, together, off by that share of all sizes."""
+    share, sizes, size, errors, off = sp.symbols("share_of_each sizes size errors off", real=True)
+    given = {"terms before": share * sizes - errors, "its factor": share - off, "size": size}
+    return (
+        Goal("terms: none", share * sizes - errors, equal=True, zero={"sizes": sizes, "errors": errors}),
+        Goal("terms: one more", share * (sizes + size) - (errors + size * off), given=given),
+    )
 
 
 def never_negative(name: str) -> tuple[Goal, ...]:
