@@ -335,6 +335,29 @@ def independent_of(name: str) -> tuple[Goal, ...]:
     )  # fmt: skip
 
 
+def at_most_each(name: str, most: Any, times: Any, total: Any, positive: Mapping[str, Any] = _NONE) -> tuple[Goal, ...]:
+    """That `times` messages, ranks or steps of at most `most` each come to `times` `most`: one after another.
+
+    Parameters
+    ----------
+    name : str
+        What the goals' names begin with.
+    most, times, total : sympy expression
+        The most of one, their number, and what they come to.
+    positive : mapping from str to sympy expression
+        What is known to be positive, by name.
+    """
+    of_one = sp.Symbol("of_one", nonnegative=True)
+    return over_all(
+        lambda amount, many: many * most - amount,
+        (of_one, sp.S.One),
+        (total, times),
+        times * most - total,
+        case=f"{name}: ",
+        positive=positive,
+    )
+
+
 def relative_errors() -> tuple[Goal, ...]:
     """That terms which are each off by at most a share of their size are, together, off by that share of all sizes."""
     share, sizes, size, errors, off = sp.symbols("share_of_each sizes size errors off", real=True)
