@@ -335,6 +335,13 @@ def independent_of(name: str) -> tuple[Goal, ...]:
     )  # fmt: skip
 
 
+def share_of_squares(name: str, equal: bool = False) -> tuple[Goal, ...]:
+    """That errors which are at most, or are, a share of the squares add up to that share of their sum: one by one."""
+    share, square, error = sp.symbols("share_of_each square error", nonnegative=True)
+    one = (square, share * square if equal else error)
+    return over_all(lambda squares, errors: share * squares - errors, one, case=f"{name}: ", equal=equal)
+
+
 def at_most_each(name: str, most: Any, times: Any, total: Any, positive: Mapping[str, Any] = _NONE) -> tuple[Goal, ...]:
     """That `times` messages, ranks or steps of at most `most` each come to `times` `most`: one after another.
 
