@@ -104,6 +104,30 @@ def test_steps_of_adam_are_accepted(P):
         assert_parallel_close(None, taken, plan)
 
 
+def test_uneven_parts_and_other_formats_are_accepted():
+    rng = rng_of(12)
+    a, b = rng.standard_normal((2, 40)).astype(BFLOAT16), rng.standard_normal((40, 3)).astype(BFLOAT16)
+    whole, bias = run.parts_of(a, b, 1)[0], rng.standard_normal(3)
+    once = (whole.astype(BFLOAT16).astype(F32) + bias.astype(BFLOAT16).astype(F32)).astype(BFLOAT16)
+    assert_parallel_close(None, once, Matmul(a, b, [40, 0], wire="bfloat16", reduce="float32", bias=bias))
+    x, targets = rng.standard_normal((4, 60)).astype(F32), np.arange(4)
+    assert (CrossEntropy(x, targets, [1, 59]).allowed > CrossEntropy(x, targets, [30, 30]).allowed).all()
+    assert (CrossEntropy(x, targets, 2, 0.1, wire="bfloat16").allowed > 2.0**-9).all()
+    assert_parallel_close(None, run.losses(x, targets, 1), CrossEntropy(x, targets, [1, 59]))
+
+
+def test_norms_of_sums_that_cancel_and_weights_behind_a_rounding_are_accepted():
+    rng = rng_of(13)
+    parts, weight = rng.standard_normal((4, 64, 8)).astype(BFLOAT16), rng.standard_normal(8).astype(BFLOAT16)
+    residual = (-parts.astype(np.float64).sum(axis=0) * (1 + 0.05 * rng.standard_normal((64, 8)))).astype(BFLOAT16)
+    plan = Norm(parts, residual, weight, 1e-5)
+    for order in (range(4), range(3, -1, -1)):
+        hidden = (run.added([parts[p] for p in order], BFLOAT16).astype(F32) + residual.astype(F32)).astype(BFLOAT16)
+        normal = run.normed(hidden, np.ones(8), 1e-5, BFLOAT16)
+        for got in (run.normed(hidden, weight, 1e-5, BFLOAT16), (normal * weight).astype(BFLOAT16)):
+            assert_parallel_close(None, got, plan, allow_vacuous=True)
+
+
 def test_where_the_sign_of_a_tiny_gradient_decides_it_says_so():
     g = np.zeros((2, 1, 8), F32)
     g[0], g[1] = 1.0, -1.0  # cancel to nothing, as far as anyone can tell in bfloat16
@@ -238,6 +262,12 @@ def test_a_bound_that_says_nothing_is_refused():
         (lambda x: Matmul(x, x.T, [1, 1]), "parts must add up to 3"),
         (lambda x: Matmul(x, x.T, bias=x), "bias must be"),
         (lambda x: Matmul(x * np.nan, x.T), "a must be finite"),
+        (lambda x: Matmul(x, x.T, rounding="upwards"), "rounding must be one of"),
+        (lambda x: Matmul(x, x.T, wire="float17"), "must be one of"),
+        (lambda x: Matmul(x, x.T, additions=3), r"additions must be in \[0, 2\]"),
+        (lambda x: Matmul(x, 1e5 * x.T, wire="float16"), "may overflow in float16"),
+        (lambda x: Adam(x[0], Accumulate(x[None, :]), eps=0.0), "eps above 0"),
+        (lambda x: Accumulate(np.ones((2, 3, 2, 2), F32), divisions=-1), "divisions must be at least 0"),
         (lambda x: CrossEntropy(x, [0, 3]), "targets must be integers"),
         (lambda x: CrossEntropy(x, [0, 1], smoothing=1.0), "smoothing must be in"),
         (lambda x: Norm(x), "parts must be"),
@@ -250,3 +280,20 @@ def test_a_bound_that_says_nothing_is_refused():
 def test_what_does_not_fit_is_refused(plan, says):
     with pytest.raises(ValueError, match=says):
         assert_parallel_close(None, np.ones((2, 2), F32), plan(np.ones((2, 3), F32)))
+
+
+@pytest.mark.parametrize(
+    ("got", "plan", "says"),
+    [
+        (np.zeros((2, 2), np.int64), lambda x: Matmul(x, x.T), "result must be of one of"),
+        (np.zeros((2, 2), BFLOAT16), lambda x: Matmul(x, x.T), "in bfloat16, and the plan's in float32"),
+        (np.zeros((2, 2), F32), lambda x: Matmul(x, x.T, 2.5), "parts must be an integer"),
+        (np.zeros((2, 2), F32), lambda x: Matmul(x.astype(int), x.T), "a must be of one of"),
+        (np.zeros((2, 2), F32), lambda x: "ring", "plan must be Matmul"),
+        (np.zeros((2, 2), F32), lambda x: Adam(x, x), "gradient must be a plan"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused(got, plan, says):
+    x = np.ones((2, 3), F32)
+    with pytest.raises(TypeError, match=says):
+        assert_parallel_close(None, got, plan(x))

@@ -46,6 +46,6 @@ def test_it_says_how_the_printed_statements_are_known():
 
 
 def test_what_is_trained_with_now_stands_in_a_table_of_its_own():
-    current = TEXT.partition("\nWhat is trained with now, and what packages ship:\n")[2]
+    current = TEXT.partition("\nMethods in use today, and what packages ship:\n")[2]
     practice = [name for name, column in columns().items() if column.synopsis.practice]
     assert sorted(name for row in rows(current) for name in named(row)) == sorted(practice)

@@ -91,7 +91,7 @@ STEPS: Mapping[Step, str] = MappingProxyType(
         ),
         Step.INDEPENDENCE: (
             "The mean of a product is the product of the means, or variances add up, as one factor is independent "
-            "of the other, or has no mean whatever the other is."
+            "of the other, or has no mean for any value of the other."
         ),
         Step.SYMMETRY: (
             "A law does not change if entries, workers, signs or hashes change places. So probabilities or "

@@ -7,11 +7,12 @@ and the results of mistakes that are made where computations are split.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from commbounds._arrays import array, format_of, named, stacked
 from commbounds.collectives.cuts import even_cuts
 from commbounds.theory.precision import parallel
+from commbounds.theory.precision.formats import Format
 from commbounds.theory.precision.parallel import Reduction
 
 Array = NDArray[Any]
@@ -29,29 +31,76 @@ _NAMED = 3  # mistakes in a message
 _CHANCE = 0.01  # of a mistake that fits by chance, above which none is named
 
 
-class Split(Protocol):
+class Split(ABC):
     """A computation that is split: its exact result, what rounding may move it by, and known mistakes."""
 
-    @property
+    accumulate: str
+    wire: str | None
+    _reduced: ClassVar[str]
+    _summed: ClassVar[str]
+    """What is said of a plan that sends, or adds, in fewer digits."""
+
+    @cached_property
     def exact(self) -> Wide:
         """The result, in float64, from the inputs as they are."""
+        return self._exact()
 
-    @property
+    @cached_property
     def allowed(self) -> Wide:
-        """What rounding explains at every entry, errors of `exact` included."""
+        """What rounding explains at every entry, errors of `exact` included.
+
+        Raises
+        ------
+        ValueError
+            Something may overflow.
+        """
+        size, form = self._magnitude()
+        if not size <= float(form.largest):
+            raise ValueError(f"magnitudes add up to {size:.3g}, and may overflow in {form.name}")
+        return self._allowed()
 
     @property
     def whole(self) -> Split:
         """The same computation on one rank."""
+        return self
 
-    def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """Words, and what the mistake gives."""
+    @property
+    def sent(self) -> Format:
+        """The format of what is sent."""
+        return named(self.wire or self.accumulate)
+
+    @property
+    def form(self) -> Format:
+        """The format of the result."""
+        return self.sent
 
     def coarser(self) -> Iterator[tuple[str, Split]]:
         """Words, and the plan that rounds so."""
+        for name in ("bfloat16", "float16"):
+            if self._sends() and self.sent.digits > named(name).digits:
+                yield f"{self._reduced} in {name}", self._with_wire(name)
+            if named(self.accumulate).digits > named(name).digits:
+                yield f"{self._summed} in {name}", replace(self, accumulate=name, wire=self.sent.name)  # type: ignore[type-var]
 
-    def __str__(self) -> str:
-        """The plan in a line."""
+    def _with_wire(self, name: str) -> Split:
+        return replace(self, wire=name, reduce=None)  # type: ignore[type-var]
+
+    def _sends(self) -> bool:
+        return True
+
+    @abstractmethod
+    def mistakes(self) -> Iterator[tuple[str, Wide]]:
+        """Words, and what the mistake gives."""
+
+    @abstractmethod
+    def _exact(self) -> Wide: ...
+
+    @abstractmethod
+    def _allowed(self) -> Wide: ...
+
+    @abstractmethod
+    def _magnitude(self) -> tuple[float, Format]:
+        """What must not overflow, and in which format."""
 
 
 def _wide(value: Any, name: str) -> Wide:
@@ -63,21 +112,27 @@ def _wide(value: Any, name: str) -> Wide:
     return wide
 
 
-def _cuts(parts: int | Sequence[int], length: int, name: str) -> list[int]:
+def _cuts(parts: int | Sequence[int], length: int) -> list[int]:
     """Where parts begin and end."""
-    if isinstance(parts, int):
-        if parts < 1:
-            raise ValueError(f"{name} must be at least 1, got {parts}")
-        even: list[int] = even_cuts(length, parts).tolist()
+    given = np.asarray(parts)
+    if given.dtype.kind not in "iu" or given.ndim > 1 or not given.size:
+        raise TypeError(f"parts must be an integer, or a sequence of integers, got {parts!r}")
+    if given.ndim == 0:
+        if given < 1:
+            raise ValueError(f"parts must be at least 1, got {parts}")
+        even: list[int] = even_cuts(length, int(given)).tolist()
         return even
-    cuts = [0, *np.cumsum(parts).tolist()]
-    if cuts[-1] != length or min(parts) < 0:
-        raise ValueError(f"{name} must add up to {length}, got {list(parts)}")
-    return cuts
+    if given.sum() != length or given.min() < 0:
+        raise ValueError(f"parts must add up to {length}, got {given.tolist()}")
+    return [0, *np.cumsum(given).tolist()]
+
+
+def _longest(cuts: Sequence[int]) -> int:
+    return max(stop - start for start, stop in pairwise(cuts))
 
 
 @dataclass(frozen=True)
-class Matmul:
+class Matmul(Split):
     """a @ b, and a bias, with the inner dimension split over ranks, or over parts of one (split-K, stream-K).
 
     Parameters
@@ -99,11 +154,12 @@ class Matmul:
     tf32 : bool
         Whether operands are rounded to tf32.
     rounding : str
-        Of sums within a part: nearest, or either neighbour.
+        Of sums within a part, and of operands to tf32: nearest, or either neighbour.
     additions : int or None
         That a product passes within a part at most; None for any order.
     """
 
+    _reduced, _summed = "the parts are reduced", "sums are accumulated"
     a: Any
     b: Any
     parts: int | Sequence[int] = 1
@@ -129,11 +185,9 @@ class Matmul:
 
     @cached_property
     def _cut(self) -> list[int]:
-        return _cuts(self.parts, self._operands[0].shape[1], "parts")
+        return _cuts(self.parts, self._operands[0].shape[1])
 
-    @cached_property
-    def exact(self) -> Wide:
-        """See `Split`."""
+    def _exact(self) -> Wide:
         a, b, bias = self._operands
         found: Wide = a @ b + bias
         return found
@@ -144,35 +198,46 @@ class Matmul:
         found: Wide = a[:, at] @ b[at]
         return found
 
-    @cached_property
-    def allowed(self) -> Wide:
-        """See `Split`."""
-        a, b, bias = self._operands
-        wire, K = self.wire or self.accumulate, a.shape[1]
+    def _allowed(self) -> Wide:
+        K = self._operands[0].shape[1]
         inputs = format_of(array(self.a), "a"), format_of(array(self.b), "b")
         bound = parallel.matmul(
             K,
-            Reduction(len(self._cut) - 1, wire, self.reduce, self.schedule),
+            Reduction(len(self._cut) - 1, self.sent.name, self.reduce, self.schedule),
             inputs=max(inputs, key=lambda form: form.digits).name,
             accumulate=self.accumulate,
             result=self.result,
             tf32=self.tf32,
-            bias=self.bias is not None,
+            bias=None if self.bias is None else format_of(array(self.bias), "bias").name,
             rounding=self.rounding,
-            longest=max(stop - start for start, stop in pairwise(self._cut)),
+            longest=_longest(self._cut),
             additions=self.additions,
         )
-        size = np.abs(a) @ np.abs(b) + np.abs(bias)
-        found: Wide = (bound.relative + 4.0 * (K + 1) * _U) * size + bound.absolute
+        found: Wide = (bound.relative + 4.0 * (K + 1) * _U) * self._size + bound.absolute
         return found
+
+    @cached_property
+    def _size(self) -> Wide:
+        a, b, bias = map(np.abs, self._operands)
+        found: Wide = a @ b + bias
+        return found
+
+    def _magnitude(self) -> tuple[float, Format]:
+        form = min((self.sent, named(self.accumulate), self.form), key=lambda each: each.largest)
+        return float(self._size.max(initial=0.0)), form
+
+    @property
+    def form(self) -> Format:
+        """The format of the result."""
+        return self.sent if self.result is None else named(self.result)
 
     @property
     def whole(self) -> Matmul:
-        """See `Split`."""
+        """The same computation on one rank."""
         return replace(self, parts=1, wire=None, reduce=None, schedule="any", result=self.result or self.wire)
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Split`."""
+        """Words, and what the mistake gives."""
         a, _, bias = self._operands
         exact, P = self.exact, len(self._cut) - 1
         if P > 1:
@@ -195,26 +260,22 @@ class Matmul:
                 yield words, exact - self._part(p) + np.roll(self._part(p), -shift, axis=0)
 
     def coarser(self) -> Iterator[tuple[str, Split]]:
-        """See `Split`."""
-        for name in ("bfloat16", "float16"):
-            if len(self._cut) > 2 and named(self.wire or self.accumulate).digits > named(name).digits:
-                yield f"the parts are reduced in {name}", replace(self, wire=name, reduce=None)
+        """Words, and the plan that rounds so."""
+        others = list(super().coarser())
+        yield from (other for other in others if other[0].startswith(self._reduced))
         if not self.tf32:
             yield "the operands are rounded to tf32", replace(self, tf32=True)
-        for name in ("bfloat16", "float16"):
-            if named(self.accumulate).digits > named(name).digits:
-                yield (
-                    f"sums are accumulated in {name}",
-                    replace(self, accumulate=name, wire=self.wire or self.accumulate),
-                )
+        yield from (other for other in others if other[0].startswith(self._summed))
+
+    def _sends(self) -> bool:
+        return len(self._cut) > 2
 
     def __str__(self) -> str:
-        wire = self.wire or self.accumulate
-        return f"{len(self._cut) - 1} parts of a product, accumulated in {self.accumulate}, sent as {wire}"
+        return f"{len(self._cut) - 1} parts of a product, accumulated in {self.accumulate}, sent as {self.sent.name}"
 
 
 @dataclass(frozen=True)
-class CrossEntropy:
+class CrossEntropy(Split):
     """The losses of tokens whose logits are split over ranks by vocabulary: maximum, sum of exponentials, target.
 
     Parameters
@@ -237,6 +298,7 @@ class CrossEntropy:
         That an exponential passes at its rank at most; None for any order.
     """
 
+    _reduced, _summed = "the sums of exponentials are reduced", "losses are computed"
     logits: Any
     targets: Any
     parts: int | Sequence[int] = 1
@@ -261,7 +323,7 @@ class CrossEntropy:
 
     @cached_property
     def _cut(self) -> list[int]:
-        return _cuts(self.parts, self._given[0].shape[1], "parts")
+        return _cuts(self.parts, self._given[0].shape[1])
 
     @cached_property
     def _shifted(self) -> tuple[Wide, Wide, Wide, Wide]:
@@ -270,39 +332,60 @@ class CrossEntropy:
         z = logits - logits.max(axis=1, keepdims=True)
         return z, z[np.arange(len(z)), targets], z.mean(axis=1), np.log(np.exp(z).sum(axis=1))
 
-    @cached_property
-    def exact(self) -> Wide:
-        """See `Split`."""
+    def _exact(self) -> Wide:
         _, target, mean, log = self._shifted
         return log - (1.0 - self.smoothing) * target - self.smoothing * mean
 
-    @cached_property
-    def allowed(self) -> Wide:
-        """See `Split`."""
+    def _allowed(self) -> Wide:
         z, target, mean, _ = self._shifted
-        V = z.shape[1]
+        V, unit = z.shape[1], float(named(self.accumulate).unit)
+        reduction = Reduction(len(self._cut) - 1, self.sent.name)
         absolute, of_shift, of_loss = parallel.cross_entropy(
             V,
-            Reduction(len(self._cut) - 1, self.wire or self.accumulate),
+            reduction,
             accumulate=self.accumulate,
             function=self.function,
+            longest=_longest(self._cut),
             additions=self.additions,
         )
-        unit = float(named(self.accumulate).unit)
-        # of smoothed labels: the mean of V differences, two products and their sum
-        smoothed = 0.0 if not self.smoothing else (V + 6.0) * unit * np.abs(mean) * self.smoothing
-        shift = (1.0 - self.smoothing) * np.abs(target) * (3.0 if self.smoothing else 1.0)
+        shift, smoothed = np.abs(target), np.zeros(len(z))
+        if self.smoothing:
+            # the mean of V differences, summed over ranks as well, two products, and their sum with the loss
+            across, under = map(float, reduction.errors(not self.sent.holds(named(self.accumulate))))
+            off = ((V + 6.0) * unit + across) * (1.0 + across) * np.abs(mean) + under
+            smoothed = self.smoothing * off * (1.0 + of_loss)
+            shift = 3.0 * (1.0 - self.smoothing) * shift
         slack = 8.0 * (V + 4.0) * _U * (1.0 + np.abs(target) + np.abs(mean))
-        found: Wide = absolute + of_shift * shift + (1.0 + of_loss) * smoothed + of_loss * np.abs(self.exact) + slack
+        found: Wide = absolute + of_shift * shift + smoothed + of_loss * np.abs(self.exact) + slack
         return found
+
+    def _magnitude(self) -> tuple[float, Format]:
+        z = self._shifted[0]
+        reduced = float(z.shape[1]) if not self.smoothing else max(float(z.shape[1]), float(-z.sum(axis=1).min()))
+        return (
+            (reduced, self.sent)
+            if self.sent.largest < named(self.accumulate).largest
+            else (max(reduced, float(-z.min())), named(self.accumulate))
+        )
+
+    @property
+    def form(self) -> Format:
+        """The format of the result."""
+        return named(self.accumulate)
+
+    def _with_wire(self, name: str) -> Split:
+        return replace(self, wire=name)
+
+    def _sends(self) -> bool:
+        return len(self._cut) > 2
 
     @property
     def whole(self) -> CrossEntropy:
-        """See `Split`."""
+        """The same computation on one rank."""
         return replace(self, parts=1, wire=None)
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Split`."""
+        """Words, and what the mistake gives."""
         logits, targets = self._given
         z, target, mean, log = self._shifted
         exact, P, tokens = self.exact, len(self._cut) - 1, np.arange(len(z))
@@ -339,23 +422,12 @@ class CrossEntropy:
         total = sum(np.exp(logits[:, at] - logits[:, at].max(axis=1, keepdims=True)).sum(axis=1) for at in slices)
         return np.asarray(np.log(total))
 
-    def coarser(self) -> Iterator[tuple[str, Split]]:
-        """See `Split`."""
-        for name in ("bfloat16", "float16"):
-            if len(self._cut) > 2 and named(self.wire or self.accumulate).digits > named(name).digits:
-                yield f"the sums of exponentials are reduced in {name}", replace(self, wire=name)
-            if named(self.accumulate).digits > named(name).digits:
-                yield (
-                    f"losses are computed in {name}",
-                    replace(self, accumulate=name, wire=self.wire or self.accumulate),
-                )
-
     def __str__(self) -> str:
         return f"cross-entropy of {self._given[0].shape[1]} classes on {len(self._cut) - 1} ranks, in {self.accumulate}"
 
 
 @dataclass(frozen=True)
-class Norm:
+class Norm(Split):
     """Root mean square normalisation of a residual and of the sum over ranks of their parts.
 
     Parameters
@@ -373,13 +445,14 @@ class Norm:
     hidden : str or None
         Format of the sum with the residual, which is normalised: that of the parts without.
     result : str or None
-        Of the result: `hidden` without.
+        Of the result: `hidden` without. To it is rounded before the product with the weight, or behind, or both.
     accumulate : str
         Of the norm.
     schedule, function, additions
         As for `Matmul` and `CrossEntropy`.
     """
 
+    _reduced, _summed = "the parts are reduced", "the norm is computed"
     parts: Any
     residual: Any = None
     weight: Any = None
@@ -416,45 +489,61 @@ class Norm:
         found: Wide = parts.sum(axis=0) + residual
         return found
 
-    @cached_property
-    def exact(self) -> Wide:
-        """See `Split`."""
+    def _exact(self) -> Wide:
         return self._normed(self._hidden)
 
-    @cached_property
-    def allowed(self) -> Wide:
-        """See `Split`."""
+    def _allowed(self) -> Wide:
         parts, _, weight, own = self._given
-        wire, hidden = self.wire or own, named(self.hidden or own)
-        across, under = Reduction(len(parts), wire, self.reduce, self.schedule).errors(
-            not named(wire).holds(named(own))
-        )
+        sent, hidden, acc = self.sent, named(self.hidden or own), named(self.accumulate)
+        across, under = Reduction(len(parts), sent.name, self.reduce, self.schedule).errors(not sent.holds(named(own)))
         n, x = parts.shape[2], self._hidden
         off = float(across) * np.abs(parts).sum(axis=0) + float(under)
-        if self.residual is not None or not hidden.holds(named(wire)):
-            off = off + float(hidden.unit) * (np.abs(x) + off) + float(hidden.smallest)
-        root = np.sqrt((x**2).mean(axis=1, keepdims=True) + self.eps)
+        # the sum with the residual in the norm's format, then in its own
+        casts = [] if self.residual is None else [] if acc == hidden else [acc]
+        for form in [*casts, *([hidden] if self.residual is not None or not hidden.holds(sent) else [])]:
+            off = off + float(form.unit) * (np.abs(x) + off) + float(form.smallest)
+        square = (x**2).mean(axis=1, keepdims=True) + self.eps
+        root, tiny = np.sqrt(square), float(acc.normal)
         delta = np.sqrt((off**2).mean(axis=1, keepdims=True)) * (1.0 + 2.0 * n * _U)
         with np.errstate(divide="ignore", invalid="ignore"):
             share = np.where(delta < root, parallel.moved(delta, root), np.inf)
-            size = np.abs(x) + off
-            _, relative = parallel.root_mean_square(n, self.accumulate, self.function, self.additions)
-            moved = (off + np.abs(x) * share) / root
-            error = moved + relative * size / root * (1.0 + share)
-        found = np.abs(weight) * error
-        last = named(self.result or self.hidden or own)
-        if not last.holds(named(self.accumulate)):
-            found = found + float(last.unit) * (np.abs(self.exact) + found) + float(last.smallest)
+            # squares below the normal range may be lost: of a mean of at least 4 numbers that large, root and all
+            relative = parallel.root_mean_square(n, self.accumulate, self.function, self.additions)[1] + np.where(
+                square > 4.0 * tiny * (1.0 + share) ** 2, 2.0 * tiny * (1.0 + share) ** 2 / square, np.inf
+            )
+            error = (off + (np.abs(x) + off) * share + relative * (np.abs(x) + off) * (1.0 + share)) / root
+            found = np.abs(weight) * (error + tiny) + tiny
+        last = self.form
+        if not last.holds(acc):  # before the weight is multiplied with, and behind
+            for _ in range(1 if self.weight is None else 2):
+                found = found + float(last.unit) * (np.abs(self.exact) + found)
+                found = found + float(last.smallest) * (1.0 + np.abs(weight))
         slack: Wide = found * (1.0 + 64.0 * n * _U) + 64.0 * n * _U * np.abs(self.exact)
-        return slack
+        return np.where(np.isnan(slack), np.inf, slack)
+
+    def _magnitude(self) -> tuple[float, Format]:
+        parts, residual, *_ = self._given
+        size = np.abs(parts).sum(axis=0) + np.abs(residual)
+        form = min((self.sent, named(self.hidden or self._given[3])), key=lambda each: each.largest)
+        acc = named(self.accumulate)
+        squares = float((size**2).sum(axis=1).max())
+        return (float(size.max()), form) if squares <= float(acc.largest) else (squares, acc)
 
     @property
-    def whole(self) -> Norm:
-        """See `Split`."""
-        return self
+    def sent(self) -> Format:
+        """The format of what is sent."""
+        return named(self.wire or self._given[3])
+
+    @property
+    def form(self) -> Format:
+        """The format of the result."""
+        return named(self.result or self.hidden or self._given[3])
+
+    def _with_wire(self, name: str) -> Split:
+        return replace(self, wire=name, reduce=None, hidden=self.hidden or self._given[3])
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Split`."""
+        """Words, and what the mistake gives."""
         parts, residual, weight, _ = self._given
         x, P = self._hidden, len(parts)
         if P > 1:
@@ -478,27 +567,13 @@ class Norm:
         yield "eps is missing", self._normed(x, 0.0) if (x != 0).any(axis=1).all() else x + np.inf
         yield "the mean is subtracted", self._normed(x - x.mean(axis=1, keepdims=True))
 
-    def coarser(self) -> Iterator[tuple[str, Split]]:
-        """See `Split`."""
-        own = self._given[3]
-        for name in ("bfloat16", "float16"):
-            if named(self.wire or own).digits > named(name).digits:
-                yield (
-                    f"the parts are reduced in {name}",
-                    replace(self, wire=name, reduce=None, hidden=self.hidden or own),
-                )
-            if named(self.accumulate).digits > named(name).digits:
-                yield f"the norm is computed in {name}", replace(self, accumulate=name)
-
     def __str__(self) -> str:
-        own = self._given[3]
-        return (
-            f"all-reduce of {len(self._given[0])} ranks in {self.wire or own}, residual and norm in {self.accumulate}"
-        )
+        P = len(self._given[0])
+        return f"all-reduce of {P} ranks in {self.sent.name}, residual and norm in {self.accumulate}"
 
 
 @dataclass(frozen=True)
-class Accumulate:
+class Accumulate(Split):
     """A gradient: micro-batches are added at every rank, then the ranks' sums, and the whole is divided.
 
     Parameters
@@ -514,11 +589,13 @@ class Accumulate:
     replicas : int
         Of HSDP: ranks are reduced within P/replicas shards first, then over replicas; divides P.
     divisions : int
-        Into how many the division is split: a factor before the reduction, the rest behind.
+        Into how many the division is split: a factor before the reduction, the rest behind. A product with a rounded
+        reciprocal counts as two.
     schedule : str
         Of the reductions.
     """
 
+    _reduced, _summed = "gradients are reduced", "micro-batches are accumulated"
     gradients: Any
     tokens: Any = None
     accumulate: str = "float32"
@@ -541,23 +618,18 @@ class Accumulate:
             raise ValueError(f"tokens must be ({P}, {M}), none negative and not all zero")
         return gradients, tokens
 
-    @cached_property
-    def exact(self) -> Wide:
-        """See `Split`."""
+    def _exact(self) -> Wide:
         gradients, tokens = self._given
         found: Wide = gradients.sum(axis=(0, 1)) / tokens.sum()
         return found
 
-    @cached_property
-    def allowed(self) -> Wide:
-        """See `Split`."""
+    def _allowed(self) -> Wide:
         gradients, tokens = self._given
         P, M = gradients.shape[:2]
-        wire = self.wire or self.accumulate
         groups = [P] if self.replicas == 1 else [P // self.replicas, self.replicas]
         bound = parallel.accumulated(
             M,
-            [Reduction(size, wire, self.reduce, self.schedule) for size in groups],
+            [Reduction(size, self.sent.name, self.reduce, self.schedule) for size in groups],
             accumulate=self.accumulate,
             divisions=self.divisions,
             inputs=format_of(stacked(self.gradients, "gradients"), "gradients").name,
@@ -566,9 +638,15 @@ class Accumulate:
         found: Wide = (bound.relative + 4.0 * (P * M + 4) * _U) * size + bound.absolute
         return found
 
+    def _magnitude(self) -> tuple[float, Format]:
+        gradients, tokens = self._given
+        before = tokens.sum() if self.divisions > 1 else 1.0
+        form = min((self.sent, named(self.accumulate)), key=lambda each: each.largest)
+        return float(np.abs(gradients).sum(axis=(0, 1)).max() / before), form
+
     @property
     def whole(self) -> Accumulate:
-        """See `Split`."""
+        """The same computation on one rank."""
         P, M = self._given[0].shape[:2]
         gradients = stacked(self.gradients, "gradients")
         tokens = None if self.tokens is None else np.asarray(array(self.tokens)).reshape(1, P * M)
@@ -576,7 +654,7 @@ class Accumulate:
         return replace(self, gradients=one, tokens=tokens, wire=None, reduce=None, replicas=1, schedule="any")
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Split`."""
+        """Words, and what the mistake gives."""
         gradients, tokens = self._given
         P, M = gradients.shape[:2]
         exact, total = self.exact, tokens.sum()
@@ -622,22 +700,13 @@ class Accumulate:
             at = slice(r * P // self.replicas, (r + 1) * P // self.replicas)
             yield f"replica {r} alone: nothing is reduced over replicas", ranks[at].sum(axis=0) / total
 
-    def coarser(self) -> Iterator[tuple[str, Split]]:
-        """See `Split`."""
-        for name in ("bfloat16", "float16"):
-            if named(self.wire or self.accumulate).digits > named(name).digits:
-                yield f"gradients are reduced in {name}", replace(self, wire=name, reduce=None)
-            if named(self.accumulate).digits > named(name).digits:
-                wire = self.wire or self.accumulate
-                yield f"micro-batches are accumulated in {name}", replace(self, accumulate=name, wire=wire)
-
     def __str__(self) -> str:
         P, M = self._given[0].shape[:2]
-        return f"{M} micro-batches in {self.accumulate} on {P} ranks, reduced in {self.wire or self.accumulate}"
+        return f"{M} micro-batches in {self.accumulate} on {P} ranks, reduced in {self.sent.name}"
 
 
 @dataclass(frozen=True)
-class Adam:
+class Adam(Split):
     """The parameters after a step of Adam, whose gradient is another plan's.
 
     Parameters
@@ -656,6 +725,7 @@ class Adam:
         Format of the arithmetic, and of what is kept.
     """
 
+    wire = None  # nothing is sent but the gradient
     parameters: Any
     gradient: Any
     rate: float = 1e-3
@@ -667,6 +737,10 @@ class Adam:
     step: int = 1
     accumulate: str = "float32"
 
+    def __post_init__(self) -> None:
+        if not isinstance(self.gradient, Split):
+            raise TypeError(f"gradient must be a plan, such as Accumulate, got {type(self.gradient).__name__}")
+
     @cached_property
     def _given(self) -> tuple[Wide, Wide, Wide, Wide, Wide]:
         g, off = self.gradient.exact, self.gradient.allowed
@@ -677,6 +751,10 @@ class Adam:
             raise ValueError(f"parameters, gradient, first and second must have one shape, got {p.shape} and {g.shape}")
         if self.step < 1:
             raise ValueError(f"step must be at least 1, got {self.step}")
+        if not all(0.0 <= beta < 1.0 for beta in self.betas) or not 0.0 < self.eps < math.inf:
+            raise ValueError(f"betas must be in [0, 1), and eps above 0, got {self.betas} and {self.eps}")
+        if not (0.0 <= self.rate < math.inf and 0.0 <= self.decay < math.inf) or v.min(initial=0.0) < 0.0:
+            raise ValueError(f"rate, decay and second must be at least 0, got {self.rate} and {self.decay}")
         return p, g, off, m, v
 
     def _stepped(self, g: Wide, *, corrected: bool = True, step: int | None = None, inside: bool = False) -> Wide:
@@ -689,9 +767,7 @@ class Adam:
         found: Wide = p * (1 - self.rate * self.decay) - self.rate * m / root
         return found
 
-    @cached_property
-    def exact(self) -> Wide:
-        """See `Split`."""
+    def _exact(self) -> Wide:
         return self._stepped(self._given[1])
 
     @cached_property
@@ -699,25 +775,28 @@ class Adam:
         """Ends of the direction m/(sqrt v + eps), for all gradients that rounding explains."""
         _, g, off, m, v = self._given
         a, b = self.betas
-        unit, t = float(named(self.accumulate).unit), self.step
+        form, t = named(self.accumulate), self.step
+        unit, tiny = float(form.unit), float(form.normal)
+        # squares below the normal range may be lost
+        lost = math.sqrt(tiny / (1 - b**t))
         lower, upper = ((a * m + (1 - a) * (g + s * off)) / (1 - a**t) for s in (-1.0, 1.0))
         # products, sums and quotients of both terms, relatively to their magnitudes
         size = (a * np.abs(m) + (1 - a) * (np.abs(g) + off)) / (1 - a**t)
-        slack = 8.0 * unit * size + float(named(self.accumulate).smallest)
+        slack = 8.0 * unit * size + tiny / (1 - a**t)
         lower, upper = lower - slack, upper + slack
         if not m.any() and not v.any():
             # then both are multiples of one gradient, and the direction grows with it
             ends = [self._first(g + s * off) for s in (-1.0, 1.0)]
-            size = np.maximum(np.abs(ends[0]), np.abs(ends[1]))
-            return ends[0] - 24.0 * unit * size, ends[1] + 24.0 * unit * size
+            more = (24.0 * unit + 2.0 * lost / self.eps) * np.maximum(np.abs(ends[0]), np.abs(ends[1]))
+            more = more + 2.0 * tiny / (1 - a**t) / self.eps
+            return ends[0] - more, ends[1] + more
         squares = [np.maximum(np.abs(g) - off, 0.0) ** 2, (np.abs(g) + off) ** 2]
         roots = [np.sqrt((b * v + (1 - b) * s) / (1 - b**t)) for s in squares]
-        low = roots[0] * (1.0 - 12.0 * unit) + self.eps * (1.0 - unit)
-        high = roots[1] * (1.0 + 12.0 * unit) + self.eps * (1.0 + unit)
+        low = np.maximum(roots[0] * (1.0 - 12.0 * unit) - lost, 0.0) + self.eps * (1.0 - unit)
+        high = roots[1] * (1.0 + 12.0 * unit) + lost + self.eps * (1.0 + unit)
         with np.errstate(divide="ignore"):
             first = np.where(lower < 0.0, lower / low, lower / high)
             last = np.where(upper > 0.0, upper / low, upper / high)
-        # |m| <= sqrt(v) times a constant would be sharper; beyond that the sign of the gradient decides
         return first * (1.0 + 4.0 * unit * np.sign(-first)), last * (1.0 + 4.0 * unit * np.sign(last))
 
     def _first(self, g: Wide) -> Wide:
@@ -732,24 +811,28 @@ class Adam:
         low, high = self._range
         return np.asarray((low < 0.0) & (high > 0.0))
 
-    @cached_property
-    def allowed(self) -> Wide:
-        """See `Split`."""
+    def _allowed(self) -> Wide:
         p = self._given[0]
         low, high = self._range
-        unit = float(named(self.accumulate).unit)
+        form = named(self.accumulate)
         middle = self.exact - p * (1 - self.rate * self.decay)
         off = np.maximum(np.abs(-self.rate * low - middle), np.abs(-self.rate * high - middle))
-        found: Wide = off * (1.0 + 8.0 * unit) + 4.0 * unit * (np.abs(p) + np.abs(middle) + off)
+        more = 8.0 * float(form.unit) * (np.abs(p) + np.abs(middle) + off)  # float64's in `exact` included
+        found: Wide = off + more + 4.0 * float(form.normal)
         return found
+
+    def _magnitude(self) -> tuple[float, Format]:
+        p, g, off, m, v = self._given
+        first = np.abs(m) + np.abs(g) + off
+        return float(np.max([np.abs(p), first, v + first**2])), self.sent
 
     @property
     def whole(self) -> Adam:
-        """See `Split`."""
+        """The same computation on one rank."""
         return replace(self, gradient=self.gradient.whole)
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
-        """See `Split`."""
+        """Words, and what the mistake gives."""
         p, g, _, _, _ = self._given
         for words, wrong in self.gradient.mistakes():
             yield f"gradient: {words}", self._stepped(wrong)
@@ -765,7 +848,7 @@ class Adam:
             yield "the decay is added to the gradient", self._stepped(g + self.decay * p) + p * self.rate * self.decay
 
     def coarser(self) -> Iterator[tuple[str, Split]]:
-        """See `Split`."""
+        """Words, and the plan that rounds so."""
         for words, plan in self.gradient.coarser():
             yield words, replace(self, gradient=plan)
 
@@ -798,10 +881,10 @@ def assert_parallel_close(
         An entry is off by more than the bound. The message says which of the two is wrong, and which known mistakes
         explain all wrong entries.
     ValueError
-        Shapes do not fit, an input is not finite, or the bound says nothing: of Adam, as rounding decides the signs of
-        most steps.
+        Shapes or options do not fit, an input is not finite, something may overflow, or the bound says nothing: of
+        Adam, as rounding decides the signs of most steps.
     TypeError
-        Something holds no floating-point numbers.
+        Something holds no floating-point numbers, or fewer digits than the plan's result has; or it is no plan.
 
     Examples
     --------
@@ -816,11 +899,16 @@ def assert_parallel_close(
         2 parts of a product, accumulated in float32, sent as float32
         what fits: the result is the part of rank 0, not reduced; the part of rank 1 is missing
     """
+    if not isinstance(plan, Split):
+        raise TypeError(f"plan must be Matmul, CrossEntropy, Norm, Accumulate or Adam, got {type(plan).__name__}")
     for values, who, of in ((reference, "reference", plan.whole), (got, "result", plan)):
         if values is None:
             continue
         found = array(values)
-        format_of(found, who)
+        if not format_of(found, who).holds(of.form):
+            raise TypeError(
+                f"the {who} is in {found.dtype.name}, and the plan's in {of.form.name}: no fewer digits fit"
+            )
         if found.shape != plan.exact.shape:
             raise ValueError(f"the {who} must have the shape {plan.exact.shape}, got {found.shape}")
         _require_close(found.astype(np.float64), who, of)

@@ -107,12 +107,15 @@ def tolerance(
 
     if op.replace("_", "-") in PLANS:
         _require_unused(
-            nodes=nodes, between=between, average=average, bits=bits, group=group, scale=scale, wider_input=wider_input
-        )
+            nodes=nodes, between=between, average=average, bits=bits, group=group, scale=scale, once=not per_hop,
+            wider_input=wider_input,
+        )  # fmt: skip
+        by_default = click.get_current_context().get_parameter_source("schedule") is click.core.ParameterSource.DEFAULT
         try:
             words, vacuous = printed(
-                op.replace("_", "-"), ranks, terms, dtype, accumulate or "float32", schedule, per_hop, rounding,
-                inputs or "float32", tf32, additions, replicas, divisions, as_json,
+                op.replace("_", "-"), ranks, terms, dtype, accumulate or "float32",
+                None if by_default else schedule, rounding, inputs or "float32", tf32, additions, replicas, divisions,
+                as_json,
             )  # fmt: skip
         except ValueError as error:
             raise click.UsageError(str(error)) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 from commbounds.theory.precision.formats import format_named
@@ -44,8 +45,7 @@ def printed(
     terms: int | None,
     wire: str,
     accumulate: str,
-    schedule: str,
-    per_hop: bool,
+    schedule: str | None,
     rounding: str,
     inputs: str,
     tf32: bool,
@@ -64,7 +64,10 @@ def printed(
     if terms is None:
         raise ValueError(f"terms must be given: the {PLANS[op]}")
     wire, accumulate = format_named(wire).name, format_named(accumulate).name
-    reduction = Reduction(ranks, wire, None, schedule, per_hop)
+    reduction = Reduction(ranks, wire, None, schedule or "any")
+    more = (f', wire="{wire}"' if wire != accumulate else "") + (f', schedule="{schedule}"' if schedule else "")
+    more += f", additions={additions}" if additions is not None else ""
+    rounding = rounding.replace("-", " ").replace("_", " ")
     if op in ("matmul", "linear"):
         bound = matmul(
             terms,
@@ -72,26 +75,30 @@ def printed(
             inputs=format_named(inputs).name,
             accumulate=accumulate,
             tf32=tf32,
-            bias=op == "linear",
-            rounding=rounding.replace("-", " ").replace("_", " "),
+            bias=wire if op == "linear" else None,
+            rounding=rounding,
             additions=additions,
         )
         called = f"a product of {terms} terms split over {ranks} ranks" + (", and a bias" if op == "linear" else "")
-        more = f', wire="{wire}"' if wire != accumulate else ""
+        more += ", tf32=True" if tf32 else ""
+        more += f', rounding="{rounding}"' if rounding != "nearest" else ""
         bias = ", bias=bias" if op == "linear" else ""
         line = f'Matmul(a, b, parts={ranks}{bias}, accumulate="{accumulate}"{more})'
     elif op in ("accumulate", "adam"):
         if ranks % replicas:
             raise ValueError(f"replicas must divide P = {ranks}, got {replicas}")
         groups = [ranks] if replicas == 1 else [ranks // replicas, replicas]
-        reductions = [Reduction(size, wire, None, schedule, per_hop) for size in groups]
+        reductions = [replace(reduction, parts=size) for size in groups]
         bound = accumulated(terms, reductions, accumulate=accumulate, divisions=divisions, inputs=inputs)
         called = f"a gradient of {terms} micro-batches on each of {ranks} ranks"
-        line = f'Accumulate(gradients, wire="{wire}", replicas={replicas}, divisions={divisions})'
+        more += f", replicas={replicas}" if replicas != 1 else ""
+        line = f'Accumulate(gradients, accumulate="{accumulate}"{more}, divisions={divisions})'
     elif op == "norm":
-        return _norm(terms, reduction, accumulate, additions, as_json)
+        return _norm(terms, reduction, accumulate, additions, more, as_json)
     else:
-        return _loss(terms, reduction, accumulate, additions, as_json)
+        if schedule:
+            raise ValueError("schedule: not for this operation, whose sums are held to any order")
+        return _loss(terms, reduction, accumulate, additions, more, as_json)
     plus = f" + {digits_up(bound.absolute)}" if bound.absolute else ""
     data = {"relative": bound.relative, "absolute": bound.absolute, "reference": bound.reference}
     stages = [f"  {words}: {digits_up(size)}" for words, size in bound.stages]
@@ -119,7 +126,9 @@ def _sign(relative: float) -> list[str]:
     ]
 
 
-def _norm(n: int, reduction: Reduction, accumulate: str, additions: int | None, as_json: bool) -> tuple[str, bool]:
+def _norm(
+    n: int, reduction: Reduction, accumulate: str, additions: int | None, more: str, as_json: bool
+) -> tuple[str, bool]:
     across, _ = reduction.errors(False)
     root, own = root_mean_square(n, accumulate, additions=additions)
     sent = float(format_named(reduction.wire).unit)
@@ -128,25 +137,26 @@ def _norm(n: int, reduction: Reduction, accumulate: str, additions: int | None, 
         "the sum with the residual is off by at most, with S the sum over ranks of |x|:",
         f"  d = {digits_up(rounded_up(across))} S + {digits_up(sent)} |x|",
         "|result - exact| is at most, with r the root of the mean square, D that of d, and w the weight:",
-        f"  surely    |w| (d + |x| D/(r - D))/r, and {digits_up(own)} of the result",
+        f"  surely    |w| (d + |x| D/r)/(r - D), and {digits_up(own)} of the result",
     ]
     data = {"sum": rounded_up(across), "rounded": sent, "root": root, "own": own}
-    line = f'Norm(parts, residual, weight, wire="{reduction.wire}")'
+    line = f'Norm(parts, residual, weight, accumulate="{accumulate}"{more})'
     return _said("norm", reduction.parts, n, head, line, data, as_json), root == float("inf")
 
 
-def _loss(V: int, reduction: Reduction, accumulate: str, additions: int | None, as_json: bool) -> tuple[str, bool]:
+def _loss(
+    V: int, reduction: Reduction, accumulate: str, additions: int | None, more: str, as_json: bool
+) -> tuple[str, bool]:
     absolute, of_shift, of_loss = cross_entropy(V, reduction, accumulate=accumulate, additions=additions)
     head = [
         f"loss of {V} classes split over {reduction.parts} ranks, in {accumulate}, sums sent in {reduction.wire}",
         "|loss - exact| of every token is at most, with x its logits and t the target:",
         f"  surely    {digits_up(absolute)} + {digits_up(of_shift)} (max x - x_t) + {digits_up(of_loss)} loss",
         "exp and log are taken to be within two units in the last place.",
-        f"Roundings of differences to the maximum count W((V - 1)/e) = {lambert(V):.4g} times, whatever x is.",
+        f"Roundings of differences to the maximum count W((V - 1)/e) = {lambert(V):.4g} times, for any x.",
     ]
     data: dict[str, Any] = {"absolute": absolute, "of_shift": of_shift, "of_loss": of_loss, "lambert": lambert(V)}
-    wire = f', wire="{reduction.wire}"' if reduction.wire != accumulate else ""
-    line = f"CrossEntropy(logits, targets, parts={reduction.parts}{wire})"
+    line = f'CrossEntropy(logits, targets, parts={reduction.parts}, accumulate="{accumulate}"{more})'
     return _said("cross-entropy", reduction.parts, V, head, line, data, as_json), absolute == float("inf")
 
 

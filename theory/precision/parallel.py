@@ -14,7 +14,15 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.precision.bounds import any_order, any_tree, followed, fraction, one_rounding, upwards
+from commbounds.theory.precision.bounds import (
+    ROUNDING,
+    any_order,
+    any_tree,
+    followed,
+    fraction,
+    one_rounding,
+    upwards,
+)
 from commbounds.theory.precision.formats import Format, format_named
 from commbounds.theory.precision.tolerance import rounded_up, tolerance
 
@@ -56,18 +64,12 @@ class Reduction:
         Format of the additions; None for `wire`.
     schedule : str
         As for `tolerance`.
-    per_hop : bool
-        As for `tolerance`.
-    average : str or None
-        As for `tolerance`.
     """
 
     parts: int
     wire: str
     accumulate: str | None = None
     schedule: str = "any"
-    per_hop: bool = True
-    average: str | None = None
 
     def errors(self, wider: bool, rounding: str = "nearest") -> tuple[Fraction, Fraction]:
         """Relative to the magnitudes of the parts, and absolute; `wider`: parts are rounded to the wire's first."""
@@ -76,8 +78,6 @@ class Reduction:
             dtype=self.wire,
             accumulate=self.accumulate,
             schedule=self.schedule,
-            per_hop=self.per_hop,
-            average=self.average,
             wider_input=wider,
             rounding=rounding,
         )
@@ -86,6 +86,8 @@ class Reduction:
 
 def added(terms: int, unit: Any, additions: int | None = None, rounding: str = "nearest") -> Any:
     """Of a sum of `terms` numbers of a format, in any order, or by a tree with so many additions on its longest way."""
+    if rounding not in ROUNDING:
+        raise ValueError(f"rounding must be one of {', '.join(ROUNDING)}, got {rounding!r}")
     if additions is not None and not 0 <= additions < max(terms, 1):
         raise ValueError(f"additions must be in [0, {terms - 1}], as there are {terms} terms, got {additions}")
     if rounding == "nearest" and additions is None:
@@ -123,7 +125,7 @@ def matmul(
     accumulate: str = "float32",
     result: str | None = None,
     tf32: bool = False,
-    bias: bool = False,
+    bias: str | None = None,
     rounding: str = "nearest",
     longest: int | None = None,
     additions: int | None = None,
@@ -140,10 +142,11 @@ def matmul(
         Formats of the operands, of the sums within a part, and of the result; None for the reduction's wire.
     tf32 : bool
         Whether operands are rounded to tf32 first.
-    bias : bool
-        Whether a bias is added to the result: once, behind the reduction.
+    bias : str or None
+        The format of a bias that is added to the result, once, behind the reduction; None for none.
     rounding : str
-        How sums within a part are rounded; tensor cores that truncate have either neighbour.
+        How sums within a part, and operands to tf32, are rounded. Either neighbour is for tensor cores that truncate,
+        as long as they keep all digits of the accumulator where they align three and more terms.
     longest : int or None
         The inner dimension of the longest part; None where they are as even as can be.
     additions : int or None
@@ -156,7 +159,8 @@ def matmul(
     acc, wire, held = format_named(accumulate), format_named(reduction.wire), format_named(inputs)
     digits = min(held.digits, 11) if tf32 else held.digits
     exact = 2 * digits <= acc.digits
-    unit, operand = sp.Rational(acc.unit), one_rounding(sp.Rational(TF32_UNIT)) if tf32 else sp.Integer(0)
+    unit = sp.Rational(acc.unit)
+    operand = one_rounding(sp.Rational(TF32_UNIT), rounding) if tf32 else sp.Integer(0)
     narrow = not wire.holds(acc)
     own = -(-terms // reduction.parts) if longest is None else longest
     how: dict[str, Any] = {"operands": operand, "exact": exact, "rounding": rounding, "additions": additions}
@@ -167,15 +171,15 @@ def matmul(
         across, under = reduction.errors(narrow)
         stages.append((f"{reduction.parts} parts added in {reduction.accumulate or reduction.wire}", across))
         total, absolute = _both(total, across), absolute * (1 + across) + under
-    for words, needed, form in (
-        ("the bias", bias, wire),
-        (f"the result in {result}", result is not None and not format_named(result or "float32").holds(wire), None),
-    ):
-        if needed:
-            form = form or format_named(str(result))
-            last = fraction(one_rounding(sp.Rational(form.unit)))
-            stages.append((words, last))
-            total, absolute = _both(total, last), absolute * (1 + last) + form.smallest
+    more: list[tuple[str, Format]] = []
+    if bias is not None:  # which is rounded itself, where the wire does not hold it
+        more += [("the bias", wire)] * (1 if wire.holds(format_named(bias)) else 2)
+    if result is not None and not format_named(result).holds(wire):
+        more.append((f"the result in {result}", format_named(result)))
+    for words, form in more:
+        last = fraction(one_rounding(sp.Rational(form.unit)))
+        stages.append((words, last))
+        total, absolute = _both(total, last), absolute * (1 + last) + form.smallest
     reference = "sum over the inner dimension of |a| |b|" + (", and |bias|" if bias else "")
     return _bound(total, absolute, reference, stages)
 
@@ -213,6 +217,7 @@ def cross_entropy(
     *,
     accumulate: str = "float32",
     function: float = 2.0,
+    longest: int | None = None,
     additions: int | None = None,
 ) -> tuple[float, float, float]:
     """Of a token's loss log sum exp(x - max) - (x_t - max), from logits that are taken as exact.
@@ -227,6 +232,8 @@ def cross_entropy(
         Format of all else.
     function : float
         Units in the last place that exp and log may be off: 2 for CUDA's.
+    longest : int or None
+        The most entries of a rank; None where they are as even as can be.
     additions : int or None
         That an exponential passes at its rank at most; None for any order.
 
@@ -238,13 +245,13 @@ def cross_entropy(
     form = format_named(accumulate)
     unit = float(form.unit)
     own = 2.0 * unit * function  # a unit in the last place is twice the unit roundoff, relatively
-    across, _ = reduction.errors(not format_named(reduction.wire).holds(form))
-    own_entries = -(-vocabulary // reduction.parts)
+    across, under = reduction.errors(not format_named(reduction.wire).holds(form))
+    own_entries = -(-vocabulary // reduction.parts) if longest is None else longest
     any_of_them = rounded_up(upwards(sp.sympify(added(own_entries, sp.Rational(form.unit), additions), strict=True)))
     sums = (1.0 + any_of_them) * (1.0 + rounded_up(across)) - 1.0
     off = log_sum(vocabulary, unit, own, sums)
-    # exponentials below the normal range may be lost, beside a sum of at least 1
-    off += 2.0 * vocabulary * float(form.normal)
+    # exponentials below the normal range may be lost, and parts of the sum on the wire, beside a sum of at least 1
+    off += 2.0 * (vocabulary * float(form.normal) + rounded_up(under))
     log = (1.0 + own) * off + own * math.log(vocabulary)
     of_loss = unit
     return (1.0 + of_loss) * log * (1 + 2.0**-40), (1.0 + of_loss) * unit * (1 + 2.0**-40), of_loss
@@ -257,12 +264,12 @@ def root_mean_square(
 
     Notes
     -----
-    All squares are positive: the mean is off by a rounding of each, n - 1 additions, the division and that of eps. The
-    root halves that, and is rounded itself; so are the quotient and the product.
+    All squares are positive: the mean is off by a rounding of each, n - 1 additions, the product with a rounded 1/n,
+    and the sum with eps. The root halves that, and is rounded itself; so are the quotient and the product.
     """
     form: Format = format_named(accumulate)
     unit, own = float(form.unit), 2.0 * float(form.unit) * function
-    mean = (1.0 + unit) ** 3 * (
+    mean = (1.0 + unit) ** 4 * (
         1.0 + rounded_up(upwards(sp.sympify(added(n, sp.Rational(form.unit), additions), strict=True)))
     ) - 1.0
     if mean >= 1.0:
@@ -299,7 +306,8 @@ def accumulated(
     accumulate, inputs : str
         Formats of the sums over micro-batches, and of their gradients.
     divisions : int
-        Into how many the division is split, wherever they are: a factor before, the rest behind.
+        Into how many the division is split, wherever they are: a factor before, the rest behind. A product with a
+        rounded reciprocal counts as two.
 
     Notes
     -----
@@ -318,16 +326,14 @@ def accumulated(
         stages.append((f"{reduction.parts} ranks, sent in {reduction.wire}", across))
         total, absolute = _both(total, across), absolute * reduction.parts * (1 + across) + under
         held, ranks = wire, ranks * reduction.parts
+    if divisions < 0:
+        raise ValueError(f"divisions must be at least 0, got {divisions}")
+    coarser = min(form, held, key=lambda either: either.digits)  # one may be before the reduction
+    last = fraction(one_rounding(sp.Rational(coarser.unit)))
     for _ in range(divisions):
-        last = fraction(one_rounding(sp.Rational(held.unit)))
-        total, absolute = _both(total, last), absolute * (1 + last) + ranks * held.smallest
+        total, absolute = _both(total, last), absolute * (1 + last) + ranks * max(form.smallest, held.smallest)
     if divisions:
-        stages.append(
-            (
-                f"{divisions} division{'s' * (divisions > 1)} in {held.name}",
-                divisions * fraction(one_rounding(sp.Rational(held.unit))),
-            )
-        )
+        stages.append((f"{divisions} division{'s' * (divisions > 1)} in {coarser.name}", divisions * last))
     return _bound(total, absolute, "sum over ranks and micro-batches of |gradient|, divided as it is", stages)
 
 

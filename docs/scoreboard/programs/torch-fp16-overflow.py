@@ -1,4 +1,4 @@
-"""Entries beyond 65504 are infinite behind fp16_compress_hook, whatever the mean."""
+"""Entries beyond 65504 are infinite behind fp16_compress_hook, for any mean."""
 
 import sys
 import tempfile
