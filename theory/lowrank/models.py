@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
-from commbounds.theory.finite_laws import norm_of_a_sum, of_the_largest, proved_by
+from commbounds.theory.finite_laws import norm_of_a_sum, proved_by
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
@@ -35,10 +35,8 @@ def _of_rho(bound: Any) -> Any:
 
 def _truncated(bound: Any) -> tuple[Goal, ...]:
     show = _of_q(bound) * (_kept + _rest) - _rest
-    level, inductions = of_the_largest(r, _q - r, _kept, _rest)
     return (
-        *inductions,
-        Goal("contraction", show, given={**level, "r": r, "q - r": _q - r}, positive={"q": _q}),
+        Goal("contraction", show, given={"each kept >= each other": (_q - r) * _kept - r * _rest}, positive={"q": _q}),
     )
 
 
@@ -300,7 +298,7 @@ EXTENTS = extents(
     "lowrank",
     {
         (): "powersgd.nonexpansive powersgd_ef14.warm_start_growth",
-        (Step.SPECTRUM,): "lowrank.contraction",
+        (Step.SUM, Step.SPECTRUM): "lowrank.contraction",
         (Step.CLAIM,): "powersgd_ef14.steps powersgd_ef14.residual powersgd_ef14.warm_start_gaussian",
         (Step.EXPECTATION, Step.CLAIM): "powersgd_ef14.two",
         (Step.EXPECTATION, Step.LIMIT): "powersgd.determinant",
