@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 import zlib
 from collections.abc import Callable, Sequence
 from itertools import chain
@@ -27,6 +28,9 @@ Array = NDArray[Any]
 
 _PATIENCE = 3
 """Shapes of inputs on which calls hung or killed their process, after which nothing more is tried."""
+_FAILING = 10.0
+"""Seconds that calls without an answer may take, or as long as those with one: then nothing more is tried."""
+_SHOWN = 200
 _SEEDS = 16
 """Tried for an input; a subject that is random there and gives one output for all of them does so rarely: one that
 moves one of n entries with probability q goes unseen with probability (1 - q)^(16 n)."""
@@ -50,6 +54,7 @@ class Bench:
     def __init__(self, subject: Subject, budget: CheckBudget, seed: int, alpha: float) -> None:
         self.subject, self.budget, self.seed, self.alpha = subject, budget, seed, alpha
         self._lost: dict[tuple[Any, ...], str] = {}
+        self._failing, self._answering, self._last = 0.0, 0.0, ""
         self._randomised: bool | None = None
         self._cases = Cases(subject, budget, seed)
         self.unread: str | None = None
@@ -63,6 +68,11 @@ class Bench:
         """Whether the subject runs in a process that is not our server for Python subjects."""
         return self.subject.outside is not None and "name" not in self.subject.outside.process.started()
 
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Calls that hung or killed their process: one an input's shape."""
+        return tuple(self._lost.values())
+
     # --- calls ---------------------------------------------------------------------------------------------------
 
     def call(self, function: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
@@ -73,19 +83,28 @@ class Bench:
         Unanswered
             It raised, took too long, or its process died.
         Hopeless
-            That it takes too long or dies has happened too often.
+            That it takes too long or dies has happened too often, or calls that failed took too long altogether.
         """
         if self._lost:
             if (key := _shapes(arguments)) in self._lost:  # another input of this shape would most likely be lost too
                 raise Unanswered(self._lost[key])
             if len(self._lost) >= _PATIENCE:
                 raise Hopeless(f"calls hung or killed their process: {'; '.join(self._lost.values())}")
+        if self._failing > max(_FAILING, self._answering):
+            raise Hopeless(f"calls without an answer took {self._failing:.0f} s: {self._last}")
+        begun = time.monotonic()
         try:
-            return called(function, *arguments, limit=self.subject.time_limit, **options)
+            answer = called(function, *arguments, limit=self.subject.time_limit, **options)
         except (TimedOut, Died) as error:
             key = _shapes(arguments)
             self._lost[key] = f"{error}, for an input of shape {', '.join(map(str, key))}"
             raise
+        except Unanswered as error:
+            self._failing += time.monotonic() - begun
+            self._last = str(error)[:_SHOWN]
+            raise
+        self._answering += time.monotonic() - begun
+        return answer
 
     def raw(self, case: CheckCase) -> Any:
         """What the subject returns for a copy of the case, as it comes; the list of answers for a stateful subject."""
@@ -244,6 +263,10 @@ class Bench:
                 message = claim.violation(self, case)
             except (NotHere, Unanswered):
                 return
+            except Hopeless:
+                if found:  # what was found counts, as large as it is
+                    return
+                raise
             tried += 1
             if message is not None:
                 found.append((case, message))

@@ -95,6 +95,10 @@ def check(
     if left and findings:
         said = f"left behind: {'; '.join(left)}"
         findings[0] = replace(findings[0], evidence="; ".join(part for part in (findings[0].evidence, said) if part))
+    if bench.lost and findings and not any(finding.verdict is CheckVerdict.FAIL for finding in findings):
+        findings[0] = replace(
+            findings[0], verdict=CheckVerdict.FAIL, message=f"a later call: {bench.lost[0]}", expected=""
+        )
     offences = process.offences if isinstance(process, Process) else []
     if offences and findings and findings[0].verdict is not CheckVerdict.FAIL:
         said = f"left something behind in {len(offences)} of the calls: {'; '.join(dict.fromkeys(offences))}"
