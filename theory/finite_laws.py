@@ -261,18 +261,14 @@ def over_all(
     if (own := sp.expand(statement(*one))) != 0:
         given[f"{case}this one"] = own
     more = statement(*(b + o for b, o in zip(before, one, strict=True)))
+    nonnegative, zero = ({}, given) if equal else (given, {})
     goals = (
         Goal(f"{case}none", statement(*(sp.S.Zero for _ in one)), equal=True, positive=positive),
-        Goal(f"{case}one more", more, equal=equal, positive=positive, **{"zero" if equal else "given": given}),
+        Goal(f"{case}one more", more, equal=equal, given=nonnegative, positive=positive, zero=zero),
     )
     if claimed is None:
         return goals
     return (*goals, Goal(f"{case}all", claimed - statement(*totals), equal=True, positive=positive))
-
-
-def shown_by_all(*goals: str, case: str = "") -> dict[str, tuple[str, ...]]:
-    """What ``SHOWN_BY`` says of `over_all`, where these goals show the statement about one thing."""
-    return {f"{case}those before": (f"{case}none",), f"{case}this one": goals}
 
 
 def over_histories(
