@@ -17,6 +17,8 @@ KINDS = (
     "errata.html",
     "proofs.html",
     "graph.html",
+    "errata/oktopk.html",
+    "graph/oktopk.html",
     "about.html",
 )
 """One page of every kind, and two of some."""
@@ -133,7 +135,7 @@ def test_what_has_most_of_the_words_is_shown_where_nothing_has_all(opened):
 
 
 def test_the_search_stays_in_sight(opened):
-    page = opened("errata.html")
+    page = opened("oktopk.html")
     page.mouse.wheel(0, 4000)
     page.wait_for_function("scrollY > 500")
     assert page.locator("#search").bounding_box()["y"] >= 0
