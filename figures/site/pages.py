@@ -289,7 +289,7 @@ def _page(made: Environment, template: str, root: str = "", **told: Any) -> str:
 
 def shelves(chapters: Sequence[Chapter], shown: Sequence[Chapter]) -> dict[str, list[Chapter]]:
     """The chapters that are not `shown` already, by the heading under which the first page has them."""
-    ground, practice = "The ground that they stand on", "What is trained with now, and what packages ship"
+    ground, practice = "Classical methods that they build on", "Methods in use today, and what packages ship"
     already, found = {id(chapter) for chapter in shown}, dict[str, list[Chapter]]()
     for chapter in chapters:
         if id(chapter) not in already:

@@ -483,6 +483,10 @@ def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
     ]
     report(found, tmp_path)
     text = (tmp_path / "quantizers.html").read_text("utf-8")
+    for finding in found:  # the way back from a claim's page
+        crumbs = (tmp_path / "c" / f"{finding.claim}.html").read_text("utf-8")
+        assert f'href="../quantizers.html#{finding.claim}"' in crumbs
+        assert text.count(f'id="{finding.claim}"') == 1
     assert "<img" not in text
     assert not (tmp_path / "figures").exists()
     table = text[text.index('<table class="asked">') :].partition("</table>")[0]
