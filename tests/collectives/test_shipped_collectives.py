@@ -11,6 +11,7 @@ from commbounds.collectives.shipped_collectives import (
     quickreduce,
     torchft_allreduce,
 )
+from commbounds.verify import conformance as cf
 
 FINITE = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
 """All numbers of float16 that are finite and not negative."""
@@ -75,3 +76,32 @@ def test_integers_of_torchft_are_cut():
 def test_the_least_scale_of_torchs_observers_loses_small_gradients():
     means, _ = quantization_hook(np.full((2, 8), 2.0**-25, np.float32))
     assert not means.any()
+
+
+# --- ports ------------------------------------------------------------------------------------------------------------
+
+
+def quick(bits):
+    """A port of QuickReduce."""
+    return lambda stack, seed: quickreduce(stack.astype(np.float32), bits, tile=512)[0].astype("float16")
+
+
+def test_a_port_is_held_to_the_bounds_of_the_book():
+    claimed = cf.like(quickreduce, width=8, saturates=True)
+    assert any("error" in str(claim) for claim in claimed)
+    for bits, passes in ((8, True), (6, False)):
+        subject = cf.AllReduce(quick(bits), claimed, effort=0.05, dtype="float16", ranks=(1, 2, 4, 8))
+        report = cf.check(subject, only=list(map(str, claimed)))
+        assert report.passed == passes, report
+        assert not report.not_judged
+        if not passes:
+            assert all("error" in finding.claim for finding in report.failures)
+
+
+def test_what_is_claimed_of_a_port_goes_by_its_settings():
+    given = {"columns": 4, "mean": False, "height": lambda P, n: -(-n // 4)}
+    assert [str(claim) for claim in cf.like(torchft_allreduce, native=True, **given)] == [
+        "Booked(shipped_collectives.torchft.error)"
+    ]
+    with pytest.raises(TypeError, match="asks for 'width'"):
+        cf.like(quickreduce)
