@@ -334,3 +334,18 @@ def test_faults_of_hooks_are_noticed_at_once(tmp_path, fault, check):
     pytest.importorskip("torch")
     gloo(tmp_path, "topk", fault)
     assert checks(tmp_path)[0] == (check, 20)
+
+
+@pytest.mark.parametrize("floor", [False, True])
+def test_bias_is_seen_by_a_variance_claim_alone(tmp_path, floor):
+    """QSGD with 4 levels, and one that always rounds down, which is the same vector every time."""
+    claims = {"quantizers.qsgd.unbiased": {}, "quantizers.qsgd.variance": {"s": 4}}
+    rng = np.random.default_rng(0)
+    with watch.Monitor(tmp_path, claims, overhead=1e9) as monitor:
+        for _ in range(200):
+            x = rng.standard_normal(64)
+            unit = np.linalg.norm(x) / 4
+            levels = np.floor(np.abs(x) / unit + (0.0 if floor else rng.random(64)))
+            monitor.step("w", sent=x, received=np.sign(x) * levels * unit)
+    assert [check for check, _ in checks(tmp_path)] == ["bias"] * floor * len(checks(tmp_path))
+    assert bool(checks(tmp_path)) == floor
