@@ -25,6 +25,7 @@ ROOMS = ("theory", "compressors", "collectives", "verify", "figures")
 @pytest.fixture(scope="module")
 def folders():
     """Package -> its folder, as ``setup.py`` tells setuptools when it is run in the root."""
+    pytest.importorskip("setuptools")  # environments of Python 3.12 and later come without it
     told = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("setuptools.setup", lambda **arguments: told.update(arguments))

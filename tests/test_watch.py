@@ -1,9 +1,11 @@
 import json
 import math
 import os
+import socket
 import subprocess
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -294,3 +296,56 @@ def test_right_runs_raise_nothing(tmp_path):
 def test_no_alarm_in_200_right_runs(tmp_path):
     for found in training.watched_runs(training.right_runs(), tmp_path, training.Lockstep()):
         assert found.alarms == []
+
+
+def gloo(folder, hook, fault=""):
+    """Four processes of torch train; the checksums of their weights."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    program = Path(__file__).with_name("watched_gloo.py")
+    address = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port, "WORLD_SIZE": "4"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, program, str(folder), hook, fault],
+            env={**os.environ, **address, "RANK": str(rank)},
+            stdout=subprocess.PIPE,
+        )
+        for rank in range(4)
+    ]
+    answers = [process.communicate(timeout=300)[0] for process in ranks]
+    assert [process.returncode for process in ranks] == [0] * 4
+    return [int(answer) for answer in answers]
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("hook", ["allreduce", "fp16", "topk", "powersgd"])
+def test_hooks_of_torch_are_watched_without_changing_a_bit(tmp_path, hook):
+    pytest.importorskip("torch")
+    assert gloo(tmp_path, hook) == gloo("-", hook)
+    found = watch.read(tmp_path)
+    assert found.alarms == []
+    assert {look.step for _, look in found.looks()} == set(range(30))
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize(("fault", "check"), [("dropped", "carried"), ("forgetful", "sum")])
+def test_faults_of_hooks_are_noticed_at_once(tmp_path, fault, check):
+    pytest.importorskip("torch")
+    gloo(tmp_path, "topk", fault)
+    assert checks(tmp_path)[0] == (check, 20)
+
+
+@pytest.mark.parametrize("floor", [False, True])
+def test_bias_is_seen_by_a_variance_claim_alone(tmp_path, floor):
+    """QSGD with 4 levels, and one that always rounds down, which is the same vector every time."""
+    claims = {"quantizers.qsgd.unbiased": {}, "quantizers.qsgd.variance": {"s": 4}}
+    rng = np.random.default_rng(0)
+    with watch.Monitor(tmp_path, claims, overhead=1e9) as monitor:
+        for _ in range(200):
+            x = rng.standard_normal(64)
+            unit = np.linalg.norm(x) / 4
+            levels = np.floor(np.abs(x) / unit + (0.0 if floor else rng.random(64)))
+            monitor.step("w", sent=x, received=np.sign(x) * levels * unit)
+    assert [check for check, _ in checks(tmp_path)] == ["bias"] * floor * len(checks(tmp_path))
+    assert bool(checks(tmp_path)) == floor

@@ -554,37 +554,49 @@ class _Looking:
     def _bias(self, spacing: Array | None) -> None:
         """Error along the vector, its signs, and ones: with mean zero and a known variance if rounding is unbiased.
 
-        Entries are rounded independently, each with a variance of at most a quarter of a squared step, or all together
-        of at most what a variance claim says: then a direction's part is at most its largest squared entry of that.
+        An entry that is rounded at random to one of the two levels around it is off by a steps, a = f or 1 - f: its
+        variance is a (1 - a), and a (2 a - 1) has mean zero and variance a (1 - a)(1 - 2 a)^2, whichever it was.
+        Without levels all entries together vary by at most what a variance claim says, and a direction's part is at
+        most its largest squared entry of that. Entries are rounded independently.
         """
         if not any(claim.quantity.name == "bias" for claim, _ in self.monitor._claims):
             return
-        if "sent" not in self.arrays or not (square := self.values.get("norm2", 0.0) ** 2):
+        if "received" not in self.arrays or not (square := self.values.get("norm2", 0.0) ** 2):
             return
         sent = self.arrays["sent"]
-        most = [
-            self.bounds[claim.name] * square
-            for claim, _ in self.monitor._claims
-            if claim.name in self.bounds and claim.quantity.name == "relative_error" and claim.kind is Kind.EXPECTED
-        ]
-        if spacing is not None:
-            most.append(float(spacing @ spacing) / 4)
-        if not most or min(most) <= 0:
-            return
         error = self.arrays["received"] - sent
-        self.values["noise_variance"] = min(most)
-        for name, direction in (("vector", sent), ("signs", np.sign(sent)), ("ones", np.ones(self.n))):
-            weights = direction / float(np.linalg.norm(direction))
-            variance = float(np.square(weights).max()) * min(most)
-            if spacing is not None:
-                variance = min(variance, float(np.square(weights) @ np.square(spacing)) / 4)
-            moved = float(weights @ error)
-            self.sketches[f"bias.{name}"] = moved
-            test, alpha = self.monitor._test(self.known, f"bias.{name}", SecondMomentTest)
-            test.feed(moved / math.sqrt(variance))
-            if test.refutes(alpha):
-                what = {"vector": "its input", "signs": "its entries' signs", "ones": "one side"}[name]
-                self._alarm("bias", f"compression leans towards {what} or away from it, after {test.count} looks")
+        directions = {"its input": sent, "its entries' signs": np.sign(sent), "one side": np.ones(self.n)}
+        if spacing is not None:
+            safe = np.where(spacing > 0, spacing, 1.0)
+            steps = np.minimum(np.abs(error) / safe, 1.0)
+            variances = steps * (1 - steps) * np.square(spacing)
+            self._zero("spread", steps * (2 * steps - 1), steps * (1 - steps) * np.square(1 - 2 * steps))
+        else:
+            most = [
+                self.bounds[claim.name] * square
+                for claim, _ in self.monitor._claims
+                if claim.name in self.bounds and claim.quantity.name == "relative_error" and claim.kind is Kind.EXPECTED
+            ]
+            if not most:
+                return
+            variances = np.full(self.n, min(most) / self.n)
+        self.values["noise_variance"] = float(variances.sum())
+        for name, direction in directions.items():
+            squares = np.square(direction)
+            if spacing is None:  # where its largest entry is
+                squares = np.full(self.n, float(squares.max()))
+            self._zero(name, direction * error, squares * variances)
+
+    def _zero(self, name: str, parts: Array, variances: Array) -> None:
+        """Hold a sum of independent parts against a mean of zero."""
+        variance = float(variances.sum())
+        if variance <= 0:
+            return
+        test, alpha = self.monitor._test(self.known, f"bias, {name}", SecondMomentTest)
+        test.feed(float(parts.sum()) / math.sqrt(variance))
+        if test.refutes(alpha):
+            what = "is not at random" if name == "spread" else f"leans towards {name} or away from it"
+            self._alarm("bias", f"rounding {what}, after {test.count} looks")
 
 
 def _holding(name: str) -> Claim:
@@ -663,4 +675,5 @@ def watch(
 
         return hook(state, bucket).then(look)
 
+    watched.__annotations__ = {}  # torch takes no annotations but its own
     return watched

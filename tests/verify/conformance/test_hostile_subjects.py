@@ -372,7 +372,7 @@ def dies_late(x, seed):
 
 def fails_slowly_at_some_seeds(x, seed):
     if seed % 2:
-        time.sleep(4.0)
+        time.sleep(2.0)
         raise RuntimeError("odd")
     return x / 2
 
@@ -508,3 +508,20 @@ def test_what_a_subject_needs_for_its_calls_is_left_to_it(name, tmp_path):
     done, _, left, _ = judged(name, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not left
+
+
+@pytest.mark.long
+def test_two_dozen_checks_at_once_find_the_same(tmp_path, record_property):
+    (tmp_path / "hostile.py").write_text(SUBJECTS)
+    command = [sys.executable, "-m", "commbounds", "check", "hostile.py:made['waits']", "--out"]
+    given = {**os.environ, "COMMBOUNDS_TEST_MARK": tmp_path.name}
+    outputs = [tmp_path / f"{number}.jsonl" for number in range(24)]
+    started = [
+        subprocess.Popen([*command, out], cwd=tmp_path, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for out in outputs
+    ]
+    said = [process.communicate(timeout=3000)[0] for process in started]
+    record_property("tried", len(started))
+    assert [process.returncode for process in started] == [0] * 24, said
+    assert len({out.read_bytes() for out in outputs}) == 1
+    assert not alive(tmp_path.name)
