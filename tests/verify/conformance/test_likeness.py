@@ -102,9 +102,9 @@ def test_what_the_reference_does_not_take_is_not_tried():
     assert not cf.takes(c.NaturalCompression())(np.full(2, 1e-40, np.float32))
 
 
-def test_a_reference_has_to_be_a_compressor():
+def test_a_reference_has_to_be_of_the_project():
     for function in (cf.like, cf.takes):
-        with pytest.raises(TypeError, match="reference must be a compressor of commbounds, got 'TopK'"):
+        with pytest.raises(TypeError, match="reference must be a compressor or a collective of commbounds, got 'TopK'"):
             function("TopK")
     subject = cf.Codec(called(c.TopK(2)), cf.like(c.TopK(2), wire=True))
     assert "Bits(at_most=sparsifiers.topk.wire)" in map(str, replace(subject, effort=0.5).claims)
