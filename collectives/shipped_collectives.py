@@ -24,6 +24,8 @@ Array = NDArray[Any]
 Bytes = NDArray[np.uint8]
 ATOMS = 8
 """Registers of eight numbers that a thread of QuickReduce holds; every rank owns as many of them."""
+WIDTHS = (3, 4, 6, 8)
+"""Bits of its codes."""
 PAIRS = 32
 """Pairs of numbers of QuickReduce of which the first ones share a scale, and the second ones another."""
 FP8_MAX = np.float32(448)
@@ -115,7 +117,7 @@ def quick_read(sent: Bytes, n: int, width: int, saturates: bool = True) -> Array
 def quickreduce(
     comm: Communicator, vector: ArrayLike, width: int = 8, *, tile: int = 16384, saturates: bool = True
 ) -> Array:
-    """The sum of the ranks' vectors by QuickReduce: two steps, codes of 4, 6 or 8 bits, all arithmetic in float16.
+    """The sum of the ranks' vectors by QuickReduce: two steps, codes of 3 to 8 bits, all arithmetic in float16.
 
     Every second number of 64 neighbours shares a scale, -m/2^(width - 1), where m is the number of largest magnitude
     with its sign. A number times the scale's reciprocal is clipped to [-2^(width - 1), 2^(width - 1) - 1] and rounded
@@ -126,8 +128,8 @@ def quickreduce(
     ----------
     stack : (P, n) float32 or float64
         The ranks' vectors; finite. They are rounded to float16 first, as the source does with bfloat16.
-    width : {4, 6, 8}
-        Bits of a code.
+    width : {3, 4, 6, 8}
+        Bits of a code; 3 are aiter's, between two ranks alone, where the scales lie beside the codes as in the others.
     tile : int
         Numbers that a workgroup takes, a multiple of 512; vectors are filled with zeros to whole tiles.
     saturates : bool
@@ -153,8 +155,8 @@ def quickreduce(
     """
 
     def settings(row: Array) -> dict[str, Any]:
-        if checked_count("width", width, 4, 8) % 2:
-            raise ValueError(f"width must be 4, 6 or 8, got {width}")
+        if checked_count("width", width) not in WIDTHS:
+            raise ValueError(f"width must be 3, 4, 6 or 8, got {width}")
         if checked_count("tile", tile) % (2 * PAIRS * ATOMS):
             raise ValueError(f"tile must be a multiple of {2 * PAIRS * ATOMS}, got {tile}")
         if ATOMS % comm.size:

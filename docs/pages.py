@@ -32,11 +32,11 @@ from commbounds.theory.column import Column
 from commbounds.verify.exhibits import EXHIBITS
 
 ROOT = Path(__file__).resolve().parents[1]
-SINGLE = ("testing", "recipes", "columns", "verify.gradients", "verify.executors")
+SINGLE = ("testing", "recipes", "watch", "columns", "verify.gradients", "verify.executors")
 """Modules that people import from and that are no packages; so are those columns that are one module of a room."""
 
 GROUPS = {
-    "Judging an implementation": ("verify.conformance", "recipes", "testing", "verify.vectors"),
+    "Judging an implementation": ("verify.conformance", "recipes", "testing", "watch", "verify.vectors"),
     "The book": ("theory", "verify", "verify.certify", "figures", "columns"),
     "Reference implementations": ("compressors", "collectives", "collectives.ranks"),
 }

@@ -196,7 +196,7 @@ right = {
     "bitsandbytes": int8(127),
     "torchao": recipes.stochastic_rounding(to_bfloat16_at_random, [cf.Unbiased()], **NORMAL),
     "powersgd": recipes.aggregator(LeavesTheRest, [cf.Telescopes()], magnitudes=(0, 1e30), **SMALL),
-    "function": recipes.torch_function(torch.neg, [cf.SignSymmetric()]),
+    "function": cf.Codec(cf.on_torch(torch.neg), [cf.SignSymmetric()]),
 }
 wrong = {
     "grace, at random": (recipes.grace_compressor(Thins(1.0), [cf.Unbiased()], **SMALL), "Unbiased"),
@@ -208,7 +208,7 @@ wrong = {
     "bitsandbytes": (int8(128), "AbsoluteError"),
     "torchao": (recipes.stochastic_rounding(to_bfloat16_down, [cf.Unbiased()], **NORMAL), "Unbiased"),
     "powersgd": (recipes.aggregator(partial(LeavesTheRest, forgets=True), [cf.Telescopes()]), "Telescopes"),
-    "function": (recipes.torch_function(torch.exp, [cf.SignSymmetric()]), "SignSymmetric"),
+    "function": (cf.Codec(cf.on_torch(torch.exp), [cf.SignSymmetric()]), "SignSymmetric"),
 }
 SUMS, MEAN = [cf.Sums(), cf.RanksAgree()], [cf.Averages(), cf.RanksAgree()]
 MIDDLING = {"magnitudes": (1e-3, 1e3)}

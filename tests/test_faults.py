@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 from commbounds.cli import main
 from commbounds.verify import engine, run
-from commbounds.verify.conformance.offspring import relatives
+from commbounds.verify.conformance.offspring import relatives, running
 from commbounds.verify.trials import run_trials
 from commbounds.verify.writing import exclusive_lock
 
@@ -266,7 +266,7 @@ def test_signals_to_the_command_alone_end_its_workers_too(number, tmp_path, cach
     assert "leaked" not in said
     assert "Traceback" not in said
     assert [path.name for path in tmp_path.iterdir()] == ["f.jsonl"]
-    while relatives(process.pid):  # what forked the workers ends when it sees that no one is left
+    while running(relatives(process.pid)):  # what forked the workers ends when it sees that no one is left
         time.sleep(0.1)
         assert time.monotonic() - begun < 10.0 + 2.0 * quickly
 

@@ -30,13 +30,13 @@ LEFT_OUT = {
         "recheck",
         "torch_ddp_hook",
     ),
-    # a KeyError for what is not in the book is documented
-    *("book_bound", "bound", "claim"),
     # abstract, or what calls return: nobody builds them to hand them in
     *("Compressor", "Feedback", "LatencyLaw", "Law"),
     # what programs of ranks are made of: collectives hand in what they have checked
     *("Collective", "MpiWorld", "in_one_process", "packets"),
 }
+NAMED = ("book_bound", "bound", "claim", "claims")
+"""A KeyError for what is not in the book is documented."""
 NUMBERS = st.one_of(
     st.integers(-3, 9),
     st.sampled_from([2**31, 2**63, 2**64, 10**400, -(10**400)]),
@@ -123,6 +123,8 @@ def wrong(name, given_to_it):
     except (TypeError, ValueError) as error:
         return f"{len(str(error))} characters" if len(str(error)) > 2000 or not str(error) else ""
     except Exception as error:
+        if isinstance(error, KeyError) and name in NAMED:
+            return ""
         return f"{type(error).__name__}: {str(error)[:80]}"
     return ""
 

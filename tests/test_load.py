@@ -1,11 +1,13 @@
 """The load of `tests/load`, for ten minutes."""
 
 import json
+import runpy
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 MINUTES = 10
@@ -21,5 +23,18 @@ def test_ten_minutes_of_load_lose_nothing(tmp_path, record_property):
     record_property("tried", sum(summary["runs"].values()))
     record_property("lost", sum(summary["lost"].values()))
     assert summary["lost"] == {}, log.read_text()
-    # a twentieth of what it has in use, in an hour
-    assert summary["memory"]["MiB an hour"] < summary["memory"]["MiB"] / 20, summary
+    assert flat(summary["memory"]), summary
+
+
+def flat(memory):
+    """Whether a thousand rounds, about an hour of them, add less than a twentieth of what is in use."""
+    return memory["MiB a thousand rounds"] < memory["MiB"] / 20
+
+
+@pytest.mark.parametrize("leak", [0, 20_000])
+def test_a_leak_is_told_from_a_beginning_however_slow_the_machine_is(leak):
+    growth = runpy.run_path(str(Path(__file__).with_name("load") / "__main__.py"))["growth"]
+    rng = np.random.default_rng(leak)
+    sizes = [300 * 2**20 + min(t, 41) * 400_000 + leak * t + int(rng.integers(2**16)) for t in range(200)]
+    assert flat(growth(sizes)) == (leak == 0)
+    assert not flat(growth(sizes[:50]))  # too few to tell

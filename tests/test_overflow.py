@@ -54,7 +54,7 @@ def infinite_from_finite(call, given_to_it):
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             return not finite(call(**given_to_it))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, KeyError):  # the last of names that are not there
         return False
 
 

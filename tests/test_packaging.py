@@ -14,6 +14,7 @@ import pytest
 from packaging.requirements import Requirement
 
 import commbounds
+from commbounds.cli import main
 from commbounds.theory import claims
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -24,6 +25,7 @@ ROOMS = ("theory", "compressors", "collectives", "verify", "figures")
 @pytest.fixture(scope="module")
 def folders():
     """Package -> its folder, as ``setup.py`` tells setuptools when it is run in the root."""
+    pytest.importorskip("setuptools")  # environments of Python 3.12 and later come without it
     told = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("setuptools.setup", lambda **arguments: told.update(arguments))
@@ -74,9 +76,21 @@ def test_data_files_match_a_pattern(folders):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="symbolic links need privileges there")
+@pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a source distribution has no links")
 def test_every_room_has_its_link_in_the_namespace():
     for room in ROOMS:
         assert (ROOT / "src" / "commbounds" / room).resolve() == ROOT / room
+
+
+def test_commands_of_the_action_and_the_hook_exist():
+    """What another project's CI would call takes the options that it is given."""
+    hook = (ROOT / ".pre-commit-hooks.yaml").read_text(encoding="utf-8")
+    action = (ROOT / "action.yml").read_text(encoding="utf-8")
+    called = re.findall(r"^ +(?:entry: )?(commbounds .+)$", hook + action, re.MULTILINE)
+    assert len(called) == 2
+    for _, name, *more in map(str.split, called):
+        known = {option for parameter in main.commands[name].params for option in parameter.opts}
+        assert set(re.findall(r"--[a-z]+", " ".join(more))) <= known
 
 
 def test_the_version_is_one():

@@ -25,6 +25,8 @@ def claims(pattern: str = "") -> Mapping[str, Claim]:
 
     Raises
     ------
+    TypeError
+        `pattern` is no string.
     KeyError
         No claim matches; the message says which names are near.
 
@@ -36,6 +38,8 @@ def claims(pattern: str = "") -> Mapping[str, Claim]:
     from commbounds.theory import book
 
     whole = book.claims()
+    if not isinstance(pattern, str):
+        raise TypeError(f"pattern must be a string, got {type(pattern).__name__}")
     if not pattern:
         return whole
     column = pattern.partition(".")[0]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -137,6 +138,52 @@ def over_subsets(share: Callable[[Any, Any], Any], kept: Any, left: Any) -> tupl
     )  # fmt: skip
 
 
+def over_pairs_of_subsets() -> tuple[Goal, ...]:
+    """That of all subsets of k of n entries the mean square of the sum is that of pairs that are drawn alike.
+
+    ``k/n`` of the sum of squares, and ``k (k - 1)/(n (n - 1))`` of the sum of the products of different entries.
+    Induction on the entries, see `over_subsets`, from two.
+    """
+    n, k = sp.symbols("n k", integer=True, positive=True)
+    without, having, total, squares, x, y = sp.symbols("without having total squares x y")
+
+    def square(entries: Any, kept: Any, sums: Any, of: Any) -> Any:
+        return kept / entries * of + kept * (kept - 1) / (entries * (entries - 1)) * (sums**2 - of)
+
+    before = without * square(n - 1, k, total, squares)
+    before += having * (square(n - 1, k - 1, total, squares) + 2 * x * (k - 1) / (n - 1) * total + x**2)
+    after = (without + having) * square(n, k, total + x, squares + x**2)
+    two = {0: sp.S.Zero, 1: (x**2 + y**2) / 2, 2: (x + y) ** 2}
+    return (
+        *(
+            Goal(f"{kept} of two entries", square(2, sp.Integer(kept), x + y, x**2 + y**2) - value, equal=True)
+            for kept, value in two.items()
+        ),
+        Goal("products, one more entry", before - after, equal=True,
+             positive={"n": n, "n - 1": n - 1, "n - 2": n - 2},
+             zero={"subsets of k, over those of k - 1": k * without - (n - k) * having}),
+    )  # fmt: skip
+
+
+def uncorrelated(variance: Any) -> tuple[Goal, ...]:
+    """That vectors which have no inner product in the mean, and a `variance` each, add up `variance` times weights^2.
+
+    For every history of weights, vectors are elements of a space whose inner product is the mean over their own law;
+    ``weights`` is the mean of the sum of squared weights, vector by vector and history by history.
+    """
+    x, u = sp.symbols("x u", commutative=False)
+    weight = sp.Symbol("weight_of_one", real=True)
+    size, weights = sp.symbols("size weights", nonnegative=True)
+    return over_histories(
+        "one more uncorrelated vector",
+        ((sp.S.One, (x + weight * u) ** 2),),
+        {size: x**2, weights: weight**2},
+        size + variance * weights,
+        vectors=(x, u),
+        zero={"uncorrelated": x * u, "variance": u**2 - variance},
+    )
+
+
 def rising_together() -> tuple[Goal, ...]:
     """That two functions which rise in every one of independent variables have a mean product of no less than means'.
 
@@ -179,3 +226,179 @@ def rising_together() -> tuple[Goal, ...]:
             },
         ),
     )  # fmt: skip
+
+
+def over_all(
+    statement: Callable[..., Any],
+    one: Sequence[Any],
+    totals: Sequence[Any] = (),
+    claimed: Any = None,
+    case: str = "",
+    positive: Mapping[str, Any] = _NONE,
+    equal: bool = False,
+) -> tuple[Goal, ...]:
+    """The goals by which a statement about every one of many things is one about their sums: one after another.
+
+    Parameters
+    ----------
+    statement : function
+        Of sums over things: linear, and not negative.
+    one : sequence of sympy expression
+        The statement's arguments, for one thing.
+    totals : sequence of sympy expression
+        The same for all things, where the claim has other letters for them.
+    claimed : sympy expression
+        What the claim says is not negative; without one, the statement of the totals.
+    case : str
+        What the goals' names begin with.
+    positive : mapping from str to sympy expression
+        What is known to be positive, by name.
+    equal : bool
+        Whether the statement is that what it gives is zero.
+    """
+    before = [sp.Symbol(f"before_{number}", real=True) for number in range(len(one))]
+    given = {f"{case}those before": statement(*before)}
+    if (own := sp.expand(statement(*one))) != 0:
+        given[f"{case}this one"] = own
+    more = statement(*(b + o for b, o in zip(before, one, strict=True)))
+    nonnegative, zero = ({}, given) if equal else (given, {})
+    goals = (
+        Goal(f"{case}none", statement(*(sp.S.Zero for _ in one)), equal=True, positive=positive),
+        Goal(f"{case}one more", more, equal=equal, given=nonnegative, positive=positive, zero=zero),
+    )
+    if claimed is None:
+        return goals
+    return (*goals, Goal(f"{case}all", claimed - statement(*totals), equal=True, positive=positive))
+
+
+def over_histories(
+    name: str,
+    after: Draws,
+    means: Mapping[Any, Any],
+    stated: Any,
+    vectors: Sequence[Any] = (),
+    zero: Mapping[str, Any] = _NONE,
+    positive: Mapping[str, Any] = _NONE,
+) -> tuple[Goal, ...]:
+    """That a mean after a step, over all histories and all fates in it, is what is stated of means before it.
+
+    Histories are taken up one after another. Each is followed by every fate, which is independent of it: with the
+    product of the chances. So it is for every law of histories, of however many, and neither linearity of the
+    expectation nor independence stands in words.
+
+    Parameters
+    ----------
+    name : str
+        What the goals' names begin with.
+    after : sequence of pairs
+        The fates of a step: their chances, and the value after it in one history.
+    means : mapping from symbol to sympy expression
+        The means before the step, by what is averaged in one history.
+    stated : sympy expression
+        Of those symbols, linear.
+    vectors : sequence of symbol
+        Vectors of one history.
+    zero, positive : mapping from str to sympy expression
+        What is known of every history, or of the chances.
+    """
+    chance, summed = sp.symbols("chance summed", nonnegative=True)
+    step = {symbol: symbol + chance * value for symbol, value in means.items()}
+    show = summed + chance * mean(after) - stated.xreplace(step)
+    before = {f"{name}: histories before": summed - stated}
+    return (
+        Goal(f"{name}: all fates", sum(share for share, _ in after) - 1, equal=True, positive=positive),
+        Goal(f"{name}: no history", stated.xreplace(dict.fromkeys(means, sp.S.Zero)), equal=True, positive=positive),
+        Goal(f"{name}: one more history", show, equal=True, vectors=vectors, zero={**before, **zero},
+             positive=positive),
+    )  # fmt: skip
+
+
+def independent_of(name: str) -> tuple[Goal, ...]:
+    """That a product with what is drawn independently, and has no mean, has none either: draw by draw, for vectors.
+
+    ``x`` is of one history, ``u`` one outcome of the draw, ``drawn`` the sum of chance times outcome before it.
+    """
+    x, u, drawn = sp.symbols("x u drawn", commutative=False)
+    chance, product, products = sp.symbols("chance product products", real=True)
+    before = {"outcomes before": product - x * drawn}
+    return (
+        Goal(f"{name}: one more outcome", product + chance * x * u - x * (drawn + chance * u), equal=True,
+             zero=before, vectors=(x, u, drawn)),
+        Goal(f"{name}: all outcomes", product, equal=True, zero={**before, "no mean": x * drawn},
+             vectors=(x, drawn)),
+        Goal(f"{name}: one more history", products + chance * product, equal=True,
+             zero={"histories before": products, "no product in one history": product}),
+    )  # fmt: skip
+
+
+def share_of_squares(name: str, equal: bool = False) -> tuple[Goal, ...]:
+    """That errors which are at most, or are, a share of the squares add up to that share of their sum: one by one."""
+    share, square, error = sp.symbols("share_of_each square error", nonnegative=True)
+    one = (square, share * square if equal else error)
+    return over_all(lambda squares, errors: share * squares - errors, one, case=f"{name}: ", equal=equal)
+
+
+def at_most_each(name: str, most: Any, times: Any, total: Any, positive: Mapping[str, Any] = _NONE) -> tuple[Goal, ...]:
+    """That `times` messages, ranks or steps of at most `most` each come to `times` `most`: one after another.
+
+    Parameters
+    ----------
+    name : str
+        What the goals' names begin with.
+    most, times, total : sympy expression
+        The most of one, their number, and what they come to.
+    positive : mapping from str to sympy expression
+        What is known to be positive, by name.
+    """
+    of_one = sp.Symbol("of_one", nonnegative=True)
+    return over_all(
+        lambda amount, many: many * most - amount,
+        (of_one, sp.S.One),
+        (total, times),
+        times * most - total,
+        case=f"{name}: ",
+        positive=positive,
+    )
+
+
+def relative_errors() -> tuple[Goal, ...]:
+    """That terms which are each off by at most a share of their size are, together, off by that share of all sizes."""
+    share, sizes, size, errors, off = sp.symbols("share_of_each sizes size errors off", real=True)
+    given = {"terms before": share * sizes - errors, "its factor": share - off, "size": size}
+    return (
+        Goal("terms: none", share * sizes - errors, equal=True, zero={"sizes": sizes, "errors": errors}),
+        Goal("terms: one more", share * (sizes + size) - (errors + size * off), given=given),
+    )
+
+
+def never_negative(name: str) -> tuple[Goal, ...]:
+    """That what is never negative has a mean that is not: outcome by outcome."""
+    chance, value, total = sp.symbols("chance value total", real=True)
+    given = {"outcomes before": total, "never negative": value, "chance": chance}
+    return (Goal(f"{name}: one more outcome", total + chance * value, given=given),)
+
+
+def norm_of_a_sum() -> Goal:
+    """That norms add up to no less than the norm of a sum: of vectors, or, root mean squares, of random ones.
+
+    The inner product is that of vectors, or its mean over any law: Minkowski's inequality. Times both norms, which
+    are positive; without one of the vectors there is nothing to show.
+    """
+    x, u = sp.symbols("x u", commutative=False)
+    first, second = sp.symbols("norm_x norm_u", positive=True)
+    return Goal(
+        "norm of a sum",
+        ((first + second) ** 2 - (x + u) ** 2) * first * second,
+        given={
+            "x is no longer": first**2 - x**2,
+            "u is no longer": second**2 - u**2,
+            "square": (second * x - first * u) ** 2,
+        },
+        positive={"norm of x": first, "norm of u": second},
+        vectors=(x, u),
+    )
+
+
+def proved_by(name: str, goals: Sequence[Goal]) -> tuple[Goal, ...]:
+    """Another claim's goals, about the formula that it has, so that what rests on it need not cite it."""
+    return tuple(replace(goal, name=f"{name}: {goal.name}") for goal in goals)

@@ -442,12 +442,90 @@ def study_of(column: str, name: str, definition: Definition) -> DefinitionStudy:
 # --- how things are run ------------------------------------------------------------------------------------------
 
 
-def called(*names: str) -> Callable[[Any, Given], Said]:
-    """Calls the implementation with everything that is given, and names the parts of what it returns."""
+def chosen(default: str | None = None, /, **settings: Any) -> dict[str, Any]:
+    """The settings but for those that are `default`: these are left out of the call, whose defaults count.
+
+    Examples
+    --------
+    >>> chosen(k=2, rule=None)
+    {'k': 2}
+    >>> chosen("default", k=None, rule="default")
+    {'k': None}
+    """
+    return {
+        name: value
+        for name, value in settings.items()
+        if value is not default and not (isinstance(value, str) and value == default)
+    }
+
+
+def with_generator(drawn: Mapping[str, Any]) -> dict[str, Any]:
+    """What is drawn; in place of a `seed` the generator of that seed, as `rng`."""
+    given = dict(drawn)
+    if "seed" in given:
+        given["rng"] = np.random.default_rng(given.pop("seed"))
+    return given
+
+
+Names = str | tuple["Names", ...]
+"""A name, or names of the parts of a tuple."""
+
+
+def _parts(names: Names, found: Any) -> dict[str, Any]:
+    if isinstance(names, str):
+        return {names: found}
+    pairs = zip(names, found, strict=True)
+    return {name: part for held, value in pairs for name, part in _parts(held, value).items()}
+
+
+def called(*names: Names) -> Callable[[Any, Given], Said]:
+    """Calls the implementation with everything that is given, and names the parts of what it returns.
+
+    Parameters
+    ----------
+    names : str or tuple of str
+        Of the parts in their order: ``called(("sums", "weights"), "traffic")`` of ``(sums, weights), traffic``.
+    """
 
     def run(implementation: Any, given: Given) -> Said:
-        found = implementation(**given.inputs, **given.parameters, **given.randomness)
-        return dict(zip(names, found if len(names) > 1 else (found,), strict=True))
+        found = implementation(**given.inputs, **given.parameters, **with_generator(given.randomness))
+        return _parts(names if len(names) > 1 else names[0], found)
+
+    return run
+
+
+def in_rounds(
+    result: str,
+    carried: Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, Any]],
+    of_round: Callable[[Mapping[str, Any], int], Mapping[str, Any]] = lambda parameters, _round: parameters,
+) -> Callable[[Any, Given], Said]:
+    """Calls a method with memory, every round from what the one before left; of a test vector the single one.
+
+    Parameters
+    ----------
+    result : str
+        The name of what is returned beside traffic, where that is no tuple with names.
+    carried : callable (inputs, what was said) -> inputs
+        Of the next round; `stack` is taken from what is given as `stacks`.
+    of_round : callable (parameters, number) -> parameters
+        Those of a round.
+    """
+
+    def said(implementation: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+        state, traffic = implementation(**given)
+        return {**(state._asdict() if hasattr(state, "_asdict") else {result: state}), "traffic": traffic}
+
+    def run(implementation: Any, given: Given) -> Said:
+        if "stack" in given.inputs:
+            return said(implementation, {**given.inputs, **given.parameters, **given.randomness})
+        inputs: Mapping[str, Any] = {name: value for name, value in given.inputs.items() if name != "stacks"}
+        done = []
+        for t, stack in enumerate(given.inputs["stacks"]):
+            drawn = {name: values[t] for name, values in given.randomness.items()}
+            inputs = {**inputs, "stack": stack}
+            done.append(said(implementation, {**inputs, **of_round(given.parameters, t), **drawn}))
+            inputs = carried(inputs, done[-1])
+        return {"steps": done}
 
     return run
 

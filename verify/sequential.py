@@ -112,6 +112,11 @@ class SequentialTest:
         return math.exp(min(self._peak, math.log(1e300)))
 
     @property
+    def mean(self) -> float:
+        """Mean of the observations, 0 without any."""
+        return self._sum / self.count if self.count else 0.0
+
+    @property
     def deviation(self) -> float:
         """Standard deviation of the observations."""
         if self.count == 0:
@@ -169,3 +174,57 @@ def detectable_violation(deviation: float, count: int, alpha: float, limit: floa
         middle = (low + high) / 2
         low, high = (low, middle) if detected(middle) else (middle, high)
     return high
+
+
+class SecondMomentTest:
+    """A test that observations have mean zero, if their mean square is at most one, whatever their range.
+
+    Notes
+    -----
+    For E[z] = 0 and E[z^2] <= 1, given the past, (1 + l z + l^2 z^2/2)/(1 + l^2/2) is positive and has mean at most 1
+    for every l: a bet without a range (the two-sided form of Catoni's influence function, used so by Wang and Ramdas,
+    2022, arXiv:2202.01250, recalled). The wealth averages over l = +-2^-j, j = 0 .. 11.
+    """
+
+    def __init__(self) -> None:
+        shares = 0.5 ** np.arange(12)
+        self._bets = np.concatenate([shares, -shares])
+        self._log_wealth = np.zeros(self._bets.size)
+        self.log_e = 0.0
+        """Natural logarithm of the largest wealth so far."""
+        self.count = 0
+
+    def feed(self, value: float) -> None:
+        """Take one more observation, over the root of the most that its mean square may be."""
+        stakes = self._bets * value
+        self._log_wealth += np.log1p(stakes + stakes**2 / 2) - np.log1p(self._bets**2 / 2)
+        top = float(self._log_wealth.max())
+        self.log_e = max(self.log_e, top + math.log(float(np.exp(self._log_wealth - top).mean())))
+        self.count += 1
+
+    def refutes(self, alpha: float) -> bool:
+        """Whether the wealth has passed 1 / alpha."""
+        return self.log_e >= -math.log(alpha)
+
+
+class WeightedSum:
+    """A test that nonnegative observations each have mean at most one, however they depend on one another.
+
+    Notes
+    -----
+    The sum of w_t x_t with w_t = 1/(t (t + 1)) has mean at most 1 and never falls: by Markov's inequality for its
+    limit it ever passes 1 / alpha with probability at most alpha. It sees large violations, early ones best.
+    """
+
+    def __init__(self) -> None:
+        self._sum = 0.0
+        self.count = 0
+
+    def feed(self, value: float) -> None:
+        """Take one more observation."""
+        self.count += 1
+        self._sum += value / (self.count * (self.count + 1))
+
+    def refutes(self, alpha: float) -> bool:
+        """Whether the sum has passed 1 / alpha."""
+        return self._sum >= 1.0 / alpha

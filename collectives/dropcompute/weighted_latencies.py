@@ -103,8 +103,9 @@ def released_noise(base: float = 1.0, factor: float = 1.0) -> Lattice:
     K in 1 .. 999 has probability proportional to exp(-(ln K - 4)^2 / 2) / K: a discrete, truncated lognormal law of
     sentence lengths. The mean is base (1 + factor/2).
     """
+    base, factor = checked_real("base", base), checked_real("factor", factor)
     for name, value in (("base", base), ("factor", factor)):
-        if not 1e-300 <= checked_real(name, value) <= 1e300:
+        if not 1e-300 <= value <= 1e300:
             raise ValueError(f"{name} must be in [1e-300, 1e300], got {value}")
     K = np.arange(1, 1000)
     weights = np.exp(-((np.log(K) - 4.0) ** 2) / 2) / K

@@ -272,7 +272,7 @@ def assembled(records: Sequence[tuple[Record, list[str]]]) -> Traffic:
         The ranks went through different steps, a step is of no phase though there are some, or not all words arrived
         that were not to get lost.
     """
-    if not records:
+    if len(records) == 0:
         raise ValueError("records must hold one a rank, got none")
     steps = [[row[0] for row in record] for record, _ in records]
     for rank, (own, (_, named)) in enumerate(zip(steps, records, strict=True)):

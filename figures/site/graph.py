@@ -24,7 +24,7 @@ def graph(chapter: Chapter, pages: Container[str]) -> Markup:
 
     What is asked of every compressor alike is left out, unless nothing else is there. A correction that has no box, but
     one of the `pages`, is named where its arrow ends. The border of a claim's box says how its source is known, its
-    fill what was found; classes name both.
+    fill what was found; classes name both. Links are those of a page in a folder of the site.
     """
     entries = [e for e in chapter.entries if not e.claim.asked_of_all] or chapter.entries
     places = _claim_places(entries)
@@ -106,7 +106,7 @@ def _correction_away(failing: float, holding: str, name: str) -> str:
     x, y = _LEFT + _BETWEEN + _CLAIMS, failing + _BOX / 2
     return (
         f'<path class="corrects" marker-end="url(#to-{name})" d="M{x} {y:g}H{x + _OUT - 4}"/>'
-        f'<a href="c/{holding}.html"><title>{holding} corrects it</title>'
+        f'<a href="../c/{holding}.html"><title>{holding} corrects it</title>'
         f'<text x="{x + _OUT}" y="{y + 4:g}">{holding}</text></a>'
     )
 
@@ -121,11 +121,11 @@ def _box(x: float, y: float, width: float, text: str) -> str:
 
 def _hypothesis(name: str, y: float) -> str:
     text = name.replace("_", " ")
-    return f'<a class="h" href="h/{name}.html"><title>{escape(text)}</title>{_box(1, y, _LEFT - 1, text)}</a>'
+    return f'<a class="h" href="../h/{name}.html"><title>{escape(text)}</title>{_box(1, y, _LEFT - 1, text)}</a>'
 
 
 def _claim(e: Entry, y: float) -> str:
     tag = str(e.claim.source.tag).replace(" ", "-")
     title = escape(f"{e.claim.title}: {e.status.text}; {e.claim.source.tag}")
     box = _box(_LEFT + _BETWEEN, y, _CLAIMS, e.id.partition(".")[2])
-    return f'<a class="v-{e.finding.verdict} t-{tag}" href="c/{e.id}.html"><title>{title}</title>{box}</a>'
+    return f'<a class="v-{e.finding.verdict} t-{tag}" href="../c/{e.id}.html"><title>{title}</title>{box}</a>'

@@ -241,15 +241,24 @@ def _pages(
         ),
         "errata.html": page("errata", groups=_groups(entries)),
         "proofs.html": page("proofs"),
-        "graph.html": page(
-            "graph",
-            graphs={c.name: graph(c, told["by_name"]) for c in chapters},
-            verdict_words=[v.value for v in Verdict if v is not Verdict.DEFINITION],
-        ),
+        "graph.html": page("graph"),
         "about.html": page("about"),
     }
     for chapter in chapters:
-        files[f"{chapter.name}.html"] = page("column", chapter=chapter)
+        groups = _groups(chapter.entries)
+        failing = any(those for name, _, _, those in groups if name != "own")
+        files[f"{chapter.name}.html"] = page("column", chapter=chapter, errata_here=failing)
+        if failing:
+            files[f"errata/{chapter.name}.html"] = page("errata_of", "../", chapter=chapter, groups=groups)
+        if any(e.finding.shown_for for e in chapter.entries):
+            files[f"proofs/{chapter.name}.html"] = page("proofs_of", "../", chapter=chapter)
+        files[f"graph/{chapter.name}.html"] = page(
+            "graph_of",
+            "../",
+            chapter=chapter,
+            drawn=graph(chapter, told["by_name"]),
+            verdict_words=[v.value for v in Verdict if v is not Verdict.DEFINITION],
+        )
         for e in chapter.entries:
             files[f"c/{e.id}.html"] = page(
                 "claim",
@@ -280,7 +289,7 @@ def _page(made: Environment, template: str, root: str = "", **told: Any) -> str:
 
 def shelves(chapters: Sequence[Chapter], shown: Sequence[Chapter]) -> dict[str, list[Chapter]]:
     """The chapters that are not `shown` already, by the heading under which the first page has them."""
-    ground, practice = "The ground that they stand on", "What is trained with now, and what packages ship"
+    ground, practice = "Classical methods that they build on", "Methods in use today, and what packages ship"
     already, found = {id(chapter) for chapter in shown}, dict[str, list[Chapter]]()
     for chapter in chapters:
         if id(chapter) not in already:

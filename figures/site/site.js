@@ -32,20 +32,54 @@
     return line;
   };
 
+  // one spelling: without hyphens, with -ize for -ise; a word of a query stands for what it is written as elsewhere, too
+  const plain = text => text.toLowerCase().replace(/[-\u2010-\u2013_]/g, "")
+    .replace(/(?<=\p{L}{3})is(?=e|i|a|or|\b)/gu, "iz");
+  const SAME = {
+    bf16: ["bfloat16"], fp16: ["float16", "half"], fp32: ["float32"], fp8: ["float8", "e4m3"], int8: ["8 bits", "eight bits"],
+    int4: ["4 bits", "four bits"], ef: ["error feedback"], signsgd: ["sign"], qgz: ["zero++"], mx: ["microscaling"],
+    svd: ["singular value"], staleness: ["delay"], dropout: ["lost"], bandwidth: ["words"], traffic: ["words"],
+    wire: ["bits"], size: ["words"], communication: ["words"], volume: ["words"], mixing: ["distortion"], unbiasedness: ["unbiased"], contraction: ["contract"], sparsification: ["sparsif"],
+    quantization: ["quantiz"], straggler: ["slowest"], noise: ["variance"], residual: ["memory"],
+  };
+  const forms = word => {
+    const bare = plain(word), parts = word.toLowerCase().split(/[-\u2010-\u2013]/).filter(Boolean);
+    const stem = bare.length > 3 && /[^s]s$/.test(bare) ? bare.slice(0, -1) : bare;
+    const others = [bare, stem].flatMap(one => Object.hasOwn(SAME, one) ? SAME[one] : []);
+    return [[stem], ...(parts.length > 1 && parts.every(part => part.length > 1) ? [parts.map(plain)] : []),
+      ...others.map(other => other.split(" ").map(plain))];
+  };
+  const FILLERS = new Set("a an and by for from how in is it of on the to what with".split(" "));
+  const has = (text, alternatives) => alternatives.some(parts => parts.every(part => text.includes(part)));
+
+  // what has most of the words comes first, then what has them in name and title; with all words, if anything has them all
   const matches = (searched, words) => {
-    const all = text => words.every(word => text.includes(word));
-    const named = text => words.every(word => text.toLowerCase().includes(word)) ? 0 : 1;
-    const columns = searched.columns.filter(([name, title, story]) => all(`${name} ${title} ${story}`.toLowerCase()))
-      .map(([name, title]) => [named(`${name} ${title}`), () => item(`${name}.html`, title, "column")]);
-    const claims = searched.claims.filter(([name, title, , , rest]) => all(`${name} ${title} ${rest}`.toLowerCase()))
-      .map(([name, title, word, sign]) => [named(`${name} ${title}`), () => item(`c/${name}.html`, title, name, [word, sign])]);
-    const hypotheses = searched.hypotheses.filter(pair => all(pair.join(" ").replaceAll("_", " ").toLowerCase()))
-      .map(([name, statement]) => [2, () => item(`h/${name}.html`, statement, `hypothesis ${name}`)]);
-    return [...columns, ...claims, ...hypotheses].sort((a, b) => a[0] - b[0]);
+    const asked = words.map(forms), strict = words.some(word => word.includes(":"));
+    const judged = (name, title, rest, make) => {
+      const named = plain(`${name} ${title}`), all = `${named} ${plain(rest)}`;
+      const count = text => asked.filter(alternatives => has(text, alternatives)).length;
+      const exact = plain(name) === plain(words.join(" ")) ? 2 : words.includes(name) ? 1 : 0; // the whole query, or a column
+      return { hits: count(all), score: exact + count(named) / words.length, make };
+    };
+    const titles = new Map(searched.columns.map(([name, title]) => [name, title]));
+    const candidates = [
+      ...searched.columns.map(([name, title, story]) =>
+        judged(name, title, story, () => item(`${name}.html`, title, "column"))),
+      ...searched.claims.map(([name, title, word, sign, rest]) =>
+        judged(name, title, `${rest} ${titles.get(name.split(".")[0]) ?? ""}`,
+          () => item(`c/${name}.html`, title, name, [word, sign]))),
+      ...searched.hypotheses.map(([name, statement]) =>
+        judged("", "", `${name.replaceAll("_", " ")} ${statement}`, () => item(`h/${name}.html`, statement, `hypothesis ${name}`))),
+    ];
+    const most = Math.max(0, ...candidates.map(one => one.hits)), whole = most === words.length;
+    if (!whole && (strict || 2 * most < words.length)) return { hits: [], whole };
+    const hits = candidates.filter(one => one.hits && one.hits === most).sort((a, b) => b.score - a.score);
+    return { hits: hits.map(one => one.make), whole };
   };
 
   const show = async () => {
-    const query = box.value.trim(), words = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const query = box.value.trim(), typed = query.toLowerCase().split(/\s+/).filter(Boolean);
+    const telling = typed.filter(word => !FILLERS.has(word)), words = telling.length ? telling : typed;
     if (!words.length) {
       panel.hidden = true;
       return;
@@ -59,12 +93,12 @@
       return;
     }
     if (query !== box.value.trim()) return; // there is more by now
-    const hits = matches(searched, words);
+    const { hits, whole } = matches(searched, words);
     const where = `${searched.claims.length} claims, ${searched.columns.length} columns and ${searched.hypotheses.length} hypotheses`;
     said.textContent = hits.length
-      ? `${hits.length} found in ${where}${hits.length > MOST ? `; the first ${MOST}` : ""}`
+      ? `${hits.length} found in ${where}${whole ? "" : " with most of these words"}${hits.length > MOST ? `; the first ${MOST}` : ""}`
       : `Nothing matches “${query}” in the names, titles, verdicts, sources and hypotheses of ${where}.`;
-    found.replaceChildren(...hits.slice(0, MOST).map(([, make]) => make()));
+    found.replaceChildren(...hits.slice(0, MOST).map(make => make()));
     panel.hidden = false;
     panel.scrollTop = 0;
   };

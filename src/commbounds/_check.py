@@ -44,6 +44,12 @@ def _file(name: str, parameter: str, told: str, **options: Any) -> Callable[[T],
 @click.argument("targets", nargs=-1, required=True, metavar="MODULE:SUBJECT...")
 @click.option("--budget", type=click.Choice(("quick", "standard", "thorough")), default="quick", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of all randomness.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0, min_open=True),
+    default=math.inf,
+    help="That a subject may take, about; what is left out is said. No limit by default.",
+)
 @click.option("--only", multiple=True, metavar="CLAIM", help="Judge this claim alone; may be given several times.")
 @click.option("--json", "as_json", is_flag=True, help="Print reports as JSON lines; the table goes to standard error.")
 @_file("--out", "out", "Write reports as JSON lines.")
@@ -64,6 +70,7 @@ def check(
     targets: tuple[str, ...],
     budget: str,
     seed: int,
+    seconds: float,
     only: tuple[str, ...],
     as_json: bool,
     out: Path | None,
@@ -154,15 +161,15 @@ def check(
                         ) from error
                 found: list[CheckFinding] = []
                 rows = _Rows(judged, known, outputs.seconds, found)
-                seconds = None
+                duration = None
                 if mpi:
                     job.on_hang = partial(hung, subject, found, sys.stdout)
                 else:
-                    seconds = expected_seconds(judged, budget, only=only or None)
-                    told = "no call is answered" if seconds is None else f"about {_rounded(seconds)}"
+                    duration = expected_seconds(judged, budget, only=only or None)
+                    told = "no call is answered" if duration is None else f"about {_rounded(min(duration, seconds))}"
                     click.echo(f"{plain(subject.name)}: {told}, budget {budget}", err=True)
-                with rows.shown(len(chosen([*UNIVERSAL, *subject.claims], only or None)), seconds):
-                    report = cf.check(judged, budget, seed, only=only or None, progress=rows.show)
+                with rows.shown(len(chosen([*UNIVERSAL, *subject.claims], only or None)), duration):
+                    report = cf.check(judged, budget, seed, only=only or None, progress=rows.show, seconds=seconds)
                 rows.again(report)
                 if stop := getattr(getattr(judged.outside, "process", None), "stop", None):
                     stop()  # its processes would last as long as the list of subjects
@@ -388,8 +395,7 @@ def _lines(finding: CheckFinding) -> list[str]:
     lines = [finding.message or finding.evidence]
     if finding.verdict in (CheckVerdict.FAIL, CheckVerdict.EXPECTED) and finding.counterexample is not None:
         lines.append(f"at {shortened(finding.counterexample)}, seed {finding.seed}")
-    if finding.likely:
-        lines.append(f"likely: {finding.likely}")
+    lines += finding.next_steps
     if finding.verdict is CheckVerdict.PASS and finding.detects is not None:
         lines.append(f"violations above {finding.detects:.2g} would be seen")
     if finding.waived:

@@ -58,6 +58,7 @@ class _ClaimItem(pytest.Item):
         lines = [f"{self._promise.subject.name}: {finding.claim} {what}", f"    {finding.message}"]
         if finding.counterexample is not None:
             lines.append(f"    at {finding.counterexample}, seed {finding.seed}")
+        lines += [f"    {line}" for line in finding.next_steps]
         if finding.reproduce:
             lines += ["to see it:", *(f"    {line}" for line in finding.reproduce.splitlines())]
         return "\n".join(lines)

@@ -40,6 +40,7 @@ from commbounds._terminal import (
 )
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
+from commbounds._watch import watch
 from commbounds.folders import cache_folder, require_private
 from commbounds.verify.contents import claim_entries
 
@@ -376,3 +377,4 @@ main.add_command(replay)
 main.add_command(scoreboard)
 main.add_command(tolerance)
 main.add_command(vectors)
+main.add_command(watch)

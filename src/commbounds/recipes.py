@@ -15,13 +15,14 @@ follows from the seed for the time of the call, and then put back: `seeded`.
 from __future__ import annotations
 
 import inspect
+import warnings
 from collections.abc import Callable, Sequence
 from functools import cache, partial, wraps
 from typing import Any
 
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.ddp import torch_ddp_hook
-from commbounds.verify.conformance.generators import put, restored, states
+from commbounds.verify.conformance.generators import with_seed
 from commbounds.verify.conformance.launched import launched as launched
 from commbounds.verify.conformance.subject import AllReduce, Codec, Stateful, Subject
 from commbounds.verify.conformance.tensors import on_torch
@@ -50,37 +51,29 @@ def seeded(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def roundtrip(x: Any, seed: int) -> Any:
-        return _with_seed(seed, function, x)
+        return with_seed(seed, function, x)
 
     del roundtrip.__wrapped__  # the signature is another one
     return roundtrip
-
-
-def _with_seed(seed: int, function: Callable[..., Any], *arguments: Any) -> Any:
-    kept = states()
-    try:
-        put(seed)
-        return function(*arguments)
-    finally:
-        restored(kept)
 
 
 # --- functions of tensors ----------------------------------------------------------------------------------------
 
 
 def torch_function(function: Callable[..., Any], claims: Claims = (), **options: Any) -> Codec:
-    """A function of one tensor, which may draw from torch's global generator.
+    """``Codec(on_torch(function), claims)``, which is to be written in place of it; deprecated.
 
     Parameters
     ----------
     function : callable (tensor) -> tensor
-        Compresses and decompresses.
+        As of `on_torch`.
     claims : sequence of SubjectClaim
         About a `Codec`.
     **options
         As of `Codec`.
     """
-    return Codec(seeded(on_torch(function)), claims, **{"name": _name(function), **options})
+    warnings.warn("torch_function(f, claims) is Codec(on_torch(f), claims)", DeprecationWarning, stacklevel=2)
+    return Codec(on_torch(function), claims, **{"name": _name(function), **options})
 
 
 def stochastic_rounding(rounding: Callable[..., Any], claims: Claims = (), **options: Any) -> Codec:
@@ -99,7 +92,7 @@ def stochastic_rounding(rounding: Callable[..., Any], claims: Claims = (), **opt
     def widened(x: Any) -> Any:
         return rounding(x).to(x.dtype)
 
-    return torch_function(widened, claims, **{"name": _name(rounding), **options})
+    return Codec(on_torch(widened), claims, **{"name": _name(rounding), **options})
 
 
 def quantizer(
@@ -125,10 +118,10 @@ def quantizer(
         return made if isinstance(made, tuple) else (made,)
 
     def roundtrip(x: Any, seed: int) -> Any:
-        return _with_seed(seed, lambda: dequantize(*message(x)))
+        return with_seed(seed, lambda: dequantize(*message(x)))
 
     def bits(x: Any, seed: int) -> int:
-        return _with_seed(seed, lambda: _payload(message(x)))  # type: ignore[no-any-return]
+        return with_seed(seed, lambda: _payload(message(x)))  # type: ignore[no-any-return]
 
     return Codec(on_torch(roundtrip), claims, **{"name": _name(quantize), "bits": on_torch(bits), **options})
 
@@ -176,10 +169,10 @@ def hivemind_compression(
         return compression.compress(x, about(x), allow_inplace=False)
 
     def roundtrip(x: Any, seed: int) -> Any:
-        return _with_seed(seed, lambda: compression.extract(compressed(x)))
+        return with_seed(seed, lambda: compression.extract(compressed(x)))
 
     def bits(x: Any, seed: int) -> int:
-        return _with_seed(seed, lambda: 8 * len(compressed(x).buffer))  # type: ignore[no-any-return]
+        return with_seed(seed, lambda: 8 * len(compressed(x).buffer))  # type: ignore[no-any-return]
 
     return Codec(on_torch(roundtrip), claims, **{"name": _name(compression), "bits": on_torch(bits), **options})
 
@@ -201,10 +194,10 @@ def grace_compressor(compressor: Any, claims: Claims = (), **options: Any) -> Co
     """
 
     def roundtrip(x: Any, seed: int) -> Any:
-        return _with_seed(seed, lambda: compressor.decompress(*compressor.compress(x, _PARAMETER)))
+        return with_seed(seed, lambda: compressor.decompress(*compressor.compress(x, _PARAMETER)))
 
     def bits(x: Any, seed: int) -> int:
-        return _with_seed(seed, lambda: _payload(compressor.compress(x, _PARAMETER)[0]))  # type: ignore[no-any-return]
+        return with_seed(seed, lambda: _payload(compressor.compress(x, _PARAMETER)[0]))  # type: ignore[no-any-return]
 
     return Codec(on_torch(roundtrip), claims, **{"name": _name(compressor), "bits": on_torch(bits), **options})
 
@@ -218,7 +211,7 @@ class _Grace:
 
     def __call__(self, x: Any) -> Any:
         self._steps += 1
-        return _with_seed((self._seed + 0x9E3779B9 * self._steps) % 2**31, self._step, x)
+        return with_seed((self._seed + 0x9E3779B9 * self._steps) % 2**31, self._step, x)
 
     def _step(self, x: Any) -> Any:
         compressor, memory = self._compressor, self._memory
@@ -248,7 +241,7 @@ def grace_feedback(make: Callable[[], tuple[Any, Any]], claims: Claims = (), **o
     """
 
     def factory(seed: int) -> _Grace:
-        compressor, memory = _with_seed(seed, make)
+        compressor, memory = with_seed(seed, make)
         return _Grace(compressor, memory, seed)
 
     return Stateful(on_torch(factory), claims, **{"name": _name(make), **options})
@@ -267,7 +260,7 @@ class _Aggregator:
 
     def __call__(self, x: Any) -> Any:
         if self._aggregator is None:
-            self._aggregator = _with_seed(self._seed, self._make, [x])
+            self._aggregator = with_seed(self._seed, self._make, [x])
         buffer = x.clone() if self.residual is None else x + self.residual
         (sent,) = self._aggregator.aggregate([buffer])
         self.residual = buffer

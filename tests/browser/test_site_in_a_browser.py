@@ -17,6 +17,8 @@ KINDS = (
     "errata.html",
     "proofs.html",
     "graph.html",
+    "errata/oktopk.html",
+    "graph/oktopk.html",
     "about.html",
 )
 """One page of every kind, and two of some."""
@@ -63,8 +65,8 @@ def test_a_search_finds_says_and_leads_on(opened):
     page.keyboard.press("ArrowUp")
     page.keyboard.press("Escape")
     assert page.locator("#results").is_hidden()
-    page.keyboard.type("no such thing")
-    page.wait_for_function("document.getElementById('said').textContent.startsWith('Nothing matches “no such thing”')")
+    page.keyboard.type("zzyzx")
+    page.wait_for_function("document.getElementById('said').textContent.startsWith('Nothing matches “zzyzx”')")
     assert "names, titles, verdicts, sources and hypotheses of" in said(page)
     assert page.locator("#found a").count() == 0
     page.locator("#search").fill(CLAIM)
@@ -73,8 +75,67 @@ def test_a_search_finds_says_and_leads_on(opened):
     page.wait_for_url(f"**/c/{CLAIM}.html")
 
 
+QUERIES = {
+    "allreduce": "dense.html",
+    "all-reduce words": "dense.html",
+    "all reduce ring bandwidth": "c/dense.ring.critical_path.html",
+    "top-k contraction": "c/sparsifiers.topk.contraction.html",
+    "TopK contracts": "c/sparsifiers.topk.contraction.html",
+    "topk error": "c/sparsifiers.topk.global_error.html",
+    "error-feedback rate": "c/feedback.ef14.rate.html",
+    "EF rate": "c/feedback.ef14.rate.html",
+    "qsgd variance": "c/quantizers.qsgd.variance.html",
+    "quantisation bias": "c/quantizers.qsgd.unbiased.html",
+    "quantization bias": "c/quantizers.qsgd.unbiased.html",
+    "unbiasedness of rand-k": "c/sparsifiers.randk.unbiased.html",
+    "muon bf16": "c/orthogonal.muon.rounded_at_most.html",
+    "fp8 torchft": "c/shipped_collectives.torchft.error.html",
+    "signSGD majority vote": "majority.html",
+    "arXiv:1809.07599": "c/sparsifiers.topk.contraction.html",
+    "1610.02132": "c/quantizers.qsgd.variance_printed.html",
+    "ok-topk 6k": "oktopk.html",
+    "oktopk communication volume": "c/oktopk.sent.any_split.html",
+    "packet-loss drift": "c/packetloss.drift.pair.html",
+    "stragglers": "dropcompute.html",
+    "moshpit mixing": "c/moshpit.random_groups.factor.html",
+    "moshpit random groups": "c/moshpit.random_groups.factor.html",
+    "powersgd warm start": "c/lowrank.powersgd.warm_start_contraction.html",
+    "low-rank": "lowrank.html",
+    "stochastic roundings bias": "c/precision.stochastic.unbiased.html",
+    "hadamard rotation": "rotations.html",
+    "DiLoCo words": "c/lowcomm.diloco.words.html",
+    "two-step quantised error": "c/precision.quantised.twostep.html",
+    "recursive halvings variance": "c/blockformats.multihop.butterfly_law.html",
+    "exponential graphs": "c/gossip.exponential.distortion.html",
+    "ef21 step-size": "c/feedback.ef21.descent.html",
+}
+"""What readers type, and what has to be among the first ten results."""
+
+
+def test_readers_find_what_they_look_for(opened):
+    page = opened("index.html")
+    missed = {}
+    for query, wanted in QUERIES.items():
+        page.locator("#search").fill("")
+        page.locator("#search").fill(query)
+        said(page)
+        links = page.locator("#found a").evaluate_all(
+            "links => links.slice(0, 10).map(link => link.getAttribute('href'))"
+        )
+        if wanted not in links:
+            missed[query] = links
+    assert missed == {}
+
+
+def test_what_has_most_of_the_words_is_shown_where_nothing_has_all(opened):
+    page = opened("index.html?q=moshpit+groups+zzyzx")
+    assert "with most of these words" in said(page)
+    assert page.locator("#found a").first.get_attribute("href").startswith(("moshpit", "c/moshpit"))
+    assert "Nothing matches" in said(opened("index.html?q=is:refuted+zzyzx"))
+
+
 def test_the_search_stays_in_sight(opened):
-    page = opened("errata.html")
+    page = opened("oktopk.html")
     page.mouse.wheel(0, 4000)
     page.wait_for_function("scrollY > 500")
     assert page.locator("#search").bounding_box()["y"] >= 0

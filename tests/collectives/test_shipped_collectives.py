@@ -11,17 +11,18 @@ from commbounds.collectives.shipped_collectives import (
     quickreduce,
     torchft_allreduce,
 )
+from commbounds.verify import conformance as cf
 
 FINITE = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
 """All numbers of float16 that are finite and not negative."""
 
 
-@pytest.mark.parametrize(("width", "stride"), [(4, 1152), (6, 1664), (8, 2176)])
+@pytest.mark.parametrize(("width", "stride"), [(3, 896), (4, 1152), (6, 1664), (8, 2176)])
 def test_a_register_of_all_threads_takes_the_bytes_that_the_source_sets_aside(width, stride):
     assert quick_code(np.zeros(2048, np.float16), width).size == stride
 
 
-@pytest.mark.parametrize("width", [4, 6, 8])
+@pytest.mark.parametrize("width", [3, 4, 6, 8])
 def test_one_coding_errs_by_a_step_and_what_float16_rounds_at_every_number_of_a_block(width):
     least = int(np.searchsorted(FINITE, np.float16(2 ** (width - 1) / 65000)))
     for place in np.linspace(least + 1, FINITE.size - 2, 9).astype(int):
@@ -75,3 +76,32 @@ def test_integers_of_torchft_are_cut():
 def test_the_least_scale_of_torchs_observers_loses_small_gradients():
     means, _ = quantization_hook(np.full((2, 8), 2.0**-25, np.float32))
     assert not means.any()
+
+
+# --- ports ------------------------------------------------------------------------------------------------------------
+
+
+def quick(bits):
+    """A port of QuickReduce."""
+    return lambda stack, seed: quickreduce(stack.astype(np.float32), bits, tile=512)[0].astype("float16")
+
+
+def test_a_port_is_held_to_the_bounds_of_the_book():
+    claimed = cf.like(quickreduce, width=8, saturates=True)
+    assert any("error" in str(claim) for claim in claimed)
+    for bits, passes in ((8, True), (6, False)):
+        subject = cf.AllReduce(quick(bits), claimed, effort=0.05, dtype="float16", ranks=(1, 2, 4, 8))
+        report = cf.check(subject, only=list(map(str, claimed)))
+        assert report.passed == passes, report
+        assert not report.not_judged
+        if not passes:
+            assert all("error" in finding.claim for finding in report.failures)
+
+
+def test_what_is_claimed_of_a_port_goes_by_its_settings():
+    given = {"columns": 4, "mean": False, "height": lambda P, n: -(-n // 4)}
+    assert [str(claim) for claim in cf.like(torchft_allreduce, native=True, **given)] == [
+        "Booked(shipped_collectives.torchft.error)"
+    ]
+    with pytest.raises(TypeError, match="asks for 'width'"):
+        cf.like(quickreduce)

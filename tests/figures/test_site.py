@@ -211,16 +211,18 @@ def test_what_is_trained_with_now_stands_apart_from_the_ground_of_the_systems():
 
 
 def test_what_fails_stands_apart_by_who_says_it(pages):
-    page = pages["errata.html"]
-    printed, _, rest = page[page.index('id="printed"') :].partition('id="usage"')
-    own = rest[rest.index('id="own"') :]
-    assert printed.count('class="erratum"') == 3
-    assert 'href="c/synthetic.signs.identity.html"' in printed
-    assert "(1, -2, 0.1)" in printed
-    assert "exactly 4/5 &gt; 3/4" in printed
-    assert "commbounds verify synthetic.signs.contraction --budget quick --seed 0" in printed
+    first, page = pages["errata.html"], pages["errata/synthetic.html"]
+    assert page.count('class="erratum"') == 3
+    named = re.findall(r'class="erratum" id="([\w.]+)"', page)
+    assert [f'href="errata/synthetic.html#{name}"' in first for name in named] == [True] * 3
+    assert 'href="../c/synthetic.signs.identity.html"' in page
+    assert "(1, -2, 0.1)" in page
+    assert "exactly 4/5 &gt; 3/4" in page
+    assert "commbounds verify synthetic.signs.contraction --budget quick --seed 0" in page
+    own = first[first.index('id="own"') :]
     assert own.count('class="lack"') == 1
     assert 'href="c/synthetic.signs.scale_equivariance.html"' in own
+    assert "scale_equivariance" not in page
 
 
 def test_corrections_are_linked_both_ways(pages):
@@ -264,10 +266,11 @@ def test_exhibits_stand_on_their_columns_page(pages):
 
 
 def test_the_graph_has_every_claim_with_its_verdict_tag_hypotheses_and_corrections(pages, findings, book):
-    page = pages["graph.html"]
+    page = pages["graph/synthetic.html"]
+    assert 'href="graph/synthetic.html"' in pages["graph.html"]
     for finding in findings:
         tag = str(book[finding.claim].source.tag).replace(" ", "-")
-        assert f'<a class="v-{finding.verdict} t-{tag}" href="c/{finding.claim}.html">' in page
+        assert f'<a class="v-{finding.verdict} t-{tag}" href="../c/{finding.claim}.html">' in page
     assert page.count('class="assumes"') == sum(len(book[f.claim].assumes) for f in findings)
     assert page.count('class="corrects"') == 1
     boxes = [tuple(map(float, box)) for box in re.findall(r'<rect x="([\d.]+)" y="([\d.]+)"', page)]
@@ -282,7 +285,7 @@ def test_a_correction_without_a_box_is_named_where_its_arrow_ends_if_it_has_a_pa
     chapter = Chapter("synthetic", None, {"all": entries})
     drawn = graph(chapter, {"synthetic.signs.identity"})
     assert drawn.count('class="corrects"') == 1
-    assert '<a href="c/synthetic.signs.identity.html"><title>synthetic.signs.identity corrects it</title>' in drawn
+    assert '<a href="../c/synthetic.signs.identity.html"><title>synthetic.signs.identity corrects it</title>' in drawn
     box, name = (
         float(re.search(rf'<text x="([\d.]+)" y="[\d.]+">{text}<', drawn)[1])
         for text in ("signs.contraction", "synthetic.signs.identity")
@@ -346,7 +349,7 @@ def test_data_of_certificates_keep_their_schema(tmp_path):
     ):
         assert f'id="{path}"' in about
     assert "about.html#step-independence" in (tmp_path / "c" / f"{names[0]}.html").read_text("utf-8")
-    page = (tmp_path / "proofs.html").read_text("utf-8")
+    page = (tmp_path / "proofs" / "sparsifiers.html").read_text("utf-8")
     assert "every x" in page
     assert "commbounds certificates 'sparsifiers.*'" in page
     assert "The smallest one, certified: at n = 1" in (tmp_path / "c" / f"{found[1].claim}.html").read_text("utf-8")
@@ -480,6 +483,10 @@ def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
     ]
     report(found, tmp_path)
     text = (tmp_path / "quantizers.html").read_text("utf-8")
+    for finding in found:  # the way back from a claim's page
+        crumbs = (tmp_path / "c" / f"{finding.claim}.html").read_text("utf-8")
+        assert f'href="../quantizers.html#{finding.claim}"' in crumbs
+        assert text.count(f'id="{finding.claim}"') == 1
     assert "<img" not in text
     assert not (tmp_path / "figures").exists()
     table = text[text.index('<table class="asked">') :].partition("</table>")[0]

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import re
@@ -36,17 +37,20 @@ sys.path.insert(0, os.getcwd())
 from mine import sub
 from commbounds.verify import run
 from commbounds.verify.conformance import check
-until = time.monotonic() + float(sys.argv[1])
-while time.monotonic() < until:
+until, rounds = time.monotonic() + float(sys.argv[1]), int(sys.argv[2])
+while time.monotonic() < until or rounds > 0:
     assert check(sub).passed
     run(["quantizers.sign.unbiased"])
-    pages = int(open("/proc/self/statm").read().split()[1])
-    print(time.monotonic(), pages * os.sysconf("SC_PAGE_SIZE"), flush=True)
+    rounds -= 1
+    print(int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGE_SIZE"), flush=True)
 """
 GOOD = (0, 3, 128 + signal.SIGTERM, -signal.SIGTERM)
 """Statuses of commands that were disturbed: done, the system failed, ended by a signal that they took, or by one that
 came while Python started or stopped: a process ends by it then, and there is nothing, or everything, to be kept."""
 PATIENCE = 600.0
+WARM, ROUNDS = 60, 200
+"""Rounds of the process beside them after which it has loaded and filled what it keeps (41, when nothing else ran), and
+rounds that it makes however long they take: memory is judged by rounds, as a slow machine makes few in an hour."""
 
 
 class Load:
@@ -182,29 +186,26 @@ class Load:
                 self.note("LOST: report", how=how, said=report[:500])
         self.note(f"check, {how}", status=status)
 
-    def close(self, steady: list[tuple[float, int]]) -> dict[str, object]:
+    def close(self, sizes: list[int]) -> dict[str, object]:
         """The summary, as the last line of the log."""
         summary: dict[str, object] = {
             "runs": {kind: count for kind, count in sorted(self.count.items()) if not kind.startswith("LOST")},
             "lost": {kind: count for kind, count in sorted(self.count.items()) if kind.startswith("LOST")},
-            "memory": slope(steady),
+            "memory": growth(sizes),
         }
         print(json.dumps({"summary": summary}), file=self._log, flush=True)
         self._log.close()
         return summary
 
 
-def slope(points: list[tuple[float, int]]) -> dict[str, float]:
-    """How memory grows over the last three quarters: the median of the slopes of all pairs, in MiB an hour."""
-    later = points[len(points) // 4 :]
-    slopes = [(b - a) / (t - s) for i, (s, a) in enumerate(later) for t, b in later[i + 1 :]]
-    if not slopes:
-        return {"rounds": len(points)}
-    hour = median(slopes) * 3600 / 2**20
+def growth(sizes: list[int]) -> dict[str, float]:
+    """How memory grows once it is warm: the median of the slopes of all pairs of rounds, in MiB a thousand rounds."""
+    later = sizes[WARM:]
+    slopes = [(b - a) / (j - i) for i, a in enumerate(later) for j, b in enumerate(later[i + 1 :], i + 1)]
     return {
-        "rounds": len(points),
-        "MiB": round(median(size for _, size in later) / 2**20, 1),
-        "MiB an hour": round(hour, 2),
+        "rounds": len(sizes),
+        "MiB": round(median(later or sizes) / 2**20, 1),
+        "MiB a thousand rounds": round(median(slopes) * 1000 / 2**20, 2) if slopes else math.nan,
     }
 
 
@@ -219,7 +220,7 @@ def main() -> int:
         load = Load(Path(folder), given.log, given.seed)
         begun, seconds = time.monotonic(), 60.0 * given.minutes
         steady = subprocess.Popen(
-            [sys.executable, "-c", STEADY, str(seconds)],
+            [sys.executable, "-c", STEADY, str(seconds), str(ROUNDS)],
             cwd=folder,
             env={**load.environment(False), "LOAD_STEADY": "1", "COMMBOUNDS_CACHE": f"{folder}/steady"},
             stdout=subprocess.PIPE,
@@ -233,8 +234,7 @@ def main() -> int:
         points, _ = steady.communicate()
         if steady.returncode:
             load.note("LOST: the steady process", status=steady.returncode)
-        lines = [line.split() for line in points.splitlines()]
-        summary = load.close([(float(when), int(size)) for when, size in lines])
+        summary = load.close([int(line) for line in points.splitlines()])
     print(json.dumps(summary, indent=1))
     return 1 if summary["lost"] else 0
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from strategies import finite_laws
 
-from commbounds.verify.sequential import SequentialTest, detectable_violation
+from commbounds.verify.sequential import SecondMomentTest, SequentialTest, WeightedSum, detectable_violation
 
 META = 1e-6
 """Rate at which each simulation below raises an alarm about a test that is right."""
@@ -202,3 +202,36 @@ def test_more_observations_detect_less_and_no_noise_the_least():
     assert shifts == sorted(shifts, reverse=True)
     assert detectable_violation(0.0, 1000, 1e-8, 1.0) < shifts[2]
     assert detectable_violation(1.0, 1000, 1e-4, 1.0) < shifts[2]
+
+
+def test_a_bet_without_a_range_has_mean_at_most_one():
+    """Where the mean is zero and the mean square one, whatever the range: exactly, on two points."""
+    bets = np.concatenate([0.5 ** np.arange(12), -(0.5 ** np.arange(12))])
+    for far in (1.0, 3.0, 1e3):  # far with probability 1/(1 + far^2), else -1/far
+        values, odds = np.array([far, -1 / far]), np.array([1.0, far**2]) / (1 + far**2)
+        wealth = []
+        for value in values:
+            test = SecondMomentTest()
+            test.feed(value)
+            stakes = bets * value
+            wealth.append(((1 + stakes + stakes**2 / 2) / (1 + bets**2 / 2)).mean())
+            assert test.log_e == pytest.approx(max(math.log(wealth[-1]), 0.0), abs=1e-12)
+        assert odds @ wealth == pytest.approx(1.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("shift", [-0.3, 0.0, 0.3])
+def test_a_bet_without_a_range_sees_a_shifted_mean(shift):
+    test = SecondMomentTest()
+    for value in np.random.default_rng(0).standard_t(5, 2000) / math.sqrt(5 / 3) + shift:
+        test.feed(value)
+    assert test.refutes(1e-6) == (shift != 0)
+
+
+def test_a_weighted_sum_needs_no_independence():
+    never, first = WeightedSum(), WeightedSum()
+    for _ in range(10_000):
+        never.feed(1.0)
+    assert not never.refutes(1 - 1e-4)
+    first.feed(2e6)
+    assert first.refutes(1e-6)
+    assert not first.refutes(1e-7)

@@ -117,10 +117,13 @@ def test_no_worker_waits_for_the_claims_before_it_makes_an_exhibit(meeting, tmp_
     assert f"enumerated  {FEW[2]}" in capsys.readouterr().err
 
 
-def test_how_long_things_took_is_known_to_the_next_run(tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(
+    "there", ["torn", "[" * 20_000 + "]" * 20_000, '{"a":' * 20_000], ids=["torn", "deep", "deep, torn"]
+)
+def test_how_long_things_took_is_known_to_the_next_run(there, tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("COMMBOUNDS_CACHE", str(tmp_path))
     monkeypatch.setattr(engine, "confront_together", lambda *a: time.sleep(0.05) or found(*a))
-    (tmp_path / "costs.json").write_text("torn")
+    (tmp_path / "costs.json").write_text(there)
     ShownRun(FEW[:1], "quick", 0, None).findings(None)
     from commbounds._running import _Costs
 

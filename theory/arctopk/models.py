@@ -7,6 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2
+from commbounds.theory.finite_laws import proved_by
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence
 from commbounds.theory.quantities import P, k, m, mu, n, r
 
@@ -49,9 +50,82 @@ def _more(kept: Any, chances: Any, squares: Any, rows: Any) -> Any:
     return rows * kept - chances * squares
 
 
+def _exchanged() -> tuple[Goal, ...]:
+    """That of two rows the larger is selected no less often, over two outcomes that are exchanged, and so in the mean.
+
+    Scores are w q, of squared norm w and a draw q; exchanged, the draws of the two rows change places. Selected is
+    what fewer than k rows are above: ``above`` of them are above a score, ``above_exchanged`` above the other row's
+    in the exchanged outcome, counted row by row.
+    """
+    larger, smaller, draw, other_draw = sp.symbols("larger smaller draw other_draw", nonnegative=True)
+    other, more, less, rival, rival_exchanged = sp.symbols("other more less rival rival_exchanged", real=True)
+    above, above_exchanged, counts = sp.symbols("above above_exchanged counts", nonnegative=True)
+    first, second, first_exchanged, second_exchanged = sp.symbols("first second first_exchanged second_exchanged")
+    difference, chance = sp.symbols("difference chance", real=True)
+    rises = {"no less exchanged": more - less}
+    order = {"larger": larger - smaller, "draw": draw, "other draw": other_draw}
+    before = {"rows before": above - above_exchanged}
+    return (
+        Goal("the larger row with the other's draw", larger * other_draw - smaller * other_draw, given=order),
+        Goal("the smaller row with the other's draw", larger * draw - smaller * draw, given=order),
+        Goal("a row above the larger was above", other - less, given={"above it": other - more, **rises}),
+        Goal(
+            "the rival above the larger was above",
+            rival - less,
+            given={
+                "above it": rival_exchanged - more,
+                "the rival is no more exchanged": rival - rival_exchanged,
+                **rises,
+            },
+        ),
+        Goal("one more row above both", (above + 1) - (above_exchanged + 1), given=before),
+        Goal("one more row above one, or none", above + counts - above_exchanged, given={**before, "counts": counts}),
+        Goal(
+            "selected, then selected exchanged",
+            k - 1 - above_exchanged,
+            given={**before, "selected": k - 1 - above},
+        ),
+        Goal(
+            "both outcomes",
+            first + first_exchanged - second - second_exchanged,
+            given={
+                "selected with the other's draw, as the other was": first_exchanged - second,
+                "selected, as the other with its draw": first - second_exchanged,
+            },
+        ),
+        Goal(
+            "two more outcomes, equally likely",
+            difference + chance * (first + first_exchanged - second - second_exchanged),
+            given={
+                "outcomes before": difference,
+                "both outcomes": first + first_exchanged - second - second_exchanged,
+                "chance": chance,
+            },
+        ),
+        Goal(
+            "chances and squares",
+            difference * (larger - smaller),
+            given={"difference of the chances": difference, "larger": larger - smaller},
+        ),
+    )
+
+
 def _orthogonal(bound: Any) -> tuple[Goal, ...]:
     alike = _kept - _chance * _squares - _square * _chances + _rows * _chance * _square
+    of, with_square = sp.symbols("chance_before square_before", nonnegative=True)
+    step = {
+        _kept: _kept + of * with_square,
+        _squares: _squares + with_square,
+        _chances: _chances + of,
+        _rows: _rows + 1,
+    }
     return (
+        *_exchanged(),
+        Goal(
+            "products of differences, one more row before",
+            alike.subs(step, simultaneous=True),
+            given={"rows before": alike, "chances and squares": (_chance - of) * (_square - with_square)},
+        ),
         Goal("Chebyshev's inequality, one row", _more(_chance * _square, _chance, _square, 1), equal=True),
         Goal(
             "Chebyshev's inequality, another row",
@@ -73,8 +147,35 @@ def _orthogonal(bound: Any) -> tuple[Goal, ...]:
 
 def _two_rows(bound: Any) -> tuple[Goal, ...]:
     first, second, chance = sp.symbols("first second chance", nonnegative=True)
+    plus, minus, draw, other_draw, product = sp.symbols("plus minus draw other_draw product", nonnegative=True)
+    selected, exchanged, likely, selections, all_outcomes = sp.symbols(
+        "selected exchanged likely selections all_outcomes", nonnegative=True
+    )
     kept = chance * first + (1 - chance) * second
+    spectrum = {"trace": plus - minus - (first - second)}
+    signs = {"first is larger": first - second, "minus": minus, "draw": draw, "other draw": other_draw}
     return (
+        Goal(
+            "one eigenvalue of each sign",
+            plus * minus,
+            given={"Cauchy-Schwarz": first * second - product**2},
+            zero={"determinant": plus * minus - (first * second - product**2)},
+        ),
+        Goal(
+            "the first scores more where its draw is no less",
+            plus * draw - minus * other_draw,
+            given={**signs, "its draw is no less": draw - other_draw},
+            zero=spectrum,
+        ),
+        Goal(
+            "two more outcomes, equally likely",
+            2 * (selections + likely * (selected + exchanged)) - (all_outcomes + 2 * likely),
+            given={
+                "outcomes before": 2 * selections - all_outcomes,
+                "in one of the two its draw is no less": selected + exchanged - 1,
+                "likely": likely,
+            },
+        ),
         Goal(
             "error",
             bound - (1 - kept / (first + second)),
@@ -87,8 +188,11 @@ def _two_rows(bound: Any) -> tuple[Goal, ...]:
 
 def _ceiling(bound: Any) -> tuple[Goal, ...]:
     lost = sp.Symbol("lost", nonnegative=True)
-    given = {"K >= mu m": k - mu * m, "arctopk.allreduce.contraction_orthogonal, times m": m - k - lost}
-    return (Goal("error", bound - lost / m, given=given, positive={"m": m}),)
+    given = {"K >= mu m": k - mu * m, "contraction, times m": m - k - lost}
+    return (
+        *proved_by("contraction", _orthogonal(1 - k / m)),
+        Goal("error", bound - lost / m, given=given, positive={"m": m}),
+    )
 
 
 _BLOCKS = {
@@ -113,6 +217,13 @@ def _against_gather(bound: Any) -> tuple[Goal, ...]:
     return (Goal("ratio", bound - gathered / ring, equal=True, positive=positive),)
 
 
+_ALIKE = (
+    "Row j has squared norm w_j and is selected with chance c_j; scores are w_j q_j. The sketches of orthogonal rows "
+    "are independent Gaussians, so that outcomes with two q's exchanged are equally likely. Of two such outcomes the "
+    "larger row is selected in no fewer: with the other's draw it scores no less, and the other with its draw no "
+    "more. So (c_i - c_j)(w_i - w_j) >= 0, outcome by outcome. "
+)
+
 MODELS = by_claim(
     Model(
         claim=_A + "commutes",
@@ -126,9 +237,7 @@ MODELS = by_claim(
     ),
     Model(
         claim=_A + "contraction_orthogonal",
-        words="Row j has squared norm w_j and is selected with chance c_j; scores are w_j q_j, with q_j independent "
-        "and alike, so exchanging two q's shows that chances rise with squares: (c_i - c_j)(w_i - w_j) >= 0. "
-        "`chances`, "
+        words=_ALIKE + "`chances`, "
         "`squares` and `kept` are the sums of c, of w and of c w over the `rows` before, `chance` and `square` those "
         "of one more row: Chebyshev's sum inequality by induction on the rows; then over all m.",
         scope="all orthogonal rows, not all zero, every m >= k >= 1 and every rank of the sketch; exact arithmetic",
@@ -136,17 +245,18 @@ MODELS = by_claim(
     ),
     Model(
         claim=_A + "contraction_two_rows",
-        words="Squares `first` >= `second` of the two rows. The difference of the scores is a quadratic form with "
-        "trace first - second >= 0 and one eigenvalue of each sign, l and -l': as l chi and l' chi' are alike but for "
-        "l >= "
-        "l', the larger row is selected with `chance` >= 1/2.",
+        words="Squares `first` >= `second` of the two rows. The difference of the scores is a quadratic form of "
+        "Gaussians: its trace is first - second >= 0, its determinant -(first second - product^2) <= 0, so that it "
+        "is plus q - minus q' in its eigenvectors, with q and q' independent and alike. Outcomes with q and q' "
+        "exchanged are equally likely, and in one of the two q >= q', where the first row scores more: `chance` >= "
+        "1/2.",
         scope="every two rows, not both zero, every rank of the sketch; exact arithmetic",
         goals=_two_rows,
     ),
     Model(
         claim="arctopk.rows.ceiling",
         words="K is the least integer that is at least mu m; `lost` is m times the error, which "
-        "arctopk.allreduce.contraction_orthogonal bounds.",
+        "the goals about the contraction bound. " + _ALIKE,
         scope="all orthogonal rows, not all zero, every m >= 1, 0 < mu <= 1; exact arithmetic",
         goals=_ceiling,
         checked_by=("arctopk.rows.ceiling", _A + "contraction_orthogonal"),
@@ -177,9 +287,8 @@ EXTENTS = extents(
     "arctopk",
     {
         (): "allreduce.commutes",
-        (Step.SYMMETRY,): "allreduce.contraction_orthogonal",
-        (Step.CLAIM,): "rows.ceiling",
-        (Step.SYMMETRY, Step.SUM): "allreduce.contraction_two_rows",
+        (Step.INDEPENDENCE, Step.LIMIT): "allreduce.contraction_orthogonal rows.ceiling",
+        (Step.SPECTRUM, Step.LIMIT): "allreduce.contraction_two_rows",
     },
     by_definition="allreduce.words allreduce.words_doubling allreduce.words_against_gather",
 )

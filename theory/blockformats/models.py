@@ -30,11 +30,10 @@ EXTENTS = extents(
     {
         (): "microscaling.maximum microscaling.maximum_unclipped stochastic.unbiased stochastic.bias nvfp4.maximum "
         "stochastic_nvfp4.unbiased microexponents.maximum correlated.unbiased correlated.pair table.sums "
-        "table.at_a_number",
+        "table.at_a_number microscaling.contraction_even microscaling.contraction_rceil microscaling.contraction_wide",
         (Step.SYMMETRY,): "correlated.equal",
         (Step.INDEPENDENCE,): "correlated.independent table.variance table.two_stages_nested",
-        (Step.SUM,): "microscaling.contraction_even microscaling.contraction_rceil microscaling.contraction_wide "
-        "fouroversix.contraction requantised.direct_error table.unbiased multihop.nearest_error",
+        (Step.SUM,): "fouroversix.contraction requantised.direct_error table.unbiased multihop.nearest_error",
         (Step.LEMMA,): "correlated.never_worse",
         (Step.CLAIM,): "multihop.butterfly_bounded",
         (Step.SPECTRUM,): "mseden.projection",

@@ -9,6 +9,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.blockformats.terms import ENTRIES_OF_BLOCK, element_unit, elementbits, overshoot
+from commbounds.theory.finite_laws import over_all
 from commbounds.theory.model import Goal, Model, in_range
 from commbounds.theory.quantities import block, n, norm2
 
@@ -82,6 +83,33 @@ def _of_largest(bound: Any) -> tuple[Goal, ...]:
 # --- contraction -----------------------------------------------------------------------------------------------------
 
 
+def _of_a_block() -> tuple[Goal, ...]:
+    """That other entries, the largest, and then blocks, add up: `lost` is what an other entry may take of the "
+    "largest.
+    """
+    share, lost, entries, count = sp.symbols("share_of_all lost entries count", nonnegative=True)
+    squares, errors, square, error = sp.symbols("squares errors square error", nonnegative=True)
+    top, off = sp.symbols("top_square top_error", nonnegative=True)
+    return (
+        *over_all(
+            lambda of, wrong, many: share * of - wrong + lost * many, (square, error, sp.S.One), case="other entries: "
+        ),
+        Goal(
+            "a block",
+            share * (squares + top) - (errors + off),
+            given={
+                "other entries": share * squares - errors + lost * count,
+                "the largest": share * top - off - (entries - 1) * lost,
+                "fewer": (entries - 1 - count) * lost,
+            },
+        ),
+        *over_all(lambda of, wrong: share * of - wrong, (square, error), case="blocks: "),
+    )
+
+
+_BLOCK = _of_a_block()
+
+
 def _contracting(low: int, high: int) -> Goals:
     """MXFP4 with largest entries between `low` and `high` in units of the scale."""
 
@@ -104,6 +132,7 @@ def _contracting(low: int, high: int) -> Goals:
                      given={**known, **in_range(_top, begin, end)})
                 for element, begin, end in _nearest(low, high)
             ),
+            *_BLOCK,
             Goal("fewer entries", (_entries - 1 - _others) * lost, given={**fewer, "1 - share": 1 - _share}),
         )  # fmt: skip
 

@@ -13,8 +13,8 @@ EXTENTS = extents(
     "dense",
     {
         (): "butterfly.sent butterfly.received allgather.bruck_steps ring.sum recursive_doubling.sum rabenseifner.sum "
-        "butterfly.sum reduce_scatter.sum allgather.contents",
-        (Step.SUM,): "ring.rounding recursive_doubling.rounding rabenseifner.rounding butterfly.rounding",
+        "butterfly.sum reduce_scatter.sum allgather.contents ring.rounding recursive_doubling.rounding "
+        "rabenseifner.rounding butterfly.rounding",
         (Step.COUNTING,): "recursive_doubling.sent recursive_doubling.received recursive_doubling.lower_bound "
         "rabenseifner.critical_path rabenseifner.sent rabenseifner.received rabenseifner.mean_received "
         "allgather.bruck_words reduce_scatter.bruck_words allgather.doubling_words reduce_scatter.doubling_words "

@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2, unit
+from commbounds.theory.finite_laws import relative_errors
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import P
 
@@ -210,6 +211,7 @@ def _rounding(bound: Any) -> tuple[Goal, ...]:
         "positive": {"(additions + 1) unit < 1": 1 - (h + 1) * unit, "additions unit < 1": 1 - h * unit},
     }
     return (
+        *relative_errors(),
         Goal("no addition", relative(sp.Integer(0)), equal=True),
         Goal("not larger", 1 + relative(h + 1) - (1 + relative(h)) * (1 + d), **known),
         Goal("not smaller", (1 - relative(h)) * (1 + d) - (1 - relative(h + 1)), **known),

@@ -330,8 +330,8 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "gossip",
     {
-        (): "push_sum.range restarts.attempts restarts.restarts restarts.capped",
-        (Step.INDEPENDENCE,): "one_peer.factor mean.one_way",
+        (): "push_sum.range restarts.attempts restarts.restarts restarts.capped one_peer.factor",
+        (Step.INDEPENDENCE,): "mean.one_way",
         (Step.SUM,): "mean.own_instead push_sum.mean",
         (Step.COUNTING,): "one_peer.exact",
         (Step.SPECTRUM,): "ring.distortion torus.distortion exponential.distortion",

@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
+from commbounds.theory.finite_laws import norm_of_a_sum, proved_by
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
@@ -47,6 +48,11 @@ def _leverage(of: Any, other: Any) -> Any:
 def _powersgd(bound: Any) -> tuple[Goal, ...]:
     weights = {"larger - smaller": _larger - _smaller, "larger": _larger, "smaller": _smaller}
     forms = {"uu": _uu, "vv": _vv, "det": _det}
+    chance, of, other = sp.symbols("leverages leverage leverage_before", nonnegative=True)
+    total, weight, before, count = sp.symbols("weights weight weight_before count", nonnegative=True)
+    alike = _captured - of * total - weight * chance + count * of * weight
+    more = {_captured: _captured + other * before, total: total + before, chance: chance + other, count: count + 1}
+    chebyshev = count * _captured - chance * total
     ones = [1 + a * _uu + b * _vv + a * b * _det for a, b in ((_larger, _smaller), (_smaller, _larger))]
     return (
         Goal(
@@ -55,13 +61,17 @@ def _powersgd(bound: Any) -> tuple[Goal, ...]:
             given={**weights, **forms},
             positive={"first denominator": ones[0], "second denominator": ones[1]},
         ),
+        Goal("products of differences, one more before", alike.subs(more, simultaneous=True),
+             given={"those before": alike, "in one order": (of - other) * (weight - before)}),
+        Goal("sum over pairs, one more", (count + 1) * (_captured + of * weight) - (chance + of) * (total + weight),
+             given={"those before": chebyshev, "products of differences": alike}),
         Goal(
             "contraction",
             _of_q(bound) * _total - (_total - _captured),
             given={"sum over pairs of (s_i - s_j) (l_i - l_j)": _q * _captured - r * _total},
             positive={"q": _q},
         ),
-    )
+    )  # fmt: skip
 
 
 def _nonexpansive(bound: Any) -> tuple[Goal, ...]:
@@ -108,6 +118,7 @@ _series = _rho * (1 - _rho**horizon) / (1 - _rho) * reach
 
 def _steps(bound: Any) -> tuple[Goal, ...]:
     return (
+        norm_of_a_sum(),
         *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
         Goal("bound", _of_rho(bound) - _series**2, positive=_BELOW_ONE),
     )
@@ -116,6 +127,7 @@ def _steps(bound: Any) -> tuple[Goal, ...]:
 def _limit(bound: Any) -> tuple[Goal, ...]:
     power = _rho**horizon
     return (
+        norm_of_a_sum(),
         *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
         Goal(
             "bound",
@@ -152,10 +164,13 @@ def _equal(bound: Any) -> tuple[Goal, ...]:
 
 def _grows(first: Callable[[Any], Any], start: int) -> Callable[[Any], tuple[Goal, ...]]:
     """That the bound is at least the square of what begins so and grows by M in every step."""
+    projected = proved_by("a step keeps no more", _nonexpansive(sp.S.One))
 
     def goals(bound: Any) -> tuple[Goal, ...]:
         norm = first(reach) + (horizon - start) * reach
         return (
+            *projected,
+            norm_of_a_sum(),
             *recurrence(norm, horizon, first(reach), lambda norm, _: norm + reach, start),
             Goal("bound", _of_rho(bound) - norm**2),
         )
@@ -165,8 +180,9 @@ def _grows(first: Callable[[Any], Any], start: int) -> Callable[[Any], tuple[Goa
 
 _CONTRACTED = (
     "rho^2 = 1 - r/min(m, n). Let N be the root of the expected squared norm of the residual e: by "
-    "lowrank.powersgd.contraction, given the past, and Minkowski's inequality, N+ <= rho (N + M). Induction: N is at "
-    "most rho (1 - rho^t)/(1 - rho) M, and the square of that at most the bound. For r = min(m, n) the residual is 0. "
+    "lowrank.powersgd.contraction, given the past, and as a sum's is no more than those of its parts, N+ <= rho (N + "
+    "M). Induction: N is at most rho (1 - rho^t)/(1 - rho) M, and the square of that at most the bound. For r = "
+    "min(m, n) the residual is 0. "
 )
 _REAL = "in real arithmetic"
 
@@ -255,8 +271,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="lowrank.powersgd_ef14.warm_start_growth",
-        words="By lowrank.powersgd.nonexpansive and the triangle inequality the norm of the residual grows by at most "
-        "M a step, from 0: at most t M, whose square is at most the bound.",
+        words="A projection keeps no more than there is, and a sum is no longer than its parts: the norm of the "
+        "residual grows by at most M a step, from 0: at most t M, whose square is at most the bound.",
         scope=f"every number of steps, every matrix, rank and first sketch, gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: sp.S.Zero, 0),
         checked_by=("lowrank.powersgd_ef14.warm_start_growth",),
@@ -264,8 +280,9 @@ MODELS = by_claim(
     Model(
         claim="lowrank.powersgd_ef14.warm_start_gaussian",
         words="rho^2 = 1 - r/min(m, n). Step 1 leaves a root mean square of at most rho M, by "
-        "lowrank.powersgd.contraction; by lowrank.powersgd.nonexpansive and Minkowski's inequality it grows by at most "
-        "M in every later one: at most (t - 1 + rho) M, whose square is at most the bound.",
+        "lowrank.powersgd.contraction; a projection keeps no more than there is, and root mean squares of a sum are no "
+        "more than those of its parts: it grows by at most M in every later one: at most (t - 1 + rho) M, whose "
+        "square is at most the bound.",
         scope=f"every number of steps, every m, n and r <= min(m, n), gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: _rho * reach, 1),
         checked_by=("lowrank.powersgd_ef14.warm_start_gaussian",),
@@ -280,13 +297,12 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "lowrank",
     {
-        (): "powersgd.nonexpansive",
+        (): "powersgd.nonexpansive powersgd_ef14.warm_start_growth",
+        (Step.SUM, Step.SPECTRUM): "lowrank.contraction",
+        (Step.CLAIM,): "powersgd_ef14.steps powersgd_ef14.residual powersgd_ef14.warm_start_gaussian",
         (Step.EXPECTATION, Step.CLAIM): "powersgd_ef14.two",
         (Step.EXPECTATION, Step.LIMIT): "powersgd.determinant",
-        (Step.SUM, Step.SPECTRUM): "lowrank.contraction",
-        (Step.NORMS, Step.CLAIM): "powersgd_ef14.steps powersgd_ef14.residual powersgd_ef14.warm_start_growth "
-        "powersgd_ef14.warm_start_gaussian",
         (Step.CLAIM, Step.LIMIT): "powersgd_ef14.equal",
-        (Step.SYMMETRY, Step.EXPECTATION, Step.SUM, Step.SPECTRUM): "powersgd.contraction",
+        (Step.SYMMETRY, Step.EXPECTATION, Step.SPECTRUM): "powersgd.contraction",
     },
 )

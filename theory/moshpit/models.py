@@ -21,18 +21,13 @@ EXTENTS = extents(
     "moshpit",
     {
         (): "traffic.words traffic.critical_path random_groups.general random_groups.factor random_groups.labels "
-        "random_groups.all_partitions random_groups.skip random_groups.abort random_groups.regrouping mean.one_way",
-        (Step.INDEPENDENCE,): "grid.factor grid.failures grid.partial sgd.mean_square sgd.flat",
-        (Step.CLAIM,): "random_groups.upper",
+        "random_groups.all_partitions random_groups.skip random_groups.abort random_groups.regrouping mean.one_way "
+        "grid.factor grid.failures grid.partial sgd.mean_square sgd.flat sgd.spread random_groups.upper mean.leaving "
+        "trials.random trials.fixed trials.keys random_groups.with_replacement sgd.leaving",
         (Step.COUNTING,): "grid.exact grid.late grid.no_repeats grid.rectangular",
-        (Step.SYMMETRY, Step.INDEPENDENCE): "mean.leaving",
-        (Step.SYMMETRY, Step.CLAIM): "trials.random trials.fixed trials.keys",
-        (Step.INDEPENDENCE, Step.EXPECTATION): "random_groups.with_replacement",
-        (Step.INDEPENDENCE, Step.SUM): "sgd.spread",
         (Step.FUNCTIONS,): "sgd.nonconvex_noiseless",
         (Step.NORMS, Step.FUNCTIONS): "sgd.convex_noiseless",
         (Step.INDEPENDENCE, Step.FUNCTIONS): "sgd.averaging_quality",
-        (Step.SYMMETRY, Step.INDEPENDENCE, Step.CLAIM): "sgd.leaving",
         (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): (
             "sgd.convex sgd.strongly_convex sgd.nonconvex"
         ),

@@ -6,8 +6,9 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_histories, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, cases, recurrence, vectors
-from commbounds.theory.moshpit.models_groups import blocks_of_skipped
+from commbounds.theory.moshpit.models_groups import blocks_of_skipped, seated
 from commbounds.theory.moshpit.terms import M, N, dims, mean_overlap, rounds
 from commbounds.theory.quantities import n
 
@@ -30,9 +31,34 @@ def whole_mean(bound: Any, side: Any, count: Any) -> tuple[Goal, ...]:
     )
 
 
+def independent_inputs() -> tuple[Goal, ...]:
+    """That sums of squared weights are variances, what a mean of disjoint means has, and what is off the mean.
+
+    Inputs are independent, with variance one: without products in the mean. A peer's weights add up to one.
+    """
+    weights, squares, own, others = sp.symbols("weights squares own others", real=True)
+    members, disjoint = sp.symbols("members disjoint", positive=True)
+    summed = {"members before": disjoint - members * squares}
+    from_mean = {"peers before: squares": others - (squares - 2 * weights / N + members / N**2)}
+    more = (own - 1 / N) ** 2
+    after = squares + own**2 - 2 * (weights + own) / N + (members + 1) / N**2
+    return (
+        *uncorrelated(sp.S.One),
+        Goal("weights of one more member's set", disjoint + squares - (members + 1) * squares, equal=True, zero=summed),
+        Goal("off the mean, one more input", others + more - after, equal=True, positive={"N": N}, zero=from_mean),
+        Goal("off the mean", others - (squares - 1 / N), equal=True, positive={"N": N},
+             zero={**from_mean, "weights add up to one": weights - 1, "all inputs": members - N}),
+    )  # fmt: skip
+
+
 def by_size_of_sets(variance: Any, side: Any) -> tuple[Goal, ...]:
     """That a variance starts at one and is divided by `side` in every round."""
-    return recurrence(variance, rounds, 1, lambda before, _: before / side)
+    mean = sp.Symbol("mean_of_squares", nonnegative=True)
+    return (
+        *independent_inputs(),
+        Goal("a mean of disjoint sets", side * mean / side**2 - mean / side, equal=True),
+        *recurrence(variance, rounds, 1, lambda before, _: before / side),
+    )
 
 
 def variance_of_factor(factor: Any) -> Any:
@@ -67,7 +93,25 @@ def _factor(bound: Any) -> tuple[Goal, ...]:
 
 def _failures_of(variance: Any) -> tuple[Goal, ...]:
     axis = variance.subs(dims, 1)
+    size, own, more_blocks, rows, chance, chances, lines, together = sp.symbols(
+        "size own blocks_before rows chance chances lines together", positive=True
+    )
     return (
+        *independent_inputs(),
+        Goal(
+            "rows of one more block",
+            rows + size * (size / size**2) - (more_blocks + 1),
+            equal=True,
+            positive={"size": size},
+            zero={"blocks before": rows - more_blocks},
+        ),
+        *over_histories("one more axis", ((sp.S.One, size * own),), {lines: own}, size * lines),
+        Goal(
+            "independent axes, one more outcome",
+            together + chance * own * lines - (chances + chance * own) * lines,
+            equal=True,
+            zero={"outcomes before": together - chances * lines},
+        ),
         *recurrence(variance, dims, 1, lambda before, _: before * axis),
         *blocks_of_skipped(sp.expand(M * axis)),
     )
@@ -77,8 +121,12 @@ def _failures(bound: Any) -> tuple[Goal, ...]:
     return _failures_of(bound + 1 / N)
 
 
+def _keys(bound: Any) -> tuple[Goal, ...]:
+    return *seated(), *_factor(bound)
+
+
 def _failures_factor(bound: Any) -> tuple[Goal, ...]:
-    return _failures_of(sp.expand(bound * (N - 1)) / N + 1 / N)
+    return *seated(), *_failures_of(sp.expand(bound * (N - 1)) / N + 1 / N)
 
 
 def _partial(bound: Any) -> tuple[Goal, ...]:
@@ -86,6 +134,7 @@ def _partial(bound: Any) -> tuple[Goal, ...]:
     claimed = bound.subs(mean_overlap(N, M), (overlap + rows / column) / N)
     measured = (variance + column * (rows / column**2)) / N - 1 / N
     return (
+        *independent_inputs(),
         Goal(
             "one more column",
             claimed - measured,
@@ -213,19 +262,21 @@ GRID_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.grid.factor",
-        words="A peer holds the mean of disjoint means, M a round: the variance v of its vector is divided by M. The "
-        "mean of all has the variance 1/N, so the expected distortion is v - 1/N, of 1 - 1/N at the start: v by the "
-        "claim is shown to be 1 and then divided by M. Induction on t.",
+        words="Independent inputs have no products in the mean: variances are sums of squared weights. A peer holds "
+        "the mean of disjoint means, M a round: the variance v of its vector is divided by M. The mean of all has the "
+        "variance 1/N, so the expected distortion is v - 1/N, of 1 - 1/N at the start: v by the claim is shown to be 1 "
+        "and then divided by M. Induction on t.",
         scope="every side M, every d, N = M^d >= 2, every t <= d, real arithmetic",
         goals=_factor,
         checked_by=("moshpit.grid.factor",),
     ),
     Model(
         claim="moshpit.trials.keys",
-        words="As moshpit.grid.factor: inputs in random cells are exchangeable, so that the factor is that of "
-        "independent inputs. Induction on t.",
+        words="As moshpit.grid.factor. Peers take cells in any order, all with one probability: of all orders an Nth "
+        "has a peer in a cell, and of these one of N - 1 another in another. So the factor of any inputs without a "
+        "mean is (N v - 1)/(N - 1), as of independent ones. Induction on t.",
         scope="every side M, every d, N = M^d >= 2, every t <= d, real arithmetic; the law that trials draw from",
-        goals=_factor,
+        goals=_keys,
         checked_by=("moshpit.grid.factor", "moshpit.trials.keys"),
     ),
     Model(
@@ -240,8 +291,8 @@ GRID_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.trials.fixed",
-        words="As moshpit.grid.failures, over 1 - 1/N: inputs in random cells are exchangeable, so that the factor is "
-        "that of independent inputs. Induction on d and on M.",
+        words="As moshpit.grid.failures, over 1 - 1/N. Peers take cells in any order, all with one probability, so "
+        "that the factor is that of independent inputs, see moshpit.trials.keys. Induction on d and on M.",
         scope="every side M, every d, N = M^d >= 2, every p, real arithmetic; the law that trials draw from",
         goals=_failures_factor,
         checked_by=("moshpit.grid.failures", "moshpit.trials.fixed"),

@@ -6,7 +6,14 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import after_draw, mean
+from commbounds.theory.finite_laws import (
+    after_draw,
+    independent_of,
+    mean,
+    over_pairs_of_subsets,
+    proved_by,
+    uncorrelated,
+)
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     M,
@@ -136,6 +143,7 @@ def _upper(bound: Any) -> tuple[Goal, ...]:
     given = {"r >= 1": r - 1, "N >= r": N - r, "exact": exact, "the bound of these rounds": bound - exact}
     more = bound.subs(rounds, rounds + 1) - (r - 1) / (N - 1) * exact
     return (
+        *proved_by("exact factor", _factor(((r - 1) / (N - 1)) ** rounds)),
         Goal("first", bound.subs(rounds, 0) - 1, equal=True),
         Goal("step", more, given=given, positive={"N": N, **_several}),
     )
@@ -173,8 +181,18 @@ def _all_partitions(bound: Any) -> tuple[Goal, ...]:
 
 
 def _with_replacement(bound: Any) -> tuple[Goal, ...]:
-    slots = sp.Symbol("slots", positive=True)
-    return recurrence(bound, r, 0, lambda left, _: left + slots / N * (1 / slots))
+    slots, weights, summed = sp.symbols("slots weights summed", positive=True)
+    known = {"slots": slots}
+    shares = {"draws before": summed - weights / slots**2}
+    return (
+        *uncorrelated(sp.Symbol("distortion", nonnegative=True)),
+        *independent_of("a draw's distance from the mean"),
+        Goal("weights, one more draw", summed + 1 / slots**2 - (weights + 1) / slots**2, equal=True,
+             positive=known, zero=shares),
+        Goal("all draws", summed - 1 / slots, equal=True, positive=known,
+             zero={**shares, "all": weights - slots}),
+        *recurrence(bound, r, 0, lambda left, _: left + slots / N * (1 / slots)),
+    )  # fmt: skip
 
 
 def _skip(bound: Any) -> tuple[Goal, ...]:
@@ -225,6 +243,9 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
     moment, more = (one - both) * squares + both * total**2, (one - both) * x**2 + both * (2 * total * x + x**2)
     longer = (one - both) * (squares + x**2) + both * (total + x) ** 2
     return (
+        *seated(),
+        *_histories(),
+        *proved_by("those that stay", over_pairs_of_subsets()),
         Goal("one more vector", longer - (moment + more), equal=True, positive=_several, vectors=(x, total)),
         Goal(
             "first",
@@ -270,7 +291,7 @@ GROUP_MODELS = by_claim(
     Model(
         claim="moshpit.random_groups.upper",
         words="`exact` is the factor of T rounds, which the next multiplies by (r - 1)/(N - 1), as "
-        "moshpit.random_groups.factor says; by induction it is no more than the bound.",
+        "the goals about it show; by induction it is no more than the bound. " + _COUNTING,
         scope=f"every N >= 2, every r <= N, every T, {_LAW}",
         goals=_upper,
         checked_by=("moshpit.random_groups.factor", "moshpit.random_groups.upper"),
@@ -295,7 +316,8 @@ GROUP_MODELS = by_claim(
     Model(
         claim="moshpit.random_groups.with_replacement",
         words="A group of `slots` slots, of N, holds the mean of as many independent draws from the peers: its squared "
-        "distance from the initial mean is D_0/slots in the mean. Induction on the number of groups.",
+        "distance from the initial mean is D_0/slots in the mean: `weights` draws of weight 1/slots each, whose "
+        "distances have no products in the mean. Induction on the draws, and on the number of groups.",
         scope=f"every N >= 2, every r, every size of groups, {_LAW}",
         goals=_with_replacement,
         checked_by=("moshpit.random_groups.with_replacement",),
@@ -348,7 +370,8 @@ GROUP_MODELS = by_claim(
         claim="moshpit.mean.leaving",
         words="Of N vectors that add up to zero n' are drawn without replacement: each with probability n'/N, two of "
         "them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - both) sum ||x_i||^2 + "
-        "both ||sum x_i||^2, by induction over the vectors; the sum of the squares is N V with no round, V the "
+        "both ||sum x_i||^2, by induction over the vectors, of all subsets of n'; the sum of the squares is N V with "
+        "no round, V the "
         "distortion, and every round multiplies the mean by a. " + _COUNTING,
         scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
         goals=_leaving,

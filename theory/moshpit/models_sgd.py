@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import independent_of, over_all, over_pairs_of_subsets, proved_by, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     N,
@@ -50,6 +51,30 @@ def _pair() -> Goal:
     return Goal("two peers", after**2 - made, equal=True, zero=zero, vectors=(_d, _u, _w))
 
 
+def _all_pairs() -> tuple[Goal, ...]:
+    """That all ordered pairs do what two peers do, and that the distortion is the sum over them, over 2 N^2."""
+    after, before, count, of, squares = sp.symbols("after before count of squares", real=True)
+    mean = {"peers before": of - 2 * (count * squares - _s**2)}
+    return (
+        *independent_of("noise"),
+        *over_all(
+            lambda later, now, noises: (
+                later - (1 - stepsize * curvature) ** 2 * now - 2 * stepsize**2 * noise**2 * noises
+            ),
+            (after, before, sp.S.One),
+            case="pairs: ",
+            equal=True,
+        ),
+        Goal(
+            "squares of one more peer's differences",
+            of + 2 * (squares - 2 * _s * _x + count * _x**2) - 2 * ((count + 1) * (squares + _x**2) - (_s + _x) ** 2),
+            equal=True,
+            zero=mean,
+            vectors=(_s, _x),
+        ),
+    )
+
+
 def _spread_after() -> Any:
     """The distortion after a step and an average: over all ordered pairs, of which N are of one peer."""
     pairs = (1 - stepsize * curvature) ** 2 * 2 * N**2 * spread + N * (N - 1) * 2 * stepsize**2 * noise**2
@@ -57,7 +82,7 @@ def _spread_after() -> Any:
 
 
 def _spread(bound: Any) -> tuple[Goal, ...]:
-    return _pair(), Goal("all pairs", bound - _spread_after(), equal=True)
+    return _pair(), *_all_pairs(), Goal("all pairs", bound - _spread_after(), equal=True)
 
 
 def _mean_square(bound: Any) -> tuple[Goal, ...]:
@@ -67,6 +92,8 @@ def _mean_square(bound: Any) -> tuple[Goal, ...]:
     zero = {"<m, u>": _m * _u, "variance of u": _u**2 - _now}
     step = (shrunk - stepsize * _u) ** 2 - ((1 - stepsize * curvature) ** 2 * _m**2 + stepsize**2 * _now)
     return (
+        *independent_of("noise"),
+        *uncorrelated(noise**2),
         Goal("the mean", step, equal=True, zero=zero, vectors=(_m, _u)),
         *recurrence(of_sum, N, 0, lambda variance, _: variance + noise**2),
     )
@@ -81,6 +108,9 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
     drawn = longer - (moment + one * _u**2 + 2 * both * _x * _u)
     return (
         _pair(),
+        *_all_pairs(),
+        *uncorrelated(noise**2),
+        *proved_by("those that stay", over_pairs_of_subsets()),
         Goal("one more vector", drawn, equal=True, positive=_several, vectors=(_x, _u)),
         Goal(
             "those that stay",
@@ -95,6 +125,7 @@ def _flat(bound: Any) -> tuple[Goal, ...]:
     positive = {"1 - rho": 1 - mixing}
     return (
         _pair(),
+        *_all_pairs(),
         *recurrence(bound, periods, 0, lambda before, _: mixing * (before + period * _noisy), positive=positive),
     )
 

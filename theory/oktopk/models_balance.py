@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import at_most_each
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.oktopk.models_words import (
     ANY_P,
@@ -18,6 +19,7 @@ from commbounds.theory.oktopk.models_words import (
     by_remainder,
     enters,
     gathered,
+    heard_of_others,
     leaves,
     overlaps,
     quotient,
@@ -57,6 +59,7 @@ def _quarter(bound: Any) -> tuple[Goal, ...]:
     )
     return (
         *recurrence(2**_d - 1, _d, 0, lambda blocks, step: blocks + 2**step),
+        *at_most_each("one more block", 4 * winners / P, P / 4 - 1, _early, quarter),
         Goal(
             "four or more ranks, not balanced",
             bound - 2 * (_early + _late + _last),
@@ -83,6 +86,8 @@ def _quarter_ring(bound: Any) -> tuple[Goal, ...]:
         "P - 1 steps, each of a share": (P - 1) * share - _path,
     }
     return (
+        *at_most_each("one more step", _block, P - 1, _path),
+        *at_most_each("one more step of balancing", share, P - 1, _moved),
         Goal("not balanced", bound - 2 * _path, given=left, positive=POSITIVE),
         Goal("balanced", bound - 2 * (_moved + _path), given=balanced, positive=POSITIVE),
     )
@@ -94,7 +99,10 @@ def _never(bound: Any) -> tuple[Goal, ...]:
         "a step sends no block twice": _bits * winners - gathered,
         "ceil(log2 P) steps": _bits,
     }
-    return (Goal("sent", bound.xreplace({index_bits(P): _bits}) - 2 * gathered, given=given),)
+    return (
+        *at_most_each("one more step", winners, _bits, gathered),
+        Goal("sent", bound.xreplace({index_bits(P): _bits}) - 2 * gathered, given=given),
+    )
 
 
 def _out(bound: Any) -> tuple[Goal, ...]:
@@ -123,7 +131,7 @@ def _in(bound: Any) -> tuple[Goal, ...]:
 
 
 def _equal_blocks(bound: Any) -> tuple[Goal, ...]:
-    found = []
+    found = [*heard_of_others(_total, share, _heard)]
     for name, at, least, _, numbers in by_remainder(bound):
         received, smallest = at - 2 * _heard, "the rank's target is no smaller than the smallest"
         every = {"every winner but the share": _heard - (_total - share)}
@@ -142,7 +150,8 @@ def _rotation(bound: Any) -> tuple[Goal, ...]:
         "P - 1 steps": (P - 1) * _step - _path,
         "a step: at most k/P entries to one rank, and of one": k - P * _step,
     }
-    return (Goal("path", bound - 2 * _path, given=given, positive=POSITIVE),)
+    steps = at_most_each("one more step", _step, P - 1, _path)
+    return *steps, Goal("path", bound - 2 * _path, given=given, positive=POSITIVE)
 
 
 def _unrotated(bound: Any) -> tuple[Goal, ...]:
@@ -150,7 +159,8 @@ def _unrotated(bound: Any) -> tuple[Goal, ...]:
         "P steps": P * _step - _path,
         "a step: at most k/P entries of each of P - 1 ranks": (P - 1) * k - P * _step,
     }
-    return (Goal("path", bound - 2 * _path, given=given, positive=POSITIVE),)
+    steps = at_most_each("one more step", _step, P, _path)
+    return *steps, Goal("path", bound - 2 * _path, given=given, positive=POSITIVE)
 
 
 def _sizes(bound: Any) -> tuple[Goal, ...]:

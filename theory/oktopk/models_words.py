@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import at_most_each, over_all
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.oktopk.terms import inbound, selected, winners
 from commbounds.theory.quantities import P, k
@@ -75,6 +76,32 @@ DIVIDES = (
 )
 
 
+_SPLIT_IN = at_most_each("split, one more rank", k / P, P - 1, _entered, POSITIVE)
+_SPLIT_OUT = at_most_each("split, one more message", k / P, P - 1, _split, POSITIVE)
+
+
+def heard_of_others(total: Any, own: Any, heard: Any) -> tuple[Goal, ...]:
+    """That a rank to which every other rank's share comes once hears all winners but its own: rank by rank.
+
+    Parameters
+    ----------
+    total, own, heard : sympy expression
+        The winners, the rank's own, and what it hears.
+    """
+    others = sp.Symbol("others_share", nonnegative=True)
+    return over_all(
+        lambda came, held: came - held,
+        (others, others),
+        (heard, total - own),
+        heard - (total - own),
+        case="all-gather, one more rank: ",
+        equal=True,
+    )
+
+
+_HEARD_BY_RANKS = heard_of_others(P * share, share, _heard)
+
+
 def _cases(show: Any, total: Any, given: Mapping[str, Any], zero: Mapping[str, Any]) -> tuple[Goal, ...]:
     return tuple(
         Goal(name, show, given={**case, **given, **RANKS}, positive=POSITIVE, zero=zero)
@@ -132,12 +159,21 @@ def _ring_sent(bound: Any) -> tuple[Goal, ...]:
         "balancing takes no more than the rank has": winners - leaves,
         "on a ring no share is sent twice": winners - gathered,
     }
-    return (Goal("sent", bound - 2 * (_split + leaves + gathered), given=given),)
+    own = sp.Symbol("own_share", nonnegative=True)
+    return (
+        *heard_of_others(winners, own, gathered),
+        Goal("sent", bound - 2 * (_split + leaves + gathered), given=given),
+    )
 
 
 def _even_received(bound: Any) -> tuple[Goal, ...]:
     given = {**WINNERS, **_EVEN_IN, **_TARGET, **RANKS}
-    return (Goal("received", bound - 2 * (_entered + enters + _heard), given=given, positive=POSITIVE, zero=_HEARD),)
+    received = bound - 2 * (_entered + enters + _heard)
+    return (
+        *_SPLIT_IN,
+        *_HEARD_BY_RANKS,
+        Goal("received", received, given=given, positive=POSITIVE, zero=_HEARD),
+    )
 
 
 def _received(bound: Any, total: Any, given: Mapping[str, Any]) -> tuple[Goal, ...]:
@@ -150,10 +186,11 @@ def _received(bound: Any, total: Any, given: Mapping[str, Any]) -> tuple[Goal, .
         "all-gather: all winners but the own": total - own - _heard,
         "end >= begin": own,
     }
-    return tuple(
+    received = tuple(
         Goal(name, show, given={**given, **RANKS, **case}, positive=POSITIVE)
         for name, case in (("balanced", balanced), ("not balanced", left))
     )
+    return *heard_of_others(total, share, _heard), *received
 
 
 def _inbound_received(bound: Any) -> tuple[Goal, ...]:
@@ -171,7 +208,7 @@ def _limited_received(bound: Any) -> tuple[Goal, ...]:
 
 def _worst_received(bound: Any) -> tuple[Goal, ...]:
     given = {"at most k entries of each other rank": (P - 1) * k - _entered, "winners <= k": k - winners}
-    return _received(bound, winners, given)
+    return *at_most_each("split, one more rank", k, P - 1, _entered), *_received(bound, winners, given)
 
 
 def _counted_received(bound: Any) -> tuple[Goal, ...]:
@@ -191,7 +228,12 @@ def _path(bound: Any) -> tuple[Goal, ...]:
         "balancing: at most P - 1 steps of at most a target": (P - 1) * share - steps[1],
         "all-gather: P - 1 shares": (P - 1) * share - steps[2],
     }
-    return (Goal("path", bound - 2 * sum(steps), given=given, positive=POSITIVE),)
+    return (
+        *at_most_each("split, one more step", k / P, P - 1, steps[0], POSITIVE),
+        *at_most_each("balancing, one more step", share, P - 1, steps[1]),
+        *at_most_each("all-gather, one more share", share, P - 1, steps[2]),
+        Goal("path", bound - 2 * sum(steps), given=given, positive=POSITIVE),
+    )
 
 
 def both_ways() -> Iterator[tuple[str, Conditions]]:
@@ -239,7 +281,12 @@ def _perfect_both(bound: Any) -> tuple[Goal, ...]:
         "split: k/P of each other rank": P * _entered - (P - 1) * k,
     }
     show = 2 * (_split + _entered + leaves + enters + gathered + _heard) - bound
-    return (Goal("both", show, given=given, positive=POSITIVE, zero=zero),)
+    return (
+        *_SPLIT_IN,
+        *_SPLIT_OUT,
+        *_HEARD_BY_RANKS,
+        Goal("both", show, given=given, positive=POSITIVE, zero=zero),
+    )
 
 
 WORDS = (

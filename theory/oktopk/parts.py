@@ -181,7 +181,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
         relation=Le(MOST_SENT, 6 * k),
         assumes=(ALL_DATA, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING),
         source=LI_HOEFLER_2022.second_hand(
-            "abstract, 'less than 6k', taken for every iteration",
+            "abstract, “less than 6k”, taken for every iteration",
             "With disjoint supports the gathering of all sums makes ranks send up to 2kP words more.",
             reading="Of every iteration.",
         ),

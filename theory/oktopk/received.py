@@ -130,7 +130,7 @@ RECEIVED: tuple[Claim, ...] = (
         extremal="k - 1 entries before the first cut, at which all ranks but 0 hold the same index; rank 0 has all "
         "winners, in another region",
         axis="P",
-        note="For k >= P - 2 this is at most 6k. With it 'at most 6k' holds for sending and for receiving, whatever "
+        note="For k >= P - 2 this is at most 6k. With it “at most 6k” holds for sending and for receiving, whatever "
         "the vectors: the boundaries are what has to be repaired.",
     ),
 )

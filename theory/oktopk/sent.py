@@ -64,7 +64,7 @@ SENT: tuple[Claim, ...] = (
         tightness=1,
         extremal=_OWNS_ALL,
         axis="P",
-        note="Below 6k for all vectors: 'less than 6k' is a theorem about what is sent.",
+        note="Below 6k for all vectors: “less than 6k” is a theorem about what is sent.",
     ),
     Claim(
         name="oktopk.sent.general",
@@ -105,7 +105,7 @@ SENT: tuple[Claim, ...] = (
         extremal="k = 1, P >= 3: rank 1 selects an entry elsewhere, owns the only winner, gives it to rank 0 and "
         "passes it on",
         axis="P",
-        note="Attained where k < P: 'less than 6k' has to read 'at most 6k' when P does not divide the winners.",
+        note="Attained where k < P: “less than 6k” has to read “at most 6k” when P does not divide the winners.",
     ),
     Claim(
         name="oktopk.sent.unconditional",
@@ -131,7 +131,7 @@ SENT: tuple[Claim, ...] = (
         relation=Le(MOST_SENT, 6 * k),
         assumes=(WORDS, ALWAYS_BALANCED, RING, STALE_THRESHOLD),
         source=LI_HOEFLER_2022.second_hand(
-            "abstract, 'less than 6k', in the iterations between two evaluations of the thresholds",
+            "abstract, “less than 6k”, in the iterations between two evaluations of the thresholds",
             "If all entries grow past the old threshold, every rank selects all n of them.",
             reading="In the iterations between two evaluations of the thresholds as well.",
         ),

@@ -33,20 +33,16 @@ EXTENTS = extents(
     "packetloss",
     {
         (): "arrivals.empty staleness.law staleness.never_updated versions.differ versions.gap drift.two_updates "
-        "packets.all_lost versions.as_reviewed training.replica_gap training.stale_gradients",
-        (Step.SYMMETRY,): "arrivals.unbiased arrivals.conditional_variance",
-        (Step.INDEPENDENCE,): "expected.variance drift.pair drift.owner drift.given_updates drift.relaxation "
+        "packets.all_lost versions.as_reviewed training.replica_gap training.stale_gradients "
+        "expected.variance drift.pair drift.owner drift.given_updates drift.relaxation "
         "drift.whole_vector drift.consensus drift.any_losses bursts.pair bursts.owner shared.owner packets.drift "
-        "versions.mean_gap versions.mean_square_gap drift.sure_norm drift.owner_sure_norm drift.mean_norm",
-        (Step.EXPECTATION,): "volume.received workers.range",
-        (Step.SUM,): "arrivals.mean_inverse_recurrence",
-        (Step.CLAIM,): "arrivals.zero_fill bursts.average average.pair average.owner average.differ "
-        "bursts.pair_limit drift.pair_limit drift.as_reviewed_with_correlated_updates drift.autoregressive "
-        "drift.owner_limit drift.consensus_limit drift.whole_vector_limit",
-        (Step.SYMMETRY, Step.SUM): "owner.bias",
-        (Step.INDEPENDENCE, Step.SUM): "owner.variance_iid owner.inflation",
-        (Step.EXPECTATION, Step.CLAIM): "arrivals.variance",
-        (Step.SUM, Step.CLAIM): "arrivals.mean_inverse drift.autocovariance",
+        "versions.mean_gap versions.mean_square_gap drift.sure_norm drift.owner_sure_norm drift.mean_norm "
+        "bursts.average average.pair average.owner average.differ bursts.pair_limit drift.pair_limit "
+        "drift.as_reviewed_with_correlated_updates drift.autoregressive drift.owner_limit drift.consensus_limit "
+        "drift.whole_vector_limit drift.autocovariance arrivals.unbiased arrivals.conditional_variance "
+        "arrivals.zero_fill arrivals.variance arrivals.mean_inverse arrivals.mean_inverse_recurrence owner.bias "
+        "owner.variance_iid owner.inflation volume.received",
+        (Step.EXPECTATION,): "workers.range",
         (Step.INDEPENDENCE, Step.SUM, Step.NORMS, Step.FUNCTIONS): "training.descent training.convergence",
     },
     by_definition="volume.sent drift.one_step corners.owner_at_certain_loss",

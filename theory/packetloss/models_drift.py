@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import Draws, mean, over_histories, proved_by, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.packetloss.terms import (
     N,
@@ -19,6 +20,7 @@ from commbounds.theory.packetloss.terms import (
     onesided,
     p,
     packets,
+    pair_steps,
     receivers,
     sigma,
     stale,
@@ -28,11 +30,17 @@ from commbounds.theory.packetloss.terms import (
 
 _STEP_IN_WORDS = (
     "One step: a receiver's gap to the owner, x, becomes 0 where the packet arrives and x + u where it is lost, with "
-    "probability p, independently of x and of the update u."
+    "probability p, independently of x and of the update u: histories are taken up one by one, each with both fates."
+)
+WHITE_IN_WORDS = (
+    "Given all losses, updates are vectors whose inner products are means over the updates: white ones are orthogonal "
+    "to the gap x of older ones. One has the weight 1 or -1, or 0 where both receivers have it, or neither, and adds "
+    "weight^2 sigma^2; `weights` is the mean of those squares over the histories of losses, taken up one by one."
 )
 _EVERY = "every p < 1, every t, every sigma"
 
-_m, _u = vectors("m u")
+_m, _u, _x, _y, _z = vectors("m u x y z")
+_size, _between, _cross, _variance = sp.symbols("size between cross variance", real=True)
 _F, _before = sp.symbols("F before", nonnegative=True)
 _one, _other = sp.symbols("one other", nonnegative=True)
 
@@ -50,6 +58,57 @@ def exactly_one(chance: Any) -> Any:
     return 1 - chance**2 - (1 - chance) ** 2
 
 
+def _of_two(chance: Any) -> Draws:
+    """Of two independent receivers each lacks an update with some chance: how often, squared, their gap has it."""
+    has = 1 - chance
+    return (chance * chance, 0), (chance * has, 1), (has * chance, 1), (has * has, 0)
+
+
+def white_updates(chance: Any) -> tuple[Goal, ...]:
+    """That a white update adds sigma^2, times the chance that exactly one of two receivers lacks it.
+
+    Parameters
+    ----------
+    chance : sympy expression
+        Of one receiver.
+    """
+    return (
+        *uncorrelated(sigma**2),
+        Goal("exactly one of two lacks it", mean(_of_two(chance)) - exactly_one(chance), equal=True),
+    )
+
+
+_LACKS = proved_by("one packet more is lost", recurrence(missed(p, t), t, p, lambda chance, _: p * chance))
+_WHITE = (*_LACKS, *white_updates(missed(p, t)))
+
+_GAP = over_histories(
+    "a receiver's gap",
+    ((1 - p, sp.S.Zero), (p, (_x + _u) ** 2)),
+    {_size: _x**2, _cross: _x * _u, _variance: _u**2},
+    p * (_size + 2 * _cross + _variance),
+    vectors=(_x, _u),
+)
+_GAP_OF_TWO = over_histories(
+    "two receivers' gap",
+    ((p * p, (_x - _y) ** 2), (p * (1 - p), (_x + _u) ** 2), ((1 - p) * p, (_y + _u) ** 2), ((1 - p) ** 2, sp.S.Zero)),
+    {_between: (_x - _y) ** 2, _size: _x**2 + _y**2, _cross: _x * _u + _y * _u, _variance: 2 * _u**2},
+    p**2 * _between + p * (1 - p) * (_size + 2 * _cross + _variance),
+    vectors=(_x, _y, _u),
+)
+_MEAN_GAP = over_histories(
+    "the mean gap, along any vector z",
+    ((1 - p, sp.S.Zero), (p, (_x + _u) * _z)),
+    {_cross: _x * _z, _variance: _u * _z},
+    p * (_cross + _variance),
+    vectors=(_x, _u, _z),
+)
+
+
+def pair_drift(steps: Any) -> Any:
+    """What `packetloss.drift.pair` says."""
+    return sigma**2 * pair_steps(p, steps)
+
+
 def _staleness(bound: Any) -> tuple[Goal, ...]:
     return recurrence(bound, stale, 1 - p, lambda chance, _: p * chance)
 
@@ -58,7 +117,8 @@ def _never(bound: Any) -> tuple[Goal, ...]:
     return recurrence(bound, t, 1, lambda chance, _: p * chance)
 
 
-def _differ(bound: Any) -> tuple[Goal, ...]:
+def versions_differ_goals(bound: Any) -> tuple[Goal, ...]:
+    """That the bound is the chance that two receivers have different versions."""
     return recurrence(bound, t, 0, lambda chance, _: exactly_one(p) + p**2 * chance)
 
 
@@ -74,17 +134,28 @@ def _gap(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _pair(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(
-        bound, t, 0, lambda drift, steps: drift + sigma**2 * exactly_one(missed(p, steps)), positive=ARRIVES
+def pair_goals(bound: Any) -> tuple[Goal, ...]:
+    """That the bound is the squared gap of two receivers after t white updates."""
+    return (
+        *_WHITE,
+        *recurrence(
+            bound, t, 0, lambda drift, steps: drift + sigma**2 * exactly_one(missed(p, steps)), positive=ARRIVES
+        ),
     )
 
 
-def _owner(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, t, 0, lambda drift, _: p * (drift + sigma**2), positive=ARRIVES)
+def owner_goals(bound: Any) -> tuple[Goal, ...]:
+    """That the bound is a receiver's squared gap to the owner after t white updates."""
+    return (*_GAP, *recurrence(bound, t, 0, lambda drift, _: p * (drift + sigma**2), positive=ARRIVES))
 
 
-def _two_updates(bound: Any) -> tuple[Goal, ...]:
+def both_in_the_gap(younger: Any, elder: Any) -> Any:
+    """What `packetloss.drift.two_updates` says."""
+    return 2 * missed(p, elder) * (1 - missed(p, younger))
+
+
+def two_updates_goals(bound: Any) -> tuple[Goal, ...]:
+    """That the bound is the chance that updates of two ages both lie in the gap of two receivers."""
     return (
         Goal("the last update and another", bound.subs(age, 0) - exactly_one(p) * missed(p, older - 1), equal=True),
         Goal(
@@ -102,6 +173,9 @@ def _given_updates(bound: Any) -> tuple[Goal, ...]:
     beside = lagged + 2 * _m * _u + _u**2
     after = bound.subs({lagged: p * beside, discounted: p**2 * (_m + _u) ** 2}, simultaneous=True)
     return (
+        *_GAP,
+        *_GAP_OF_TWO,
+        *_MEAN_GAP,
         Goal("first", bound.subs({lagged: 0, discounted: 0}), equal=True),
         Goal("step", after - p**2 * before - exactly_one(p) * beside, equal=True, vectors=(_m, _u)),
     )
@@ -113,33 +187,66 @@ def _one_step(bound: Any) -> tuple[Goal, ...]:
 
 def _relaxation(bound: Any) -> tuple[Goal, ...]:
     limit = 2 * p / (1 - p**2)
-    return recurrence(
-        bound, t, 1, lambda share, steps: share - exactly_one(missed(p, steps)) / limit, positive={"p": p, **ARRIVES}
+    positive = {"p": p, **ARRIVES}
+    return (
+        *_WHITE,
+        *recurrence(bound, t, 1, lambda share, steps: share - exactly_one(missed(p, steps)) / limit, positive=positive),
     )
 
 
-def _whole_vector(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(
-        bound,
-        t,
-        0,
-        lambda drift, steps: drift + ((N - 2) * exactly_one(missed(p, steps)) + 2 * missed(p, steps)) / N,
-        positive=ARRIVES,
+def whole_vector_goals(bound: Any) -> tuple[Goal, ...]:
+    """That the bound is the squared gap of two copies of all shards, over one update's."""
+    return (
+        *_WHITE,
+        *recurrence(
+            bound,
+            t,
+            0,
+            lambda drift, steps: drift + ((N - 2) * exactly_one(missed(p, steps)) + 2 * missed(p, steps)) / N,
+            positive=ARRIVES,
+        ),
     )
 
 
-def _consensus(bound: Any) -> tuple[Goal, ...]:
+def _binomial(chance: Any) -> tuple[Goal, ...]:
+    """The mean and the mean square of how many of `others` receivers lack an update: one more at a time."""
+    others, many, square, all_ = sp.symbols("others many square all_", nonnegative=True)
+    lack = sp.Symbol("lack", nonnegative=True)
+    fates, means = ((chance, lack + 1), (1 - chance, lack)), {many: lack, square: lack**2, all_: sp.S.One}
+    squares = tuple((share, value**2) for share, value in fates)
+    first, second = others * chance, (others * chance) ** 2 + others * chance * (1 - chance)
+    return (
+        *over_histories("how many lack it", fates, means, many + chance * all_),
+        *over_histories("their number squared", squares, means, square + chance * (2 * many + all_)),
+        *proved_by("their mean", recurrence(first, others, 0, lambda known, _: known + chance)),
+        *proved_by(
+            "their mean square",
+            recurrence(second, others, 0, lambda known, index: known + chance * (2 * first.subs(others, index) + 1)),
+        ),
+        Goal(
+            "distance to the mean copy",
+            (lack * (1 - lack / N) ** 2 + (N - lack) * (lack / N) ** 2) / N - (N * lack - lack**2) / N**2,
+            equal=True,
+            positive={"N": N},
+        ),
+    )
+
+
+def consensus_goals(bound: Any) -> tuple[Goal, ...]:
+    """That the bound is the mean squared distance to the mean copy after t white updates."""
+
     def step(spread: Any, steps: Any) -> Any:
-        mean = (N - 1) * missed(p, steps)
-        square = mean**2 + (N - 1) * missed(p, steps) * (1 - missed(p, steps))
-        return spread + sigma**2 * (N * mean - square) / N**2
+        many = (N - 1) * missed(p, steps)
+        square = many**2 + (N - 1) * missed(p, steps) * (1 - missed(p, steps))
+        return spread + sigma**2 * (N * many - square) / N**2
 
-    return recurrence(bound, t, 0, step, positive=ARRIVES)
+    return (*_WHITE, *_binomial(missed(p, t)), *recurrence(bound, t, 0, step, positive=ARRIVES))
 
 
 def _any_losses(bound: Any) -> tuple[Goal, ...]:
     more = bound.subs(fates, fates + _F * (1 - _F))
     return (
+        *white_updates(_F),
         Goal("no step", bound.subs(fates, 0), equal=True),
         Goal("an update more", more - bound - sigma**2 * exactly_one(_F), equal=True),
     )
@@ -175,13 +282,11 @@ def _range(bound: Any, R: int) -> tuple[Goal, ...]:
 
 
 def _packets(bound: Any) -> tuple[Goal, ...]:
-    split = bound.subs(sigma**2, _one + _other)
-    return recurrence(
-        split,
-        t,
-        0,
-        lambda drift, steps: drift + _one * exactly_one(missed(p, steps)) + _other * exactly_one(missed(p, steps)),
-        positive=ARRIVES,
+    split, alone = bound.subs(sigma**2, _one + _other), bound.subs(sigma**2, _one)
+    return (
+        Goal("no packet", bound.subs(sigma**2, 0), equal=True),
+        Goal("one packet more", split - alone - bound.subs(sigma**2, _other), equal=True, positive=ARRIVES),
+        *proved_by("one packet", pair_goals(bound)),
     )
 
 
@@ -230,7 +335,7 @@ MODELS = by_claim(
         words="Two receivers differ after a step iff exactly one of the two receives, or neither and they differed "
         "before. Induction on t.",
         scope="every p in [0, 1], every t",
-        goals=_differ,
+        goals=versions_differ_goals,
         checked_by=("packetloss.versions.differ",),
     ),
     Model(
@@ -244,17 +349,18 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.drift.pair",
-        words="The update of age a lies between the two versions iff exactly one receiver has missed it, and each has "
-        "with probability p^(a + 1); white updates add up their variances over a = 0, ..., t - 1. Induction on t.",
+        words=f"{WHITE_IN_WORDS} The update of age a lies between the two versions iff exactly one receiver has missed "
+        "it, and each has with probability p^(a + 1), a packet more for every step of age. Induction on t.",
         scope=_EVERY,
-        goals=_pair,
+        goals=pair_goals,
         checked_by=("packetloss.drift.pair", "packetloss.drift.two_updates"),
     ),
     Model(
         claim="packetloss.drift.owner",
-        words=f"{_STEP_IN_WORDS} White updates are uncorrelated with x: E x'^2 = p (E x^2 + sigma^2). Induction on t.",
+        words=f"{_STEP_IN_WORDS} White updates are uncorrelated with x, `cross` = 0: E x'^2 = p (E x^2 + sigma^2). "
+        "Induction on t.",
         scope=_EVERY,
-        goals=_owner,
+        goals=owner_goals,
         checked_by=("packetloss.drift.owner",),
     ),
     Model(
@@ -262,7 +368,7 @@ MODELS = by_claim(
         words=f"{_STEP_IN_WORDS} Whom else the packet reaches does not matter. White updates are uncorrelated with x: "
         "E x'^2 = p (E x^2 + sigma^2). Induction on t.",
         scope=_EVERY,
-        goals=_owner,
+        goals=owner_goals,
         checked_by=("packetloss.shared.owner",),
     ),
     Model(
@@ -272,7 +378,7 @@ MODELS = by_claim(
         "or exactly one receives and the other lacked the older one, of age b, and with it both. Induction on a, b "
         "- a held.",
         scope="every p in [0, 1], all ages a <= b",
-        goals=_two_updates,
+        goals=two_updates_goals,
         checked_by=("packetloss.drift.two_updates",),
     ),
     Model(
@@ -294,7 +400,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.drift.relaxation",
-        words="The update of age t is one of the gap with the probability that exactly one receiver has missed it: by "
+        words=f"{WHITE_IN_WORDS} The update of age t is one of the gap iff exactly one receiver has missed it: by "
         "so much, over the limit 2p/(1 - p^2), the shortfall of 1 shrinks in step t + 1. Induction on t.",
         scope="every p in (0, 1), every t",
         goals=_relaxation,
@@ -302,26 +408,27 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.drift.whole_vector",
-        words="In N - 2 of N shards both are receivers, and the update of age a is one of their gap iff exactly one "
+        words=f"{WHITE_IN_WORDS} In N - 2 of N shards both are receivers, "
+        "and the update of age a is one of their gap iff exactly one "
         "has missed it; in two shards one is the owner, and it is iff the other has missed it. Induction on t.",
         scope="every p < 1, every t, every N >= 2",
-        goals=_whole_vector,
+        goals=whole_vector_goals,
         checked_by=("packetloss.drift.whole_vector",),
     ),
     Model(
         claim="packetloss.drift.consensus",
-        words="If j of the N - 1 receivers have missed an update, it adds sigma^2 (N j - j^2)/N^2 to the mean squared "
-        "distance to the mean copy. For age a, j is binomial: its mean and its mean square follow from p^(a + 1). "
-        "White updates add up over the ages. Induction on t.",
+        words=f"{WHITE_IN_WORDS} If j of the N - 1 receivers have missed an update, `lack`, it counts j/N less in the "
+        "mean copy, and so adds sigma^2 (N j - j^2)/N^2 to the mean squared distance to it. For age a, receivers lack "
+        "it with probability p^(a + 1) each: mean and mean square of j, receiver by receiver. Induction on t.",
         scope="every p < 1, every t, every N, every sigma",
-        goals=_consensus,
+        goals=consensus_goals,
         checked_by=("packetloss.drift.consensus",),
     ),
     Model(
         claim="packetloss.drift.any_losses",
-        words="`F` is the probability that a receiver's staleness is at most s. The update of age s is one of the gap "
-        "iff exactly one of two independent receivers' staleness exceeds s; white updates add up their variances. "
-        "Induction on the number of updates.",
+        words=f"{WHITE_IN_WORDS} `F` is the probability that a receiver's staleness is at most s. "
+        "The update of age s is one of the gap "
+        "iff exactly one of two independent receivers' staleness exceeds s. Induction on the number of updates.",
         scope="every law of the losses over time, every t, every sigma",
         goals=_any_losses,
         checked_by=("packetloss.drift.any_losses",),
@@ -370,8 +477,9 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.packets.drift",
-        words="`one` and `other` are an update's variances in two packets, sigma^2 together. Every coordinate travels "
-        "in one packet a step, and lies in the gap as if the shard were one. Induction on t; more packets by the same.",
+        words="`one` is an update's variance in a packet, `other` that in the packets before. Every coordinate travels "
+        "in one packet a step, and lies in the gap as if the shard were one. Induction on the packets. "
+        f"{WHITE_IN_WORDS}",
         scope=_EVERY,
         goals=_packets,
         checked_by=("packetloss.packets.drift",),

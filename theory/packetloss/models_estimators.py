@@ -6,6 +6,14 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import (
+    over_all,
+    over_histories,
+    over_pairs_of_subsets,
+    over_subsets,
+    proved_by,
+    uncorrelated,
+)
 from commbounds.theory.model import Goal, Model, by_claim, recurrence
 from commbounds.theory.packetloss.terms import (
     N,
@@ -23,7 +31,18 @@ _sum, _own, _words, _weight = sp.symbols("sum own words weight")
 _inside, _both, _deviations, _some, _inverse = sp.symbols("inside both deviations some inverse", nonnegative=True)
 _here, _chosen, _fewer, _less = sp.symbols("here chosen fewer less", positive=True)
 _q = 1 - p
+_one, _deviation = sp.symbols("one deviation", real=True)
+_received_words, _all = sp.symbols("received_words all_", nonnegative=True)
 
+_UNIFORM = proved_by("sample", over_subsets(lambda n, k: k / n, sp.S.One, sp.S.Zero))
+_PAIRS = proved_by("sample", over_pairs_of_subsets())
+_ADDED_UP = over_all(
+    lambda added, chance: N * added - chance, sp.symbols("added chance"), case="numbers of arrivals: ", equal=True
+)
+_OWNERS_ADDED_UP = over_all(
+    lambda added, chance: N * _q * added - chance, sp.symbols("added chance"), case="numbers of arrivals: ", equal=True
+)
+_NOTHING = proved_by("nothing arrives", recurrence(p**N, N, p, lambda chance, _: p * chance, start=1))
 _SAMPLE = {
     "a sample's size": N * _inside - arrived,
     "a sample's size squared": N * (N - 1) * _both + N * _inside - arrived**2,
@@ -31,7 +50,8 @@ _SAMPLE = {
 }
 _SAMPLE_IN_WORDS = (
     "Given K = k, exchangeable losses make the sample a uniform one: `inside` is the probability of a worker, `both` "
-    "that of two; the mean of the sample's size and of its square, which are k and k^2, give them."
+    "that of two; the mean of the sample's size and of its square, which are k and k^2, give them. The goals about "
+    "samples show the same of all subsets of k of n workers, worker by worker."
 )
 _SOMETHING = {"something arrives, or nothing does": _some + p**N - 1}
 _WEIGHT = {"mean of 1/K": N * _q * _weight - 1 + p**N}
@@ -45,12 +65,13 @@ _WEIGHT_IN_WORDS = (
 
 def _unbiased(bound: Any) -> tuple[Goal, ...]:
     shown = bound - _inside * _sum / arrived + _sum / N
-    return (Goal("mean of a sample", shown, equal=True, positive={"N": N, "k": arrived}, zero=_SAMPLE),)
+    return (*_UNIFORM, Goal("mean of a sample", shown, equal=True, positive={"N": N, "k": arrived}, zero=_SAMPLE))
 
 
 def _conditional(bound: Any) -> tuple[Goal, ...]:
     variance = (_inside * _deviations - _both * _deviations) / arrived**2
     return (
+        *_PAIRS,
         Goal(
             "variance of a sample",
             bound - variance,
@@ -64,7 +85,17 @@ def _conditional(bound: Any) -> tuple[Goal, ...]:
 
 def _variance(bound: Any) -> tuple[Goal, ...]:
     known = bound.xreplace({inverse_arrivals(N, p): _inverse})
+    given_number = S**2 / arrived * (1 - arrived / N)
     return (
+        *proved_by("given k", _conditional(given_number)),
+        *proved_by("mean of 1/K", _inverse_sum(inverse_arrivals(N, p))),
+        *over_histories(
+            "numbers of arrivals",
+            ((sp.S.One, given_number * _one),),
+            {_inverse: _one / arrived, _some: _one},
+            S**2 * _inverse - S**2 * _some / N,
+            positive={"N": N, "k": arrived},
+        ),
         Goal(
             "mean of the variances",
             known - (S**2 * _inverse - S**2 * _some / N) / _some,
@@ -85,6 +116,14 @@ _PASCAL = {
 }
 
 
+_NUMBERS_IN_WORDS = (
+    "K is binomial. `here` is a number k >= 1 of arrivals, `chosen` is C(N, k), `less` C(N - 1, k), `fewer` "
+    "C(N - 1, k - 1): chosen = less + fewer, and k chosen = N fewer. What k adds to E[1/K], less p times what it "
+    "adds with one worker fewer, is P(K = k)/N; over k >= 1, one after another, that adds up to `some`/N, "
+    "P(K >= 1)/N. For p = 0 by continuity."
+)
+
+
 def _numbers() -> Goal:
     """What a number of arrivals adds to the mean of 1/K, less p times that with one worker fewer."""
     change = _term(_chosen, _here, N) / _here - p * _term(_less, _here, N - 1) / _here
@@ -97,6 +136,8 @@ def _numbers() -> Goal:
 def _inverse_recurrence(bound: Any) -> tuple[Goal, ...]:
     return (
         _numbers(),
+        *_ADDED_UP,
+        *_NOTHING,
         Goal("sum", bound - p * onefewer - _some / N, equal=True, positive={"N": N}, zero=_SOMETHING),
     )
 
@@ -112,6 +153,8 @@ def _inverse_sum(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal("one worker", bound.subs(N, 1).replace(inverse_arrivals, of_one) - _q, equal=True),
         _numbers(),
+        *_ADDED_UP,
+        *_NOTHING,
         Goal(
             "sum",
             bound.replace(inverse_arrivals, summed) - p * onefewer - _some / N,
@@ -127,7 +170,10 @@ def _empty(bound: Any) -> tuple[Goal, ...]:
 
 
 def _zero_fill(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, N, _q, lambda share, _: share + (1 - share) * _q, start=1)
+    return (
+        *proved_by("given arrivals", _unbiased(sp.S.Zero)),
+        *recurrence(bound, N, _q, lambda share, _: share + (1 - share) * _q, start=1),
+    )
 
 
 def _weights(bound: Any) -> tuple[Goal, ...]:
@@ -145,25 +191,30 @@ def _owners_numbers() -> Goal:
     )
 
 
+_OWNERS = (_owners_numbers(), *_OWNERS_ADDED_UP, *_NOTHING)
+
+
 def _pull(bound: Any) -> tuple[Goal, ...]:
     mean = _sum / N
     estimate = _weight * _own + (1 - _weight) / (N - 1) * (_sum - _own)
     positive = {"1 - p": _q, "N": N, "N - 1": N - 1}
     shown = bound * (_own - mean) - (estimate - mean)
-    return (_owners_numbers(), Goal("estimate", shown, equal=True, positive=positive, zero=_WEIGHT))
+    return (*_OWNERS, *_UNIFORM, Goal("estimate", shown, equal=True, positive=positive, zero=_WEIGHT))
 
 
 def _iid(bound: Any) -> tuple[Goal, ...]:
     positive = {"1 - p": _q, "N": N}
     return (
-        _owners_numbers(),
+        *_OWNERS,
+        *uncorrelated(sigma**2),
         Goal("variance", bound - sigma**2 * _weight, equal=True, positive=positive, zero=_WEIGHT),
     )
 
 
 def _inflation(bound: Any) -> tuple[Goal, ...]:
     return (
-        _owners_numbers(),
+        *_OWNERS,
+        *uncorrelated(sigma**2),
         Goal(
             "variance",
             bound - sigma**2 * _weight,
@@ -179,7 +230,14 @@ def _expected(bound: Any) -> tuple[Goal, ...]:
 
 
 def _expected_variance(bound: Any) -> tuple[Goal, ...]:
+    arrives, lost = (_deviation + p * _own) ** 2, (_deviation - _q * _own) ** 2
     return (
+        *over_histories(
+            "one more worker",
+            ((_q, arrives), (p, lost)),
+            {_some: _deviation**2, _all: sp.S.One},
+            _some + (_q - _q**2) * _own**2 * _all,
+        ),
         Goal(
             "independent indicators", bound - (_q - _q**2) * squares / (_q * N) ** 2, equal=True, positive={"1 - p": _q}
         ),
@@ -192,7 +250,17 @@ def _sent(bound: Any) -> tuple[Goal, ...]:
 
 def _received(bound: Any) -> tuple[Goal, ...]:
     shown = bound.subs(coordinates, N * _words) - 2 * (N - 1) * _q * _words
-    return (Goal("two halves", shown, equal=True),)
+    count = sp.Symbol("count", integer=True, nonnegative=True)
+    return (
+        *over_histories(
+            "one more packet",
+            ((_q, _some + _words), (p, _some)),
+            {_received_words: _some, _all: sp.S.One},
+            _received_words + _q * _words * _all,
+        ),
+        *proved_by("packets", recurrence(count * _q * _words, count, 0, lambda words, _: words + _q * _words)),
+        Goal("two halves", shown, equal=True),
+    )
 
 
 _GRADIENTS = "all gradients"
@@ -217,9 +285,9 @@ MODELS = by_claim(
     Model(
         claim="packetloss.arrivals.variance",
         words="Given K, the mean is gbar and the variance (S^2/K)(1 - K/N) = S^2/K - S^2/N, by "
-        "packetloss.arrivals.conditional_variance: so is the variance given K >= 1 the mean of that, "
+        "the goals given k: so is the variance given K >= 1 the mean of that, "
         "(S^2 E[1/K; K >= 1] - S^2 P(K >= 1)/N) / P(K >= 1). `inverse` is E[1/K; K >= 1], which is `inverse_arrivals` "
-        "by packetloss.arrivals.mean_inverse; `some` is P(K >= 1).",
+        "by the goals about it; `some` is P(K >= 1).",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_variance,
         checked_by=("packetloss.arrivals.variance",),
@@ -227,17 +295,14 @@ MODELS = by_claim(
     Model(
         claim="packetloss.arrivals.mean_inverse",
         words="`inverse_arrivals` at N is p times itself at N - 1 plus (1 - p^N)/N, as its sum says. So is the mean: "
-        "see packetloss.arrivals.mean_inverse_recurrence. Induction on N from one worker.",
+        f"{_NUMBERS_IN_WORDS} Induction on N from one worker.",
         scope="every p in [0, 1], every N",
         goals=_inverse_sum,
         checked_by=("packetloss.arrivals.mean_inverse",),
     ),
     Model(
         claim="packetloss.arrivals.mean_inverse_recurrence",
-        words="K is binomial. `here` is a number k >= 1 of arrivals, `chosen` is C(N, k), `less` C(N - 1, k), `fewer` "
-        "C(N - 1, k - 1): chosen = less + fewer, and k chosen = N fewer. What k adds to E[1/K], less p times what it "
-        "adds with one worker fewer, is P(K = k)/N; over k >= 1 that sums to `some`/N, P(K >= 1)/N. For p = 0 by "
-        "continuity.",
+        words=_NUMBERS_IN_WORDS,
         scope="every p in [0, 1], every N",
         goals=_inverse_recurrence,
         checked_by=("packetloss.arrivals.mean_inverse_recurrence",),
@@ -251,7 +316,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.arrivals.zero_fill",
-        words="Given K >= 1 the estimate is unbiased, by packetloss.arrivals.unbiased, and 0 otherwise: its mean over "
+        words="Given K >= 1 the estimate is unbiased, by the goals given arrivals, and 0 otherwise: its mean over "
         "gbar is the probability that something arrives. Of one worker more something arrives if it did before, or "
         "else if the new packet does. Induction on N.",
         scope=f"{_GRADIENTS} that do not cancel, every p in [0, 1], every N",
@@ -275,14 +340,16 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.owner.variance_iid",
-        words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
+        words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients have no inner "
+        "product in the mean.",
         scope="every p < 1, every N, every sigma",
         goals=_iid,
         checked_by=("packetloss.owner.variance_iid",),
     ),
     Model(
         claim="packetloss.owner.inflation",
-        words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients add up their variances.",
+        words=f"{_WEIGHT_IN_WORDS} K squared weights 1/K^2 sum to 1/K; independent gradients have no inner "
+        "product in the mean.",
         scope="every p < 1, every N, every sigma",
         goals=_inflation,
         checked_by=("packetloss.owner.inflation",),
@@ -298,7 +365,7 @@ MODELS = by_claim(
     Model(
         claim="packetloss.expected.variance",
         words="Independent indicators whose squares are themselves: mean square 1 - p, squared mean (1 - p)^2. Each "
-        "goes with g_i/((1 - p) N), and variances add up.",
+        "goes with g_i/((1 - p) N), `own`; `deviation` is that of the workers before, in one history of losses.",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_expected_variance,
         checked_by=("packetloss.expected.variance",),

@@ -9,6 +9,7 @@ import sympy as sp
 
 from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.terms import ceil_log2, unit
+from commbounds.theory.finite_laws import relative_errors
 from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.ordering_terms import add_depth
@@ -106,6 +107,7 @@ def _tree(bound: Any) -> tuple[Goal, ...]:
         return _written(bound.xreplace({ceil_log2: additions}))
 
     return (
+        *relative_errors(),
         Goal("no addition", off(sp.Integer(0)), equal=True),
         *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
     )
@@ -118,6 +120,7 @@ def _hierarchical(bound: Any) -> tuple[Goal, ...]:
 
     now = off(_inner, _outer)
     return (
+        *relative_errors(),
         Goal("no addition", off(sp.Integer(0), sp.Integer(0)), equal=True),
         *_compounding("an addition within", now, off(_inner + 1, _outer), _loss),
         *_compounding("an addition between", now, off(_inner, _outer + 1), _loss),
@@ -133,6 +136,7 @@ def _stochastic(bound: Any) -> tuple[Goal, ...]:
         )
 
     return (
+        *relative_errors(),
         Goal("no addition", off(sp.Integer(0)), equal=True),
         *_compounding("an addition", off(_depth), off(_depth + 1), 2 * unit),
     )
@@ -143,6 +147,7 @@ def _average(bound: Any) -> tuple[Goal, ...]:
         return _written(bound.subs(add_depth, additions), wire_unit)
 
     return (
+        *relative_errors(),
         *_compounding("the division", sp.Integer(0), off(sp.Integer(0)), _loss),
         *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
     )
@@ -282,8 +287,7 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "precision",
     {
-        (): "any.sure running.sure",
-        (Step.SUM,): "tree.sure hierarchical.sure stochastic.running_sure average.error",
+        (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure average.error",
         (Step.SUM, Step.CLAIM): "underflow.wider_input average.underflow_before",
     },
 )

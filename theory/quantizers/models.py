@@ -56,9 +56,9 @@ EXTENTS = extents(
         "nearestpower.idempotence scaledsign.error scaledsign.contraction naturalcompression.variance "
         "stochasticpower.variance nearestpower.contraction qsgd.variance qsgd.variance_printed qsgd.second_moment "
         "qsgd.support qsgd.support_printed maxdithering.variance terngrad.variance terngrad.error "
-        "naturaldithering.variance naturaldithering.variance_printed",
-        (Step.CLAIM,): "qsgd.shrunk_contraction maxdithering.shrunk_contraction terngrad.shrunk_contraction "
-        "naturaldithering.shrunk_contraction stochasticpower.shrunk_contraction",
+        "naturaldithering.variance naturaldithering.variance_printed qsgd.shrunk_contraction "
+        "maxdithering.shrunk_contraction terngrad.shrunk_contraction naturaldithering.shrunk_contraction "
+        "stochasticpower.shrunk_contraction naturalcompression.shrunk_contraction",
         (Step.EXPECTATION, Step.SUM, Step.NORMS): "qsgd.elias",
     },
     by_definition="scaledsign.one_sparse",

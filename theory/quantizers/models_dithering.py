@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import Draws, after_draw, mean, over_entries
-from commbounds.theory.model import Goal, Model, cases
+from commbounds.theory.finite_laws import Draws, after_draw, mean, over_entries, proved_by
+from commbounds.theory.model import Goal, Model, cases, vectors
 from commbounds.theory.quantities import itembits, n, norm1, norm2, norminf, s
 from commbounds.theory.quantizers.dithering import MAX_OMEGA, QSGD_OMEGA, TERN_OMEGA
 
@@ -57,15 +57,51 @@ def unbiased_model(name: str, scope: str) -> Model:
     return Model(claim, UNBIASED, scope, unbiased, (claim,))
 
 
-def shrunk_model(name: str, words: str, scope: str, goals: Callable[[Any], tuple[Goal, ...]]) -> Model:
-    """The model of a claim about the contraction of a quantiser divided by one plus its variance factor."""
+def _divided() -> Goal:
+    """That C/(1 + omega) has these variance and bias, where C - x has no mean, given x, and variance omega - slack."""
+    x, error = vectors("x error")
+    omega = sp.Symbol("omega", nonnegative=True)
+    of_x = (omega - _slack) / (1 + omega) ** 2 + (omega / (1 + omega)) ** 2
+    return Goal(
+        "divided by 1 + omega",
+        ((x + error) / (1 + omega) - x) ** 2 - of_x * x**2,
+        equal=True,
+        positive={"1 + omega of any": 1 + omega},
+        zero={"unbiased": x * error, "variance": error**2 - (omega - _slack) * x**2},
+        vectors=(x, error),
+    )
+
+
+def shrunk_model(
+    name: str,
+    words: str,
+    scope: str,
+    goals: Callable[[Any], tuple[Goal, ...]],
+    variance: Callable[[], tuple[Goal, ...]],
+) -> Model:
+    """The model of a claim about the contraction of a quantiser divided by one plus its variance factor.
+
+    Parameters
+    ----------
+    name, words, scope : str
+        The quantiser's name, and of the model.
+    goals : function
+        Of the claim's bound: that this is what bias and variance add up to.
+    variance : function
+        The goals that the quantiser has this variance.
+    """
     claim = f"quantizers.{name}.shrunk_contraction"
+
+    def all_goals(bound: Any) -> tuple[Goal, ...]:
+        known = (*proved_by("unbiased", unbiased(sp.S.Zero)), *proved_by("variance", variance()))
+        return (*known, _divided(), *goals(bound))
+
     return Model(
         claim,
-        f"The quantiser is unbiased, its relative variance omega - slack, slack >= 0 by quantizers.{name}.variance. "
+        "The quantiser is unbiased, its relative variance omega - slack, slack >= 0, by the goals about them. "
         "Divided by 1 + omega it has the variance divided by (1 + omega)^2 and the bias omega/(1 + omega). " + words,
         scope,
-        goals,
+        all_goals,
         (claim, f"quantizers.{name}.variance"),
     )
 
@@ -245,7 +281,9 @@ DITHERING = (
         goals=lambda bound: _qsgd_variance(sp.piecewise_fold(bound - 1)),
         checked_by=("quantizers.qsgd.second_moment",),
     ),
-    shrunk_model("qsgd", "w is the root of n; either case of omega.", _EVERY, _qsgd_shrunk),
+    shrunk_model(
+        "qsgd", "w is the root of n; either case of omega.", _EVERY, _qsgd_shrunk, lambda: _qsgd_variance(QSGD_OMEGA)
+    ),
     *(
         Model(
             claim=f"quantizers.qsgd.{statement}",
@@ -283,7 +321,13 @@ DITHERING = (
         goals=_max_variance,
         checked_by=("quantizers.maxdithering.variance",),
     ),
-    shrunk_model("maxdithering", "`ratio` is the root in omega.", _EVERY, _max_shrunk(_ROOT, MAX_OMEGA)),
+    shrunk_model(
+        "maxdithering",
+        "`ratio` is the root in omega.",
+        _EVERY,
+        _max_shrunk(_ROOT, MAX_OMEGA),
+        lambda: _max_variance(MAX_OMEGA),
+    ),
     unbiased_model("terngrad", "every x in R^n, every n >= 1, in real arithmetic"),
     Model(
         claim="quantizers.terngrad.error",
@@ -306,5 +350,6 @@ DITHERING = (
         "`ratio` is the root of n.",
         "every x in R^n but zero, every n >= 1, in real arithmetic",
         _max_shrunk(sp.sqrt(n), TERN_OMEGA),
+        lambda: _tern_variance(TERN_OMEGA),
     ),
 )

@@ -234,6 +234,7 @@ POWERS = (
         "omega = 1/8.",
         _NORMAL,
         lambda bound: (shrunk(bound, NATURAL_OMEGA, {}),),
+        lambda: _variance(2, 3 * _t - 4, {})(NATURAL_OMEGA),
     ),
     unbiased_model("naturaldithering", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic"),
     Model(
@@ -250,7 +251,13 @@ POWERS = (
         goals=_dithering_printed,
         checked_by=("quantizers.naturaldithering.variance_printed",),
     ),
-    shrunk_model("naturaldithering", "w is the root of n, U = 2^s; either case of omega.", _REAL, _dithering_shrunk),
+    shrunk_model(
+        "naturaldithering",
+        "w is the root of n, U = 2^s; either case of omega.",
+        _REAL,
+        _dithering_shrunk,
+        lambda: _dithering(NATURAL_DITHERING_OMEGA),
+    ),
     unbiased_model("stochasticpower", "every real x_i between two neighbouring powers of b"),
     *(
         Model(
@@ -278,6 +285,7 @@ POWERS = (
         "omega = (b - 1)^2/(4 b), so that 1 + omega = (b + 1)^2/(4 b).",
         _NORMAL + " of b, every b > 1, in real arithmetic",
         lambda bound: (shrunk(bound, BASE_OMEGA, {"b": b, "b + 1": b + 1}),),
+        lambda: _variance(b, (b + 1) * _t - 2 * b, {"b": b})(BASE_OMEGA),
     ),
     Model(
         claim="quantizers.nearestpower.contraction",

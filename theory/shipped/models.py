@@ -26,15 +26,13 @@ EXTENTS = extents(
         (): "atomic.sign_symmetry atomic.scale_equivariance clippedterngrad.bias clippedterngrad.one_sparse "
         "threelc.entry_error dgc_steps.conserved dgc_steps.dense_unmasked dgc_steps.delayed "
         "dynamic_tree.entry_error dynamic_tree.decay dynamic_tree.smallest inceptionn.entry_error "
-        "inceptionn.enlarged ef_signs.excess",
+        "inceptionn.enlarged ef_signs.excess replacementrandk.error bernoullilazy.variance twomeans.contraction "
+        "twomeans.contraction_halves threelc.contraction uniformbuckets.nonexpansive quantilebuckets.nonexpansive "
+        "permk_mean.error dynamic_tree.contraction shared_randk_mean.error replacementrandk.variance "
+        "replacementrandk.shrunk_contraction bernoullilazy.composed",
         (Step.EXPECTATION,): "atomic.variance_balanced atomic.support spectral_atoms.bias spectral_atoms.kept",
-        (Step.SUM,): "replacementrandk.error bernoullilazy.variance atomic.variance twomeans.contraction "
-        "twomeans.contraction_halves twomeans.below_scaledsign threelc.contraction uniformbuckets.nonexpansive "
-        "quantilebuckets.nonexpansive permk_mean.error dynamic_tree.contraction",
+        (Step.SUM,): "atomic.variance twomeans.below_scaledsign",
         (Step.CLAIM,): "atomic.shrunk_contraction",
-        (Step.SYMMETRY, Step.SUM): "shared_randk_mean.error",
-        (Step.INDEPENDENCE, Step.SUM): "replacementrandk.variance replacementrandk.shrunk_contraction "
-        "bernoullilazy.composed",
         (Step.SUM, Step.FUNCTIONS, Step.CLAIM): "ridge_descent.feedback",
     },
     by_definition="replacementrandk.wire bernoullilazy.wire atomic.wire clippedterngrad.equal_entries "

@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_all, share_of_squares
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import index_bits, itembits, n, norm1, norm2
 from commbounds.theory.shipped.models_draws import Goals, model_of
@@ -43,7 +44,8 @@ def _kept_sum(bound: Any) -> tuple[Goal, ...]:
 
 
 def _no_worse(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("a group", bound * _q - _error, given={"sum^2": _sum**2}, positive=_SOME),)
+    group = Goal("a group", bound * _q - _error, given={"sum^2": _sum**2}, positive=_SOME)
+    return *share_of_squares("groups"), group
 
 
 def _of_one_sign(most: Any) -> Goals:
@@ -55,7 +57,12 @@ def _of_one_sign(most: Any) -> Goals:
             "no more than these": most - _count,
             "q": _q,
         }
-        return (Goal("a group", bound * _q - _error, given=given, positive={**_SOME, "most": most}),)
+        more = {"entries before": _sum**2 - _q, "sum": _sum, "entry": _a}
+        return (
+            *share_of_squares("groups"),
+            Goal("products, one more entry", (_sum + _a) ** 2 - (_q + _a**2), given=more),
+            Goal("a group", bound * _q - _error, given=given, positive={**_SOME, "most": most}),
+        )
 
     return goals
 
@@ -172,7 +179,13 @@ def _contraction(bound: Any) -> tuple[Goal, ...]:
     each = (1 - bound) * sparsity**2 / 4
     known = {"n - 1": n - 1, "2 - s": 2 - sparsity, "s - 1": sparsity - 1}
     positive = {"4 + (n - 1) s^2": 4 + (n - 1) * sparsity**2, "s": sparsity}
+    share, allowed, square, error = sp.symbols("share_of_each allowed square error", nonnegative=True)
     return (
+        *over_all(
+            lambda squares, errors, many: share * squares - errors + allowed * many,
+            (square, error, sp.S.One),
+            case="other entries: ",
+        ),
         Goal("an entry below", bound * _a**2 - _a**2 + each, given={**known, **_below}, positive=positive),
         Goal(
             "an entry not below",

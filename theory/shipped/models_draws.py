@@ -7,7 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.finite_laws import over_histories, proved_by, share_of_squares
+from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import entries, index_bits, itembits, k, n, norm1, norm2, norminf
 from commbounds.theory.shipped.terms import budget, clip, deviation, keep
 
@@ -24,6 +25,11 @@ Goals = Callable[[Any], tuple[Goal, ...]]
 def expected(measured: Any, **known: Any) -> Goals:
     """That the bound is what is measured of one entry, whose square is one."""
     return lambda bound: (Goal("entry", bound - measured, equal=True, **known),)
+
+
+def in_the_mean(measured: Any, *more: Goal, **known: Any) -> Goals:
+    """The same, of the expected squared error: over all entries it is that share of all squares."""
+    return lambda bound: (*more, *share_of_squares("entries", equal=True), *expected(measured, **known)(bound))
 
 
 def counted(fields: Any, each: Any, goal: str = "one more entry") -> Goals:
@@ -64,6 +70,14 @@ _TIMES = (
     "A draw takes a place with probability 1/n, and adds n/k of the entry: mean 1/n times n/k, variance (1/n)(1 - 1/n) "
     "times its square; k independent draws add up. "
 )
+_drawn_size, _draws = sp.symbols("drawn_size draws", nonnegative=True)
+_DRAWN = over_histories(
+    "one more draw",
+    ((1 / n, (_off + _gain * (1 - 1 / n)) ** 2), (1 - 1 / n, (_off - _gain / n) ** 2)),
+    {_drawn_size: _off**2, _draws: sp.S.One},
+    _drawn_size + _gain**2 * (1 / n) * (1 - 1 / n) * _draws,
+    positive={"n": n, "k": k},
+)
 _variance = k * _gain**2 * (1 / n) * (1 - 1 / n)
 _omega = (n - 1) / k
 
@@ -78,7 +92,10 @@ _REPLACED = (
         "replacementrandk.error",
         _MISSED + "Expected squared error of an entry of square one.",
         _ALL,
-        expected(_drawn * (_gain - 1) ** 2 + 1 - _drawn),
+        in_the_mean(
+            _drawn * (_gain - 1) ** 2 + 1 - _drawn,
+            *proved_by("missed", recurrence((1 - 1 / n) ** k, k, 1, lambda missed, _: missed * (1 - 1 / n))),
+        ),
     ),
     model_of(
         "replacementrandk.support",
@@ -92,12 +109,14 @@ _REPLACED = (
         "every x in R^n, every n >= 1 and k >= 1, in real arithmetic",
         expected(k * (1 / n) * _gain - 1),
     ),
-    model_of("replacementrandk.variance", _TIMES, _ALL, expected(_variance)),
+    model_of("replacementrandk.variance", _TIMES, _ALL, in_the_mean(_variance, *_DRAWN)),
     model_of(
         "replacementrandk.shrunk_contraction",
         _TIMES + "Divided by 1 + (n - 1)/k: its variance by the square of that, and what the mean is short of.",
         _ALL,
-        expected(_variance / (1 + _omega) ** 2 + (1 - 1 / (1 + _omega)) ** 2, positive={"n + k - 1": n + k - 1}),
+        in_the_mean(
+            _variance / (1 + _omega) ** 2 + (1 - 1 / (1 + _omega)) ** 2, *_DRAWN, positive={"n + k - 1": n + k - 1}
+        ),
     ),
 )
 
@@ -109,14 +128,23 @@ _both = keep * k / n
 
 _LAZY = (
     model_of("bernoullilazy.unbiased", _ONCE + "The mean, less the entry.", _lazy, expected(keep / keep - 1)),
-    model_of("bernoullilazy.variance", _ONCE, _lazy, expected(keep * (1 / keep - 1) ** 2 + 1 - keep)),
+    model_of("bernoullilazy.variance", _ONCE, _lazy, in_the_mean(keep * (1 / keep - 1) ** 2 + 1 - keep)),
     model_of("bernoullilazy.second_moment", _ONCE, _lazy, expected(keep * (1 / keep) ** 2)),
     model_of(
         "bernoullilazy.composed",
         "An entry is kept by Rand-K with probability k/n, and then sent with probability keep, independently; it is "
         "sent over the product of both.",
         "every x in R^n but zero, every n >= k >= 1, every 0 < keep <= 1, in real arithmetic",
-        expected(_both * (1 / _both - 1) ** 2 + 1 - _both),
+        in_the_mean(
+            _both * (1 / _both - 1) ** 2 + 1 - _both,
+            *over_histories(
+                "kept, then sent",
+                ((keep, (1 / _both - 1) ** 2 * _level + (1 - _level)), (1 - keep, sp.S.One)),
+                {_drawn_size: _level, _draws: sp.S.One},
+                keep * (1 / _both - 1) ** 2 * _drawn_size + keep * (_draws - _drawn_size) + (1 - keep) * _draws,
+                positive={"n": n, "k": k, "keep": keep},
+            ),
+        ),
     ),
     model_of(
         "bernoullilazy.shrunk_contraction",

@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_all
 from commbounds.theory.model import Goal, in_range
 from commbounds.theory.quantities import n
 from commbounds.theory.shipped.models_draws import model_of
@@ -57,8 +58,14 @@ def _contraction(bound: Any) -> tuple[Goal, ...]:
         known = {"a": top * (_a**2 - begin**2) / _most**2, "off": bottom * (most**2 - _off**2) / _most**2}
         return Goal(name, room(_a, _off**2), given={**size, **known}, positive=positive)
 
+    square, error, share, allowed = sp.symbols("square error share_of_each allowed", nonnegative=True)
     between = {"concave between": (bottom - top) * _part * (1 - _part)}
     return (
+        *over_all(
+            lambda squares, errors, many: share * squares - errors + allowed * many,
+            (square, error, sp.S.One),
+            case="other entries: ",
+        ),
         Goal("the largest", _most**2 - _off**2, given={"half a part": _most**2 - _off**2}),
         Goal("all", (n - 1) * (_most**2 - bound * _least**2) + _most**2 - bound, equal=True, positive=positive),
         from_on("up to decade 5", sp.Integer(0), (_first[5] - _last[4]) / 2),

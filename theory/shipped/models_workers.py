@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_all, over_subsets, share_of_squares
 from commbounds.theory.model import Goal, recurrence
 from commbounds.theory.quantities import P, k, n, norm2bar, sumsq
 from commbounds.theory.shipped.models_draws import model_of
@@ -24,7 +25,19 @@ def _unbiased(bound: Any) -> tuple[Goal, ...]:
 
 def _among_workers(bound: Any) -> tuple[Goal, ...]:
     at = bound.xreplace({norm2bar**2: _m**2})
-    return (Goal("entry", at - (sumsq / P - 2 * _m * _t / P + _m**2), equal=True, positive=_RANKS, zero=_MEAN),)
+    one = sp.Symbol("one", real=True)
+    worker = over_all(
+        lambda apart, of, total, many: apart - (of - 2 * _m * total + _m**2 * many),
+        ((one - _m) ** 2, one**2, one, sp.S.One),
+        case="workers: ",
+        equal=True,
+    )
+    entries = over_all(lambda error, apart: P * error - apart, sp.symbols("error apart"), case="entries: ", equal=True)
+    return (
+        *worker,
+        *entries,
+        Goal("entry", at - (sumsq / P - 2 * _m * _t / P + _m**2), equal=True, positive=_RANKS, zero=_MEAN),
+    )
 
 
 def _identical(bound: Any) -> tuple[Goal, ...]:
@@ -41,7 +54,12 @@ def _owned_words(bound: Any) -> tuple[Goal, ...]:
 def _one_set(bound: Any) -> tuple[Goal, ...]:
     at, chance = bound.xreplace({norm2bar**2: _m**2}), k / n
     error = chance * (n / k * _m - _m) ** 2 + (1 - chance) * _m**2
-    return (Goal("entry", at - error, equal=True, positive={"n": n, "k": k}),)
+    gain = sp.Symbol("gain", nonnegative=True)
+    return (
+        *over_subsets(lambda of, kept: gain**2 * kept / of + 1 - kept / of, gain**2, sp.S.One),
+        *share_of_squares("entries", equal=True),
+        Goal("entry", at - error, equal=True, positive={"n": n, "k": k}),
+    )
 
 
 def _ring_words(bound: Any) -> tuple[Goal, ...]:

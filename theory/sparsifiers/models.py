@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import of_the_largest, over_subsets
-from commbounds.theory.model import Goal, Model, Step, by_claim, extents, vectors
+from commbounds.theory.finite_laws import of_the_largest, over_all, over_subsets, proved_by
+from commbounds.theory.model import Goal, Model, by_claim, extents, vectors
 from commbounds.theory.quantities import (
     P,
     block,
@@ -136,8 +136,10 @@ def _chunktopk(bound: Any) -> tuple[Goal, ...]:
         return Goal(name, factor * (_kept + rest) - rest, given=given, positive={"n": n, "chunk": chunk})
 
     larger_alone = {name: condition.subs(_length, n) for name, condition in larger.items()}
+    share = sp.Symbol("share_of_all", nonnegative=True)
     return (
         *shown,
+        *over_all(lambda squares, errors: share * squares - errors, sp.symbols("square error"), case="chunks: "),
         ratio(_branch(some, False), "a chunk of k entries or more", short),
         ratio(_branch(some, True), "a chunk of fewer than k", whole, sp.S.Zero),
         ratio(_branch(none, False), "one short chunk of k entries or more", larger_alone),
@@ -194,6 +196,7 @@ def _adaptive_contraction(bound: Any) -> tuple[Goal, ...]:
     one = {_first: _magnitude, _second: _magnitude**2, _third: _magnitude**3, n: 1}
     others = _third - _magnitude * _second - _magnitude**2 * _first + n * _magnitude**3
     return (
+        *proved_by("error", _adaptive_error(1 - norm3**3 / (norm1 * norm2**2))),
         Goal("one entry", claim.subs(one, simultaneous=True), given={"magnitude": _magnitude}),
         Goal(
             "one more entry",
@@ -374,7 +377,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="sparsifiers.adaptivesparsification.contraction",
-        words="The claim, times norm1 norm2^2, with the error of sparsifiers.adaptivesparsification.error: "
+        words="The claim, times norm1 norm2^2, with the error as its own goals have it: "
         "(bound - 1) first second + third >= 0 for the sums of magnitudes, squares and cubes. Induction on the "
         "entries: with a the magnitude of the next, the sum of (a_i - a)^2 (a_i + a) over those before is not "
         "negative.",
@@ -447,9 +450,7 @@ EXTENTS = extents(
         (): "topk.two_workers topk.contraction topk.ceil_k topk.local_contraction topk.global_error "
         "blocktopk.contraction adaptivesparsification.error randk.contraction randk.bias randk.unbiased "
         "randk.variance randk.second_moment randk.shrunk_contraction randk.global_contraction_shared "
-        "randk.global_error_independent randk.global_error_scaled hardthreshold.absolute_error",
-        (Step.SUM,): "chunktopk.contraction",
-        (Step.CLAIM,): "adaptivesparsification.contraction",
+        "randk.global_error_independent randk.global_error_scaled hardthreshold.absolute_error chunktopk.contraction "
+        "chunktopk.wire adaptivesparsification.contraction",
     },
-    by_definition="chunktopk.wire",
 )

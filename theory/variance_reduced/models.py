@@ -8,6 +8,14 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
+from commbounds.theory.finite_laws import (
+    independent_of,
+    never_negative,
+    over_all,
+    over_histories,
+    over_subsets,
+    proved_by,
+)
 from commbounds.theory.model import PART, Goal, Step, by_claim, extents, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
@@ -30,12 +38,27 @@ def _unbiased(offered: Any) -> dict[str, Any]:
     return {"the error has no mean": offered * _e, "its variance": _e**2 - _w * offered**2}
 
 
+def _past() -> tuple[Goal, ...]:
+    """That what is shown given the past, and of one worker, is so in the mean: sums of at most two means are linear."""
+    first, second, one, other = sp.symbols("first second one other", real=True)
+    of_first, of_second = sp.symbols("of_first of_second", real=True)
+    means = {first: one, second: other}
+    stated = of_first * first + of_second * second
+    return over_histories("pasts and workers", ((sp.S.One, of_first * one + of_second * other),), means, stated)
+
+
 def _rand_k() -> tuple[Goal, ...]:
-    """That Rand-K is unbiased, with omega = n/k - 1: one entry, kept with probability k/n."""
+    """That Rand-K is unbiased, with omega = n/k - 1: in one entry, and over all subsets of k of n entries."""
     chance, sent = k / n, n * _entry / k
     variance = chance * (sent - _entry) ** 2 + (1 - chance) * _entry**2
-    sizes = {"n": n, "k": k}
+    sizes, gain = {"n": n, "k": k}, sp.Symbol("gain", nonnegative=True)
     return (
+        *proved_by("Rand-K, products", over_subsets(lambda of, kept: kept / of, sp.S.One, sp.S.Zero)),
+        *proved_by(
+            "Rand-K, squared errors",
+            over_subsets(lambda of, kept: gain**2 * kept / of + 1 - kept / of, gain**2, sp.S.One),
+        ),
+        *_past(),
         Goal("Rand-K has no bias", chance * sent - _entry, equal=True, positive=sizes),
         Goal("Rand-K's variance", variance - (n / k - 1) * _entry**2, equal=True, positive=sizes),
     )
@@ -57,12 +80,24 @@ def _averaged() -> tuple[Goal, ...]:
     return (
         *_rand_k(),
         _independent(),
+        *independent_of("an error of another worker"),
         Goal("average", _total / P**2 - _w * _V / P, equal=True, positive={"P": P}, zero={"sum": _total - _w * P * _V}),
     )
 
 
 def _diana_variance(bound: Any) -> tuple[Goal, ...]:
     return (*_averaged(), Goal("bound", bound.subs(t.shift_gap, _V) - _w * _V / P, equal=True, positive={"P": P}))
+
+
+def _diana_unbiased(bound: Any) -> tuple[Goal, ...]:
+    """Of any coordinate: sums over the workers of gradients, shifts, and of what is sent in the mean."""
+    gradients, shifts, sent = sp.symbols("gradients shifts sent", real=True)
+    zero = {"sent in the mean, all workers": sent - (gradients - shifts)}
+    return (
+        *_rand_k(),
+        *over_all(lambda found, offered: found - offered, sp.symbols("found offered"), case="workers: ", equal=True),
+        Goal("the shifts cancel", bound - (shifts + sent - gradients) / P, equal=True, positive={"P": P}, zero=zero),
+    )
 
 
 def _shift(bound: Any) -> Any:
@@ -229,6 +264,7 @@ def _dasha_contracts(bound: Any) -> tuple[Goal, ...]:
     left = bound.subs({t.part_gap: _d**2, t.mean_turn: _y**2}) - (1 - _a) ** 2 * _d**2 - _w * offered**2
     return (
         *_dasha_part((1 - _a) ** 2 * t.part_gap + _w * t.part_offer),
+        *never_negative("workers and pasts"),
         Goal(
             "contraction",
             left,
@@ -257,12 +293,24 @@ def _lag_error(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def of_entries() -> tuple[Goal, ...]:
+    """That entries x which become s times their sign leave ||x||^2 - 2 s ||x||_1 + n s^2, entry by entry."""
+    x = sp.Symbol("x", nonnegative=True)
+    return over_all(
+        lambda left, squares, magnitudes, many: left - (squares - 2 * _s * magnitudes + _s**2 * many),
+        ((x - _s) ** 2, x**2, x, sp.S.One),
+        case="entries: ",
+        equal=True,
+    )
+
+
 def _sign_error(bound: Any) -> tuple[Goal, ...]:
     """With the scale s and r, the root of n."""
     r = sp.Symbol("r", positive=True)
     left = norm2**2 - 2 * _s * norm1 + r**2 * _s**2
     at = bound.subs(sp.sqrt(n), r)
     return (
+        *of_entries(),
         Goal(
             "error", at * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2},
             zero={"scale": r * _s - norm2},
@@ -273,7 +321,10 @@ def _sign_error(bound: Any) -> tuple[Goal, ...]:
 def _sign_worst(bound: Any) -> tuple[Goal, ...]:
     r = sp.Symbol("r", positive=True)
     error = 2 * (1 - norm1 / (r * norm2))
+    total, squares, x = sp.symbols("magnitudes squares x", nonnegative=True)
+    more = {"entries before": total**2 - squares, "magnitudes": total, "x": x}
     return (
+        Goal("||p||_1^2 >= ||p||^2, one more entry", (total + x) ** 2 - squares - x**2, given=more),
         *_sign_error(2 * (1 - norm1 / (sp.sqrt(n) * norm2))),
         Goal(
             "worst",
@@ -300,7 +351,10 @@ def _fused(bound: Any) -> tuple[Goal, ...]:
     r = sp.Symbol("r", positive=True)
     left = norm2**2 - 2 * _s * norm1 + r**2 * _s**2
     zero = {"scale": r * _s - z.scale_ratio * norm2, "flatness": r * norm2 * z.flatness - norm1}
-    return (Goal("error", bound * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2}, zero=zero),)
+    return (
+        *of_entries(),
+        Goal("error", bound * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2}, zero=zero),
+    )
 
 
 def _momentum_kept(bound: Any) -> tuple[Goal, ...]:
@@ -316,7 +370,8 @@ def _momentum_kept(bound: Any) -> tuple[Goal, ...]:
 
 _ERROR = (
     "`e` is the error of a compressed vector: no mean, so that its product with what is known before is zero in the "
-    "mean, and a variance of omega times the vector's squared norm; Rand-K has both, with omega = n/k - 1. "
+    "mean, and a variance of omega times the vector's squared norm; Rand-K has both, with omega = n/k - 1: all subsets "
+    "of k of n entries, entry by entry. What is so given the past is so in the mean, past by past. "
 )
 _ALL = "every P, n >= k >= 1, every vector, real arithmetic"
 
@@ -327,6 +382,13 @@ MODELS = by_claim(
         "h_i||^2.",
         _ALL,
         _diana_variance,
+    ),
+    model_of(
+        "diana.unbiased",
+        _ERROR + "Of any coordinate: a server adds the average shift to the average of what is sent, whose mean is "
+        "gradients less shifts.",
+        _ALL,
+        _diana_unbiased,
     ),
     model_of("diana.shift", _ERROR + "`d` is h - g; the shift after is off by (1 - a) d + a e.", _ALL, _shift_equal),
     model_of("diana.shift_contracts", _ERROR + "As variance_reduced.diana.shift.", _ALL, _shift_contracts),
@@ -386,7 +448,7 @@ MODELS = by_claim(
     ),
     model_of(
         "onebit.worst",
-        "As variance_reduced.onebit.error, and ||p||_1 >= ||p||.",
+        "`s` is the scale and `r` the root of n: r s = ||p||; an entry x leaves x^2 - 2 s |x| + s^2. ||p||_1 >= ||p||.",
         "every n, every vector but zero, real arithmetic",
         _sign_worst,
     ),
@@ -436,16 +498,13 @@ EXTENTS = extents(
     {
         (): "ef21p.gap onebit.silent_entry onebit.nothing_lost zeroone.kept zeroone.decay_momentum "
         "zeroone.decay_tenfold zeroone.silent_move lamb.frozen_share lamb.nothing_lost lamb.scale_moves "
-        "lamb.reconstructed lamb.rise lamb.fall lamb.masked",
-        (Step.EXPECTATION,): "diana.shift diana.shift_contracts diana.shift_least diana.shift_target marina.bias "
-        "dasha.part_error dasha.bias",
-        (Step.SUM,): "clag.error onebit.error onebit.worst lamb.fused lamb.scaled_share lamb.equally_flat "
-        "lamb.at_most_double lamb.leak lamb.step_length",
-        (Step.INDEPENDENCE, Step.EXPECTATION): "diana.variance marina.error dasha.error",
-        (Step.EXPECTATION, Step.SUM): "dasha.part_contracts",
+        "lamb.reconstructed lamb.rise lamb.fall lamb.masked diana.unbiased diana.shift diana.shift_contracts "
+        "diana.shift_least diana.shift_target marina.bias dasha.part_error dasha.bias diana.variance marina.error "
+        "dasha.error dasha.part_contracts onebit.error onebit.worst lamb.fused lamb.scaled_share",
+        (Step.SUM,): "clag.error lamb.equally_flat lamb.at_most_double lamb.leak lamb.step_length",
         (Step.FUNCTIONS, Step.CLAIM): "diana.rate marina.descent dasha.descent dasha.code_step_alike ef21p.descent",
-        (Step.INDEPENDENCE, Step.EXPECTATION, Step.FUNCTIONS): "marina.descent_sharp",
-        (Step.INDEPENDENCE, Step.EXPECTATION, Step.FUNCTIONS, Step.CLAIM): "diana.rate_sharp",
+        (Step.FUNCTIONS,): "marina.descent_sharp",
+        (Step.SUM, Step.FUNCTIONS, Step.CLAIM): "diana.rate_sharp",
     },
     by_definition="lag.error zeroone.step_bytes zeroone.run_bytes lamb.saved",
 )

@@ -7,6 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import stepsize
+from commbounds.theory.finite_laws import over_all
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import P, n, norm1, norm2
 from commbounds.theory.variance_reduced import lamb_terms as lt
@@ -35,7 +36,17 @@ def _scaled_share(bound: Any) -> tuple[Goal, ...]:
     left = norm2**2 - 2 * _s * norm1 + r**2 * _s**2
     zero = {"scale": r * _s - q * norm2, "flatness": r * norm2 * z.flatness - norm1}
     at = bound.subs({n: q**2 * m, lt.fused_length: m})
-    return (Goal("error", at * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2}, zero=zero),)
+    x = sp.Symbol("x", nonnegative=True)
+    entries = over_all(
+        lambda found, squares, magnitudes, many: found - (squares - 2 * _s * magnitudes + _s**2 * many),
+        ((x - _s) ** 2, x**2, x, sp.S.One),
+        case="entries: ",
+        equal=True,
+    )
+    return (
+        *entries,
+        Goal("error", at * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2}, zero=zero),
+    )
 
 
 def _equally_flat(bound: Any) -> tuple[Goal, ...]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -14,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.budgets import BUDGETS, CheckBudget
-from commbounds.verify.conformance.calls import Died, Hopeless, TimedOut, Unanswered, called
+from commbounds.verify.conformance.calls import Died, Hopeless, OutOfTime, TimedOut, Unanswered, called
 from commbounds.verify.conformance.case import CheckCase, literal
 from commbounds.verify.conformance.cases import Cases
 from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
@@ -27,6 +29,9 @@ Array = NDArray[Any]
 
 _PATIENCE = 3
 """Shapes of inputs on which calls hung or killed their process, after which nothing more is tried."""
+_FAILING = 10.0
+"""Seconds that calls without an answer may take, or as long as those with one: then nothing more is tried."""
+_SHOWN = 200
 _SEEDS = 16
 """Tried for an input; a subject that is random there and gives one output for all of them does so rarely: one that
 moves one of n entries with probability q goes unseen with probability (1 - q)^(16 n)."""
@@ -50,11 +55,17 @@ class Bench:
     def __init__(self, subject: Subject, budget: CheckBudget, seed: int, alpha: float) -> None:
         self.subject, self.budget, self.seed, self.alpha = subject, budget, seed, alpha
         self._lost: dict[tuple[Any, ...], str] = {}
+        self._failing, self._answering, self._last = 0.0, 0.0, ""
         self._randomised: bool | None = None
         self._cases = Cases(subject, budget, seed)
         self.unread: str | None = None
         """Why laws cannot be read off; empty if they can, None as long as nobody asked."""
         self.laws: dict[tuple[Any, ...], Any] = {}
+        self.until = math.inf
+        """When the time of the claim that is judged is over; what has no part to leave out ends by twice as long."""
+        self.spared = math.inf
+        self.left_out: list[str] = []
+        """What the claim that is judged had no time for."""
         self.kept_laws = 0
         """Laws that were read off, by input and seed, and how many numbers they hold."""
 
@@ -62,6 +73,23 @@ class Bench:
     def foreign(self) -> bool:
         """Whether the subject runs in a process that is not our server for Python subjects."""
         return self.subject.outside is not None and "name" not in self.subject.outside.process.started()
+
+    # --- time ------------------------------------------------------------------------------------------------------
+
+    def spend(self, seconds: float) -> None:
+        """Give the next claim so many seconds."""
+        now = time.monotonic()
+        self.until, self.spared, self.left_out = now + seconds, now + 2.0 * seconds, []
+
+    @property
+    def late(self) -> bool:
+        """Whether the time of the claim is over."""
+        return time.monotonic() > self.until
+
+    @property
+    def lost(self) -> tuple[str, ...]:
+        """Calls that hung or killed their process: one an input's shape."""
+        return tuple(self._lost.values())
 
     # --- calls ---------------------------------------------------------------------------------------------------
 
@@ -73,19 +101,30 @@ class Bench:
         Unanswered
             It raised, took too long, or its process died.
         Hopeless
-            That it takes too long or dies has happened too often.
+            That it takes too long or dies has happened too often, or calls that failed took too long altogether.
         """
+        if self.spared < math.inf and time.monotonic() > self.spared:
+            raise OutOfTime("its share of the seconds that the check was given is over")
         if self._lost:
             if (key := _shapes(arguments)) in self._lost:  # another input of this shape would most likely be lost too
                 raise Unanswered(self._lost[key])
             if len(self._lost) >= _PATIENCE:
                 raise Hopeless(f"calls hung or killed their process: {'; '.join(self._lost.values())}")
+        if self._failing > max(_FAILING, self._answering):
+            raise Hopeless(f"calls without an answer took {self._failing:.0f} s: {self._last}")
+        begun = time.monotonic()
         try:
-            return called(function, *arguments, limit=self.subject.time_limit, **options)
+            answer = called(function, *arguments, limit=self.subject.time_limit, **options)
         except (TimedOut, Died) as error:
             key = _shapes(arguments)
             self._lost[key] = f"{error}, for an input of shape {', '.join(map(str, key))}"
             raise
+        except Unanswered as error:
+            self._failing += time.monotonic() - begun
+            self._last = str(error)[:_SHOWN]
+            raise
+        self._answering += time.monotonic() - begun
+        return answer
 
     def raw(self, case: CheckCase) -> Any:
         """What the subject returns for a copy of the case, as it comes; the list of answers for a stateful subject."""
@@ -203,8 +242,11 @@ class Bench:
         """
         tried, silent = 0, 0
         failing: tuple[CheckCase, str] | None = None
-        skipped = ""
+        skipped, left = "", 0
         for case in chain(first, self._cases.hostile()):
+            if tried and self.late:
+                left += 1
+                continue
             try:
                 message = claim.violation(self, case)
             except NotHere as error:
@@ -217,6 +259,8 @@ class Bench:
             if message is not None:
                 failing = case, message
                 break
+        if left:
+            self.left_out.append(f"{left} hostile inputs")
         if failing is None:
             examples, failing = self._generated(claim)
             tried += examples
@@ -228,6 +272,10 @@ class Bench:
             )
         evidence = f"{tried} cases: hostile inputs, then generated ones" + (f"; {silent} unanswered" if silent else "")
         return CheckFinding(str(claim), CheckVerdict.PASS, evidence)
+
+    def hostile(self) -> Iterator[CheckCase]:
+        """The hostile inputs, the same for every claim."""
+        return self._cases.hostile()
 
     def _generated(self, claim: Sure) -> tuple[int, tuple[CheckCase, str] | None]:
         """How many generated cases were tried, and a small one that fails.
@@ -244,6 +292,10 @@ class Bench:
                 message = claim.violation(self, case)
             except (NotHere, Unanswered):
                 return
+            except Hopeless:
+                if found:  # what was found counts, as large as it is
+                    return
+                raise
             tried += 1
             if message is not None:
                 found.append((case, message))
@@ -251,6 +303,9 @@ class Bench:
 
         with contextlib.suppress(Violation):
             for case in self._cases.generated:
+                if self.late:
+                    self.left_out.append("generated inputs")
+                    return tried, None
                 confront(case)
         if found or not self._cases.kept:
             # Flaky: the subject does not repeat itself; the last failure is one all the same

@@ -31,6 +31,10 @@ class Hopeless(Exception):
     """The subject hangs or dies so often that the rest of the run would only wait."""
 
 
+class OutOfTime(Hopeless):
+    """The claim has used up its seconds."""
+
+
 class _Alarm(BaseException):
     """Raised by the timer inside the subject; no Exception, so that the subject does not swallow it."""
 

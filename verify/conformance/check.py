@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
+import time
 import warnings
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -11,16 +13,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commbounds.compressors.base import as_numbers, checked_choice, shown
+from commbounds.compressors.base import as_numbers, checked_choice, checked_real, shown
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.calls import Hopeless, Unanswered, timer_ready
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NoBound, NotHere, SubjectClaim, Sure
+from commbounds.verify.conformance.instead import instead
 from commbounds.verify.conformance.mistakes import likely_mistake
 from commbounds.verify.conformance.process import Process
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Report
-from commbounds.verify.conformance.subject import Subject
+from commbounds.verify.conformance.subject import Subject, with_more_ranks
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
 
@@ -32,6 +35,7 @@ def check(
     *,
     only: Collection[str] | None = None,
     progress: Callable[[CheckFinding], None] | None = None,
+    seconds: float = math.inf,
 ) -> Report:
     """What is true of what a subject claims, and of what every subject is held to.
 
@@ -47,6 +51,9 @@ def check(
         Claims to judge, as they print, or up to the parenthesis; None for all.
     progress : callable (CheckFinding) or None
         Called with every finding as it becomes known.
+    seconds : float
+        That the judging may take, about: claims share what is left evenly. Findings say what was left out; a claim that
+        cannot be judged in its time is not judged. What is found then depends on the machine.
 
     Returns
     -------
@@ -77,6 +84,9 @@ def check(
     unknown = set(subject.expected_failures) - {str(claim) for claim in claims}
     if unknown:
         raise ValueError(f"{', '.join(sorted(unknown))} cannot fail: the claims are {', '.join(map(str, claims))}")
+    if not checked_real("seconds", seconds) > 0.0:
+        raise ValueError(f"seconds must be positive, got {shown(seconds)}")
+    subject = with_more_ranks(subject, budget)
     statistical = sum(claim.statistical for claim in claims)  # of all, whatever is judged now: alpha stays the same
     bench = Bench(subject, BUDGETS[budget], seed, FALSE_ALARM / max(1, statistical))
     process = getattr(subject.outside, "process", None)
@@ -84,7 +94,10 @@ def check(
         with contextlib.suppress(Unanswered, Hopeless):  # that it dies or hangs at once is a finding
             process.started()  # that it cannot be started is none, but a mistake of the caller's
     findings = []
-    for claim in chosen(claims, only):
+    picked, end = chosen(claims, only), time.monotonic() + seconds
+    for place, claim in enumerate(picked):
+        if seconds < math.inf:
+            bench.spend(max(0.0, end - time.monotonic()) / (len(picked) - place))
         finding = _judged(claim, bench)
         if str(claim) in subject.expected_failures:
             finding = finding.expecting(subject.expected_failures[str(claim)])
@@ -95,6 +108,10 @@ def check(
     if left and findings:
         said = f"left behind: {'; '.join(left)}"
         findings[0] = replace(findings[0], evidence="; ".join(part for part in (findings[0].evidence, said) if part))
+    if bench.lost and findings and not any(finding.verdict is CheckVerdict.FAIL for finding in findings):
+        findings[0] = replace(
+            findings[0], verdict=CheckVerdict.FAIL, message=f"a later call: {bench.lost[0]}", expected=""
+        )
     offences = process.offences if isinstance(process, Process) else []
     if offences and findings and findings[0].verdict is not CheckVerdict.FAIL:
         said = f"left something behind in {len(offences)} of the calls: {'; '.join(dict.fromkeys(offences))}"
@@ -128,8 +145,16 @@ def _judged(claim: SubjectClaim, bench: Bench) -> CheckFinding:
             finding = CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=str(error))
         except NoBound as error:
             finding = CheckFinding(str(claim), CheckVerdict.FAIL, message=f"nothing is claimed: {error}")
+        if bench.left_out:
+            evidence = f"{finding.evidence}; no time for {', '.join(dict.fromkeys(bench.left_out))}"
+            finding = replace(finding, evidence=evidence.lstrip("; "))
         if finding.verdict is CheckVerdict.FAIL:
-            finding = replace(finding, likely=likely_mistake(bench, str(claim)))
+            finding = replace(
+                finding,
+                likely=likely_mistake(bench, str(claim)),
+                instead=instead(bench, claim, finding),
+                book=claim.in_book,
+            )
     reason = bench.subject.waivers.get(str(claim))
     if reason is None:
         return finding
@@ -184,6 +209,7 @@ def recheck(subject: Subject, claim: str, x: ArrayLike, seed: int = 0) -> str:
         raise TypeError(f"seed must be an integer, got {shown(seed)}")
     if not 0 <= seed < 2**31:
         raise ValueError(f"seed must be in [0, 2^31), got {shown(seed)}")
+    subject = with_more_ranks(subject, "standard")
     given = x if isinstance(x, np.ndarray) and x.dtype == subject.numpy_dtype else as_numbers(x, "x")
     case = CheckCase(given.astype(subject.numpy_dtype), int(seed))
     if not subject.takes(case.x):

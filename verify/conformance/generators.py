@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,16 @@ def put(number: int) -> None:
     torch = sys.modules.get("torch")
     if torch is not None:
         torch.manual_seed(number)
+
+
+def with_seed(seed: int, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function returns while the global generators are as `seed` says; they are put back behind the call."""
+    kept = states()
+    try:
+        put(seed)
+        return function(*arguments)
+    finally:
+        restored(kept)
 
 
 def restored(found: dict[str, Any]) -> None:

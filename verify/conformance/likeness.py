@@ -1,29 +1,34 @@
-"""`like`: all that the book says of a compressor of ours, as claims of somebody else's function."""
+"""`like`: all that the book says of a compressor or a collective of ours, as claims of somebody else's function."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import Compressor as Reference
 from commbounds.compressors.base import checked_flag
-from commbounds.theory import Claim, Kind, Standing
+from commbounds.theory import Claim, Hypothesis, Kind, Standing
 from commbounds.theory import claims as book
+from commbounds.verify.conformance.aims import magnitudes, roundings
 from commbounds.verify.conformance.book import book_bound
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NoBound, NotHere, SubjectClaim
+from commbounds.verify.conformance.claim import NoBound, NotHere, SubjectClaim, Sure
 from commbounds.verify.conformance.claims.expected import Unbiased, Variance
 from commbounds.verify.conformance.claims.form import Bits, Support
 from commbounds.verify.conformance.claims.law import SameLaw
 from commbounds.verify.conformance.claims.mean_error import MeanError
 from commbounds.verify.conformance.claims.symmetry import Idempotent, ScaleEquivariant, SignSymmetric
 from commbounds.verify.conformance.subject import Subject
+from commbounds.verify.experiment import bound_at
+from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.measures import counts, float_values
+from commbounds.verify.study import Case, Outcome
 
 Array = NDArray[Any]
 
@@ -77,26 +82,129 @@ class BookedError(MeanError):
         return max(0.0, bound)  # a difference of equal norms, rounded
 
 
-def like(reference: Reference, *, wire: bool = False) -> tuple[SubjectClaim, ...]:
-    """All that the book says of a compressor and the kit can ask of a function, its law included.
+@dataclass(frozen=True)
+class Booked(Sure):
+    """What every rank ends with is within what the book says of a collective, measured as the book's own study does.
 
     Parameters
     ----------
-    reference : compressor of commbounds
-        With its hyper-parameters: ``TopK(10)``.
+    claim : str
+        Of the book: about the error of a sum or a mean, about who ends with the same bits, or about what is finite.
+    reference : collective of commbounds
+        That it is about. Besides what ranks end with, the study is given what this one gives.
+    settings : mapping
+        Its options and what else the study asks for, by name; functions are called with P and n.
+
+    Notes
+    -----
+    Rounding: what the study allows for, and that of `AbsoluteError` twice, in the subject's dtype.
+    """
+
+    claim: str
+    reference: Any
+    settings: Mapping[str, Any]
+
+    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+
+    def __str__(self) -> str:
+        return f"{type(self).__name__}({self.claim})"
+
+    def violation(self, bench: Any, case: CheckCase) -> str | None:
+        result = bench.outcome(case).result.astype(np.float64)
+        outcome, bound = self.measured(case.x.astype(np.float64), result)
+        sizes, limit = magnitudes(bench.subject, case.x), float(bound)
+        rounded = (
+            2.0 * (4.0 + roundings(bench.subject, case.x)) * (bench.eps * (float(sizes.max()) + limit) + bench.tiny)
+        )
+        statement = book()[self.claim]
+        allowance = outcome.slack + (0.0 if statement.relation.rhs.is_zero else rounded)
+        if float(outcome.measured) <= limit + allowance:
+            return None
+        what = statement.quantity.meaning
+        return f"{what}: {float(outcome.measured):.6g}, by the book at most {limit:.6g}"
+
+    def measured(self, x: Array, result: Array | None = None) -> tuple[Outcome, Any]:
+        """What the study measures where ranks end with `result`, by default the reference's, and its bound.
+
+        Raises
+        ------
+        NotHere
+            The reference refuses these ranks or inputs, or the book says nothing of them.
+        """
+        P, n = x.shape
+        given = {name: value(P, n) if callable(value) else value for name, value in self.settings.items()}
+
+        def port(*arguments: Any, **options: Any) -> tuple[Any, ...]:
+            first, *others = self.reference(*arguments, **options)
+            if result is not None:
+                first = replace(first, values=result) if is_dataclass(first) else result  # type: ignore[type-var]
+            return (first, *others)
+
+        study = EXPERIMENTS[self.claim]
+        try:
+            found = study.admitted(port, Case({"P": P, "n": n, **given}, x))
+        except ValueError as error:
+            raise NotHere(f"the reference refuses it: {error}") from error
+        if not isinstance(found, Outcome):
+            raise NotHere(f"the book says nothing of it: {getattr(found, 'statement', found)}")
+        return found, bound_at(study.statement, found.values)
+
+
+_OF_SUMS = frozenset({"sum_error", "disagreeing", "not_finite"})
+
+
+def _known(hypothesis: Hypothesis, settings: Mapping[str, Any]) -> bool:
+    """Whether the settings alone decide."""
+    return bool(hypothesis.needs) and all(s in settings and not callable(settings[s]) for s in hypothesis.needs)
+
+
+def _like_collective(reference: Any, settings: Mapping[str, Any]) -> tuple[SubjectClaim, ...]:
+    """The book's sure claims about what ranks end with."""
+    (name,) = (name for name, known in COLLECTIVES.items() if known is reference)
+    column = reference.__module__.split(".")[2]
+    found = tuple(
+        Booked(study.claim, reference, settings)
+        for study in EXPERIMENTS.of_column(column).values()
+        if getattr(study, "subject", "") == name
+        and study.statement.stands is Standing.HOLDS
+        and study.statement.kind is Kind.SURE
+        and study.statement.quantity.name in _OF_SUMS
+        and all(h.admits(**{s: settings[s] for s in h.needs}) for h in study.statement.assumes if _known(h, settings))
+    )
+    for claim in found:
+        try:
+            claim.measured(np.ones((2, 4)))
+        except NotHere:
+            continue
+        except KeyError as error:
+            raise TypeError(f"{claim.claim} asks for {error} besides {', '.join(settings) or 'nothing'}") from None
+    return found
+
+
+def like(reference: Any, *, wire: bool = False, **settings: Any) -> tuple[SubjectClaim, ...]:
+    """All that the book says of a compressor or a collective and the kit can ask of a function.
+
+    Parameters
+    ----------
+    reference : compressor or collective of commbounds
+        A compressor with its hyper-parameters: ``TopK(10)``; a collective of `COLLECTIVES`.
     wire : bool
-        Whether the size of the reference's message is claimed too; then the subject has to count `bits`.
+        Whether the size of the compressor's message is claimed too; then the subject has to count `bits`.
+    **settings
+        A collective's options, and what else the book's studies of it ask for: ``width=8``. Functions of P and n may
+        stand for numbers.
 
     Returns
     -------
     tuple of SubjectClaim
-        Errors with the book's bounds, means, supports, symmetries, and `SameLaw`, in the order of the book. What it
-        says of several workers, and what follows from the law (second moments, shrunk errors), is left out.
+        Of a collective `Booked` claims: errors, who ends with the same bits, what is finite. Of a compressor errors
+        with the book's bounds, means, supports, symmetries, and `SameLaw`, in the order of the book; what the book says
+        of several workers, and what follows from the law (second moments, shrunk errors), is left out.
 
     Raises
     ------
     TypeError
-        `reference` is no compressor, or `wire` neither True nor False.
+        `reference` is neither, a setting is missing, or `wire` is neither True nor False.
 
     Notes
     -----
@@ -116,7 +224,11 @@ def like(reference: Reference, *, wire: bool = False) -> tuple[SubjectClaim, ...
     Idempotent()
     SameLaw(reference=TopK)
     """
+    if not isinstance(reference, Reference) and any(known is reference for known in COLLECTIVES.values()):
+        return _like_collective(reference, settings)
     _checked(reference)
+    if settings:
+        raise TypeError(f"a compressor has its settings itself, got {', '.join(settings)}")
     checked_flag("wire", wire)
     found: dict[str, SubjectClaim] = {}
     for statement in _stated(reference):
@@ -161,7 +273,7 @@ def takes(reference: Reference) -> Callable[[Array], bool]:
 
 def _checked(reference: Any) -> None:
     if not isinstance(reference, Reference):
-        raise TypeError(f"reference must be a compressor of commbounds, got {reference!r}")
+        raise TypeError(f"reference must be a compressor or a collective of commbounds, got {reference!r}")
 
 
 def _stated(reference: Reference) -> Iterator[Claim]:

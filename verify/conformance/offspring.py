@@ -31,11 +31,14 @@ class Relative:
         Its program.
     parent, session : int
         Numbers of its parent, and of the leader of its session.
+    ended : bool
+        Whether it only waits for its parent to ask for its status.
     """
 
     name: str
     parent: int
     session: int
+    ended: bool = False
 
 
 def adopt() -> None:
@@ -71,9 +74,9 @@ def _threads(place: Path) -> int:
 
 
 def children(number: int) -> bytes:
-    """Numbers of the processes that the main thread of one has started, as the system writes them; empty if unknown."""
+    """Numbers of the processes that one has started, as the system writes them by thread; empty if unknown."""
     try:
-        return Path(f"/proc/{number}/task/{number}/children").read_bytes()
+        return b"".join(place.read_bytes() for place in Path(f"/proc/{number}/task").glob("*/children"))
     except OSError:
         return b""
 
@@ -86,17 +89,16 @@ def seconds_waited(number: int) -> float:
         return 0.0
 
 
-def _running() -> dict[int, Relative]:
-    """All processes that have not ended."""
+def _processes() -> dict[int, Relative]:
+    """All processes."""
     found = {}
     for place in Path("/proc").glob("[0-9]*/stat"):
         try:
             text = place.read_text(errors="replace")
-        except OSError:  # it has ended meanwhile
+        except OSError:  # its status was asked for meanwhile
             continue
         name, fields = text[text.index("(") + 1 : text.rindex(")")], text[text.rindex(")") + 2 :].split()
-        if fields[0] not in "ZX":
-            found[int(place.parent.name)] = Relative(name, int(fields[1]), int(fields[3]))
+        found[int(place.parent.name)] = Relative(name, int(fields[1]), int(fields[3]), fields[0] in "ZX")
     return found
 
 
@@ -104,15 +106,15 @@ def relatives(leader: int, mark: str = "") -> dict[int, Relative]:
     """What a process has started, directly or not, but itself.
 
     That are its descendants, the members of the session that it began, what carries `mark` in its environment, and what
-    this process has adopted since it adopts.
+    this process has adopted since it adopts. Those that have ended are there until their parent asks for their status.
     """
-    running = _running()
+    every = _processes()
     ours, found = os.getpid(), dict[int, Relative]()
     inside = {leader}
     grown = True
     while grown:
         grown = False
-        for number, one in running.items():
+        for number, one in every.items():
             if number in inside or number == ours:
                 continue
             adopted = _adopts and one.parent == ours and one.session not in (os.getsid(0), number)
@@ -124,11 +126,16 @@ def relatives(leader: int, mark: str = "") -> dict[int, Relative]:
     return found
 
 
+def running(found: Mapping[int, Relative]) -> dict[int, Relative]:
+    """Those that have not ended."""
+    return {number: one for number, one in found.items() if not one.ended}
+
+
 def ancestors(number: int) -> list[int]:
     """The parent of a process, its parent, and so on."""
-    running, found = _running(), list[int]()
-    while number in running and running[number].parent > 0:
-        number = running[number].parent
+    every, found = _processes(), list[int]()
+    while number in every and every[number].parent > 0:
+        number = every[number].parent
         found.append(number)
     return found
 
@@ -153,14 +160,21 @@ def kill(numbers: Iterable[int]) -> None:
         for number in numbers:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.kill(number, sent)
+
+
+def reap(numbers: Iterable[int]) -> None:
+    """Ask for the status of ended processes, as far as they are this one's children."""
     for number in numbers:
-        with contextlib.suppress(ChildProcessError):  # those that were adopted
+        with contextlib.suppress(ChildProcessError):
             os.waitpid(number, os.WNOHANG)
 
 
 def end_relatives(leader: int, mark: str) -> None:
-    """End all that a process has started, however often it starts again."""
+    """End all that a process has started, however often it starts again; what this process adopted of it is gone."""
     until = time.monotonic() + _PATIENCE
     while (found := relatives(leader, mark)) and time.monotonic() < until:
-        kill(found)
+        reap(number for number, one in found.items() if one.ended and one.parent == os.getpid())
+        if not (alive := running(found)) and not any(one.parent == os.getpid() for one in found.values()):
+            return  # their parent has to ask
+        kill(alive)
         time.sleep(0.005)

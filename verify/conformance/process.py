@@ -29,6 +29,7 @@ from commbounds.verify.conformance.offspring import (
     limited,
     named,
     relatives,
+    running,
     seconds_waited,
 )
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
@@ -51,8 +52,9 @@ _SHARE = 0.5
 """Of the memory that was available at first: what a subject may have in use."""
 _WAIT = 10.0
 """Seconds, or the limit if that is more, by which a call's limit grows while other programs have the processors."""
-_HURRY, _LEAST = 10.0, 1.0
-"""A call that hung is not waited for in vain again and again: later ones get a tenth, but a second."""
+_HURRY, _LEAST, _SLOW = 10.0, 1.0, 10.0
+"""A call that hung, or failed only after so many seconds, is not waited for again and again: later ones get a tenth of
+their limit, but a second."""
 _SAID = 1 << 20
 """Bytes that a call may write to stderr or stdout."""
 _KEPT = 4096
@@ -111,6 +113,7 @@ class Process:
         self._mark = secrets.token_hex(16)
         self._left: list[str] = []
         self._kept: dict[int, Any] = {}
+        self._ended = set[int]()
         self._seen, self._calls = b"", 0
         self._hung, self._hung_at_first, self._killed, self._memory = False, False, False, 0.0
         self.offences: list[str] = []
@@ -137,10 +140,14 @@ class Process:
         if self._child is None:
             self._start()
         assert self._said is not None
-        said = self._said.count
+        said, begun = self._said.count, time.monotonic()
+        if self._ended and "name" in self.hello:  # our server for Python subjects
+            request = {**request, "reap": sorted(self._ended)}
+            self._ended.clear()
         limit = min(self.time_limit, max(_LEAST, self.time_limit / _HURRY)) if self._hung else self.time_limit
         reply, answers = self._exchanged(encoded(request, arrays), limit)
         self._look_around(reply, self._said.count - said)
+        self._hung |= time.monotonic() - begun > _SLOW and not {"returned", "error"}.isdisjoint(reply)
         if "returned" in reply:
             raise Unusable(f"returned {reply['returned']}")
         if "error" in reply:
@@ -170,8 +177,8 @@ class Process:
 
     def left_behind(self) -> tuple[str, ...]:
         """What calls left behind that the process still has: other processes, threads, another working folder."""
-        running = {} if self._child is None else relatives(self._child.pid, self._mark)
-        return (*self._left, *([named(running)] if running else []))
+        alive = {} if self._child is None else running(relatives(self._child.pid, self._mark))
+        return (*self._left, *([named(alive)] if alive else []))
 
     def __del__(self) -> None:
         self.stop()
@@ -226,6 +233,7 @@ class Process:
             raise ValueError(f"{self.command[0]} speaks protocol {reply.get('protocol')!r}, not {VERSION}")
         self.hello = reply
         self._kept, self._calls = relatives(self._child.pid, self._mark), 0
+        self._ended.clear()
         self._seen = children(self._child.pid)
 
     def _look_around(self, reply: dict[str, Any], said: int) -> None:
@@ -236,7 +244,8 @@ class Process:
         if (now := children(self._child.pid)) != self._seen:
             self._seen = now
             own = reply.get("own")
-            known = {*self._kept, *(number for number in (own if isinstance(own, list) else ()) if type(number) is int)}
+            own = own if isinstance(own, list) else []
+            known = {*self._kept, *self._ended, *(number for number in own if type(number) is int)}
             left = self._news(known)
             if left and self._calls == 1:
                 stay = {number: one for number, one in left.items() if one.session == self._child.pid}
@@ -244,11 +253,16 @@ class Process:
                 left = {number: one for number, one in left.items() if number not in stay}
             if left:
                 time.sleep(_GRACE)
-                left = {number: one for number, one in self._news(known | set(self._kept)).items() if number in left}
+                still = self._news(known | set(self._kept))
+                left = {number: one for number, one in still.items() if number in left}
             if left:
-                kill(left)
+                alive = running(left)
+                kill(alive)
                 self._seen = children(self._child.pid)
-                found.append(named(left))
+                self._ended |= set(left)
+                ended = {number: one for number, one in left.items() if one.ended}
+                found += [named(alive)] if alive else []
+                found += [f"not waited for when ended: {named(ended)}"] if ended else []
         if said > _SAID:
             found.append(f"{said} bytes on stderr")
         news, what = reply.get("left"), set(self._left)

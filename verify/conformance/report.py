@@ -58,6 +58,10 @@ class CheckFinding:
         probability 0.99.
     expected : str
         The reason for which it is expected to fail; then a pass is a failure.
+    instead : str
+        Of a failure: the claim of this kind that held at the inputs that were tried then.
+    book : tuple of str
+        Of a failure: claims of the book that say the same of methods of its own.
     """
 
     claim: str
@@ -73,6 +77,15 @@ class CheckFinding:
     alpha: float | None = None
     detects: float | None = None
     expected: str = ""
+    instead: str = ""
+    book: tuple[str, ...] = ()
+
+    @property
+    def next_steps(self) -> list[str]:
+        """What can be done about a failure, in lines: what it most likely is, what holds, where the book says more."""
+        lines = [f"likely: {self.likely}"] if self.likely else []
+        lines += [f"would hold: {self.instead}"] if self.instead else []
+        return [*lines, f"in the book: commbounds claims {' '.join(self.book)}"] if self.book else lines
 
     @property
     def owed(self) -> bool:
@@ -127,8 +140,7 @@ class Report(NotebookTable):
 
     @staticmethod
     def _at(finding: CheckFinding) -> str:
-        likely = f"; likely: {finding.likely}" if finding.likely else ""
-        return f"at {shortened(finding.counterexample)}{likely}"
+        return "; ".join([f"at {shortened(finding.counterexample)}", *finding.next_steps])
 
     @property
     def passed(self) -> bool:
@@ -181,8 +193,7 @@ class Report(NotebookTable):
             lines.append(f"  {finding.verdict:<{width}}  {finding.claim}: {finding.message or finding.evidence}")
             if finding.verdict in (CheckVerdict.FAIL, CheckVerdict.EXPECTED) and finding.counterexample is not None:
                 lines.append(f"{' ' * (width + 4)}at {shortened(finding.counterexample)}")
-            if finding.likely:
-                lines.append(f"{' ' * (width + 4)}likely: {finding.likely}")
+            lines += [f"{' ' * (width + 4)}{line}" for line in finding.next_steps]
         return "\n".join(lines)
 
 

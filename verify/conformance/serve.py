@@ -19,7 +19,7 @@ from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.generators import fingerprints, put, states
 from commbounds.verify.conformance.layouts import LAYOUTS
 from commbounds.verify.conformance.loading import loaded
-from commbounds.verify.conformance.offspring import adopt
+from commbounds.verify.conformance.offspring import adopt, reap
 from commbounds.verify.conformance.protocol import VERSION, encoded, read_message
 from commbounds.verify.conformance.random_words import intercepted
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
@@ -44,6 +44,7 @@ class _Server:
 
     def reply(self, request: dict[str, Any], arrays: list[Array]) -> Reply:
         operation, subject = request.get("op"), self._subject
+        reap(request.get("reap", ()))
         if operation == "hello":
             return {"protocol": VERSION, "kind": subject.kind, "name": subject.name}, []
         seed = int(request.get("seed", 0))

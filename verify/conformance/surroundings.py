@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import errno
+import gc
 import locale
 import math
 import os
@@ -23,7 +25,7 @@ _FILES = 64
 """Open files that calls may leave behind for later ones."""
 _SHOWN = 80
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_FOREIGN = (np, np.linalg, np.random, np.ndarray)
+_FOREIGN = (builtins, np, np.linalg, np.random, np.ndarray)
 """Modules and classes whose functions are not the subject's to replace."""
 
 
@@ -50,6 +52,10 @@ def _umask() -> str | None:
     return next((line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), None)
 
 
+def _priority() -> int:
+    return os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
+
+
 def _limits() -> dict[str, Any]:
     try:
         import resource
@@ -62,6 +68,9 @@ _STATES: Mapping[str, tuple[Callable[[], Any], bool]] = {
     "the working folder": (_folder, False),
     "the umask": (_umask, False),
     "limits of the process": (_limits, False),
+    "the priority of the process": (_priority, False),
+    "whether garbage is collected": (gc.isenabled, False),
+    "whether calls are traced and profiled": (lambda: (bool(sys.gettrace()), bool(sys.getprofile())), False),
     "numpy's error state": (np.geterr, False),
     "how numpy prints": (np.get_printoptions, True),
     "the locale": (lambda: locale.setlocale(locale.LC_ALL), True),

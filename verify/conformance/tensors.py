@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors.base import shown
+from commbounds.verify.conformance.generators import with_seed
 
 Array = NDArray[Any]
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -23,15 +25,17 @@ def on_torch(function: Callable[..., Any], device: str = "cpu") -> Callable[...,
     ----------
     function : callable
         ``roundtrip(x, seed)``, ``run(stack, seed)``, a step, or a factory of steps: arrays among its arguments become
-        tensors, tensors that it returns become arrays (in tuples too), and a callable that it returns is adapted.
+        tensors, tensors that it returns become arrays (in tuples too), and a callable that it returns is adapted. Of
+        ``roundtrip(x)`` and ``run(stack)``, which take no seed, the global generators of torch, numpy and Python are
+        put in a state that follows from the seed for the time of the call.
     device : str
         Where the tensors live.
 
     Returns
     -------
     callable
-        With the same signature; bfloat16 tensors are arrays of ``ml_dtypes.bfloat16``. What the function does to its
-        input is done to the caller's array.
+        With the same signature, and a seed if it has none; bfloat16 tensors are arrays of ``ml_dtypes.bfloat16``. What
+        the function does to its input is done to the caller's array.
 
     Raises
     ------
@@ -95,11 +99,30 @@ def _adapted(function: Callable[..., Any], to: Callable[[Any], Any], back: Calla
             return _Step(value, _adapted(value, to, back), home)
         return back(value)
 
+    alone = _takes_one(function)
+
     @functools.wraps(function, updated=())  # the signature too: it tells whether uniforms can be handed in
     def adapted(*arguments: Any, **options: Any) -> Any:
+        if alone and len(arguments) == 2:
+            return home(with_seed(arguments[1], function, there(arguments[0])))
         return home(function(*map(there, arguments), **{name: there(value) for name, value in options.items()}))
 
+    if alone:
+        adapted.__signature__ = inspect.signature(lambda x, seed=None: x)  # type: ignore[attr-defined]
     return adapted
+
+
+def _takes_one(function: Callable[..., Any]) -> bool:
+    """Whether it has to be given one argument, and has no place for a seed or for uniforms."""
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except ValueError:  # a builtin without one, as torch's functions of tensors are
+        return True
+    except TypeError:
+        return False
+    if any(p.kind is p.VAR_POSITIONAL or p.name in ("seed", "rng", "uniforms") for p in parameters[1:]):
+        return False
+    return sum(p.default is p.empty and p.kind is not p.VAR_KEYWORD for p in parameters) == 1
 
 
 class _Step:

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, vectors_of
+from commbounds.verify.definition import Definition, Given, called, vectors_of
 from commbounds.verify.definitions import powergossip as definitions
-from commbounds.verify.differences import Said
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import RANKS, Space
@@ -47,14 +46,6 @@ def _given(
     )
 
 
-def _run(implementation: Any, given: Given) -> Said:
-    drawn = dict(given.randomness)
-    if "seed" in drawn:
-        drawn = {"rng": np.random.default_rng(drawn["seed"])}
-    (result, factors), traffic = implementation(**given.inputs, **given.parameters, **drawn)
-    return {"result": result, "factors": factors, "traffic": traffic}
-
-
 CASES = Space(
     _given,
     {
@@ -74,7 +65,9 @@ CASES = Space(
     options=("dtype", "graph", "rank", "rounds", "start", "warm", "epsilon", "drawn"),
 ).search(P=(1, 10), rounds=(0, 6), start=(0, 4))
 
-DEFINITIONS = {"powergossip_rounds": Definition(CASES, _run, definitions.powergossip)}
+DEFINITIONS = {
+    "powergossip_rounds": Definition(CASES, called(("result", "factors"), "traffic"), definitions.powergossip)
+}
 
 # --- many ranks -------------------------------------------------------------------------------------------------------
 

@@ -63,14 +63,14 @@ def _cases(n: tuple[Any, ...], options: Mapping[str, Any], rows: bool = False) -
 
 CASES = {
     "quickreduce": _cases(
-        sizes(70, 130), {"width": (8, 4, 6), "tile": (512, 1024), "saturates": (True, False)}
+        sizes(70, 130), {"width": (8, 4, 6, 3), "tile": (512, 1024), "saturates": (True, False)}
     ).without(_NO_ATOMS, _atoms),
     "flashinfer_allreduce": _cases(sizes(40), _GROUPS),
     "torchft_allreduce": _cases(sizes(), {"columns": (1, 3, 4), "native": (True, False), "mean": (False, True)}, True),
     "quantization_hook": _cases(sizes(16), {"channel": (None, 1, 4, 7)}),
 }
 _REFUSED: dict[str, dict[str, tuple[Any, ...]]] = {
-    "quickreduce": {"width": (3, 5, 7, 9), "tile": (0, 511, 768)},
+    "quickreduce": {"width": (2, 5, 7, 9), "tile": (0, 511, 768)},
     "flashinfer_allreduce": {"group": (0,), "block": (Of("group P + 1", lambda group, P: group * P + 1),)},
     "torchft_allreduce": {"columns": (0, Of("n columns + 1", lambda n, columns: n * columns + 1))},
     "quantization_hook": {"channel": (0,)},
@@ -173,13 +173,16 @@ _QUICK = Space(
         "P": RANKS,
         "n": sizes(70, 130),
         "data": (*DATA, "small blocks", "worst"),
-        "width": (8, 4, 6),
+        "width": (8, 4, 6, 3),
         "saturates": (True, False),
     },
     options=("width", "saturates", "data"),
 ).without(_NO_ATOMS, _atoms)
 _QUICK = _QUICK.including(
-    *(_QUICK.at(P=2, n=8, data="worst", width=width, seed=seed) for width, seed in ((8, 75), (6, 83), (4, 380)))
+    *(
+        _QUICK.at(P=2, n=8, data="worst", width=width, seed=seed)
+        for width, seed in ((8, 75), (6, 83), (4, 380), (3, 798))
+    )
 )
 QUICK = Family(_Q, "quickreduce", _QUICK, facts=_quick_facts, run=_quick_run, exact=False)
 
@@ -337,7 +340,7 @@ QUICK_BYTES = Family(
     _Q,
     "quickreduce",
     Space(
-        lambda P, n: np.ones((P, n)), {"P": RANKS, "n": (1, 512, 513, 2048), "width": (8, 4, 6), "tile": (512, 1024)}
+        lambda P, n: np.ones((P, n)), {"P": RANKS, "n": (1, 512, 513, 2048), "width": (8, 4, 6, 3), "tile": (512, 1024)}
     ).without(_NO_ATOMS, _atoms),
     facts=lambda n, tile: {"tiles": -(-n // tile)},
     run=lambda implementation, x, width, tile: implementation(x, width, tile=tile)[1],

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import COLLECTIVES
+from commbounds.verify.definition import Definition, vectors_of
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.inputs import array, ordinary, stack_flags
 from commbounds.verify.vectors.numbers import Record
@@ -91,6 +92,15 @@ def collective(
     """The collective of this name, which `run` calls; its summary is the first line of its docstring."""
     summary = (COLLECTIVES[name].__doc__ or "").strip().splitlines()[0]
     return VectorSubject(name, "collective", summary, cases, run, unit=unit)
+
+
+def held_to(
+    definitions: Mapping[str, Definition], unit: str = "words", /, **cases: Callable[[], Iterable[VectorCase]]
+) -> list[VectorSubject]:
+    """The collectives named, each with its cases, of which is expected what its definition compares."""
+    return [
+        collective(name, made, vectors_of(definitions[name], COLLECTIVES[name]), unit) for name, made in cases.items()
+    ]
 
 
 def special_stacks() -> Iterator[tuple[str, Array, tuple[str, ...]]]:

@@ -19,7 +19,7 @@ import os, subprocess, sys, tempfile, threading, time
 import numpy as np
 from commbounds.verify import conformance as cf
 
-COUNT = [0]
+COUNT, KEPT = [0], []
 
 def sleeps():
     time.sleep(300)
@@ -56,6 +56,24 @@ def clean_daemon(x, seed):  # forgets who started it
 def dies_with_a_daemon(x, seed):
     daemon(x, seed)
     os._exit(3)
+
+def unwaited(x, seed):
+    KEPT.append(subprocess.Popen(["true"]))
+    return x / 2
+
+def in_a_thread(x, seed):
+    started = threading.Thread(target=lambda: KEPT.append(subprocess.Popen(["sleep", "300"])))
+    started.start()
+    started.join()
+    return x / 2
+
+def fails_slowly(x, seed):
+    time.sleep(2.0)
+    raise ValueError("no")
+
+def returns_slowly(x, seed):
+    time.sleep(14.0)
+    return "no array"
 
 def bomb(x, seed):  # stops by itself: at most 2^8 processes
     for _ in range(8):
@@ -99,7 +117,7 @@ PID = [os.getpid()]
 made = {
     f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=300.0, effort=0.01, name=f.__name__)
     for f in (forks, starts, session, daemon, clean_daemon, dies_with_a_daemon, bomb, threads, folder, stderr)
-    + (pool, waits)
+    + (unwaited, in_a_thread, fails_slowly, returns_slowly, pool, waits)
 }
 """
 HOSTILE = {
@@ -109,6 +127,10 @@ HOSTILE = {
     "daemon": r"1 process \(python",
     "clean_daemon": r"1 process \((sh|sleep)\)",  # forked, and perhaps not yet what it becomes
     "dies_with_a_daemon": "ended with status 3",
+    "unwaited": r"not waited for when ended: 1 process \(true\)",
+    "in_a_thread": r"1 process \(sleep\)",
+    "fails_slowly": "raised ValueError: no.*calls without an answer took 1[0-9] s",
+    "returns_slowly": "returned str, not an array|no answer within",
     "bomb": "had started [0-9]+ processes",
     "threads": "[0-9]+ threads",
     "folder": "the working folder: ",
@@ -172,7 +194,7 @@ def test_what_a_hostile_subject_leaves_is_named_and_ended(name, tmp_path):
 
 
 STRANGE = """
-import ctypes, locale, os, random, resource, signal, sys
+import builtins, ctypes, gc, locale, os, random, resource, signal, sys, time
 import numpy as np
 from commbounds.verify import conformance as cf
 
@@ -326,6 +348,34 @@ def sleeps(x, seed):
     while True:
         pass
 
+def builtin(x, seed):
+    builtins.sorted = lambda *a, **k: []
+    return x / 2
+
+def collector(x, seed):
+    gc.disable()
+    return x / 2
+
+def traces(x, seed):
+    sys.setprofile(lambda *a: None)
+    return x / 2
+
+def priority(x, seed):
+    os.nice(1)
+    return x / 2
+
+def dies_late(x, seed):
+    KEPT.append(x)
+    if len(KEPT) > 20:
+        os._exit(3)
+    return x / 2
+
+def fails_slowly_at_some_seeds(x, seed):
+    if seed % 2:
+        time.sleep(2.0)
+        raise RuntimeError("odd")
+    return x / 2
+
 def view(x, seed):
     return x[:]
 
@@ -371,6 +421,12 @@ SAID = {
     "stops": "no answer within",
     "alarms": "killed by SIGALRM",
     "sleeps": "no answer within",
+    "builtin": "builtins.sorted, which was replaced",
+    "collector": "whether garbage is collected: False",
+    "traces": r"whether calls are traced and profiled: \(False, True\)",
+    "priority": "the priority of the process: 1",
+    "dies_late": "a later call: the process ended with status 3",
+    "fails_slowly_at_some_seeds": "raised RuntimeError: odd",
     "view": "",  # the right one
 }
 """What is said of each."""
@@ -379,7 +435,9 @@ SAID = {
 @pytest.mark.parametrize(
     "names",
     [
-        pytest.param(("umask", "patches", "writes", "signals_the_group"), id="sample", marks=pytest.mark.wide),
+        pytest.param(
+            ("umask", "patches", "writes", "signals_the_group", "dies_late"), id="sample", marks=pytest.mark.wide
+        ),
         pytest.param(tuple(SAID), id="all", marks=pytest.mark.long),
     ],
 )
@@ -450,3 +508,20 @@ def test_what_a_subject_needs_for_its_calls_is_left_to_it(name, tmp_path):
     done, _, left, _ = judged(name, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert not left
+
+
+@pytest.mark.long
+def test_two_dozen_checks_at_once_find_the_same(tmp_path, record_property):
+    (tmp_path / "hostile.py").write_text(SUBJECTS)
+    command = [sys.executable, "-m", "commbounds", "check", "hostile.py:made['waits']", "--out"]
+    given = {**os.environ, "COMMBOUNDS_TEST_MARK": tmp_path.name}
+    outputs = [tmp_path / f"{number}.jsonl" for number in range(24)]
+    started = [
+        subprocess.Popen([*command, out], cwd=tmp_path, env=given, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        for out in outputs
+    ]
+    said = [process.communicate(timeout=3000)[0] for process in started]
+    record_property("tried", len(started))
+    assert [process.returncode for process in started] == [0] * 24, said
+    assert len({out.read_bytes() for out in outputs}) == 1
+    assert not alive(tmp_path.name)

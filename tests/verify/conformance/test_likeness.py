@@ -108,3 +108,8 @@ def test_a_reference_has_to_be_a_compressor():
             function("TopK")
     subject = cf.Codec(called(c.TopK(2)), cf.like(c.TopK(2), wire=True))
     assert "Bits(at_most=sparsifiers.topk.wire)" in map(str, replace(subject, effort=0.5).claims)
+
+
+def test_a_compressor_has_its_settings_itself():
+    with pytest.raises(TypeError, match="has its settings itself"):
+        cf.like(c.TopK(2), k=3)

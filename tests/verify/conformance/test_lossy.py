@@ -1,5 +1,7 @@
 """All-reduces that lose something: right ones pass, in whatever style they are written. Broken ones are in the zoo."""
 
+import time
+
 import numpy as np
 import pytest
 from zoo.lossy_sums import LEVELS, NEAREST, RANDOM, at_random, coded, decoded, everywhere, step_of, steps, to_nearest
@@ -165,3 +167,62 @@ def test_words_that_are_shared_are_seen():
         cf.word_law(to_bfloat16, [1.0], bits=17)
     with pytest.raises(ValueError, match="finite numbers"):
         cf.word_law(lambda x, words: np.full_like(x, np.inf), [1.0])
+
+
+# --- what a failure says next, and time -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("claim", "said"),
+    [
+        (cf.Contraction(0.9), "Contraction(alpha=0.75) held"),
+        (cf.Variance(0.1), "Variance(omega=0.25) held"),
+        (cf.Variance(lambda n: 0.1), "2.5 times this omega held"),
+        (cf.RelativeError(0.3), "RelativeError(bound=0.5) held"),
+        (cf.AbsoluteError(lambda x: 0.25 * np.abs(x)), "2 times this bound held"),
+        (cf.Bounded(0.4), "Bounded(factor=0.5) held"),
+    ],
+)
+def test_a_failure_says_what_would_hold(claim, said):
+    (finding,) = cf.check(cf.Codec(lambda x, seed: x / 2, [claim]), only=[str(claim)]).failures
+    assert finding.instead.startswith(said)
+    assert finding.book == claim.in_book
+    assert finding.next_steps[-1].startswith("in the book: " if claim.in_book else "would hold: ")
+    assert cf.report_from_json(cf.check(cf.Codec(lambda x, seed: x, [claim])).to_json())
+
+
+def test_what_would_hold_is_said_of_means_too():
+    (finding,) = judged(at_random, [cf.Variance(lambda n, P: n / LEVELS**2 / 40)], ["Variance"]).failures
+    factor = float(finding.instead.split()[0])
+    assert 2.0 < factor < 10.5
+    assert finding.instead.endswith("(means of 16 draws)")
+
+
+def test_seconds_are_kept_to_and_what_was_left_out_is_said():
+    def slow(stack, seed):
+        time.sleep(0.005)
+        return to_nearest(stack, seed)
+
+    began = time.monotonic()
+    report = cf.check(cf.AllReduce(slow, [*NEAREST]), seconds=3.0)
+    assert time.monotonic() - began < 30.0
+    assert any("no time for" in finding.evidence for finding in report.findings)
+    assert not report.failures
+    with pytest.raises(ValueError, match="seconds must be positive"):
+        cf.check(cf.AllReduce(slow), seconds=0.0)
+
+
+def test_more_ranks_are_tried_beyond_the_quick_budget():
+    seen = set()
+
+    def counted(stack, seed):
+        seen.add(len(stack))
+        return to_nearest(stack, seed)
+
+    for budget, ranks in (("quick", {*range(1, 10)}), ("standard", {*range(1, 10), 16})):
+        seen.clear()
+        cf.check(cf.AllReduce(counted, effort=0.05), budget, only=["answers"])
+        assert seen == ranks
+    lost = cf.AllReduce(lambda s, seed: to_nearest(s, seed) * np.float32(len(s) < 10), [cf.Sums()], effort=0.05)
+    (finding,) = cf.check(lost, "standard", only=["Sums()"]).failures
+    assert "holds here" not in cf.recheck(lost, "Sums()", np.array(finding.counterexample, np.float32))

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from commbounds import recipes
 from commbounds.verify import conformance as cf
 from commbounds.verify.conformance.subject import DTYPES
 
@@ -165,6 +166,7 @@ import sys
 
 import torch
 
+from commbounds import recipes
 from commbounds.verify import conformance as cf
 from commbounds.verify.conformance import bench
 
@@ -199,3 +201,22 @@ def test_what_interception_imports_is_no_part_of_a_call(torch):
     calls, imported = map(int, done.stdout.split())
     assert calls > 100
     assert imported == 0
+
+
+def test_what_takes_no_seed_is_given_seeded_generators(torch):
+    def drawn(x, share=0.5):
+        return torch.where(torch.rand_like(x) < share, x / share, 0)
+
+    adapted = cf.on_torch(drawn)
+    before, x = torch.get_rng_state(), np.ones(8)
+    assert adapted(x, 1).tolist() == adapted(x, 1).tolist() != adapted(x, 2).tolist()
+    assert torch.equal(torch.get_rng_state(), before)
+    subject = cf.Codec(adapted, [cf.Unbiased()], effort=0.1, magnitudes=(1e-3, 1e3))
+    assert cf.check(subject, only=["global generators untouched", "same seed, same output"]).passed
+    assert cf.on_torch(torch.neg)(x, 0).tolist() == [-1.0] * 8
+
+
+def test_the_former_name_is_still_taken(torch):
+    with pytest.warns(DeprecationWarning, match="on_torch"):
+        subject = recipes.torch_function(torch.neg, [cf.SignSymmetric()])
+    assert cf.check(subject, only=["SignSymmetric"]).passed

@@ -83,11 +83,22 @@ class AbsoluteError(Sure):
     in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error", "flashcomm.twostep.error")
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        given = self.bound(case.x.copy()) if callable(self.bound) else self.bound
-        limit = np.broadcast_to(np.asarray(given, dtype=np.float64), case.x.shape)
+        sizes = magnitudes(bench.subject, case.x)
+        return _off(bench, case, self.limit(case.x, sizes), float(sizes.max()))
+
+    def limit(self, x: Array, like: Array) -> Array:
+        """What every entry of an output like this one may be off by.
+
+        Raises
+        ------
+        NotHere
+            The bound is not finite.
+        """
+        given = self.bound(x.copy()) if callable(self.bound) else self.bound
+        limit = np.broadcast_to(np.asarray(given, dtype=np.float64), like.shape)
         if not np.isfinite(limit).all():
             raise NotHere("the bound is not finite")
-        return _off(bench, case, limit, float(magnitudes(bench.subject, case.x).max()))
+        return limit
 
 
 @dataclass(frozen=True)

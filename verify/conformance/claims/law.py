@@ -157,6 +157,7 @@ class SameLaw(SubjectClaim):
             kept: list[Array] = []
             for _, y in draws_at(bench, x, rng, count):
                 kept.append(y.astype(np.float64).ravel())
+            count = len(kept)
             calls += count
             found = joint_log_e(law, kept, bench.eps)
             evidence = f"{calls} draws at {len(cases)} inputs of up to {max(z.size for z, _ in cases)} entries"

@@ -11,7 +11,7 @@ import numpy as np
 
 from commbounds.collectives import COLLECTIVES
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import arctopk
 from commbounds.verify.differences import Near, Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -45,8 +45,7 @@ def _arc(
     allreduce: str | None, agree: bool | None, seed: int,
 ) -> Given:  # fmt: skip
     rng = np.random.default_rng([seed, 3])
-    options = {"sketch_format": sketch_format, "allreduce": allreduce, "agree": agree}
-    parameters = {"K": K, "rank": rank, **{name: value for name, value in options.items() if value is not None}}
+    parameters = chosen(K=K, rank=rank, sketch_format=sketch_format, allreduce=allreduce, agree=agree)
     if drawn == "drawn":
         randomness: dict[str, Any] = {"seed": seed}
     elif drawn == "one entry a column":
@@ -60,13 +59,10 @@ def _arc(
 
 
 def _run(implementation: Any, given: Given) -> Said:
-    parameters, randomness = dict(given.parameters), dict(given.randomness)
+    parameters = dict(given.parameters)
     if "allreduce" in parameters:
         parameters["allreduce"] = COLLECTIVES[parameters["allreduce"]]
-    if "seed" in randomness:
-        randomness = {"rng": np.random.default_rng(randomness["seed"])}
-    result, traffic = implementation(**given.inputs, **parameters, **randomness)
-    return {"result": result, "traffic": traffic}
+    return called("result", "traffic")(implementation, replace(given, parameters=parameters))
 
 
 def _open(data: str, n: int, rank: int, drawn: str) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from fractions import Fraction
 
-from commbounds.collectives import COLLECTIVES
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.arctopk.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import case_of, collective
+from commbounds.verify.vectors.collectives import case_of, held_to
 from commbounds.verify.vectors.inputs import array, ordinary
 
 
@@ -54,11 +52,8 @@ def _row_counts() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    arcs, counts = (vectors_of(DEFINITIONS[name], COLLECTIVES[name]) for name in ("arctopk_allreduce", "row_count"))
-    return [
-        collective("arctopk_allreduce", _arc_cases, arcs),
-        collective("row_count", _row_counts, counts, ""),
-    ]
+    arcs = held_to(DEFINITIONS, arctopk_allreduce=_arc_cases)
+    return [*arcs, *held_to(DEFINITIONS, "", row_count=_row_counts)]
 
 
 OTHER_SIZES = {

@@ -17,9 +17,8 @@ from commbounds.compressors.blockformats import (
     StochasticNVFP4,
 )
 from commbounds.verify.data import stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, compressed
+from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import blockformats
-from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 from commbounds.verify.vectors.compressors import keyed
@@ -29,11 +28,6 @@ Array = NDArray[Any]
 DATA = ("normal", "ties", "eighths", "of all sizes", "sparse", "zeros", "subnormal")
 LENGTHS = (1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 65)
 DRAWN = ("given", "seed", "least", "largest")
-
-
-def given_options(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def uniforms_of(drawn: str, shape: tuple[int, ...], dtype: str, seed: int) -> Array:
@@ -48,27 +42,27 @@ def uniforms_of(drawn: str, shape: tuple[int, ...], dtype: str, seed: int) -> Ar
 
 
 def _plain(n: int, data: str, dtype: str, seed: int, **options: Any) -> Given:
-    return Given({"x": vector_of(data, n, dtype, seed)}, given_options(**options))
+    return Given({"x": vector_of(data, n, dtype, seed)}, chosen(**options))
 
 
 def _drawn(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any) -> Given:
     x = vector_of(data, n, dtype, seed)
     given = keyed(x, seed) if drawn == "seed" else {"uniforms": uniforms_of(drawn, x.shape, dtype, seed)}
-    return Given({"x": x}, given_options(**options), given)
+    return Given({"x": x}, chosen(**options), given)
 
 
 def _in_pairs(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any) -> Given:
     x = vector_of(data, n, dtype, seed)
     if drawn == "seed":
         held = keyed(np.concatenate([x, x]), seed)
-        return Given({"x": x}, given_options(**options), {"seed": seed, "pairs": held["uniforms"].reshape(2, n)})
-    return Given({"x": x}, given_options(**options), {"pairs": uniforms_of(drawn, (2, n), dtype, seed)})
+        return Given({"x": x}, chosen(**options), {"seed": seed, "pairs": held["uniforms"].reshape(2, n)})
+    return Given({"x": x}, chosen(**options), {"pairs": uniforms_of(drawn, (2, n), dtype, seed)})
 
 
 def _turned(n: int, data: str, dtype: str, drawn: str, dim: int | None, seed: int) -> Given:
     signs = 2 * np.random.default_rng(seed).integers(0, 2, dim or 16, dtype=np.int8) - np.int8(1)
     given = {"signs": signs} | ({"seed": seed} if drawn == "seed" else {})
-    return Given({"x": vector_of(data, n, dtype, seed)}, given_options(dim=dim), given)
+    return Given({"x": vector_of(data, n, dtype, seed)}, chosen(dim=dim), given)
 
 
 def of_hostile(make: Callable[[Array], Given]) -> Callable[[], list[Given]]:
@@ -126,11 +120,11 @@ def _multihop(
 def _hops(
     P: int, n: int, data: str, dtype: str, quantiser: str, drawn: str, seed: int, stages: int, **options: Any
 ) -> Given:
-    chosen = {**FORMATS, **THINNED}[quantiser]
+    used = {**FORMATS, **THINNED}[quantiser]
     given: dict[str, Any] = {}
-    if chosen.randomised:
+    if used.randomised:
         given = {"seed": seed} if drawn == "seed" else {"uniforms": uniforms_of(drawn, (stages, P, n), dtype, seed)}
-    return Given({"stack": stack_of(data, P, n, dtype, seed)}, {"quantiser": chosen, **given_options(**options)}, given)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, {"quantiser": used, **chosen(**options)}, given)
 
 
 def _homomorphic(
@@ -142,7 +136,7 @@ def _homomorphic(
         given = {"seed": seed} if drawn == "seed" else {"uniforms": uniforms_of(drawn, (P, n), "float64", seed)}
         if rounding == "correlated" and drawn != "seed":
             given["orders"] = rng.permuted(np.tile(np.arange(P)[:, None], n), axis=0)
-    options = given_options(width=width, block=block, rounding=rounding, sum_width=sum_width)
+    options = chosen(width=width, block=block, rounding=rounding, sum_width=sum_width)
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, given)
 
 
@@ -152,7 +146,7 @@ def _tabled(
 ) -> Given:  # fmt: skip
     rng, turned = np.random.default_rng(seed), rotated is not False
     d = 1 << (n - 1).bit_length() if turned else n
-    options = given_options(table=table, top=top, rotated=rotated, reach=reach, fine=fine, sum_bits=sum_bits)
+    options = chosen(table=table, top=top, rotated=rotated, reach=reach, fine=fine, sum_bits=sum_bits)
     given: dict[str, Any] = {"seed": seed}
     if drawn != "seed":
         given = {"uniforms": rng.random((1 if fine is None else 2, P, d))}
@@ -161,13 +155,7 @@ def _tabled(
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, given)
 
 
-def summed(implementation: Any, given: Given) -> Said:
-    """Sums and traffic, with a generator where there is a seed."""
-    drawn = dict(given.randomness)
-    if "seed" in drawn:
-        drawn["rng"] = np.random.default_rng(drawn.pop("seed"))
-    sums, traffic = implementation(**given.inputs, **given.parameters, **drawn)
-    return {"sums": sums, "traffic": traffic}
+summed = called("sums", "traffic")
 
 
 def _stacks(**options: Any) -> dict[str, Any]:

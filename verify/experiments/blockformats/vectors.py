@@ -14,12 +14,8 @@ from commbounds.collectives.blockformats import (
     ROUNDINGS,
     UNEVEN_TABLE,
     Thinned,
-    homomorphic_allreduce,
     hop_stages,
-    multihop_allreduce,
-    requantised_allreduce,
     rounding_stages,
-    table_allreduce,
 )
 from commbounds.compressors.blockformats import (
     NVFP4,
@@ -31,8 +27,9 @@ from commbounds.compressors.blockformats import (
     StochasticMicroscaling,
     StochasticNVFP4,
 )
+from commbounds.verify.experiments.blockformats.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.compressor_cases import (
     BAD,
     MOST,
@@ -163,15 +160,18 @@ def _by_hops() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    parts = ("sums", "traffic")
     named = ("Microscaling", "StochasticMicroscaling", "NVFP4", "StochasticNVFP4", "FourOverSix",
              "SharedMicroexponents")  # fmt: skip
     return [
         *(compressor(name, partial(vector_cases, name, SETTINGS, SWITCHES, LAWS)) for name in named),
         compressor("MSEden", _rotations),
         compressor("StochasticFourOverSix", _both_draws),
-        collective("requantised_allreduce", _requantised, called(requantised_allreduce, *parts), "bytes"),
-        collective("homomorphic_allreduce", _homomorphic, called(homomorphic_allreduce, *parts), "bytes"),
-        collective("table_allreduce", _tabled, called(table_allreduce, *parts), "bytes"),
-        collective("multihop_allreduce", _by_hops, called(multihop_allreduce, *parts), "bytes"),
+        *held_to(
+            DEFINITIONS,
+            "bytes",
+            requantised_allreduce=_requantised,
+            homomorphic_allreduce=_homomorphic,
+            table_allreduce=_tabled,
+            multihop_allreduce=_by_hops,
+        ),
     ]

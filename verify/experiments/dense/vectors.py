@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from commbounds.collectives import COLLECTIVES
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.dense.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, full_sizes, ranks, special_stacks
+from commbounds.verify.vectors.collectives import SIZES, case_of, full_sizes, held_to, ranks, special_stacks
 
 ALLREDUCES = ("ring_allreduce", "recursive_doubling_allreduce", "rabenseifner_allreduce", "butterfly_allreduce")
 
@@ -78,7 +76,7 @@ def subjects() -> list[VectorSubject]:
         "allgatherv": _gathered_uneven,
         "gather_blocks": _block_sizes,
     }
-    return [collective(name, made, vectors_of(DEFINITIONS[name], COLLECTIVES[name])) for name, made in cases.items()]
+    return held_to(DEFINITIONS, **cases)
 
 
 OTHER_SIZES = {

@@ -20,17 +20,12 @@ from commbounds.collectives.dropcompute import (
     Uniform,
     trial_latencies,
 )
-from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import dropcompute
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space
 
 Array = NDArray[Any]
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 LATENCIES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
@@ -55,7 +50,7 @@ def _step(
     P: int, M: int, data: str, tau: float, overhead: float | None, preemption: str | None, forward: float | None,
     at_threshold: bool | None, seed: int,
 ) -> Given:  # fmt: skip
-    options = _given(overhead=overhead, preemption=preemption, forward=forward, at_threshold=at_threshold)
+    options = chosen(overhead=overhead, preemption=preemption, forward=forward, at_threshold=at_threshold)
     return Given({"latencies": _sampled(data, seed, P, M)}, {"tau": tau, **options})
 
 
@@ -78,7 +73,7 @@ STEPS = Space(
 
 def _backup(P: int, M: int, data: str, spare: int, overhead: float | None, seed: int) -> Given:
     latencies = _sampled(data, seed, P, M)
-    return Given({"latencies": latencies}, {"spare": min(spare, P - 1), **_given(overhead=overhead)})
+    return Given({"latencies": latencies}, {"spare": min(spare, P - 1), **chosen(overhead=overhead)})
 
 
 SPARES = (0, 1, 2, Of("P // 2", lambda P: P // 2), Of("P - 1", lambda P: P - 1))
@@ -106,7 +101,7 @@ def _tied_backups() -> list[Given]:
 
 
 def _period(P: int, M: int, data: str, steps: int, overhead: float | None, seed: int) -> Given:
-    return Given({"latencies": _sampled(data, seed, steps, P, M)}, _given(overhead=overhead))
+    return Given({"latencies": _sampled(data, seed, steps, P, M)}, chosen(overhead=overhead))
 
 
 PERIODS = Space(
@@ -129,7 +124,7 @@ def _calibration(
     latencies = _sampled(data, seed, steps, P, M)
     latencies[0, 0, -1] += 1  # not all are zero
     paid = np.random.default_rng(seed + 1).integers(1, 9, steps) / 4 if overhead == "by step" else overhead
-    return Given({"latencies": latencies}, _given(overhead=paid, drop_rate=drop_rate))
+    return Given({"latencies": latencies}, chosen(overhead=paid, drop_rate=drop_rate))
 
 
 def _chosen(implementation: Any, given: Given) -> Said:
@@ -166,7 +161,7 @@ def _tied_thresholds() -> list[Given]:
     # at T_c = 1 twice as many micro-batches take twice as long: 2 by 1, 4 by 3, 8 by 7
     doubled = np.array([[[1.0, 2, 4]], [[1.0, 2, 4]]])
     workers = np.array([[[1.0, 2.0], [1.0, 5.0], [3.0, 3.0], [3.0, 3.0]]])
-    options = [{"overhead": 1.0, **_given(drop_rate=rate)} for rate in (None, 0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0)]
+    options = [{"overhead": 1.0, **chosen(drop_rate=rate)} for rate in (None, 0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0)]
     return [*found, *(Given({"latencies": t}, given) for t in (doubled, workers) for given in options)]
 
 
@@ -205,7 +200,7 @@ def _gradient(P: int, M: int, d: int, data: str, completed: str, normalisation: 
     gradients = rng.integers(-32, 33, (P, M, d)) / 8 if data == "eighths" else rng.standard_normal((P, M, d))
     counts = {"some": rng.integers(0, M + 1, P), "all": np.full(P, M), "none": np.zeros(P, np.int64)}[completed]
     inputs = {"gradients": gradients.astype("f4" if data == "narrow" else "f8"), "completed": counts}
-    return Given(inputs, _given(normalisation=normalisation))
+    return Given(inputs, chosen(normalisation=normalisation))
 
 
 GRADIENTS = Space(
@@ -271,7 +266,7 @@ def _trials(
     P: int, M: int, law: str, tau: float, overhead: float | None, trials: int, first: int | None,
     preemption: str | None, forward: float | None, at_threshold: bool | None, seed: int,
 ) -> Given:  # fmt: skip
-    options = _given(overhead=overhead, first=first, preemption=preemption, forward=forward, at_threshold=at_threshold)
+    options = chosen(overhead=overhead, first=first, preemption=preemption, forward=forward, at_threshold=at_threshold)
     sizes = {"law": LAWS[law], "N": P, "M": M, "tau": tau, "trials": trials}
     return Given({}, {**sizes, **options}, {"seed": 2**44 * seed + 6})
 
@@ -323,11 +318,11 @@ TIMED: Mapping[str, LatencyLaw] = {
 
 
 def _timed(P: int, M: int, law: str, overhead: float, seed: int) -> Given:
-    chosen = TIMED[law]
-    taus = [0.5 * M * chosen.mean, M * chosen.mean, 1.25 * M * chosen.mean, 2.0 * M * chosen.mean]
-    if isinstance(chosen, Lattice):  # where workers end, too
-        taus = sorted({*taus, *(M * chosen.base + chosen.unit * j for j in (1, 2, M + 1))})
-    return Given({}, {"law": chosen, "N": P, "M": M, "taus": taus, "overhead": overhead})
+    timed = TIMED[law]
+    taus = [0.5 * M * timed.mean, M * timed.mean, 1.25 * M * timed.mean, 2.0 * M * timed.mean]
+    if isinstance(timed, Lattice):  # where workers end, too
+        taus = sorted({*taus, *(M * timed.base + timed.unit * j for j in (1, 2, M + 1))})
+    return Given({}, {"law": timed, "N": P, "M": M, "taus": taus, "overhead": overhead})
 
 
 def _expected(implementation: Any, given: Given) -> Said:

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.dropcompute import COLLECTIVES, Lattice, Uniform
-from commbounds.verify.definition import vectors_of
+from commbounds.collectives.dropcompute import Lattice, Uniform
 from commbounds.verify.experiments.dropcompute.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import collective
+from commbounds.verify.vectors.collectives import held_to
 from commbounds.verify.vectors.inputs import array, eighths
 
 Array = NDArray[Any]
@@ -114,16 +113,15 @@ def _batch_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    made = {
-        "drop_step": _drop_cases,
-        "backup_step": _backup_cases,
-        "local_sgd_period": _period_cases,
-        "best_threshold": lambda: _threshold_cases(1),
-        "released_threshold": lambda: _threshold_cases(7),
-        "drop_trials": _trial_cases,
-        "drop_gradient": _gradient_cases,
-        "random_batch_sgd": _batch_cases,
-    }
-    return [
-        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), "") for name, cases in made.items()
-    ]
+    return held_to(
+        DEFINITIONS,
+        "",
+        drop_step=_drop_cases,
+        backup_step=_backup_cases,
+        local_sgd_period=_period_cases,
+        best_threshold=lambda: _threshold_cases(1),
+        released_threshold=lambda: _threshold_cases(7),
+        drop_trials=_trial_cases,
+        drop_gradient=_gradient_cases,
+        random_batch_sgd=_batch_cases,
+    )

@@ -14,7 +14,7 @@ from commbounds import compressors
 from commbounds.compressors import EF14, EF21, Compressor, EControl, Feedback, Message, TopK
 from commbounds.compressors.base import Law, checked_array
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, givens
+from commbounds.verify.definition import Definition, Given, chosen, givens
 from commbounds.verify.definitions import feedback
 from commbounds.verify.experiments.feedback.vectors import descended, descent_cases, feedback_cases, feedback_steps
 from commbounds.verify.space import RANKS, Space, sizes
@@ -120,14 +120,10 @@ def _gradients(data: str, P: int, n: int, dtype: str, shape: str, rounds: int, s
     return [_shaped(stack_of(data, P, n, dtype, seed + 1009 * t), shape) for t in range(rounds)]
 
 
-def _given_alone(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def _alone(n: int, data: str, dtype: str, shape: str, rounds: int, compressor: str, seed: int, **options: Any) -> Given:
     first, *gradients = [stack[-1] for stack in _gradients(data, 2, n, dtype, shape, rounds + 1, seed)]
     inputs = {"gradients": gradients, **({"start": first} if seed % 2 else {})}
-    parameters = {"compressor": COMPRESSORS[compressor](n), **_given_alone(**options)}
+    parameters = {"compressor": COMPRESSORS[compressor](n), **chosen(**options)}
     return Given(inputs, parameters, {"seed": seed} if compressor in DRAWING else {})
 
 
@@ -225,8 +221,8 @@ def _descent(
 ) -> Given:  # fmt: skip
     gradients = _gradients(data, P, n, dtype, shape, rounds, seed)
     given = {"eta": eta, "dense": dense}
-    options = _given_alone(**{name: given[name] for name in given if name in SPACES[mechanism].axes})
-    parameters = {"step_size": step_size, **_given_alone(shared=shared, allgather=allgather)}
+    options = chosen(**{name: given[name] for name in given if name in SPACES[mechanism].axes})
+    parameters = {"step_size": step_size, **chosen(shared=shared, allgather=allgather)}
     if sends in TOGETHER:
         parameters["aggregator"] = TOGETHER[sends](len(gradients[0][0]))
         parameters["mechanism"] = compressors.MECHANISMS[mechanism](**options)

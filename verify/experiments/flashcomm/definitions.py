@@ -11,7 +11,7 @@ import numpy as np
 
 from commbounds.compressors.flashcomm import GroupQuantizer, StochasticGroupQuantizer, packed_bytes
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, compressed, givens
+from commbounds.verify.definition import Definition, Given, chosen, compressed, givens
 from commbounds.verify.definitions import flashcomm, groupquant
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.flashcomm.vectors import group_cases, packed_cases, stochastic_group_cases
@@ -22,14 +22,9 @@ DATA = tuple(kind for kind in (*KINDS, *EDGES) if kind not in ("huge", "over", "
 FORMS = ("default", "float64", "float32", "float16", "bfloat16")
 
 
-def _chosen(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Options but for those that are left to their default."""
-    return {name: value for name, value in options.items() if value != "default"}
-
-
 def _given(n: int, data: str, dtype: str, seed: int, drawn: str = "", **options: Any) -> Given:
     randomness = uniforms_of(drawn, n, dtype, seed) if drawn else {}
-    return Given({"x": vector_of(data, n, dtype, seed)}, _chosen(options), randomness)
+    return Given({"x": vector_of(data, n, dtype, seed)}, chosen("default", **options), randomness)
 
 
 GROUPS = (
@@ -119,8 +114,8 @@ def _sum(
     second: str = "default", **options: Any,
 ) -> Given:  # fmt: skip
     cls = GroupQuantizer if drawn == "nothing" else StochasticGroupQuantizer
-    chosen = _chosen({"group": group, "metadata": metadata, "spikes": spikes})
-    parameters = {"quantiser": cls(width, **chosen), **_chosen(options)}
+    held = chosen("default", group=group, metadata=metadata, spikes=spikes)
+    parameters = {"quantiser": cls(width, **held), **chosen("default", **options)}
     if second != "default":
         parameters["second"] = GroupQuantizer(5, 2) if second == "other" else StochasticGroupQuantizer(2, 3)
     unit = 2.0**-24 if dtype == "float32" else 2.0**-53
@@ -187,9 +182,9 @@ TWOSTEP = TWOSTEP.including(
 
 
 def _of_sums(space: Space, twin: Callable[[Mapping[str, Any]], Said], *options: str) -> Definition:
-    chosen = replace(space, options=(*SUMS.options, *options))
+    wider = replace(space, options=(*SUMS.options, *options))
     own = {"uniforms": "a rank rounds by its own row of them alone"}
-    return Definition(chosen, _summed, twin, examples=lambda: _refused(bool(options) and "node" in options), own=own)
+    return Definition(wider, _summed, twin, examples=lambda: _refused(bool(options) and "node" in options), own=own)
 
 
 @cache

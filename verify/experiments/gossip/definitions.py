@@ -9,19 +9,13 @@ import numpy as np
 
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given
+from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import gossip
-from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 DATA = ("opposed", "normal", "of all sizes", "zeros", "ties", "subnormal")
 RATES = {"most": 0.8, "few": 0.4}
 """How many peers take part, or links work, on average."""
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _links(rng: np.random.Generator, rate: str | None, topology: str, P: int, rounds: int, start: int) -> Any:
@@ -36,13 +30,8 @@ def _gossip(
     rng, times = np.random.default_rng(seed), 1 if rounds is None else rounds
     part = None if alive is None else rng.random((times, P)) < RATES[alive]
     links = _links(rng, delivered, topology, P, times, start or 0)
-    options = _given(topology=topology, rounds=rounds, start=start, missing=missing)
-    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, _given(alive=part, delivered=links))
-
-
-def _mixed(implementation: Any, given: Given) -> Said:
-    result, traffic = implementation(**given.inputs, **given.parameters, **given.randomness)
-    return {"result": result, "traffic": traffic}
+    options = chosen(topology=topology, rounds=rounds, start=start, missing=missing)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, chosen(alive=part, delivered=links))
 
 
 def _of_links(space: Space) -> Space:
@@ -79,13 +68,8 @@ def _push(
     rng, times = np.random.default_rng(seed), 1 if rounds is None else rounds
     held = None if weights is None else rng.random(P) + 0.01
     links = _links(rng, delivered, topology, P, times, start or 0)
-    options = _given(topology=topology, rounds=rounds, weights=held, start=start, lost=lost)
-    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, _given(delivered=links))
-
-
-def _pushed(implementation: Any, given: Given) -> Said:
-    (sums, weights), traffic = implementation(**given.inputs, **given.parameters, **given.randomness)
-    return {"sums": sums, "weights": weights, "traffic": traffic}
+    options = chosen(topology=topology, rounds=rounds, weights=held, start=start, lost=lost)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, chosen(delivered=links))
 
 
 PUSH = _of_links(
@@ -119,15 +103,7 @@ def _restart(
     drawn: dict[str, Any] = {"alive": attempts} if alive else {} if p in (None, 0.0, 1.0) else {"seed": seed}
     if p == "drawn":
         p = float(np.random.default_rng(seed).random(P).min())
-    return Given({"stack": stack_of(data, P, n, dtype, seed)}, _given(p=p, cap=cap), drawn)
-
-
-def _restarted(implementation: Any, given: Given) -> Said:
-    options = {**given.parameters, **given.randomness}
-    if "seed" in options:
-        options["rng"] = np.random.default_rng(options.pop("seed"))
-    (result, attempts, done), traffic = implementation(**given.inputs, **options)
-    return {"result": result, "attempts": attempts, "done": done, "traffic": traffic}
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, chosen(p=p, cap=cap), drawn)
 
 
 RESTARTS = Space(
@@ -145,7 +121,9 @@ RESTARTS = Space(
 ).search(P=(1, 12), n=(1, 40))
 
 DEFINITIONS = {
-    "allreduce_with_restarts": Definition(RESTARTS, _restarted, gossip.restarted),
-    "gossip": Definition(GOSSIP, _mixed, gossip.gossiped),
-    "push_sum": Definition(PUSH, _pushed, gossip.pushed),
+    "allreduce_with_restarts": Definition(
+        RESTARTS, called(("result", "attempts", "done"), "traffic"), gossip.restarted
+    ),
+    "gossip": Definition(GOSSIP, called("result", "traffic"), gossip.gossiped),
+    "push_sum": Definition(PUSH, called(("sums", "weights"), "traffic"), gossip.pushed),
 }

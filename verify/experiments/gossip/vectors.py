@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from commbounds.collectives.gossip import COLLECTIVES
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.gossip.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, full_sizes, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, full_sizes, held_to, ranks
 from commbounds.verify.vectors.inputs import array, mask
 
 
@@ -52,5 +50,4 @@ def _push_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    made = {"allreduce_with_restarts": _restart_cases, "gossip": _gossip_cases, "push_sum": _push_cases}
-    return [collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name])) for name, cases in made.items()]
+    return held_to(DEFINITIONS, allreduce_with_restarts=_restart_cases, gossip=_gossip_cases, push_sum=_push_cases)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import lowcomm
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -17,11 +17,6 @@ from commbounds.verify.space import RANKS, Of, Space, sizes
 Array = NDArray[Any]
 DATA = ("normal", "ties", "zeros", "of all sizes", "cancelling")
 DTYPES = ("float32", "float64")
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _workers(data: str, P: int, rows: int, n: int, dtype: str, seed: int) -> Array:
@@ -89,7 +84,7 @@ def _outer(
         inputs["momentum"] = stack_of("normal", 2, n, dtype, seed + 2)[1]
     if rounds > 1:
         inputs["later"] = [{"stack": stack} for stack in stacks[1:]]
-    options = _given(outer_lr=outer_lr, mu=mu, rule=rule, direction=direction, blend=blend)
+    options = chosen(outer_lr=outer_lr, mu=mu, rule=rule, direction=direction, blend=blend)
     return Given(inputs, {**options, **FRAGMENTS[fragment](n)})
 
 
@@ -141,7 +136,7 @@ def _pairs(
     if rounds > 1:
         changes = [stack_of(data, P, n, dtype, 997 * seed + t) for t in range(1, rounds)]
         inputs["later"] = [{"change": change, "order": rng.permutation(P)} for change in changes]
-    return Given(inputs, _given(momentum=momentum, outer_lr=outer_lr, pull=pull))
+    return Given(inputs, chosen(momentum=momentum, outer_lr=outer_lr, pull=pull))
 
 
 PAIRS = Space(
@@ -177,7 +172,7 @@ def _merged(
         "not the server": np.arange(P) > 0, "the server": np.arange(P) == 0,
     }  # fmt: skip
     inputs = {"stack": stack_of(data, P, n, dtype, seed), "tokens": weights}
-    return Given(inputs | ({} if arrived is None else {"arrived": there[arrived]}), _given(divisor=divisor))
+    return Given(inputs | ({} if arrived is None else {"arrived": there[arrived]}), chosen(divisor=divisor))
 
 
 MERGED = Space(
@@ -202,7 +197,7 @@ def _sparse(
 ) -> Given:  # fmt: skip
     size = n if chunk is None else min(chunk, n)
     inputs = {"workers": _workers(data, P, 2, n, dtype, seed), **_later(data, P, n, dtype, rounds, seed)}
-    return Given(inputs, _given(k=min(k, size), chunk=chunk, beta=beta, bins=bins, share=share))
+    return Given(inputs, chosen(k=min(k, size), chunk=chunk, beta=beta, bins=bins, share=share))
 
 
 SPARSE = (
@@ -239,7 +234,7 @@ def _demo(
 ) -> Given:  # fmt: skip
     size = 64 if chunk is None else chunk
     workers = _workers(data, P, 2, chunks * size, dtype, seed)
-    return Given({"workers": workers}, _given(k=min(k, size), chunk=chunk, beta=beta, share=share, signed=signed))
+    return Given({"workers": workers}, chosen(k=min(k, size), chunk=chunk, beta=beta, share=share, signed=signed))
 
 
 DEMO = Space(
@@ -261,7 +256,7 @@ DEMO = Space(
 
 
 def _values(n: int, data: str, dtype: str, bins: int | None, reach: float | None, seed: int) -> Given:
-    return Given({"values": stack_of(data, 2, n, dtype, seed)[1]}, _given(bins=bins, reach=reach))
+    return Given({"values": stack_of(data, 2, n, dtype, seed)[1]}, chosen(bins=bins, reach=reach))
 
 
 BINS = Space(
@@ -315,7 +310,7 @@ def _loco(
     kept: float | None, rounds: int, seed: int,
 ) -> Given:  # fmt: skip
     inputs = {"workers": _workers(data, P, 2, n, dtype, seed), **_later(data, P, n, dtype, rounds, seed)}
-    return Given(inputs, _given(step=step, bits=bits, fresh=fresh, reset=reset, kept=kept))
+    return Given(inputs, chosen(step=step, bits=bits, fresh=fresh, reset=reset, kept=kept))
 
 
 LOCO = Space(
@@ -344,7 +339,7 @@ def _scatter(
     P: int, width: int, data: str, dtype: str, step: float, bits: int | None, way: str | None, node: int | None,
     reorder: bool | None, seed: int,
 ) -> Given:  # fmt: skip
-    options = _given(step=step, bits=bits, way=way, node=node if node is None or P % node == 0 else P, reorder=reorder)
+    options = chosen(step=step, bits=bits, way=way, node=node if node is None or P % node == 0 else P, reorder=reorder)
     return Given({"stack": stack_of(data, P, width * P, dtype, seed)}, options)
 
 
@@ -373,11 +368,11 @@ def _counted(name: str) -> Callable[[Any, Given], Said]:
 
 
 def _numbers(seed: int, **settings: Any) -> Given:
-    return Given({}, _given(**settings))
+    return Given({}, chosen(**settings))
 
 
 def _bits(chunks: int, k: int, chunk: int, value_bits: int | None, positions: str | None, seed: int) -> Given:
-    options = _given(n=chunks * chunk, k=min(k, chunk), chunk=chunk, value_bits=value_bits, positions=positions)
+    options = chosen(n=chunks * chunk, k=min(k, chunk), chunk=chunk, value_bits=value_bits, positions=positions)
     return Given({}, options)
 
 

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from commbounds.collectives.lowcomm import COLLECTIVES
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.lowcomm.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import case_of, collective
+from commbounds.verify.vectors.collectives import case_of, held_to
 from commbounds.verify.vectors.inputs import array, eighths
 
 _SIZES = (
@@ -183,21 +181,24 @@ def _bit_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    made = {
-        "binned": (_bin_cases, ""),
-        "chunk_length": (_lengths, ""),
-        "demo_round": (_demo_cases, "words"),
-        "diloco_round": (_outer_cases, "words"),
-        "e3m0": (_power_cases, ""),
-        "loco_round": (_loco_cases, "words"),
-        "noloco_round": (_pair_cases, "words"),
-        "quantised_reduce_scatter": (_scatter_cases, "words"),
-        "quorum_merge": (_merge_cases, "words"),
-        "resets": (_reset_cases, ""),
-        "sparse_bits": (_bit_cases, ""),
-        "sparseloco_round": (_sparse_cases, "words"),
-    }
     return [
-        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), unit)
-        for name, (cases, unit) in made.items()
+        *held_to(
+            DEFINITIONS,
+            demo_round=_demo_cases,
+            diloco_round=_outer_cases,
+            loco_round=_loco_cases,
+            noloco_round=_pair_cases,
+            quantised_reduce_scatter=_scatter_cases,
+            quorum_merge=_merge_cases,
+            sparseloco_round=_sparse_cases,
+        ),
+        *held_to(
+            DEFINITIONS,
+            "",
+            binned=_bin_cases,
+            chunk_length=_lengths,
+            e3m0=_power_cases,
+            resets=_reset_cases,
+            sparse_bits=_bit_cases,
+        ),
     ]

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given
+from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import majority
-from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Space, sizes
 
 
@@ -19,8 +16,7 @@ def _vote(
 ) -> Given:  # fmt: skip
     given = {"coins": np.random.default_rng(seed).random((P + 1, n)) < 0.5} if coins == "given" else {"seed": seed}
     drawn = given if zeros == "coin" else {}
-    options = {name: value for name, value in (("way", way), ("zeros", zeros)) if value is not None}
-    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, drawn)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, chosen(way=way, zeros=zeros), drawn)
 
 
 VOTES = Space(
@@ -37,12 +33,4 @@ VOTES = Space(
 ).search(P=(1, 12), n=(1, 40))
 
 
-def _voted(implementation: Any, given: Given) -> Said:
-    drawn = dict(given.randomness)
-    if "seed" in drawn:
-        drawn["rng"] = np.random.default_rng(drawn.pop("seed"))
-    votes, traffic = implementation(**given.inputs, **given.parameters, **drawn)
-    return {"votes": votes, "traffic": traffic}
-
-
-DEFINITIONS = {"majority_vote": Definition(VOTES, _voted, majority.voted)}
+DEFINITIONS = {"majority_vote": Definition(VOTES, called("votes", "traffic"), majority.voted)}

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.moshpit import initial_keys
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import moshpit
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -25,25 +25,8 @@ RATES = {"most": 0.8, "few": 0.4, "nobody": 0.0}
 """How many peers take part, on average."""
 
 
-def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
-
-
 def _part(rng: Generator, rate: str | None, *shape: int) -> Any:
     return None if rate is None else rng.random(shape) < RATES[rate]
-
-
-def _seeded(*names: str) -> Callable[[Any, Given], Said]:
-    """Calls with a generator made of the seed, where one is given."""
-
-    def run(implementation: Any, given: Given) -> Said:
-        options = {**given.parameters, **given.randomness}
-        if "seed" in options:
-            options["rng"] = np.random.default_rng(options.pop("seed"))
-        return dict(zip(names, implementation(**given.inputs, **options), strict=True))
-
-    return run
 
 
 # --- one group, one round ----------------------------------------------------------------------------------------
@@ -63,7 +46,7 @@ GROUPS: Mapping[str, Callable[[Generator, int], Array]] = {
 def _group(P: int, n: int, data: str, dtype: str, groups: str, receives: str | None, seed: int) -> Given:
     rng = np.random.default_rng(seed)
     inputs = {"stack": stack_of(data, P, n, dtype, seed), "groups": GROUPS[groups](rng, P)}
-    return Given(inputs, _given(receives=_part(rng, receives, P)))
+    return Given(inputs, chosen(receives=_part(rng, receives, P)))
 
 
 def _special() -> list[Given]:
@@ -97,19 +80,16 @@ def _keyed(
     shape = rounds, M ** (d - 1), M
     orders = rng.permuted(np.broadcast_to(np.arange(M), shape), axis=2) if slots == "given" else slots
     drawn = {"seed": seed} if slots in (None, "sample") else {}
-    options = _given(M=M, d=d, rounds=rounds, rule=rule)
-    return Given(inputs, options, _given(slots=orders, alive=_part(rng, alive, rounds, P)) | drawn)
+    options = chosen(M=M, d=d, rounds=rounds, rule=rule)
+    return Given(inputs, options, chosen(slots=orders, alive=_part(rng, alive, rounds, P)) | drawn)
 
 
 def _moshpit(implementation: Any, given: Given) -> Said:
-    inputs, options = dict(given.inputs), {**given.parameters, **given.randomness}
+    inputs, options = dict(given.inputs), dict(given.parameters)
     d = options.pop("d", None)
     if "keys" not in inputs:
         inputs["keys"] = initial_keys(len(inputs["stack"]), options["M"], d)
-    if "seed" in options:
-        options["rng"] = np.random.default_rng(options.pop("seed"))
-    (result, keys), traffic = implementation(**inputs, **options)
-    return {"result": result, "keys": keys, "traffic": traffic}
+    return called(("result", "keys"), "traffic")(implementation, Given(inputs, options, given.randomness))
 
 
 KEYS = (
@@ -150,8 +130,8 @@ def _cells(
         "stack": stack_of("opposed", P, n, dtype, seed),
         "cells": np.stack(np.unravel_index(numbers, (M,) * d), 1),
     }
-    options = _given(M=M, rounds=rounds, start=start, rule=rule)
-    return Given(inputs, options, _given(alive=_part(rng, alive, rounds, P)))
+    options = chosen(M=M, rounds=rounds, start=start, rule=rule)
+    return Given(inputs, options, chosen(alive=_part(rng, alive, rounds, P)))
 
 
 CELLS = Space(
@@ -181,8 +161,8 @@ def _choices(rng: Generator, reading: str | None, N: int, r: int, refused: bool)
     if reading == "occupied":
         used = r - 1 if refused and r > 1 else r  # the last group is empty where that is to be refused
         return [int(c) for c in rng.permutation([*range(used), *rng.integers(0, used, N - used)])]
-    chosen = [int(rng.choice((0, size - 1, int(rng.integers(size))))) for size in ranges]
-    return [*chosen[:-1], ranges[-1]] if refused else chosen
+    numbers = [int(rng.choice((0, size - 1, int(rng.integers(size))))) for size in ranges]
+    return [*numbers[:-1], ranges[-1]] if refused else numbers
 
 
 def _random(
@@ -193,14 +173,14 @@ def _random(
     cuts = [0, *sorted(rng.choice(np.arange(1, P), r - 1, replace=False).tolist()), P]
     given = [b - a for a, b in pairwise(cuts)] if sizes else None
     gets = _part(rng, receives, times, P)
-    options = _given(r=r, rounds=rounds, reading=reading, sizes=given, rule=rule, receives=gets)
+    options = chosen(r=r, rounds=rounds, reading=reading, sizes=given, rule=rule, receives=gets)
     drawn = (
         {"seed": seed}
         if choices == "drawn"
         else {"choices": [_choices(rng, reading, P, r, choices == "refused") for _ in range(times)]}
     )
     return Given(
-        {"stack": stack_of("opposed", P, n, dtype, seed)}, options, drawn | _given(alive=_part(rng, alive, times, P))
+        {"stack": stack_of("opposed", P, n, dtype, seed)}, options, drawn | chosen(alive=_part(rng, alive, times, P))
     )
 
 
@@ -244,8 +224,8 @@ def _regrouped(
     drawn: dict[str, Any] = {"seed": seed}
     if orders == "given":
         drawn = {"orders": [rng.permutation(peers).tolist() for peers in there]}
-    options = _given(M=M, rounds=rounds)
-    return Given({"stack": stack_of("opposed", P, n, dtype, seed)}, options, drawn | _given(alive=part))
+    options = chosen(M=M, rounds=rounds)
+    return Given({"stack": stack_of("opposed", P, n, dtype, seed)}, options, drawn | chosen(alive=part))
 
 
 REGROUPED = Space(
@@ -271,7 +251,7 @@ def _trials(
     fits = M if kind != "random" else min(M, P)
     while kind != "random" and fits ** (d or 2) < P:
         fits += 1
-    options = _given(kind=kind, M=fits, rounds=rounds, trials=trials, d=d, p=p, rule=rule, first=first)
+    options = chosen(kind=kind, M=fits, rounds=rounds, trials=trials, d=d, p=p, rule=rule, first=first)
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, {"seed": 2**40 * seed + 11})
 
 
@@ -318,7 +298,7 @@ def _descent(
     rng = np.random.default_rng(seed)
     inputs = {"points": stack_of(data, P, n, dtype, seed), "noise": rng.standard_normal((rounds, P, n)).astype(dtype)}
     labels = [[GROUPS[groups](rng, P) for _ in range(times)] for _ in range(rounds // (period or 1))]
-    options = _given(gradient=gradient, gamma=gamma, period=period)
+    options = chosen(gradient=gradient, gamma=gamma, period=period)
     return Given(inputs, options | ({"groups": labels} if labels else {}))
 
 
@@ -356,8 +336,8 @@ DEFINITIONS = {
         own={"slots": "ranks agree on who meets whom: slots that make the same groups are taken, and only keys differ"},
     ),
     "grid_average": Definition(CELLS, called("result", "traffic"), moshpit.grid),
-    "random_groups": Definition(RANDOM, _seeded("result", "traffic"), moshpit.in_random_groups, examples=_many),
-    "regrouping": Definition(REGROUPED, _seeded("result", "traffic"), moshpit.in_new_groups),
+    "random_groups": Definition(RANDOM, called("result", "traffic"), moshpit.in_random_groups, examples=_many),
+    "regrouping": Definition(REGROUPED, called("result", "traffic"), moshpit.in_new_groups),
     "group_trials": Definition(TRIALS, _tried, moshpit.tried),
     "moshpit_sgd": Definition(DESCENTS, _local, moshpit.descended),
 }

@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.collectives import initial_keys
-from commbounds.collectives.moshpit import COLLECTIVES
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.moshpit.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array, eighths, mask, uniforms
 
 Array = NDArray[Any]
@@ -140,18 +138,17 @@ def _trial_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    made = {
-        "moshpit_sgd": (_local_cases, "words"),
-        "group_average": (_group_cases, "words"),
-        "moshpit": (_moshpit_cases, "words"),
-        "grid_average": (_grid_cases, "words"),
-        "random_groups": (_random_group_cases, "words"),
-        "regrouping": (_regrouping_cases, "words"),
-        "group_trials": (_trial_cases, ""),
-    }
     return [
-        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), unit)
-        for name, (cases, unit) in made.items()
+        *held_to(
+            DEFINITIONS,
+            moshpit_sgd=_local_cases,
+            group_average=_group_cases,
+            moshpit=_moshpit_cases,
+            grid_average=_grid_cases,
+            random_groups=_random_group_cases,
+            regrouping=_regrouping_cases,
+        ),
+        *held_to(DEFINITIONS, "", group_trials=_trial_cases),
     ]
 
 

@@ -10,15 +10,11 @@ from numpy.typing import NDArray
 
 from commbounds.collectives import (
     CONTROLLERS,
-    OkTopkSGD,
-    oktopk_allreduce,
-    oktopk_boundaries,
 )
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.oktopk.definitions import DEFINITIONS
 from commbounds.verify.stack_families import stack as built
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, descent_case, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, descent_case, held_to, ranks
 from commbounds.verify.vectors.inputs import array
 
 
@@ -99,12 +95,9 @@ def _boundary_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    named = (
-        ("OkTopkSGD", _oktopk_descents, OkTopkSGD),
-        ("oktopk_allreduce", _oktopk_cases, oktopk_allreduce),
-        ("oktopk_boundaries", _boundary_cases, oktopk_boundaries),
+    return held_to(
+        DEFINITIONS, OkTopkSGD=_oktopk_descents, oktopk_allreduce=_oktopk_cases, oktopk_boundaries=_boundary_cases
     )
-    return [collective(name, cases, vectors_of(DEFINITIONS[name], function)) for name, cases, function in named]
 
 
 OTHER_SIZES = {

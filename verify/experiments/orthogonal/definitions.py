@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given
+from commbounds.verify.definition import Definition, Given, chosen, in_rounds
 from commbounds.verify.definitions import orthogonal as twins
-from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space
 
 Array = NDArray[Any]
@@ -19,29 +18,6 @@ Shape = tuple[int, int]
 DATA = ("ties", "normal", "zeros", "signs", "sparse", "cancelling", "alike", "one rank")
 SHAPES = ((2, 3), (3, 2), (1, 1), (1, 4), (4, 1), (3, 3), (4, 5), (5, 4))
 ITERATIONS = (None, "muon", "cubic", "quintic", "polar_express")
-
-
-def _run(name: str, implementation: Any, given: Given) -> Said:
-    """Every round from what the one before left; of a test vector the single one."""
-
-    def found(inputs: dict[str, Any]) -> dict[str, Any]:
-        state, traffic = implementation(**inputs, **given.parameters)
-        return {**(state._asdict() if hasattr(state, "_asdict") else {"update": state}), "traffic": traffic}
-
-    if "stack" in given.inputs:
-        return found(dict(given.inputs))
-    inputs: dict[str, Any] = {part: value for part, value in given.inputs.items() if part != "stacks"}
-    done = []
-    for stack in given.inputs["stacks"]:
-        inputs = {**inputs, "stack": stack}
-        done.append(found(inputs))
-        inputs = twins.carried(name, inputs, done[-1])
-    return {"steps": done}
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _stacks(P: int, shape: tuple[int, int], data: str, dtype: str, rounds: int, seed: int) -> list[Array]:
@@ -60,7 +36,7 @@ def _muon(
     rounds: int,
     seed: int,
 ) -> Given:
-    options = _given(steps=steps, iteration=iteration, arithmetic=arithmetic)
+    options = chosen(steps=steps, iteration=iteration, arithmetic=arithmetic)
     return Given({"stacks": _stacks(P, shape, data, dtype, rounds, seed)}, options)
 
 
@@ -72,7 +48,7 @@ def _ef21(
     own = rng.standard_normal((P, *shape)).astype(dtype) * (seed % 3 > 0)
     inputs = {"stacks": _stacks(P, shape, data, dtype, rounds, seed), "own": own.astype(dtype)}
     inputs["estimate"] = rng.standard_normal(shape).astype(dtype)
-    return Given(inputs, _given(k=k, steps=steps, iteration=iteration))
+    return Given(inputs, chosen(k=k, steps=steps, iteration=iteration))
 
 
 def _dion(
@@ -83,7 +59,7 @@ def _dion(
     momentum = (rng.standard_normal((P, *shape)) * (seed % 3 > 0)).astype(dtype)
     basis = rng.standard_normal((shape[1], rank)).astype(dtype)
     inputs = {"stacks": _stacks(P, shape, data, dtype, rounds, seed), "momentum": momentum, "basis": basis}
-    return Given(inputs, _given(mu=mu, right=right))
+    return Given(inputs, chosen(mu=mu, right=right))
 
 
 def _space(make: Any, **axes: Any) -> Space:
@@ -105,4 +81,7 @@ SPACES = {
     ),
 }
 
-DEFINITIONS = {name: Definition(space, partial(_run, name), twins.in_rounds(name)) for name, space in SPACES.items()}
+DEFINITIONS = {
+    name: Definition(space, in_rounds("update", partial(twins.carried, name)), twins.in_rounds(name))
+    for name, space in SPACES.items()
+}

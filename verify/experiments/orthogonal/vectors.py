@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.orthogonal import RIGHT, dion_update, ef21_muon, muon_update
-from commbounds.verify.definition import vectors_of
+from commbounds.collectives.orthogonal import RIGHT
 from commbounds.verify.experiments.orthogonal.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import case_of, collective, ranks
+from commbounds.verify.vectors.collectives import case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array
 
 Array = NDArray[Any]
@@ -72,8 +71,4 @@ def _ef21_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    return [
-        collective("muon_update", _muon_cases, vectors_of(DEFINITIONS["muon_update"], muon_update)),
-        collective("ef21_muon", _ef21_cases, vectors_of(DEFINITIONS["ef21_muon"], ef21_muon)),
-        collective("dion_update", _dion_cases, vectors_of(DEFINITIONS["dion_update"], dion_update)),
-    ]
+    return held_to(DEFINITIONS, muon_update=_muon_cases, ef21_muon=_ef21_cases, dion_update=_dion_cases)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replicas
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import packetloss
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -22,11 +22,6 @@ PACKETS = (None, 1, 2, 5)
 LOST = (0.4, 0.0, 1.0)
 FEW = (1, Of("P", lambda P: P), Of("3 P + 1", lambda P: 3 * P + 1), Of("max(P - 1, 1)", lambda P: max(P - 1, 1)))
 """Numbers of entries, where many rounds are run."""
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 def _arrived(rng: np.random.Generator, P: int, n: int, packet: int | None, lost: float) -> NDArray[np.bool_]:
@@ -41,7 +36,7 @@ def _reduce(
     P: int, n: int, data: str, dtype: str, estimator: str | None, p: float, packet: int | None, lost: float, seed: int
 ) -> Given:
     arrived = _arrived(np.random.default_rng(seed), P, n, packet, lost)
-    options = _given(estimator=estimator, p=p if estimator == "expected" else None, packet=packet)
+    options = chosen(estimator=estimator, p=p if estimator == "expected" else None, packet=packet)
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, options, {"arrived": arrived})
 
 
@@ -78,7 +73,7 @@ REDUCE = (
 def _broadcast(P: int, n: int, data: str, dtype: str, packet: int | None, lost: float, seed: int) -> Given:
     arrived = _arrived(np.random.default_rng(seed), P, n, packet, lost)
     inputs = {"replicas": stack_of(data, P, n, dtype, seed), "owned": stack_of(data, 2, n, dtype, seed + 1)[1]}
-    return Given(inputs, _given(packet=packet), {"arrived": arrived})
+    return Given(inputs, chosen(packet=packet), {"arrived": arrived})
 
 
 BROADCAST = Space(
@@ -107,7 +102,7 @@ def _step(
     masks = {name: _arrived(rng, P, n, packet, lost) for name in ("reduce_arrived", "broadcast_arrived")}
     links = {name: rng.random(P) < 0.5 if step else None for name in ("reduce_state", "broadcast_state")}
     inputs = {"state": _state(rng, P, n, dtype, step, **links), "gradients": stack_of(data, P, n, dtype, seed)}
-    options = _given(rate=rate, estimator=estimator, p=p if estimator == "expected" else None, packet=packet)
+    options = chosen(rate=rate, estimator=estimator, p=p if estimator == "expected" else None, packet=packet)
     return Given(inputs, options, masks)
 
 
@@ -159,7 +154,7 @@ def _training(
         receivers = 1 if process.shared else P
         for name, count in (("reduce_state", P * P * packets), ("broadcast_state", P * receivers * packets)):
             links[name] = rng.random(count) < 0.5
-    options = _given(gradient=gradient, loss=process, steps=rounds, rate=rate, estimator=estimator, packet=packet,
+    options = chosen(gradient=gradient, loss=process, steps=rounds, rate=rate, estimator=estimator, packet=packet,
                      broadcast_only=broadcast_only, watched=watched)  # fmt: skip
     drawn = {} if trial is None else {"seed": 2**40 * seed + 7, "trial": trial}
     return Given({"state": _state(rng, P, n, dtype, step, **links)}, options, drawn)
@@ -209,7 +204,7 @@ TRAINING = (
 
 def _drift(workers: int, rounds: int, loss: str, trials: int | None, rho: float | None, seed: int) -> Given:
     drawn = {} if seed % 5 == 0 else {"seed": 2**64 - 1 - seed}
-    return Given({}, _given(workers=workers, steps=rounds, loss=LOSSES[loss], trials=trials, rho=rho), drawn)
+    return Given({}, chosen(workers=workers, steps=rounds, loss=LOSSES[loss], trials=trials, rho=rho), drawn)
 
 
 def _seeded(given: Given) -> dict[str, Any]:
@@ -235,7 +230,7 @@ DRIFT = Space(
 
 def _staleness(receivers: int, rounds: int, p: float, trials: int | None, seed: int) -> Given:
     drawn = {} if seed % 5 == 0 else {"seed": 2**64 - 1 - seed}
-    return Given({}, _given(receivers=receivers, steps=rounds, loss=Bernoulli(p), trials=trials), drawn)
+    return Given({}, chosen(receivers=receivers, steps=rounds, loss=Bernoulli(p), trials=trials), drawn)
 
 
 def _stale(implementation: Any, given: Given) -> Said:

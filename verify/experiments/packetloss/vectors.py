@@ -7,17 +7,15 @@ from collections.abc import Iterator
 import numpy as np
 
 from commbounds.collectives.packetloss import (
-    COLLECTIVES,
     Bernoulli,
     GilbertElliott,
     Replicas,
     fresh_replicas,
     layout,
 )
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.packetloss.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import mask
 
 
@@ -100,15 +98,13 @@ def _stale_cases() -> Iterator[VectorCase]:
 
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
-    made = {
-        "lossy_reduce_scatter": (lambda: _lossy_cases(False), "words"),
-        "lossy_broadcast": (lambda: _lossy_cases(True), "words"),
-        "lossy_step": (_step_cases, "words"),
-        "lossy_training": (_training_cases, "words"),
-        "drift_trials": (_drift_cases, ""),
-        "staleness_trials": (_stale_cases, ""),
-    }
     return [
-        collective(name, cases, vectors_of(DEFINITIONS[name], COLLECTIVES[name]), unit)
-        for name, (cases, unit) in made.items()
+        *held_to(
+            DEFINITIONS,
+            lossy_reduce_scatter=lambda: _lossy_cases(False),
+            lossy_broadcast=lambda: _lossy_cases(True),
+            lossy_step=_step_cases,
+            lossy_training=_training_cases,
+        ),
+        *held_to(DEFINITIONS, "", drift_trials=_drift_cases, staleness_trials=_stale_cases),
     ]

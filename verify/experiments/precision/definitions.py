@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.precision import SCHEDULES, SIMULATED, uniforms_shape
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given
+from commbounds.verify.definition import Definition, Given, called, chosen, with_generator
 from commbounds.verify.definitions import precision
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -48,16 +48,12 @@ def _stack(data: str, P: int, n: int, dtype: str, seed: int) -> Array:
     return made.astype(dtype)
 
 
-def _given(**options: Any) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def _mixed(
     P: int, n: int, data: str, dtype: str, schedule: str, formats: tuple[str | None, str | None], nodes: int,
     drawn: str | None, seed: int, **options: Any,
 ) -> Given:  # fmt: skip
     wire, accumulate = formats
-    parameters = _given(schedule=schedule, wire=wire, accumulate=accumulate, **options)
+    parameters = chosen(schedule=schedule, wire=wire, accumulate=accumulate, **options)
     if schedule == "hierarchical":
         parameters["nodes"] = nodes
     randomness: dict[str, Any] = {"seed": seed} if drawn == "seed" else {}
@@ -66,14 +62,6 @@ def _mixed(
         uniforms = np.random.default_rng(seed).random(shape)
         randomness["uniforms"] = uniforms if drawn == "uniforms" else np.floor(4 * uniforms) / 4
     return Given({"stack": _stack(data, P, n, dtype, seed)}, parameters, randomness)
-
-
-def _reduced(implementation: Any, given: Given) -> Said:
-    randomness = dict(given.randomness)
-    if "seed" in randomness:
-        randomness = {"rng": np.random.default_rng(randomness["seed"])}
-    result, traffic = implementation(**given.inputs, **given.parameters, **randomness)
-    return {"result": result, "traffic": traffic}
 
 
 MIXED = (
@@ -106,7 +94,7 @@ def _simulated(
     wire, accumulate = formats
     if wire is not None and accumulate is None:
         accumulate, wire = wire, None
-    parameters = _given(schedule=schedule, wire=wire, accumulate=accumulate, rounding=rounding, **options)
+    parameters = chosen(schedule=schedule, wire=wire, accumulate=accumulate, rounding=rounding, **options)
     if schedule == "hierarchical":
         parameters["nodes"] = nodes
     stack = _stack(data, P, n, dtype, seed)
@@ -117,8 +105,7 @@ def _simulated(
 
 def _held(implementation: Any, given: Given) -> Said:
     """What the ranks hold; and whether that is of the wire's format, where nobody keeps what is not."""
-    rng = {"rng": np.random.default_rng(given.randomness["seed"])} if given.randomness else {}
-    result = implementation(**given.inputs, **given.parameters, **rng)
+    result = implementation(**given.inputs, **given.parameters, **with_generator(given.randomness))
     wire = given.parameters.get("wire") or given.parameters.get("accumulate", "float32")
     in_format = all(np.isnan(v) or precision.number(v, wire) == v for v in result.ravel().tolist())
     return {"result": result, "in format": in_format or given.parameters.get("kept") == "unrounded"}
@@ -224,12 +211,14 @@ def _unrounded() -> Iterator[Given]:
         nodes = {"nodes": 2 if P % 2 == 0 else 3} if schedule == "hierarchical" else {}
         for wire, accumulate in (("bfloat16", "float32"), ("float8_e4m3fn", "float16"), ("float8_e5m2", "float16")):
             if not _no_halves(average, P, schedule):
-                options = _given(schedule=schedule, wire=wire, accumulate=accumulate, average=average, **nodes)
+                options = chosen(schedule=schedule, wire=wire, accumulate=accumulate, average=average, **nodes)
                 stack = _stack("normal", P, 7, "float64", P)
                 yield Given({"stack": stack}, {**options, "own": "unrounded", "kept": "unrounded"})
 
 
 DEFINITIONS = {
-    "mixed_precision_allreduce": Definition(MIXED, _reduced, precision.reduced, examples=_mixed_by_hand),
+    "mixed_precision_allreduce": Definition(
+        MIXED, called("result", "traffic"), precision.reduced, examples=_mixed_by_hand
+    ),
     "simulated_allreduce": Definition(SIMULATIONS, _held, precision.simulated, examples=_simulated_by_hand),
 }

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, called, compressed
+from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import rotations
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.blockformats.definitions import of_hostile
@@ -50,17 +50,12 @@ def signs_of(signs: str, n: int, seed: int) -> Array:
     return np.asarray(made[signs])
 
 
-def options_of(**options: Any) -> dict[str, Any]:
-    """Options but for those that are left to their default."""
-    return {name: value for name, value in options.items() if value != "default"}
-
-
 # --- compressors -----------------------------------------------------------------------------------------------------
 
 
 def _turned(n: int, data: str, dtype: str, signs: str, seed: int, **options: Any) -> Given:
     drawn = {"seed": seed} if signs == "seed" else {"signs": signs_of(signs, n, seed)}
-    return Given({"x": vector(data, n, dtype, seed)}, options_of(**options), drawn)
+    return Given({"x": vector(data, n, dtype, seed)}, chosen("default", **options), drawn)
 
 
 def _dithered(n: int, data: str, dtype: str, signs: str, dither: str, levels: int, seed: int) -> Given:
@@ -80,8 +75,8 @@ def _kept(n: int, data: str, dtype: str, signs: str, k: int, kept: str, seed: in
     x, d = vector(data, n, dtype, seed), rotations.padded(n)
     if signs == "seed":
         return Given({"x": x}, {"k": k}, {"seed": seed})
-    chosen = np.random.default_rng([seed, 3]).permutation(d)[:k]
-    made = {"drawn": np.sort(chosen), "first": np.arange(k), "last": np.arange(d - k, d, dtype=np.int32)}
+    places = np.random.default_rng([seed, 3]).permutation(d)[:k]
+    made = {"drawn": np.sort(places), "first": np.arange(k), "last": np.arange(d - k, d, dtype=np.int32)}
     return Given({"x": x}, {"k": k}, {"kept": made[kept], "signs": signs_of(signs, n, seed)})
 
 
@@ -160,8 +155,8 @@ def _transformed(n: int, data: str, dtype: str, signs: str, inverse: Any, seed: 
     given = {"signs": signs_of(signs, n, seed)}
     if dtype == "int64":
         entries = np.random.default_rng(seed).integers(-(2**53), 2**53, n) if data == "normal" else np.arange(n) - 2
-        return Given({"x": entries, **given}, options_of(inverse=inverse))
-    return Given({"x": vector(data, n, dtype, seed), **given}, options_of(inverse=inverse))
+        return Given({"x": entries, **given}, chosen("default", inverse=inverse))
+    return Given({"x": vector(data, n, dtype, seed), **given}, chosen("default", inverse=inverse))
 
 
 def _transforms() -> list[Given]:
@@ -175,7 +170,7 @@ def _transforms() -> list[Given]:
 
 def _represented(n: int, data: str, dtype: str, signs: str, rounds: int | None, seed: int, **options: Any) -> Given:
     found = {"x": vector(data, n, dtype, seed), "signs": signs_of(signs, n, seed)}
-    return Given(found, options_of(**options, rounds="default" if rounds is None else rounds))
+    return Given(found, chosen("default", **options, rounds="default" if rounds is None else rounds))
 
 
 def _representations() -> list[Given]:
@@ -219,7 +214,7 @@ def _with_offsets(
         "signs": signs_of(signs, n, seed),
         "offsets": _offsets(offsets, rotations.padded(n), seed),
     }
-    return Given(held, {"step": step, **options_of(reach=reach)})
+    return Given(held, {"step": step, **chosen("default", reach=reach)})
 
 
 def _ditherings() -> list[Given]:
@@ -252,7 +247,7 @@ if there is more than one row."""
 
 def _by_any(n: int, data: str, dtype: str, rotation: str, scale: str, seed: int) -> Given:
     made = ROTATIONS[rotation](np.random.default_rng([seed, 5]), n)
-    return Given({"x": vector(data, n, dtype, seed), "rotation": made}, options_of(scale=scale))
+    return Given({"x": vector(data, n, dtype, seed), "rotation": made}, chosen("default", scale=scale))
 
 
 def _any_rotations() -> list[Given]:
@@ -298,7 +293,7 @@ WEIGHTS = ("halves", "ties", "zeros", "eighths", "normal", "apart", "least", "on
 
 def _with_feedback(n: int, data: str, dtype: str, hessian: str, levels: Any, seed: int) -> Given:
     inputs = {"weights": vector(data, n, dtype, seed), "hessian": _hessian(hessian, n, seed)}
-    return Given(inputs, options_of(levels=levels))
+    return Given(inputs, chosen("default", levels=levels))
 
 
 def _weights() -> list[Given]:
@@ -331,7 +326,7 @@ def _means(
     given: dict[str, Any] = {"seed": seed}
     if drawn != "seed":
         given = {"signs": np.array([signs_of(drawn, n, seed + p) for p in range(P)])}
-    return Given({"stack": stack_of(data, P, n, dtype, seed)}, options_of(width=width, seeds=seeds), given)
+    return Given({"stack": stack_of(data, P, n, dtype, seed)}, chosen("default", width=width, seeds=seeds), given)
 
 
 def _sums(P: int, n: int, data: str, dtype: str, levels: int, drawn: str, dither: str, seed: int) -> Given:
@@ -343,18 +338,6 @@ def _sums(P: int, n: int, data: str, dtype: str, levels: int, drawn: str, dither
     if "seed" in (drawn, dither):
         given["seed"] = seed
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, {"levels": levels}, given)
-
-
-def _summed(*names: str) -> Callable[[Any, Given], Said]:
-    """Calls a collective, with a generator where there is a seed."""
-
-    def run(implementation: Any, given: Given) -> Said:
-        drawn = dict(given.randomness)
-        if "seed" in drawn:
-            drawn["rng"] = np.random.default_rng(drawn.pop("seed"))
-        return dict(zip(names, implementation(**given.inputs, **given.parameters, **drawn), strict=True))
-
-    return run
 
 
 STACK = np.array([[1.0, -2.0, 0.5], [0.25, 0.0, -0.0]])
@@ -508,7 +491,7 @@ DEFINITIONS = {
             },
             options=("width", "seeds"),
         ).search(P=(1, 12), n=(1, 40)),
-        _summed("mean", "traffic"),
+        called("mean", "traffic"),
         rotations.rotated_mean,
         examples=_mean_examples,
     ),
@@ -523,7 +506,7 @@ DEFINITIONS = {
             },
             options=("levels", "dither"),
         ).search(P=(1, 12), n=(1, 40)),
-        _summed("total", "traffic"),
+        called("total", "traffic"),
         rotations.rotated_sum,
         examples=_sum_examples,
     ),

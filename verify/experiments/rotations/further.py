@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.experiment import Budget
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.family import Family, Rounded
+from commbounds.verify.space import Of, Settings, Space
+from commbounds.verify.study import Curve, Outcome
 
 Array = NDArray[Any]
+Values = dict[str, Any]
 EPS = float(np.finfo(np.float64).eps)
 
 
@@ -23,16 +25,6 @@ EPS = float(np.finfo(np.float64).eps)
 def sylvester(d: int) -> Array:
     """The matrix from its definition."""
     return np.array([[(-1.0) ** (i & j).bit_count() for j in range(d)] for i in range(d)])
-
-
-def _length(n: int) -> int:
-    return 1 << (n - 1).bit_length()
-
-
-def _signs(case: Case) -> Array:
-    """All of them 1 for the seed 0, else drawn."""
-    n, seed = case.settings["n"], case.settings["seed"]
-    return np.random.default_rng([seed, n]).choice((-1, 1), n) if seed else np.ones(n, np.int64)
 
 
 # --- Kashin's representation -----------------------------------------------------------------------------------------
@@ -54,165 +46,121 @@ def frame_constant(n: int, size: int, most: int) -> float:
     return largest
 
 
-def _kashin_case(
-    entries: Sequence[float], rounds: int, rate: float, most: float, size: int, exact: bool, seed: int = 0
-) -> Case:
-    n = len(entries)
-    settings = {
-        "n": n,
-        "seed": seed,
-        "length": size,
-        "clip_rounds": rounds,
-        "clip_rate": rate,
-        "clip_share": most / size,
-    }
-    constant = frame_constant(n, size, int(most)) if n == 3 else 1.0
-    return Case({**settings, "exact_round": exact, "frame_constant": constant}, np.array(entries, float))
+def _in_frame(n: int, length: int, most: int) -> Values:
+    constant = frame_constant(n, length, most) if n == 3 else 1.0
+    return {"frame_length": length, "clip_share": most / length, "frame_constant": constant}
+
+
+def _represented(
+    implementation: Any, x: Array, n: int, seed: int, length: int, clip_rounds: int, clip_rate: float,
+    clip_share: float, exact_round: bool,
+) -> tuple[Array, Array, Array, float]:  # fmt: skip
+    """Coefficients; those of the transform; what is not represented; and what is rounded, relative to x."""
+    # all signs are 1 for the seed 0, else drawn
+    signs = np.random.default_rng([seed, n]).choice((-1, 1), n) if seed else np.ones(n, np.int64)
+    a = implementation(x, signs, clip_rounds, clip_rate, clip_share, length=length, exact=exact_round)
+    U = sylvester(length)[:n] * signs[:, None] / math.sqrt(length)
+    return a, U.T @ x, x - U @ a, 64.0 * length * clip_rounds * EPS
+
+
+def _defect(found: Any, x: Array) -> Rounded:
+    _, _, left, rounded = found
+    return Rounded(float(np.abs(left).max() / np.abs(x).max()), rounded)
+
+
+def _range(found: Any) -> Rounded:
+    a, plain, _, rounded = found
+    return Rounded(float(np.abs(a).max() / np.abs(plain).max()), rounded)
+
+
+def _top(found: Any, x: Array) -> Rounded:
+    a, _, _, rounded = found
+    return Rounded(math.sqrt(a.size) * float(np.abs(a).max()) / float(np.linalg.norm(x)), rounded)
+
+
+def _left(found: Any, x: Array, clip_share: float) -> Outcome:
+    _, plain, left, rounded = found
+    norm = float(np.linalg.norm(x))
+    clipped = bool(np.abs(plain).max() > norm / math.sqrt(clip_share * plain.size))
+    return Outcome(float(np.linalg.norm(left)) / norm, {}, rounded, active=clipped)
 
 
 _ELEVEN = (-1, 1, -1, 1, 0, 1, -1, -1, -1, 0, 1)
-_FRAMES = ((8, 3), (16, 6), (16, 7), (32, 12), (32, 13))
-"""Coefficients, and how many of them have an uncertainty principle with three entries and are clipped somewhere."""
+_ONES = (1.0,) * 13
+_TRIPLES = tuple(x for x in itertools.product((0.0, 1.0, 2.0, -3.0), repeat=3) if any(x))
+_FRAMES = Space(
+    lambda entries: np.array(entries, float),
+    {
+        "entries": (*_TRIPLES, _ONES, _ELEVEN, (5.0, 1, 0, 0, -1), (1.0,) * 5),
+        "n": (Of("their number", lambda entries: len(entries)),),
+        "length": (Of("the least power of two", lambda n: 1 << (n - 1).bit_length()),),
+        "most": (Of("n", lambda n: n),),
+        "clip_rounds": (3,),
+        "clip_rate": (0.9,),
+        "exact_round": (False, True),
+    },
+)
+"""First values are those of Google's stage: three rounds, 0.9, and the level that n gives."""
+_KASHIN = Family("rotations.kashin", "kashin", _FRAMES, _in_frame, _represented, exact=False)
+_BY_FRAME = Of("the frame's constant", lambda length, most: frame_constant(3, length, most))
 
 
-def _triples() -> Iterator[tuple[float, ...]]:
-    for x in itertools.product((0, 1, 2, -3), repeat=3):
-        if any(x):
-            yield tuple(map(float, x))
+def _defaults(exact: bool) -> list[Settings]:
+    return _FRAMES.every(entries=_FRAMES.axes["entries"], seed=(0, 1), exact_round=[exact])
 
 
-def _defaults(exact: bool) -> Iterator[Case]:
-    """As Google's stage has it: three rounds, 0.9, and the level that n gives."""
-    for x in (*_triples(), (1.0,) * 13, _ELEVEN, (5.0, 1, 0, 0, -1), (1.0,) * 5):
-        for seed in (0, 1):
-            yield _kashin_case(x, 3, 0.9, len(x), _length(len(x)), exact, seed)
+def _clipped_ones(*rounds: int, rates: tuple[float, ...] = (0.5,), exact: bool = False) -> list[Settings]:
+    return _FRAMES.every(entries=[_ONES], most=[16], clip_rounds=rounds, clip_rate=rates, exact_round=[exact])
 
 
-def _exact_cases(_budget: Budget) -> Iterator[Case]:
-    yield from _defaults(True)
-    for rounds in (1, 2, 5):
-        yield _kashin_case(_ELEVEN, rounds, 0.5, 4, 16, True)
-        yield _kashin_case((1.0,) * 13, rounds, 0.5, 16, 16, True)
+def _half(*rounds: int) -> list[Settings]:
+    """Half of 512 coefficients are of ones, of 300 entries."""
+    return _FRAMES.every(entries=[(1.0,) * 256 + (0.0,) * 44], clip_rounds=rounds)
 
 
-def _principled(_budget: Budget) -> Iterator[Case]:
-    """Frames whose constant is known, with the rate that it gives."""
-    for (size, most), x, rounds in itertools.product(_FRAMES, _triples(), (1, 2, 4)):
-        yield _kashin_case(x, rounds, frame_constant(3, size, most), most, size, False)
+_FIXED = _FRAMES.every(entries=[_ELEVEN], most=[4], clip_rounds=(1, 2, 5), clip_rate=[0.5], exact_round=[True])
+_EXACTLY = _KASHIN.of([*_defaults(True), *_FIXED, *_clipped_ones(1, 2, 5, exact=True)])
+# frames whose constant is known, with the rate that it gives: coefficients, and how many of them have an uncertainty
+# principle with three entries and are clipped somewhere
+_PRINCIPLED = [
+    row
+    for length, most in ((8, 3), (16, 6), (16, 7), (32, 12), (32, 13))
+    for row in _FRAMES.every(
+        entries=_TRIPLES, length=[length], most=[most], clip_rounds=(1, 2, 4), clip_rate=[_BY_FRAME]
+    )
+]
+_CLIPPED = [*_defaults(False), *_PRINCIPLED, *_clipped_ones(1, 2, 3, 6, rates=(0.5, 0.9))]
+_IN_PRINCIPLE = _KASHIN.of(_PRINCIPLED)
 
 
-def _clipped(budget: Budget) -> Iterator[Case]:
-    yield from _defaults(False)
-    yield from _principled(budget)
-    for rounds, rate in itertools.product((1, 2, 3, 6), (0.5, 0.9)):
-        yield _kashin_case((1.0,) * 13, rounds, rate, 16, 16, False)
+def _by_rounds(label: str, rounds: Iterable[int] = range(1, 8), **fixed: Any) -> list[Curve]:
+    return [_KASHIN.over("clip_rounds", rounds, label, **fixed)]
 
 
-def _unprincipled(budget: Budget) -> Iterator[Case]:
-    yield from _clipped(budget)
-    yield _half(1)
-    yield _half(2)
-
-
-def _half(rounds: int) -> Case:
-    return _kashin_case((1.0,) * 256 + (0.0,) * 44, rounds, 0.9, 300, 512, False)
-
-
-def _ones_clipped(_budget: Budget) -> Iterator[Case]:
-    for rounds in (1, 2, 3):
-        yield _kashin_case((1.0,) * 13, rounds, 0.5, 16, 16, False)
-
-
-def _coefficients(represent: Any, case: Case) -> tuple[Array, Array, Array, float]:
-    """Coefficients; those of the transform; what is not represented; and room for rounding, relative to x."""
-    x, s, signs = case.array, case.settings, _signs(case)
-    given = {"length": s["length"], "exact": s["exact_round"]}
-    a = represent(x, signs, s["clip_rounds"], s["clip_rate"], s["clip_share"], **given)
-    U = sylvester(s["length"])[: x.size] * signs[:, None] / math.sqrt(s["length"])
-    return a, U.T @ x, x - U @ a, 64.0 * s["length"] * s["clip_rounds"] * EPS
-
-
-def _kashin_values(case: Case) -> dict[str, Any]:
-    values = {name: case.settings[name] for name in ("clip_rounds", "clip_rate", "clip_share", "n")}
-    return {**values, "frame_length": case.settings["length"]}
-
-
-def _defect(represent: Any, case: Case) -> Outcome:
-    _, _, left, allowance = case.once(_coefficients, represent)
-    return Outcome(float(np.abs(left).max() / np.abs(case.array).max()), _kashin_values(case), allowance)
-
-
-def _range(represent: Any, case: Case) -> Outcome:
-    a, plain, _, allowance = case.once(_coefficients, represent)
-    return Outcome(float(np.abs(a).max() / np.abs(plain).max()), _kashin_values(case), allowance)
-
-
-def _top(represent: Any, case: Case) -> Outcome:
-    a, _, _, allowance = case.once(_coefficients, represent)
-    value = math.sqrt(a.size) * float(np.abs(a).max()) / float(np.linalg.norm(case.array))
-    return Outcome(value, _kashin_values(case), allowance)
-
-
-def _left(represent: Any, case: Case) -> Outcome:
-    _, plain, left, allowance = case.once(_coefficients, represent)
-    norm = float(np.linalg.norm(case.array))
-    level = norm / math.sqrt(case.settings["clip_share"] * plain.size)
-    active = bool(np.abs(plain).max() > level)
-    return Outcome(float(np.linalg.norm(left)) / norm, _kashin_values(case), allowance, active=active)
-
-
-_K, _KASHIN = "rotations.kashin.", "kashin"
-_ROUNDS = range(1, 8)
-_BY_ROUNDS = over("clip_rounds", "13 ones", [_kashin_case((1.0,) * 13, t, 0.5, 16, 16, False) for t in _ROUNDS])
+_BY_ELEVEN = _by_rounds("eleven", entries=_ELEVEN, exact_round=True)
+_BY_THREE = _by_rounds(
+    "(1, 1, 1), 16 coefficients", entries=(1.0,) * 3, length=16, most=6, clip_rate=frame_constant(3, 16, 6)
+)
+_NO_GRID: Values = {"grid": None, "cases": None}
 
 REPRESENTATIONS = (
-    Study(
-        _K + "reproduces",
-        _KASHIN,
-        _defect,
-        corpus=_exact_cases,
-        curves=[over("clip_rounds", "eleven", [_kashin_case(_ELEVEN, t, 0.9, 11, 16, True) for t in _ROUNDS])],
+    *_KASHIN.studies(_defect, "reproduces", corpus=_EXACTLY, curves=_BY_ELEVEN, **_NO_GRID),
+    *_KASHIN.studies(_range, "range", corpus=_EXACTLY, curves=_BY_ELEVEN, **_NO_GRID),
+    *_KASHIN.studies(
+        _top,
+        "level",
+        corpus=_KASHIN.of(_CLIPPED),
+        extremal=_KASHIN.of(_clipped_ones(1, 2, 3)),
+        curves=_by_rounds("13 ones", entries=_ONES, most=16, clip_rate=0.5),
+        **_NO_GRID,
     ),
-    Study(
-        _K + "range",
-        _KASHIN,
-        _range,
-        corpus=_exact_cases,
-        curves=[over("clip_rounds", "eleven", [_kashin_case(_ELEVEN, t, 0.9, 11, 16, True) for t in _ROUNDS])],
-    ),
-    Study(_K + "level", _KASHIN, _top, corpus=_clipped, extremal=_ones_clipped, curves=[_BY_ROUNDS]),
-    Study(
-        _K + "residual",
-        _KASHIN,
+    *_KASHIN.studies(_left, "residual", "finite", corpus=_IN_PRINCIPLE, curves=_BY_THREE, **_NO_GRID),
+    *_KASHIN.studies(
         _left,
-        corpus=_principled,
-        curves=[
-            over(
-                "clip_rounds",
-                "(1, 1, 1), 16 coefficients",
-                [_kashin_case((1.0,) * 3, t, frame_constant(3, 16, 6), 6, 16, False) for t in _ROUNDS],
-            )
-        ],
-    ),
-    Study(
-        _K + "finite",
-        _KASHIN,
-        _left,
-        corpus=_principled,
-        curves=[
-            over(
-                "clip_rounds",
-                "(1, 1, 1), 16 coefficients",
-                [_kashin_case((1.0,) * 3, t, frame_constant(3, 16, 6), 6, 16, False) for t in _ROUNDS],
-            )
-        ],
-    ),
-    Study(
-        _K + "residual_default",
-        _KASHIN,
-        _left,
-        corpus=_unprincipled,
-        curves=[over("clip_rounds", "256 ones of 300", [_half(t) for t in (1, 2, 3, 4)])],
+        "residual_default",
+        corpus=_KASHIN.of([*_CLIPPED, *_half(1, 2)]),
+        curves=_by_rounds("256 ones of 300", range(1, 5), entries=(1.0,) * 256 + (0.0,) * 44),
+        **_NO_GRID,
     ),
 )
 
@@ -244,116 +192,109 @@ def _onto(x: Array, u: Array) -> Array:
     return mirror if square < 1e-24 else mirror - 2.0 * np.outer(gap, gap) / square
 
 
-def _uniform_error(estimate: Any, case: Case) -> Outcome:
-    x, square = case.array, float(case.array @ case.array)
+def _uniform_error(implementation: Any, x: Array, scale: str) -> Rounded:
+    square = float(x @ x)
     directions, p = _directions(x.size)
-    errors = [np.square(estimate(x, _onto(x, u), case.settings["scale"]) - x).sum() / square for u in directions]
+    errors = [np.square(implementation(x, _onto(x, u), scale) - x).sum() / square for u in directions]
     # Gauss-Legendre with 16 nodes a quarter is exact to rounding for these
-    return Outcome(float(p @ np.array(errors)), {"n": x.size}, 1e-12)
+    return Rounded(float(p @ np.array(errors)), 1e-12)
 
 
-def _mirrored(estimate: Any, case: Case) -> Outcome:
-    x, scale, square = case.array, case.settings["scale"], float(case.array @ case.array)
-    mirror, worst = 2.0 * np.outer(x, x) / square - np.eye(x.size), 0.0
-    rng = np.random.default_rng([case.settings["seed"], x.size])
+def _mirrored(implementation: Any, x: Array, scale: str, seed: int) -> Rounded:
+    mirror, worst = 2.0 * np.outer(x, x) / float(x @ x) - np.eye(x.size), 0.0
+    rng = np.random.default_rng([seed, x.size])
     for _ in range(8):
         R = np.linalg.qr(rng.standard_normal((x.size, x.size)))[0]
-        mean = (estimate(x, R, scale) + estimate(x, R @ mirror, scale)) / 2
+        mean = (implementation(x, R, scale) + implementation(x, R @ mirror, scale)) / 2
         worst = max(worst, float(np.abs(mean - x).max() / np.abs(x).max()))
-    return Outcome(worst, {"n": x.size}, 256.0 * x.size**2 * EPS)
+    return Rounded(worst, 256.0 * x.size**2 * EPS)
 
 
-def _vectors_of(*scales: str, lengths: Sequence[int] = (1, 2, 3)) -> Callable[[Budget], Iterator[Case]]:
-    def cases(_budget: Budget) -> Iterator[Case]:
-        for entries in ((2.0,), (3.0, 1.0), (1.0, 1.0), (0.0, -2.0), (1.0, 2.0, -3.0), (5.0, 0.0, 0.0)):
-            for scale in scales:
-                if len(entries) in lengths:
-                    yield Case({"n": len(entries), "scale": scale, "seed": 0}, np.array(entries))
-
-    return cases
-
-
-def _longer(_budget: Budget) -> Iterator[Case]:
-    for n in (1, 2, 3, 4, 7, 16):
-        x = np.random.default_rng(n).integers(-4, 5, n).astype(float)
-        x[0] = 5.0
-        yield Case({"n": n, "scale": "unbiased", "seed": n}, x)
+def _integers(entries: tuple[float, ...] | str, n: int, seed: int) -> Array:
+    """The entries; or 1, 2, ..., n; or small integers that are drawn, after a five."""
+    if entries == "1, 2, ..., n":
+        return np.arange(1.0, n + 1)
+    if entries == "drawn":
+        return np.array([5.0, *np.random.default_rng(seed).integers(-4, 5, n)[1:].tolist()])
+    return np.array(entries)
 
 
-_R, _SIGNED = "rotations.rotated_signs.", "rotated_signs"
+_FEW = ((2.0,), (3.0, 1.0), (1.0, 1.0), (0.0, -2.0), (1.0, 2.0, -3.0), (5.0, 0.0, 0.0))
+_TURNED = Family(
+    "rotations.rotated_signs",
+    "rotated_signs",
+    Space(
+        _integers,
+        {
+            "entries": _FEW,
+            "n": (Of("their number", lambda entries: len(entries)),),
+            "scale": ("unbiased", "biased"),
+        },
+    ),
+    exact=False,
+)
 
 
-def _of_ones(scale: str, *lengths: int) -> list[Case]:
-    return [Case({"n": n, "scale": scale, "seed": 0}, np.arange(1.0, n + 1)) for n in lengths]
+def _of_length(*lengths: int, scale: str = "unbiased") -> Any:
+    chosen = [entries for entries in _FEW if len(entries) in lengths]
+    return _TURNED.of([_TURNED.space.at(entries=entries, scale=scale) for entries in chosen])
 
 
+def _by_length(label: str, *lengths: int, scale: str = "unbiased") -> list[Curve]:
+    return [_TURNED.over("n", lengths, label, entries="1, 2, ..., n", scale=scale)]
+
+
+_DRAWN = _TURNED.of([_TURNED.space.at(entries="drawn", n=n, seed=n) for n in (1, 2, 3, 4, 7, 16)])
 ROTATED = (
-    Study(
-        _R + "unbiased",
-        _SIGNED,
-        _mirrored,
-        corpus=_longer,
-        curves=[over("n", "1, 2, ..., n", _of_ones("unbiased", 1, 2, 3, 4, 8, 16))],
+    *_TURNED.studies(
+        _mirrored, "unbiased", corpus=_DRAWN, curves=_by_length("1, 2, ..., n", 1, 2, 3, 4, 8, 16), **_NO_GRID
     ),
-    Study(
-        _R + "plane",
-        _SIGNED,
+    *_TURNED.studies(_uniform_error, "plane", corpus=_of_length(2), curves=_by_length("(1, 2)", 2), **_NO_GRID),
+    *_TURNED.studies(_uniform_error, "space", corpus=_of_length(3), curves=_by_length("(1, 2, 3)", 3), **_NO_GRID),
+    *_TURNED.studies(
         _uniform_error,
-        corpus=_vectors_of("unbiased", lengths=(2,)),
-        curves=[over("n", "(1, 2)", _of_ones("unbiased", 2))],
-    ),
-    Study(
-        _R + "space",
-        _SIGNED,
-        _uniform_error,
-        corpus=_vectors_of("unbiased", lengths=(3,)),
-        curves=[over("n", "(1, 2, 3)", _of_ones("unbiased", 3))],
-    ),
-    Study(
-        _R + "biased",
-        _SIGNED,
-        _uniform_error,
-        corpus=_vectors_of("biased"),
-        curves=[over("n", "1, 2, ..., n", _of_ones("biased", 1, 2, 3))],
+        "biased",
+        corpus=_of_length(1, 2, 3, scale="biased"),
+        curves=_by_length("1, 2, ..., n", 1, 2, 3, scale="biased"),
+        **_NO_GRID,
     ),
 )
 
 # --- a matrix, rotated from both sides -------------------------------------------------------------------------------
 
 
-def _two_sided(rotate: Any, case: Case) -> Outcome:
-    W, s = case.array, case.settings
-    rows, columns = W.shape
+def _two_sided(implementation: Any, x: Array) -> Outcome:
+    """How often the largest entry is reached, over all signs of rows and of columns."""
+    rows, columns = x.shape
     tops = []
     for left in itertools.product((1, -1), repeat=rows):
-        half = np.array([rotate(W[:, j].copy(), left) for j in range(columns)]).T
+        half = np.array([implementation(x[:, j].copy(), left) for j in range(columns)]).T
         for right in itertools.product((1, -1), repeat=columns):
-            tops.append(max(int(np.abs(rotate(row.copy(), right)).max()) for row in half))
-    square, reach = int((W * W).sum()), int(sorted(tops)[-1 - s["rank"]])
-    chance = Fraction(sum(top >= reach for top in tops), len(tops))
-    values = {"left_size": rows, "right_size": columns, "tail_at": reach / math.sqrt(square)}
+            tops.append(max(int(np.abs(implementation(row.copy(), right)).max()) for row in half))
+    reach = max(tops)
+    chance = Fraction(tops.count(reach), len(tops))
+    values = {"left_size": rows, "right_size": columns, "tail_at": reach / math.sqrt(int((x * x).sum()))}
     return Outcome(float(chance), values, 1e-15)
 
 
-def _matrices(_budget: Budget) -> Iterator[Case]:
-    for rows, columns, rank in ((2, 2, 0), (4, 2, 0), (4, 4, 0)):
-        yield _ones(rows, columns, rank)
-    W = np.arange(1, 9, dtype=np.int64).reshape(2, 4)
-    yield Case({"rows": 2, "columns": 4, "rank": 0}, W)
+def _matrix(shape: tuple[int, int], entries: str) -> Array:
+    ones = np.ones(shape, np.int64)
+    return ones if entries == "equal" else ones.cumsum().reshape(shape)
 
 
-def _ones(rows: int, columns: int, rank: int) -> Case:
-    return Case({"rows": rows, "columns": columns, "rank": rank}, np.ones((rows, columns), np.int64))
-
-
-BOTH_SIDES = (
-    Study(
-        "rotations.randomised_hadamard.two_sided",
-        "randomised_hadamard",
-        _two_sided,
-        corpus=_matrices,
-        curves=[over("tail_at", "equal entries, 2 x 2 to 4 x 4", [_ones(2, 2, 0), _ones(4, 2, 0), _ones(4, 4, 0)])],
+_MATRICES = Family(
+    "rotations.randomised_hadamard",
+    "randomised_hadamard",
+    Space(_matrix, {"shape": ((2, 2), (4, 2), (4, 4)), "entries": ("equal",)}).including(
+        {"shape": (2, 4), "entries": "1, 2, ..., 8", "seed": 0}
     ),
+    exact=False,
+    searched=False,
+)
+BOTH_SIDES = _MATRICES.studies(
+    _two_sided,
+    "two_sided",
+    curves=[_MATRICES.over("tail_at", ((2, 2), (4, 2), (4, 4)), "equal entries, 2 x 2 to 4 x 4", by="shape")],
 )
 
 FURTHER = (*REPRESENTATIONS, *ROTATED, *BOTH_SIDES)

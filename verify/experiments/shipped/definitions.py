@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import pairwise
@@ -13,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, called, givens
+from commbounds.verify.definition import Definition, Given, called, chosen, givens, with_generator
 from commbounds.verify.definitions import shipped as twins
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
@@ -22,11 +21,6 @@ from commbounds.verify.experiments.sparsifiers.definitions import COUNTS, DTYPES
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 Array = NDArray[Any]
-
-
-def _options(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 # --- vectors -----------------------------------------------------------------------------------------------------
@@ -59,24 +53,26 @@ def _space(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
 
 
 def _given(n: int, data: str, dtype: str, seed: int, **options: Any) -> Given:
-    return Given({"x": _vector(data, n, dtype, seed)}, _options(**options))
+    return Given({"x": _vector(data, n, dtype, seed)}, chosen(**options))
 
 
 def _picked(n: int, data: str, dtype: str, k: int, added: bool | None, drawn: str, seed: int) -> Given:
     picks = {"one place": np.full(k, seed % n), "the last ones": n - 1 - np.arange(k) % n}
     picks["picks"] = np.random.default_rng(seed).integers(0, n, k)
     randomness = {"seed": seed} if drawn == "seed" else {"picks": picks[drawn]}
-    return Given({"x": _vector(data, n, dtype, seed)}, _options(k=k, added=added), randomness)
+    return Given({"x": _vector(data, n, dtype, seed)}, chosen(k=k, added=added), randomness)
 
 
 def _lazily(n: int, data: str, dtype: str, keep: Any, u: Any, seed: int) -> Given:
     edge = float(keep) if u != "below keep" else float(np.nextafter(float(keep), 0))
-    chosen = min(edge, 1 - 2.0**-53) if isinstance(u, str) else u
-    return Given({"x": _vector(data, n, dtype, seed)}, {"keep": keep}, {"seed": seed} if u == "seed" else {"u": chosen})
+    uniform = min(edge, 1 - 2.0**-53) if isinstance(u, str) else u
+    return Given(
+        {"x": _vector(data, n, dtype, seed)}, {"keep": keep}, {"seed": seed} if u == "seed" else {"u": uniform}
+    )
 
 
 def _drawn(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any) -> Given:
-    return Given({"x": _vector(data, n, dtype, seed)}, _options(**options), uniforms_of(drawn, n, dtype, seed))
+    return Given({"x": _vector(data, n, dtype, seed)}, chosen(**options), uniforms_of(drawn, n, dtype, seed))
 
 
 def _decided(n: int, data: str, dtype: str, budget: Any, drawn: str, seed: int) -> Given:
@@ -179,11 +175,11 @@ def _coded(n: int, data: str, dtype: str, seed: int, **options: Any) -> Given:
     """Of points and numbers next to them some, under a largest entry of one in every block."""
     points = {"borders": _BORDERS, "binades": _BINADES}.get(data)
     if points is None:
-        return Given({"x": _vector(data, n, dtype, seed)}, _options(**options))
+        return Given({"x": _vector(data, n, dtype, seed)}, chosen(**options))
     x = np.resize(np.random.default_rng(seed).permutation(_around(points, dtype)), n)
     if data == "borders":
         x[:: options["block"] or n] = 1
-    return Given({"x": x}, _options(**options))
+    return Given({"x": x}, chosen(**options))
 
 
 def _parts(*names: str) -> Callable[[Any, Given], Said]:
@@ -253,10 +249,7 @@ SPECTRAL = Space(
 
 
 def _atoms(implementation: Any, given: Given) -> Said:
-    drawn: Mapping[str, Any] = given.randomness
-    if "seed" in drawn:
-        drawn = {"rng": np.random.default_rng(drawn["seed"])}
-    found = implementation(**given.inputs, **given.parameters, **drawn)
+    found = implementation(**given.inputs, **given.parameters, **with_generator(given.randomness))
     return {**vars(found), "dtype": found.values.dtype.name}
 
 
@@ -323,7 +316,7 @@ def _rows(rounds: int, n: int, data: str, dtype: str, seed: int, **options: Any)
         momentum = float(options["momentum"]) if options["momentum"] is not None else 0.9
         for t in range(1, rounds, 2):
             rows[t] = rows[t - 1] * (-momentum if t > 1 else -momentum / (1 - momentum))
-    return Given({"gradients": rows}, _options(**options))
+    return Given({"gradients": rows}, chosen(**options))
 
 
 def _remembered(*more: str, **options: Sequence[Any]) -> Space:
@@ -350,7 +343,7 @@ def _signs(implementation: Any, given: Given) -> Said:
 
 
 RIDGE = Space(
-    lambda seed, **options: Given({}, _options(**options)),
+    lambda seed, **options: Given({}, chosen(**options)),
     {
         "slope": (0.25, 0.5, 0.1, 1 - 2.0**-53, 1e-300),
         "step": (0.125, 0.3, 1.0, 2.5, 1e-3),
@@ -385,24 +378,12 @@ def _placed(P: int, n: int, data: str, dtype: str, k: int, places: str, seed: in
 
 def _stepped(P: int, n: int, data: str, dtype: str, k: int, rounds: int, seed: int, **options: Any) -> Given:
     rows = [stack_of(data, P, n, dtype, 97 * seed + t) for t in range(rounds)]
-    return Given({"stack": np.concatenate(rows, 1)}, {"steps": rounds, "k": k, **_options(**options)})
+    return Given({"stack": np.concatenate(rows, 1)}, {"steps": rounds, "k": k, **chosen(**options)})
 
 
 def _ranked(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
     axes = {"P": RANKS, "n": sizes(16, 33), "data": tuple(KINDS), "dtype": DTYPES}
     return Space(make, {**axes, **options}).search(P=(1, 12), n=(1, 40))
-
-
-def _together(*names: str) -> Callable[[Any, Given], Said]:
-    """Calls the collective, with a generator where a seed is given."""
-    run = called(*names)
-
-    def found(implementation: Any, given: Given) -> Said:
-        if "seed" not in given.randomness:
-            return run(implementation, given)
-        return run(implementation, replace(given, randomness={"rng": np.random.default_rng(given.randomness["seed"])}))
-
-    return found
 
 
 def _steps(implementation: Any, given: Given) -> Said:
@@ -446,13 +427,13 @@ DEFINITIONS = {
     "switched": Definition(SWITCHED, called("chosen"), twins.switched, examples=lambda: _SWITCHED_REFUSED),
     "permk_mean": Definition(
         PERMUTED,
-        _together("mean", "traffic"),
+        called("mean", "traffic"),
         twins.permk_mean,
         examples=_edges(*(({}, {"owners": np.array(owners)}) for owners in ([0, 1, 1], [0, 2, 1], [0, -1, 1], [0, 1]))),
     ),
     "shared_randk_mean": Definition(
         SHARED,
-        _together("mean", "traffic"),
+        called("mean", "traffic"),
         twins.shared_randk_mean,
         examples=_edges(
             *(({"k": 2}, {"places": np.array(places)}) for places in ([0, 2], [1, 0], [1, 1], [0], [1, 3], [-1, 0])),

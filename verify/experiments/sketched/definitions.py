@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition import Definition, Given, called, chosen, in_rounds
 from commbounds.verify.definitions import sketched
-from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 DATA = tuple(kind for kind in (*KINDS, *EDGES) if kind not in ("huge", "over", "NaN"))
@@ -28,11 +27,6 @@ def _hashes(n: int, rows: int, cells: int, hashes: str, seed: int) -> dict[str, 
     return {"buckets": buckets, "signs": rng.choice((1, -1), (rows, n)).astype("int64" if one else "int8")}
 
 
-def _chosen(**options: Any) -> dict[str, Any]:
-    """Options but for those that are left to their default."""
-    return {name: value for name, value in options.items() if value != "default"}
-
-
 def _coefficients(rows: int, n: Any, cells: int, prime: int, data: str, seed: int) -> Given:
     rng = np.random.default_rng(seed)
     made = {"drawn": rng.integers(0, prime, (rows, 6)), "largest": np.full((rows, 6), prime - 1)}
@@ -47,7 +41,7 @@ def _table(
     n: int, data: str, dtype: str, rows: int, cells: int, hashes: str, seed: int, **options: Any
 ) -> Given:  # fmt: skip
     counters = stack_of(data, rows, cells, dtype, seed)
-    return Given({"table": counters, **_hashes(n, rows, cells, hashes, seed)}, _chosen(**options))
+    return Given({"table": counters, **_hashes(n, rows, cells, hashes, seed)}, chosen("default", **options))
 
 
 def _levels(n: int, most: int, rows: int, cells: int, hashes: str, seed: int) -> Given:
@@ -60,7 +54,9 @@ def _stack(
     P: int, n: int, data: str, dtype: str, rows: int, cells: int, hashes: str, seed: int, **options: Any
 ) -> Given:  # fmt: skip
     stack = stack_of(data, P, n, dtype, seed)
-    return Given({"stack": stack, **_hashes(n, rows, cells, hashes, seed)}, {"cells": cells, **_chosen(**options)})
+    return Given(
+        {"stack": stack, **_hashes(n, rows, cells, hashes, seed)}, {"cells": cells, **chosen("default", **options)}
+    )
 
 
 def _rounds(
@@ -70,18 +66,7 @@ def _rounds(
     stacks = [stack_of(data, P, n, dtype, seed + t) for t in range(rounds)]
     momentum, error = (stack_of("zeros" if state == "zero" else "normal", rows, cells, dtype, seed + t) for t in (7, 8))
     given = {"stacks": stacks, "momentum": momentum, "error": error, **_hashes(n, rows, cells, hashes, seed)}
-    return Given(given, _chosen(**options))
-
-
-def _stepped(step: Callable[..., Any], given: Given) -> Said:
-    """A step of every stack, from what the step before left."""
-    held = dict(given.inputs)
-    steps = []
-    for stack in held.pop("stacks"):
-        state, traffic = step(stack=stack, **held, **given.parameters)
-        held |= {"momentum": state.momentum, "error": state.error}
-        steps.append({**state._asdict(), "traffic": traffic})
-    return {"steps": steps}
+    return Given(given, chosen("default", **options))
 
 
 def _hashed(hashes: Callable[..., Any], given: Given) -> Mapping[str, Any]:
@@ -163,7 +148,7 @@ DEFINITIONS = {
             },
             (*FEW, "rho", "forget"),
         ),
-        _stepped,
+        in_rounds("state", lambda inputs, said: {**inputs, **{name: said[name] for name in ("momentum", "error")}}),
         sketched.stepped,
     ),
 }

@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives import COLLECTIVES
-from commbounds.verify.definition import vectors_of
 from commbounds.verify.experiments.sparse.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array
 
 Array = NDArray[Any]
@@ -73,4 +71,4 @@ def subjects() -> list[VectorSubject]:
         "spardl_allreduce": _spardl,
         "gaussiank_allreduce": lambda: _sparse(adapt=("none", "vgg", "lstm"), allgather=gathers),
     }
-    return [collective(name, made, vectors_of(DEFINITIONS[name], COLLECTIVES[name])) for name, made in cases.items()]
+    return held_to(DEFINITIONS, **cases)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.variance_reduced import padded_size
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given
+from commbounds.verify.definition import Definition, Given, chosen, in_rounds
 from commbounds.verify.definitions import variance_reduced as twins
-from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
 Array = NDArray[Any]
@@ -21,32 +20,6 @@ DATA = ("ties", "normal", "sparse", "of all sizes", "cancelling", "alike", "zero
 COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)))
 ROUNDS = (3, 1)
 Bounds = tuple[float | None, float | None]
-
-
-def _result(implementation: Any, given: dict[str, Any]) -> dict[str, Any]:
-    state, traffic = implementation(**given)
-    parts = state._asdict() if hasattr(state, "_asdict") else {"estimate": state}
-    return {**parts, "traffic": traffic}
-
-
-def _run(name: str, implementation: Any, given: Given) -> Said:
-    """Every round from what the one before left; of a test vector the single one."""
-    if "stack" in given.inputs:
-        return _result(implementation, {**given.inputs, **given.parameters, **given.randomness})
-    inputs: dict[str, Any] = {key: value for key, value in given.inputs.items() if key != "stacks"}
-    done = []
-    for t, stack in enumerate(given.inputs["stacks"]):
-        drawn = {key: values[t] for key, values in given.randomness.items()}
-        inputs = {**inputs, "stack": stack}
-        found = _result(implementation, {**inputs, **twins.of_round(given.parameters, t), **drawn})
-        done.append(found)
-        inputs = twins.carried(name, inputs, found)
-    return {"steps": done}
-
-
-def _given(**settings: Any) -> dict[str, Any]:
-    """Those that are not None: the others are left out of the call, whose defaults count."""
-    return {name: value for name, value in settings.items() if value is not None}
 
 
 class _Draws:
@@ -78,7 +51,7 @@ def _diana(
     draws = _Draws(P, n, data, dtype, seed)
     state = {"shifts": draws.rows(), "mean": draws.row()}
     return Given(
-        {"stacks": draws.stacks(rounds), **state}, _given(k=k, weight=weight, keep=keep), draws.kept(rounds, k, keep)
+        {"stacks": draws.stacks(rounds), **state}, chosen(k=k, weight=weight, keep=keep), draws.kept(rounds, k, keep)
     )
 
 
@@ -96,14 +69,14 @@ def _marina(
     kept = draws.kept(rounds, k, keep)
     if kept:
         kept = {"kept": [None if coin else rows for coin, rows in zip(coins, kept["kept"], strict=True)]}  # type: ignore[misc]
-    return Given(inputs, _given(k=k, full=coins, keep=keep), kept)
+    return Given(inputs, chosen(k=k, full=coins, keep=keep), kept)
 
 
 def _dasha(
     P: int, n: int, data: str, dtype: str, k: int, weight: float, keep: str | None, rounds: int, seed: int
 ) -> Given:
     draws = _Draws(P, n, data, dtype, seed)
-    return Given(_tracking(draws, rounds), _given(k=k, weight=weight, keep=keep), draws.kept(rounds, k, keep))
+    return Given(_tracking(draws, rounds), chosen(k=k, weight=weight, keep=keep), draws.kept(rounds, k, keep))
 
 
 def _lazy(
@@ -113,7 +86,7 @@ def _lazy(
     inputs = _tracking(draws, rounds)
     if seed % 2:  # so near that the trigger decides
         inputs["own"] = inputs["previous"]
-    return Given(inputs, _given(k=k, trigger=trigger, keep=keep), draws.kept(rounds, k, keep or "largest"))
+    return Given(inputs, chosen(k=k, trigger=trigger, keep=keep), draws.kept(rounds, k, keep or "largest"))
 
 
 def _primal(P: int, n: int, data: str, dtype: str, k: int, step_size: float, rounds: int, seed: int) -> Given:
@@ -131,7 +104,7 @@ def _onebit(
 ) -> Given:
     draws = _Draws(P, n, data, dtype, seed)
     return Given(
-        {"stacks": draws.stacks(rounds), "momentum": draws.row(), **_errors(draws)}, _given(beta=beta, scale=scale)
+        {"stacks": draws.stacks(rounds), "momentum": draws.row(), **_errors(draws)}, chosen(beta=beta, scale=scale)
     )
 
 
@@ -141,7 +114,7 @@ def _zeroone(
 ) -> Given:  # fmt: skip
     draws = _Draws(P, n, data, dtype, seed)
     inputs = {"stacks": draws.stacks(rounds), "momentum": draws.row(), "variance": draws.row() ** 2, **_errors(draws)}
-    given = _given(kappa=kappa, beta=None if seed % 2 else 0.75, second_beta=second_beta, scale=scale)
+    given = chosen(kappa=kappa, beta=None if seed % 2 else 0.75, second_beta=second_beta, scale=scale)
     return Given({**inputs, "clock": np.array(clock, np.int64)}, given)
 
 
@@ -151,7 +124,7 @@ def _local(
 ) -> Given:  # fmt: skip
     draws = _Draws(P, n, data, dtype, seed)
     state = {"weights": draws.rows(), "momentum": draws.rows(), "moved": draws.rows(), "variance": draws.row() ** 2}
-    options = _given(step_size=step_size, beta=beta, decay=decay, epsilon=epsilon, scale=scale)
+    options = chosen(step_size=step_size, beta=beta, decay=decay, epsilon=epsilon, scale=scale)
     inputs = {"stacks": draws.stacks(rounds), **state, **_errors(draws), "elapsed": np.array([0.5])}
     return Given(inputs, {"average": list(average[:rounds]), **options})
 
@@ -169,7 +142,7 @@ def _warmup(
     weights = draws.row() * (0 if seed % 5 == 0 else 1)
     state = {"weights": weights.astype(dtype), "momentum": draws.row(), "variance": draws.row() ** 2}
     further = {"trust": np.abs(draws.rng.standard_normal(layers)), "layers": _layers(n, layers)}
-    options = _given(
+    options = chosen(
         beta=beta, second_beta=second_beta, decay=decay, epsilon=epsilon, coefficient_min=bounds[0],
         coefficient_max=bounds[1], coefficient_beta=coefficient_beta, step_size=0.25 if seed % 2 else None,
     )  # fmt: skip
@@ -193,7 +166,7 @@ def _lamb(
         "layers": _layers(n, layers),
         **mask,
     }
-    options = _given(
+    options = chosen(
         beta=beta, second_beta=second_beta, decay=decay, epsilon=epsilon, factor_min=bounds[0], factor_max=bounds[1],
         threshold=threshold, scale=scale, step_size=0.25 if seed % 2 else None,
     )  # fmt: skip
@@ -255,7 +228,7 @@ OWN = {"server_errors": "a rank has its own block of it", "weights": "the server
 DEFINITIONS = {
     name: Definition(
         space,
-        partial(_run, name),
+        in_rounds("estimate", partial(twins.carried, name), twins.of_round),
         twins.in_rounds(name),
         own=OWN if name != "zeroone_local" else {"server_errors": OWN["server_errors"]},
     )

@@ -8,12 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.variance_reduced import COLLECTIVES, padded_size
-from commbounds.verify.definition import vectors_of
-from commbounds.verify.differences import Said
+from commbounds.collectives.variance_reduced import padded_size
 from commbounds.verify.experiments.variance_reduced.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.collectives import SIZES, case_of, collective, ranks
+from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array
 
 Array = NDArray[Any]
@@ -234,21 +232,24 @@ def _lamb_cases() -> Iterator[VectorCase]:
     yield case_of("Layers that are not all of the entries are refused.", off, parameters, about="layers", refused=True)
 
 
-def _run(name: str) -> Callable[[VectorCase], Said]:
-    return vectors_of(DEFINITIONS[name], COLLECTIVES[name])
-
-
 def subjects() -> list[VectorSubject]:
     """What has vectors here."""
     return [
-        collective("diana_step", _diana_cases, _run("diana_step")),
-        collective("marina_step", _marina_cases, _run("marina_step")),
-        collective("dasha_step", _dasha_cases, _run("dasha_step")),
-        collective("lazy_step", _lazy_cases, _run("lazy_step")),
-        collective("primal_step", _primal_cases, _run("primal_step")),
-        collective("onebit_momentum", _onebit_cases, _run("onebit_momentum"), unit="bytes"),
-        collective("zeroone_gradient", _gradient_cases, _run("zeroone_gradient"), unit="bytes"),
-        collective("zeroone_local", _local_cases, _run("zeroone_local"), unit="bytes"),
-        collective("lamb_warmup", _warmup_cases, _run("lamb_warmup"), unit="bytes"),
-        collective("onebit_lamb", _lamb_cases, _run("onebit_lamb"), unit="bytes"),
+        *held_to(
+            DEFINITIONS,
+            diana_step=_diana_cases,
+            marina_step=_marina_cases,
+            dasha_step=_dasha_cases,
+            lazy_step=_lazy_cases,
+            primal_step=_primal_cases,
+        ),
+        *held_to(
+            DEFINITIONS,
+            "bytes",
+            onebit_momentum=_onebit_cases,
+            zeroone_gradient=_gradient_cases,
+            zeroone_local=_local_cases,
+            lamb_warmup=_warmup_cases,
+            onebit_lamb=_lamb_cases,
+        ),
     ]
