@@ -179,6 +179,9 @@ def test_a_class_name_has_one_meaning():
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(ident(path))
     assert len(places) > 300
+    places["Suspect"].remove(
+        "src/commbounds/_numpy_only.py"
+    )  # it stands in for the other in a file without the package
     assert not {name: paths for name, paths in places.items() if len(paths) > 1}
 
 

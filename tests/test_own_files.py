@@ -46,6 +46,7 @@ ALLOWED = {
     # what was derived in a column is a tool for all
     "theory/_tolerance.py": ({"precision"}, "tolerances of sums"),
     "src/commbounds/_tolerance.py": ({"precision"}, "tolerances of sums"),
+    "src/commbounds/_numpy_only.py": ({"precision"}, "formats and steps of sums"),
     "src/commbounds/_arrays.py": ({"precision"}, "formats of arrays"),
     "src/commbounds/_exact.py": ({"precision"}, "formats of sums"),
     "src/commbounds/_orders.py": ({"precision"}, "formats and steps of sums"),

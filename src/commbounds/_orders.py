@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from commbounds._arrays import FLOATS, Array, named
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
+from commbounds.collectives.dense.messages import backwards
 from commbounds.collectives.precision.steps import hierarchical_parts, tree_parts
 from commbounds.theory.precision.formats import Format, innocuous
 from commbounds.theory.precision.roundings import OTHER_NAMES
@@ -335,7 +336,7 @@ def double_binary_tree(P: int, chain: int = 1) -> list[list[tuple[int, int]]]:
 def _chain_parts(P: int) -> list[Part]:
     up = [[step, rank, rank - 1, 0, 1] for step, rank in enumerate(range(P - 1, 0, -1))]
     rows = np.array(up, np.int64).reshape(-1, 5)
-    return [Part("reduce", rows, True), Part("broadcast", _back(rows), False)]
+    return [Part("reduce", rows, True), Part("broadcast", backwards(rows), False)]
 
 
 def _double_parts(P: int, nodes: int | None) -> list[Part]:
@@ -346,7 +347,7 @@ def _double_parts(P: int, nodes: int | None) -> list[Part]:
     ]
     found = np.array(rows, np.int64).reshape(-1, 5)
     found = found[np.argsort(found[:, 0], kind="stable")]
-    return [Part("reduce", found, True), Part("broadcast", _back(found), False)]
+    return [Part("reduce", found, True), Part("broadcast", backwards(found), False)]
 
 
 def _pat_parts(P: int) -> list[Part]:
@@ -356,19 +357,12 @@ def _pat_parts(P: int) -> list[Part]:
     each = [step + 0 * owner, (source + owner) % P, (target + owner) % P, owner + 0 * step, 1 + 0 * step + 0 * owner]
     rows = np.stack(np.broadcast_arrays(*each), axis=2).reshape(-1, 5)
     rows = rows[np.argsort(rows[:, 0], kind="stable")]
-    return [Part("reduce-scatter", rows, True), Part("all-gather", _back(rows), False)]
+    return [Part("reduce-scatter", rows, True), Part("all-gather", backwards(rows), False)]
 
 
 def _in_rank_order(P: int) -> list[Part]:
     rows = np.array([[r - 1, r, 0, 0, 1] for r in range(1, P)], np.int64).reshape(-1, 5)
     return [Part("reduce", rows, True), Part("broadcast", rows[:, [0, 2, 1, 3, 4]], False)]
-
-
-def _back(rows: Numbers) -> Numbers:
-    turned = rows[::-1, [0, 2, 1, 3, 4]].copy()
-    if turned.size:
-        turned[:, 0] = rows[-1, 0] - turned[:, 0]
-    return turned
 
 
 _PARTS: dict[str, tuple[Callable[[int, int | None], Sequence[Part]], Callable[[int], int]]] = {
