@@ -82,7 +82,8 @@ def _needed(bench: Bench, claim: SubjectClaim, value: object, x: Array, ys: list
         if isinstance(claim, Variance):
             return _over(error, sized("omega", claim.omega, subject, x) if callable(value) else 1.0)
         share = 1.0 - _over(error, aimed_share(subject, x))
-        return share / sized("alpha", claim.alpha, subject, x) if callable(value) else share
+        claimed = sized("alpha", claim.alpha, subject, x) if callable(value) else 1.0
+        return share / claimed if claimed > 0.0 else math.inf  # where nothing is claimed any factor holds
     (y,), sizes = ys, magnitudes(subject, x)
     rounded = (4.0 + roundings(subject, x)) * bench.eps * (sizes if isinstance(claim, RelativeError) else sizes.max())
     error_of = np.maximum(np.abs(y - aim(subject, x)) - rounded, 0.0)

@@ -21,12 +21,13 @@ CASES = {
     ),
     "rotations.dithered_hadamard.one_offset": (_DITHERED, lambda at: np.eye(at["n"])[0]),
     "rotations.kashin.range": (
-        {**_KASHIN, "n": 11, "length": 16, "clip_rounds": 2, "clip_rate": 0.9, "exact_round": True},
+        {**_KASHIN, "n": 11, "length": 16, "most": 16, "clip_rounds": 2, "clip_rate": 0.9, "exact_round": True},
         None,
     ),
     "rotations.kashin.residual_default": (
         lambda at: {
-            **_KASHIN, "n": 2 ** at["j"], "length": 2 ** at["j"], "clip_rate": at["u"] / at["v"], "exact_round": False,
+            **_KASHIN, "n": 2 ** at["j"], "length": 2 ** at["j"], "most": 2 ** at["j"],
+            "clip_rate": at["u"] / at["v"], "exact_round": False,
         },
         lambda at: np.ones(2 ** at["j"]),
     ),
