@@ -254,7 +254,12 @@ class Monitor:
         Raises
         ------
         ValueError
-            Sizes differ, or a step lies before the last one.
+            Sizes differ, or a step is negative.
+
+        Notes
+        -----
+        A step that the file has is judged once more and not written again. Call it so after a resume alone: within one
+        process a step that is given twice counts twice in sequential tests.
         """
         started = time.perf_counter()
         due, known = self.due(tensor, step), self._tensors.get(tensor)
