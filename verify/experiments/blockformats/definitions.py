@@ -17,7 +17,7 @@ from commbounds.compressors.blockformats import (
     StochasticNVFP4,
 )
 from commbounds.verify.data import stack_of, vector_of
-from commbounds.verify.definition import Definition, Given, called, chosen, compressed
+from commbounds.verify.definition import EXACT, Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import blockformats
 from commbounds.verify.space import RANKS, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
@@ -185,7 +185,7 @@ def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definit
             drawn["signs"] = np.where(drawn["signs"] < 0.5, -1, 1)
         return Given({"x": x}, options, drawn)
 
-    return Definition(space, compressed, twin, examples=of_hostile(made))
+    return Definition(space, compressed, twin, examples=of_hostile(made), exact=EXACT)
 
 
 DEFINITIONS = {
