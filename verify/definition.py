@@ -21,7 +21,7 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.compressor_run import CompressorRun, exact_array, law_gap
+from commbounds.verify.compressor_run import law_lines
 from commbounds.verify.differences import Said, differences, other_bits
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
@@ -232,7 +232,7 @@ def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]
     if APART in case.settings:
         return _alike_lines(definition, implementation, case.settings[APART])
     if LAW in case.settings:
-        return list(_law_lines(definition, implementation, given.parameters))
+        return list(law_lines(implementation(**given.parameters), definition.exact))
     return definition.differences(implementation, given, case.once(_said, definition))
 
 
@@ -245,15 +245,6 @@ def _beyond(definition: Definition) -> Iterator[Case]:
             yield Case({**row, BEYOND: (name, value.at(row) if isinstance(value, Of) else value)})
 
 
-# --- exact laws -------------------------------------------------------------------------------------------------
-
-
-EXACT = tuple(
-    tuple(Fraction(v, 8) for v in x) for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64))
-)
-"""Inputs of a law: one entry, both signs, zeros, ties, and entries far apart."""
-
-
 def _with_law(definition: Definition, rows: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
     """A row for all hyper-parameters that rows have."""
     met = set()
@@ -262,19 +253,6 @@ def _with_law(definition: Definition, rows: Iterable[Mapping[str, Any]]) -> Iter
         if parameters not in met:
             met.add(parameters)
             yield Case({**row, LAW: len(definition.exact)})
-
-
-def _law_lines(definition: Definition, implementation: Any, parameters: Mapping[str, Any]) -> Iterator[str]:
-    """Where the law of a compressor is not what its kernel does with what it takes."""
-    compressor = implementation(**parameters)
-    for x in definition.exact:
-        try:
-            compressor(exact_array(x, np.float32), np.random.default_rng(0))
-        except ValueError:  # too few entries for these hyper-parameters, or a result beyond the dtype
-            continue
-        compared = law_gap(CompressorRun(compressor, x))
-        if compared is not None and compared[0] > compared[1]:
-            yield f"the law of {', '.join(map(str, x))}: a probability is {compared[0]:g} off"
 
 
 # --- what ranks must agree on ------------------------------------------------------------------------------------

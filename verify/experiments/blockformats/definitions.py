@@ -16,8 +16,9 @@ from commbounds.compressors.blockformats import (
     StochasticMicroscaling,
     StochasticNVFP4,
 )
+from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import stack_of, vector_of
-from commbounds.verify.definition import EXACT, Definition, Given, called, chosen, compressed
+from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import blockformats
 from commbounds.verify.space import RANKS, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks

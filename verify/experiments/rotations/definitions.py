@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
-from commbounds.verify.definition import EXACT, Definition, Given, called, chosen, compressed
+from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import rotations
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.blockformats.definitions import of_hostile

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import EDGES, KINDS, vector_of
-from commbounds.verify.definition import EXACT, Definition, Given, compressed, givens
+from commbounds.verify.definition import Definition, Given, compressed, givens
 from commbounds.verify.definitions import sparsifiers
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.sparsifiers.vectors import cases
