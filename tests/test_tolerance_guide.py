@@ -86,8 +86,9 @@ def test_lines_about_codes_run_and_refuse_a_lost_rank():
             exec(block, names | {"result": reduce(np.where(np.arange(4)[:, None] == 1, 0, inputs))})
 
 
-def test_every_question_has_a_section_with_a_command():
-    sections = GUIDE.split("\n### ")[1:]
+def test_every_public_question_has_a_section_with_a_command():
+    (questions,) = re.findall(r"^## Public questions$(.*?)(?=^## |\Z)", GUIDE, re.MULTILINE | re.DOTALL)
+    sections = questions.split("\n### ")[1:]
     assert len(sections) == len(QUESTIONS)
     for section, question in zip(sections, QUESTIONS, strict=True):
         assert f"(https://github.com/{question})" in section
