@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commbounds._terminal import RegularFile
+from commbounds._terminal import RegularFile, escape, plain
 
 if TYPE_CHECKING:
     from commbounds._watched import Watched
@@ -48,10 +48,9 @@ def report(context: click.Context, folder: Path, out: Path | None, as_json: bool
         out = out or folder / "watch.html"
         written(out, drawn.watched_page(found).encode())
         for rank, alarm in found.alarms:
-            click.echo(
-                f"step {alarm.step}, rank {rank}, {alarm.tensor or 'all tensors'}: {alarm.check}: {alarm.message}"
-            )
-        click.echo(f"{len(found.alarms)} alarms: {out}")
+            told = f"step {alarm.step}, rank {rank}, {alarm.tensor or 'all tensors'}: {alarm.check}: {alarm.message}"
+            click.echo(plain(told))
+        click.echo(f"{len(found.alarms)} alarms: {plain(str(out))}")
     context.exit(1 if found.alarms else 0)
 
 
@@ -70,18 +69,14 @@ def _follow(folder: Path, every: float) -> None:
     from commbounds._terminal import console
 
     with Live(console=console(), auto_refresh=False) as live:
-        try:
-            while True:
-                live.update(_table(_read(folder)), refresh=True)
-                time.sleep(every)
-        except KeyboardInterrupt:
-            pass
+        while True:
+            live.update(_table(_read(folder)), refresh=True)
+            time.sleep(every)
 
 
 def _table(found: Watched) -> Any:
     """The latest look at every tensor, and all alarms."""
     from rich.console import Group
-    from rich.markup import escape
     from rich.table import Table
 
     from commbounds.theory import claims
