@@ -53,6 +53,7 @@ GOOD = {
     "tolerance": ("allreduce", "--P", "4"),
     "vectors": ("Identity", "--out", "made"),
     "verify": (CLAIM, "--jobs", "1", "--out", "f.jsonl"),
+    "watch export": ("watched", "--openmetrics", "metrics.txt"),
     "watch report": ("watched", "--json"),
 }
 """A right call of every command, in a second or two."""
