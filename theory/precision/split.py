@@ -237,7 +237,7 @@ CLAIMS = (
         tightness=1,
         extremal="all logits but one are 1 + W below the largest",
         axis="classes",
-        note="About log V - log log V: 8.6 of 128,256 classes. So much do roundings of differences to the maximum count.",
+        note="About log V - log log V: 8.6 of 128,256 classes. So roundings of differences count.",
     ),
     _claim(
         "loss",
