@@ -91,7 +91,8 @@ def split_computation(
         return _product(x, accumulate, sent, tf32)
     if of in ("gradient", "step"):
         g = _gradient(x, accumulate, sent, batches, replicas, divisor)
-        return g if of == "gradient" else np.divide(g, np.abs(g) + eps, out=np.zeros_like(g), where=g != 0.0)
+        steps: Array = np.divide(g, np.abs(g) + eps, out=np.zeros_like(g), where=g != 0.0)
+        return g if of == "gradient" else steps
     if of == "distance":
         z = x.max() - x
         return np.array([(z * np.exp(-z)).sum() / np.exp(-z).sum()])
@@ -99,7 +100,8 @@ def split_computation(
         return _loss(x, accumulate, sent, target)
     total = _added(list(x), sent)
     if of == "root":
-        return np.sqrt(np.array([(total**2).mean() + eps]))
+        found: Array = np.sqrt(np.array([(total**2).mean() + eps]))
+        return found
     return _normed(total, accumulate, eps)
 
 

@@ -122,19 +122,21 @@ _SUMS = followed(_FUNCTION, followed(any_order(own_classes, unit), _ACROSS))
 _GRADIENT = reduced(any_order(batches, unit), one_rounding(cast_unit), any_order(P / replicas, wire_unit))
 
 PRODUCT_ERROR = Quantity(
-    "product_error", r"\frac{\lvert y-\sum_k a_k b_k\rvert}{\sum_k\lvert a_k b_k\rvert}",
+    "split_product_error", r"\frac{\lvert y-\sum_k a_k b_k\rvert}{\sum_k\lvert a_k b_k\rvert}",
     "error of a product over the sum of its terms' magnitudes",
 )  # fmt: skip
 GRADIENT_ERROR = Quantity(
-    "gradient_error", r"\max_i\frac{\lvert y_i-g_i\rvert}{\sum\lvert g_{p,m,i}\rvert/D}",
+    "split_gradient_error", r"\max_i\frac{\lvert y_i-g_i\rvert}{\sum\lvert g_{p,m,i}\rvert/D}",
     "largest error of an entry of the gradient, over the magnitudes of all micro-batches, divided as it is",
 )  # fmt: skip
-LOSS_ERROR = Quantity("loss_error", r"\lvert y-\ell\rvert", "error of a token's loss")
+LOSS_ERROR = Quantity("token_loss_error", r"\lvert y-\ell\rvert", "error of a token's loss")
 DISTANCE = Quantity(
     "softmax_mean_distance", r"\sum_i p_i(\max x-x_i)", "mean distance of a logit to the largest, by the softmax"
 )
 NORM_ERROR = Quantity(
-    "norm_error", r"\max_i\frac{\lvert y_i-e_i\rvert}{\lvert e_i\rvert}", "largest relative error of a normalised entry"
+    "split_norm_error",
+    r"\max_i\frac{\lvert y_i-e_i\rvert}{\lvert e_i\rvert}",
+    "largest relative error of a normalised entry",
 )
 ROOT_MOVED = Quantity(
     "root_moved", r"\lvert r/r'-1\rvert", "by how much of itself the reciprocal of a root moves, with its entries"

@@ -15,7 +15,9 @@ from commbounds.theory.quantities import P
 _size, _own, _casts, _across, _within, _further, _divided = sp.symbols(
     "size own_off casts_off across_off within_off further_off divided_off", nonnegative=True
 )
-_operand, _loss, _cast, _wire, _division, _group = sp.symbols("operand loss cast wire division group", nonnegative=True)
+_operand, _loss, _cast, _wire, _division, _group = sp.symbols(
+    "operand loss cast wire division further_ranks", nonnegative=True
+)
 _other, _weights, _distances, _share = sp.symbols("other weights distances share", nonnegative=True)
 _LOSSES = {unit: _loss, s.operand_unit: _operand, s.cast_unit: _cast, wire_unit: _wire, s.division_unit: _division}
 
@@ -148,7 +150,8 @@ MODELS = (
     ),
     Model(
         "precision.split.gradient",
-        f"{_STAGES}Losses are u/(1 + u) of the formats. There are 1 + group ranks in each of R groups. Sums of M, 1 "
+        f"{_STAGES}Losses are u/(1 + u) of the formats. There are 1 + further_ranks ranks in each of R "
+        "groups. Sums of M, 1 "
         "+ group and R terms are off as precision.any.sure says. within_off is what the first three stages are off "
         "together.",
         "every input whose sums do not overflow, every M, R and P/R, every unit < 1",

@@ -255,7 +255,7 @@ SPLIT = Space(
 
 @cache
 def _split_by_hand() -> Sequence[Given]:
-    more = [
+    more: list[dict[str, Any]] = [
         {"of": "sum"},
         {"batches": 4},
         {"replicas": 2},

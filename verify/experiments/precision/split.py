@@ -206,7 +206,8 @@ def _half(form: str) -> float:
 
 
 _BOTH = ("float32", "bfloat16")
-_WIRE, _NARROW = ("float32", "bfloat16"), ("bfloat16", None)
+_WIRE: tuple[str, str | None] = ("float32", "bfloat16")
+_NARROW: tuple[str, str | None] = ("bfloat16", None)
 _EXTREMAL: dict[str, list[Case]] = {
     "product": [
         _case([[256.0, 256.0 * _half(form), 1.0, 1.0]], "product", (form, None), tf32=False, form=operands)
@@ -225,9 +226,9 @@ _EXTREMAL: dict[str, list[Case]] = {
 }
 
 
-_WHOLE = {"batches": 1, "replicas": 1, "divisor": 1}
+_WHOLE: dict[str, Any] = {"batches": 1, "replicas": 1, "divisor": 1}
 # 1 + u and 1/255 lie nearly half-way between two numbers of bfloat16, and 1 + 2^-11 of tf32
-_ALONE = {
+_ALONE: dict[str, list[tuple[Any, tuple[str, str | None], dict[str, Any]]]] = {
     "product": [
         ([[1.0 + 2.0**-11, 1.0 + 2.0**-11]], ("float32", None), {"tf32": True, "form": "float32"}),
         ([[1.0 + 2.0**-8, 1.0]], _WIRE, {"tf32": False, "form": "float16"}),

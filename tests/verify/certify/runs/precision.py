@@ -96,7 +96,7 @@ def gradient_stages(implementation, case, outcome):
     yield {
         **values,
         **_losses(values),
-        "group": Fraction(P, R) - 1,
+        "further_ranks": Fraction(P, R) - 1,
         "size": sum(abs(exact(v)) for v in rows.ravel().tolist()),
         "own_off": own,
         "casts_off": casts_off,
