@@ -5,6 +5,7 @@ import multiprocessing
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -240,13 +241,19 @@ def test_a_reason_for_a_line_that_has_changed_is_an_error(monkeypatch):
         explained(mutants_of("toy.py", TOY))
 
 
+def shown(there, wanted, verdicts, reasons, failing, **more):
+    """The page of one column."""
+    tallies = command.tallied(there, wanted, verdicts, reasons, (), failing)
+    return page({column: of | more for column, of in tallies.items()}, there, reasons, failing)
+
+
 def test_the_page_counts_every_mutant_once():
     one, two, three, four, *rest = mutants_of("collectives/majority.py", texts()["collectives/majority.py"])
     verdicts = {one.name: Verdict(("a",), {"a": "no"}, "refuted"), two.name: Verdict(("a",)),
                 four.name: Verdict(("b",), {"b": "no"}, "error")}  # fmt: skip
     wanted = [one, two, three, four]
-    text = page([*wanted, *rest], wanted, verdicts, {three.name: "nothing reads it"}, (), ("b",), command.column_of)
-    assert f"| majority | {len(rest) + 4} | 4 | 1 | 1 | 0 | 0 | 0 | 1 | 0 | 1 |" in text
+    text = shown([*wanted, *rest], wanted, verdicts, {three.name: "nothing reads it"}, ("b",))
+    assert f"| majority | {len(rest) + 4} | 4 | 1 | 1 | 0 | 0 | 0 | 1 | 0 | 1 |\n" in text
     assert f"`{two.path}:{two.line}` ({two.operator}) `{two.before}` becomes `{two.after}`" in text
     assert "nothing reads it" in text
     assert "`b` is not as the book says in plain Python" in text
@@ -258,15 +265,20 @@ def test_one_page_is_made_of_the_files_of_several_runs(tmp_path):
     kept = [command.Kept(tmp_path / f"{name}.jsonl", texts(), {"verify/a.py": name}) for name in "ab"]
     for part, mutant, how in ((0, one, "refuted"), (1, one, ""), (1, two, ""), (1, three, "error")):
         kept[part].add(mutant.path, mutant.name, Verdict(("claim",), {"claim": "no"} if how else {}, how))
-    (tmp_path / "commits").write_text("majority abc123\n", encoding="utf-8")
-    verdicts, commits = command.collected(tmp_path, texts())
+    verdicts = command.collected(tmp_path, texts())
     assert {name: verdict.how for name, verdict in verdicts.items()} == {
         one.name: "refuted",
         two.name: "",
         three.name: "error",
     }
-    text = page(found, [one, two, three], verdicts, {}, (), (), command.column_of, commits)
+    text = shown(found, [one, two, three], verdicts, {}, (), **{"judged at": "abc123"})
     assert f"| majority | {len(found)} | 3 | 2 | 1 | 1 | 0 | 0 | 0 | 0 | 1 | abc123 |" in text
-    changed, _ = command.collected(tmp_path, texts() | {"collectives/majority.py": "x = 1"})
+    changed = command.collected(tmp_path, texts() | {"collectives/majority.py": "x = 1"})
     assert set(changed) == {one.name, two.name}  # both survived once: killed is who was killed in these sources
     assert not any(verdict.how for verdict in changed.values())
+
+
+def test_the_page_is_that_of_the_stored_tallies():
+    path = Path(command.__file__).parents[3] / "docs" / "mutation.md"
+    pages = path.read_text("utf-8"), page(command.stored(), everything(), {}, ())
+    assert pages[0].partition("\n## Equivalent")[0] == pages[1].partition("\n## Equivalent")[0]

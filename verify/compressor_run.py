@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -113,4 +114,22 @@ def law_gap(run: CompressorRun) -> tuple[float, float] | None:
         # the probability is the fractional part of levels * |x| / norm: three roundings of a number <= levels
         return float(np.max(gaps)), kernel.resolution + 4.0 * eps * max(float(getattr(run.c, "levels", 1)), 1.0)
     matched = np.abs(outputs[:, None, :] - kernel.y[None, :, :]).max(axis=2) <= near
-    return float(np.abs(p - matched @ kernel.p).max()), 2.0**-50
+    return float(np.abs(p - matched @ kernel.p).max()), kernel.resolution
+
+
+EXACT = tuple(
+    tuple(Fraction(v, 8) for v in x) for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64))
+)
+"""Inputs of a law: one entry, both signs, zeros, ties, and entries far apart."""
+
+
+def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterator[str]:
+    """Where the law of a compressor is not what its kernel does with those of the exact inputs that it takes."""
+    for x in inputs:
+        try:
+            compressor(exact_array(x, np.float32), np.random.default_rng(0))
+        except ValueError:  # too few entries for these hyper-parameters, or a result beyond the dtype
+            continue
+        compared = law_gap(CompressorRun(compressor, x))
+        if compared is not None and compared[0] > compared[1]:
+            yield f"the law of {', '.join(map(str, x))}: a probability is {compared[0]:g} off"

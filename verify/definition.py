@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
+from fractions import Fraction
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.compressor_run import law_lines
 from commbounds.verify.differences import Said, differences, other_bits
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
@@ -106,6 +108,9 @@ class Definition:
     arrays : int
         Covering arrays that the quick budget runs, each with other companions: a pair of values may meet one that
         hides what it does, such as a vector of zeros.
+    exact : tuple of inputs
+        Of a compressor: where its `law` is compared with what its kernel does, once for all hyper-parameters that rows
+        have; tuples of rationals, of no more than four entries.
     """
 
     space: Space
@@ -116,6 +121,7 @@ class Definition:
     refused: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     arrays: int = 1
+    exact: tuple[tuple[Fraction, ...], ...] = ()
 
     def said(self, given: Given) -> Said:
         """What the definition says of a case."""
@@ -167,7 +173,7 @@ class DefinitionStudy(Study):
 
     def prepare(self, case: Case) -> None:
         """Work out what is asked of a case besides the implementation."""
-        if APART not in case.settings:
+        if not {APART, LAW} & set(case.settings):
             case.once(_said, self.definition)
 
     def differences(self, implementation: Any, case: Case) -> list[str]:
@@ -175,7 +181,7 @@ class DefinitionStudy(Study):
         return _lines(self.definition, implementation, case)
 
     def simpler(self, case: Case) -> Iterator[Case]:
-        by_hand = {EXAMPLE, BEYOND, APART} & set(case.settings)
+        by_hand = {EXAMPLE, BEYOND, APART, LAW} & set(case.settings)
         return iter(()) if by_hand else map(Case, self.definition.space.simpler(case.settings))
 
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
@@ -194,6 +200,8 @@ BEYOND = "beyond its range"
 """The setting of a row of the space one of whose parameters is beyond its range: its name and value."""
 APART = "not the same on all ranks"
 """The setting of a case in which one rank is given something else, in rows of the space: its name."""
+LAW = "exact law"
+"""The setting of a row of the space with whose hyper-parameters an exact law is compared: at how many inputs."""
 
 
 def _is_numeric(value: Any) -> bool:
@@ -207,7 +215,7 @@ def _given(definition: Definition, case: Case) -> Given:
         return held
     if APART in case.settings:
         return Given({})
-    row = {name: value for name, value in case.settings.items() if name != BEYOND}
+    row = {name: value for name, value in case.settings.items() if name not in (BEYOND, LAW)}
     made: Given = definition.space.make(**row)
     if BEYOND in case.settings:
         name, number = case.settings[BEYOND]
@@ -223,6 +231,8 @@ def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]
     given = case.once(_given, definition)
     if APART in case.settings:
         return _alike_lines(definition, implementation, case.settings[APART])
+    if LAW in case.settings:
+        return list(law_lines(implementation(**given.parameters), definition.exact))
     return definition.differences(implementation, given, case.once(_said, definition))
 
 
@@ -233,6 +243,16 @@ def _beyond(definition: Definition) -> Iterator[Case]:
         for place, value in enumerate(values):
             row = rows[(7 * place + 3) % len(rows)]
             yield Case({**row, BEYOND: (name, value.at(row) if isinstance(value, Of) else value)})
+
+
+def _with_law(definition: Definition, rows: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
+    """A row for all hyper-parameters that rows have."""
+    met = set()
+    for row in rows if definition.exact else ():
+        parameters = repr(definition.space.make(**row).parameters)
+        if parameters not in met:
+            met.add(parameters)
+            yield Case({**row, LAW: len(definition.exact)})
 
 
 # --- what ranks must agree on ------------------------------------------------------------------------------------
@@ -409,9 +429,9 @@ def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
             yield Case({EXAMPLE: number})
     yield from _beyond(definition)
     yield from _disagreeing(definition)
-    for salt in range(definition.arrays + 2 * budget.level):
-        for settings in definition.space.covering(salt):
-            yield Case(settings)
+    arrays = [definition.space.covering(salt) for salt in range(definition.arrays + 2 * budget.level)]
+    yield from _with_law(definition, chain.from_iterable(arrays))
+    yield from map(Case, chain.from_iterable(arrays))
 
 
 def _generated(definition: Definition) -> st.SearchStrategy[Case]:

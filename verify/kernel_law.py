@@ -28,10 +28,11 @@ _ANGLES, _MOST_ANGLES = 64, 1024
 
 @dataclass(frozen=True)
 class Outcomes:
-    """A finite law: probabilities (t,) and outputs (t, size), both float64."""
+    """A finite law: probabilities (t,) and outputs (t, size), both float64; how far a probability may be off."""
 
     p: NDArray[np.float64]
     y: NDArray[np.float64]
+    resolution: float = 2.0**-50
 
     @property
     def mean(self) -> NDArray[np.float64]:

@@ -179,12 +179,12 @@ class MSEden(Compressor):
         Raises
         ------
         ValueError
-            More than 2^16 patterns: `dim` is 64.
+            More than 2^16 patterns: `dim` is 64, and x has more than 16 entries.
         """
         entries = checked_exact(x)
-        if self.dim > 16:
-            raise ValueError(f"dim must be at most 16 for the law, got {self.dim}")
         met = min(len(entries), self.dim)  # other signs meet zeros alone
+        if met > 16:
+            raise ValueError("the law has more than 2**16 outcomes: use a shorter x, or a dim of at most 16")
         patterns = [(*signs, *(1,) * (self.dim - met)) for signs in product((1, -1), repeat=met)]
         share = Fraction(1, len(patterns))
         return merged_law([(share, self.exact_output(entries, signs)) for signs in patterns])

@@ -7,13 +7,14 @@ import json
 import multiprocessing
 import sys
 import time
-from collections import ChainMap
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Iterable
 from concurrent.futures import FIRST_COMPLETED, Executor, ProcessPoolExecutor, wait
 from contextlib import contextmanager
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -26,7 +27,7 @@ from .judging import Trial, Verdict, judged
 from .operators import SourceMutant, mutants_of, sources
 from .preloaded import by_case
 from .reach import Reach
-from .table import page
+from .table import Tally, page, tally
 
 ROOMS = ("compressors", "collectives")
 
@@ -187,11 +188,11 @@ class Kept:
             file.write(json.dumps(row) + "\n")
 
 
-def collected(folder: Path, texts: dict[str, str]) -> tuple[dict[str, Verdict], dict[str, str]]:
-    """What all files ``*.jsonl`` of the folder say of mutants: verdicts by name, and of columns the commits judged at.
+def collected(folder: Path, texts: dict[str, str]) -> dict[str, Verdict]:
+    """What all files ``*.jsonl`` of the folder say of mutants, by their names.
 
     A mutant that is killed is one as long as its module is the same; one that survived is shown until it is judged
-    again. Commits are lines ``COLUMN COMMIT`` of the folder's file ``commits``.
+    again.
     """
     verdicts: dict[str, Verdict] = {}
     for path in sorted(folder.glob("*.jsonl")):
@@ -201,9 +202,24 @@ def collected(folder: Path, texts: dict[str, str]) -> tuple[dict[str, Verdict], 
             fits = not verdict.how or source == _digest(texts.get(where, ""))
             if where and fits and not (name in verdicts and verdicts[name].how):
                 verdicts[name] = verdict
-    listed = folder / "commits"
-    words = listed.read_text(encoding="utf-8").split() if listed.exists() else []
-    return verdicts, dict(zip(words[::2], words[1::2], strict=True))
+    return verdicts
+
+
+TALLIES = Path(__file__).parents[1] / "tallies"
+"""Of every column a file ``COLUMN.json``: the page is made of all of them."""
+
+
+def stored() -> dict[str, Tally]:
+    """What became of the mutants of every column when it was judged last."""
+    return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in TALLIES.glob("*.json")}
+
+
+def tallied(everything: list[SourceMutant], wanted: list[SourceMutant], *known: Any) -> dict[str, Tally]:
+    """`tally` of every column that the sample has mutants of."""
+    there, of = Counter(map(column_of, everything)), defaultdict(list)
+    for m in wanted:
+        of[column_of(m)].append(m)
+    return {column: tally(there[column], found, *known) for column, found in of.items()}
 
 
 def _digest(text: str) -> str:
@@ -284,13 +300,14 @@ def _show(text: str, table: Path | None) -> None:
 @click.option(
     "--results",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Judge none: make the page of all result files of this folder.",
+    help="Judge none: keep the tallies of columns that files of this folder are about, and make the page of all.",
 )
+@click.option("--commit", default="", help="With --results: the commit that these columns were judged at.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")
 @click.option("--executor", "where", default="process", show_default=True, help="process, dask:ADDRESS or mpi.")
 @click.option("--jobs", type=click.IntRange(1), default=processors(), help="Most mutants at a time.")
 @click.option("--controls/--no-controls", "controlled", default=True, help="Run the claims that killed without mutant.")
-def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, table, where, jobs, controlled):
+def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, commit, table, where, jobs, controlled):
     """Judge mutants of the source by the claims of the book.
 
     PATTERNS, shell style, are columns ("majority", "shared") or path:function ("collectives/majority.py:_packed").
@@ -307,10 +324,13 @@ def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, t
     book, reasons = Book(texts), explained(everything)
     unreached = {m.name for m in everything if not book.subjects(m)}
     if results:
-        verdicts, commits = collected(results, texts)
+        verdicts = collected(results, texts)
         judged_in = {column_of(m) for m in wanted if m.name in verdicts}
         told = [m for m in wanted if m.name in verdicts or (m.name in reasons and column_of(m) in judged_in)]
-        _show(page(everything, told, verdicts, reasons, unreached, (), column_of, commits), table)
+        for column, of in tallied(everything, told, verdicts, reasons, unreached, ()).items():
+            lines = json.dumps(of | {"judged at": commit}, indent=1, sort_keys=True)
+            (TALLIES / f"{column}.json").write_text(f"{lines}\n", encoding="utf-8")
+        _show(page(stored(), everything, reasons, ()), table)
         return
     kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts, sources({"verify": located("verify")}))
     files = packages()
@@ -333,7 +353,8 @@ def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, t
             work_off(runs, kept, executor, jobs, float("inf"), lambda: bar.advance(shown))
     verdicts = {m.name: kept.verdicts[m.path, m.name] for m in wanted if (m.path, m.name) in kept.verdicts}
     failing = {name for (path, name), verdict in kept.verdicts.items() if not path and verdict.how}
-    _show(page(everything, wanted, verdicts, reasons, unreached, failing, column_of), table)
+    tallies = tallied(everything, wanted, verdicts, reasons, unreached, failing)
+    _show(page(tallies, everything, reasons, failing), table)
     survivors = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how]
     sys.exit(any(column_of(m) in FULLY_KILLED for m in survivors))
 

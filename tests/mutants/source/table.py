@@ -1,8 +1,8 @@
 """The page of the table: per column how many mutants, what killed them, which survive, and which cannot be told."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
-from types import MappingProxyType
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from .judging import OUTCOMES, Verdict
 from .operators import OPERATORS, SourceMutant
@@ -28,23 +28,26 @@ same, a survivor until it is judged again.
 """
 _WORDS = dict(zip(OUTCOMES, ("refuted", "raises", "time-out", "ends"), strict=True))
 
+Tally = dict[str, Any]
+"""What became of a column's mutants, in what JSON holds: see `tally`."""
 
-def page(
-    everything: list[SourceMutant],
+
+def tally(
+    there: int,
     wanted: list[SourceMutant],
     verdicts: Mapping[str, Verdict],
     reasons: Mapping[str, str],
     unreached: Collection[str],
     failing: Collection[str],
-    column_of: Callable[[SourceMutant], str],
-    commits: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """The page, in Markdown.
+) -> Tally:
+    """What became of the mutants of one column: numbers, what killed them, and the lines of those that survive.
 
     Parameters
     ----------
-    everything, wanted : list of SourceMutant
-        All that there are, and those of the sample.
+    there : int
+        How many mutants the column has.
+    wanted : list of SourceMutant
+        Those of the sample.
     verdicts : mapping of str to Verdict
         What became of those that were judged.
     reasons : mapping of str to str
@@ -53,49 +56,70 @@ def page(
         Those that no claim can judge.
     failing : collection of str
         Controls that fail: what is not as the book says without any mutant kills none.
-    column_of : callable (SourceMutant) -> str
-        The column of each.
-    commits : mapping of str to str
-        The commit at which mutants of a column were judged, where that is known.
     """
-    killed = {n: v for n, v in verdicts.items() if v.how and not (v.controls and set(v.controls) <= set(failing))}
+    dead = {n: v for n, v in verdicts.items() if v.how and not (v.controls and set(v.controls) <= set(failing))}
+    killed = [m for m in wanted if m.name in dead]
     surviving = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how and m.name not in reasons]
-    rows = []
-    for column in (*dict.fromkeys(map(column_of, wanted)),):
-        of = [m for m in wanted if column_of(m) == column]
-        how = Counter(killed[m.name].how for m in of if m.name in killed)
-        counts = [
-            sum(column_of(m) == column for m in everything),
-            sum(m.name in verdicts or m.name in reasons or m.name in unreached for m in of),
-            sum(how.values()),
-            *(how[outcome] for outcome in OUTCOMES),
-            sum(m.name in reasons for m in of),
-            sum(m.name in unreached and m.name not in reasons for m in of),
-            sum(column_of(m) == column for m in surviving),
-        ]
-        rows.append((column, counts))
-    rows.sort()
+    claims = (claim for m in killed for claim in dead[m.name].killers if claim not in failing)
+    return {
+        "mutants": there,
+        "sample": sum(m.name in verdicts or m.name in reasons or m.name in unreached for m in wanted),
+        "killed": dict(Counter(dead[m.name].how for m in killed)),
+        "equivalent": sum(m.name in reasons for m in wanted),
+        "unreached": sum(m.name in unreached and m.name not in reasons for m in wanted),
+        "judged by kind": dict(Counter(m.operator for m in wanted if m.name in verdicts)),
+        "killed by kind": dict(Counter(m.operator for m in killed)),
+        "claims": dict(Counter(claims)),
+        "survivors": [
+            f"- `{m.path}:{m.line}` ({m.operator}) `{m.before}` becomes `{m.after}`"
+            for m in sorted(surviving, key=lambda m: (m.path, m.line))
+        ],
+    }
+
+
+def page(
+    tallies: Mapping[str, Tally], everything: list[SourceMutant], reasons: Mapping[str, str], failing: Collection[str]
+) -> str:
+    """The page, in Markdown.
+
+    Parameters
+    ----------
+    tallies : mapping of str to Tally
+        Column -> what became of its mutants, with "judged at", a commit, where that is known.
+    everything : list of SourceMutant
+        All that there are.
+    reasons, failing
+        As of `tally`.
+    """
+    rows, ends = [], {column: of.get("judged at", "") for column, of in sorted(tallies.items())}
+    for column in ends:
+        of = tallies[column]
+        killed = [of["killed"].get(outcome, 0) for outcome in OUTCOMES]
+        counts = [of["mutants"], of["sample"], sum(killed), *killed, of["equivalent"], of["unreached"]]
+        rows.append((column, [*counts, len(of["survivors"])]))
     rows.append(("all", [sum(counts[i] for _, counts in rows) for i in range(len(rows[0][1]))]))
     heads = ["column", "mutants", "sample", "killed", *_WORDS.values(), "equivalent", "unreached", "survive"]
+    commits = any(ends.values())
     heads += ["judged at"] if commits else []
-    ends = {column: [commits.get(column, "")] if commits else [] for column, _ in rows}
     text = [
         HEAD,
-        SAMPLED * bool(commits),
-        _table(heads, [[column, *map(str, counts), *ends[column]] for column, counts in rows]),
+        SAMPLED * commits,
+        _table(heads, [[column, *map(str, counts), *[ends.get(column, "")] * commits] for column, counts in rows]),
     ]
-    kinds = Counter(m.operator for m in wanted if m.name in verdicts)
-    dead = Counter(m.operator for m in wanted if m.name in killed)
+
+    def added(name: str) -> Counter[str]:
+        return sum((Counter(of[name]) for of in tallies.values()), Counter())
+
+    kinds, dead = added("judged by kind"), added("killed by kind")
+    if uncounted := [column for column in ends if tallies[column]["killed"] and not tallies[column]["claims"]]:
+        text.append(f"The next two tables are without {', '.join(uncounted)}, which were judged before.\n")
     lines = [[kind, words, str(kinds[kind]), str(dead[kind])] for kind, words in OPERATORS.items()]
     text += ["## By what is changed\n", _table(["change", "what it does", "judged", "killed"], lines)]
-    claims = Counter(claim for verdict in killed.values() for claim in verdict.killers if claim not in failing)
     text += ["## Claims that killed\n", "A mutant meets no further claims when those of one subject have killed it.\n"]
-    text += [_table(["claim", "mutants"], [[f"`{claim}`", str(count)] for claim, count in claims.most_common(40)])]
+    claims = sorted(added("claims").items(), key=lambda found: (-found[1], found[0]))
+    text += [_table(["claim", "mutants"], [[f"`{claim}`", str(count)] for claim, count in claims[:40]])]
     text += ["## Survivors\n"]
-    for m in sorted(surviving, key=lambda m: (column_of(m), m.path, m.line)):
-        text.append(f"- `{m.path}:{m.line}` ({m.operator}) `{m.before}` becomes `{m.after}`")
-    if not surviving:
-        text.append("None.")
+    text += [line for column in ends for line in tallies[column]["survivors"]] or ["None."]
     text += ["\n## Equivalent ones\n"]
     text += [f"- `{m.path}:{m.line}` `{m.before}` becomes `{m.after}`: {reasons[m.name]}"
              for m in everything if m.name in reasons] or ["None."]  # fmt: skip

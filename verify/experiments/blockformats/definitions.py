@@ -16,6 +16,7 @@ from commbounds.compressors.blockformats import (
     StochasticMicroscaling,
     StochasticNVFP4,
 )
+from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import blockformats
@@ -185,7 +186,7 @@ def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definit
             drawn["signs"] = np.where(drawn["signs"] < 0.5, -1, 1)
         return Given({"x": x}, options, drawn)
 
-    return Definition(space, compressed, twin, examples=of_hostile(made))
+    return Definition(space, compressed, twin, examples=of_hostile(made), exact=EXACT)
 
 
 DEFINITIONS = {

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import rotations
@@ -145,7 +146,9 @@ def _examples(name: str) -> list[Given]:
 
 
 def _compressor(name: str, space: Space) -> Definition:
-    return Definition(space, compressed, getattr(rotations, name), examples=partial(_examples, name), arrays=2)
+    return Definition(
+        space, compressed, getattr(rotations, name), examples=partial(_examples, name), arrays=2, exact=EXACT
+    )
 
 
 # --- mechanisms ------------------------------------------------------------------------------------------------------

@@ -16,10 +16,12 @@ _MOST_ENTRIES = 4
 
 
 def _all_signs(compressor: Any, x: NDArray[Any]) -> Outcomes | None:
-    """Outcomes of a rotation by all patterns of signs."""
+    """Outcomes of a rotation by all patterns of signs; of one in groups, `dim` signs for each, by those it meets."""
     if x.size > _MOST_ENTRIES:
         return None
-    patterns = np.array(list(itertools.product((1, -1), repeat=x.size)), np.int8)
+    signs = getattr(compressor, "dim", x.size)
+    patterns = np.ones((2 ** min(signs, x.size), signs), np.int8)
+    patterns[:, : x.size] = list(itertools.product((1, -1), repeat=min(signs, x.size)))
     y = np.array([restored(compressor, compressor.compress_with(x, signs)) for signs in patterns])
     return Outcomes(np.full(len(y), 1.0 / len(y)), y)
 

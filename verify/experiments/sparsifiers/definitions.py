@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import EDGES, KINDS, vector_of
 from commbounds.verify.definition import Definition, Given, compressed, givens
 from commbounds.verify.definitions import sparsifiers
@@ -149,7 +150,7 @@ def defined(
 
     def definition(name: str) -> Definition:
         twin: Callable[[Mapping[str, Any]], Said] = getattr(twins, name)
-        return Definition(spaces[name], compressed, twin, examples=lambda: examples(name))
+        return Definition(spaces[name], compressed, twin, examples=lambda: examples(name), exact=EXACT)
 
     return {name: definition(name) for name in spaces}
 
