@@ -7,7 +7,7 @@ import pytest
 
 from commbounds.figures import draw_exhibit, save_exhibits, single
 from commbounds.figures.canvas import Area, Marks, Stroke, Words
-from commbounds.figures.curves import FORBIDDEN, WIDTH
+from commbounds.figures.curves import FORBIDDEN
 from commbounds.figures.exhibits import in_order
 from commbounds.figures.style import COLOURS, SERIES, STEPS
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel, exhibit_from_json
