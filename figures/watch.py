@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from markupsafe import Markup
 
-from commbounds._watched import CHECKS, Look, Watched
+from commbounds._watched import CHECKS, Look, Watched, nearness
 from commbounds.figures.axes import Key, Plane, Scale, legend, upright_ticks, value_ticks
 from commbounds.figures.canvas import Drawing, Marks, Stroke
 from commbounds.figures.entries import environment, text_of
@@ -29,6 +28,7 @@ def watched_facts(watched: Watched) -> dict[str, Any]:
     return {
         "run": {"alarm": watched.run.alarm, "ranks": watched.run.ranks, "claims": watched.run.claims},
         "ranks": {rank: len(file.looks) for rank, file in watched.ranks.items()},
+        "monitor's share of the time": watched.shares,
         "steps": [min((look.step for _, look in looks), default=0), max((look.step for _, look in looks), default=0)],
         "alarms": [
             {"rank": rank, "step": a.step, "tensor": a.tensor, "check": a.check, "claim": a.claim, "message": a.message}
@@ -83,11 +83,8 @@ def _pairs(name: str, watched: Watched) -> list[tuple[Look, float, float]]:
 def _worst(name: str, watched: Watched) -> list[tuple[float, str, int]]:
     """Largest measured / bound of every tensor, largest first, with its step; a lower bound's is bound / measured."""
     worst: dict[str, tuple[float, int]] = {}
-    lower = claims()[name].relation.rel_op == ">="
     for look, value, bound in _pairs(name, watched):
-        above, below = (bound, value) if lower else (value, bound)
-        ratio = above / below if below else math.copysign(1e300, above) if above else 1.0
-        worst[look.tensor] = max(worst.get(look.tensor, (-1.0, 0)), (ratio, look.step))
+        worst[look.tensor] = max(worst.get(look.tensor, (-1.0, 0)), (nearness(name, value, bound), look.step))
     return sorted(((ratio, tensor, step) for tensor, (ratio, step) in worst.items()), reverse=True)[:_TENSORS]
 
 

@@ -1,6 +1,8 @@
+import io
 import json
 import math
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -11,8 +13,9 @@ import numpy as np
 import pytest
 import watched_training as training
 from click.testing import CliRunner
+from rich.console import Console
 
-from commbounds import watch
+from commbounds import _watch, _watched, watch
 from commbounds.cli import main
 
 TOPK = {"sparsifiers.topk.contraction": {"k": lambda n: n // 10}}
@@ -39,6 +42,11 @@ def run(folder, steps=20, fault=lambda t, residual: residual, start=0, seed=0, *
                     "w", step=t, gradient=gradient, sent=sent, received=received, residual=residual, result=received
                 )
     return residual
+
+
+def untimed(path):
+    """The lines of a file without what differs from run to run."""
+    return re.sub(r', "monitor_share": [^}]*', "", path.read_text())
 
 
 def checks(folder):
@@ -109,12 +117,26 @@ def test_training_has_the_same_bits_with_and_without(tmp_path):
 def test_a_cut_last_line_is_dropped_and_the_run_goes_on_without_repeating(tmp_path):
     run(tmp_path, steps=10)
     path = tmp_path / "rank-00000.jsonl"
-    whole = path.read_bytes()
+    whole, lines = path.read_bytes(), untimed(path)
     path.write_bytes(whole[:-5])
     assert [look.step for _, look in watch.read(tmp_path).looks()] == list(range(9))
     run(tmp_path, steps=20, start=5)
     assert [look.step for _, look in watch.read(tmp_path).looks()] == list(range(20))
-    assert path.read_bytes().startswith(whole)
+    assert untimed(path).startswith(lines)
+
+
+def test_a_step_given_twice_counts_once(tmp_path):
+    def trained(folder, times):
+        rng = np.random.default_rng(0)
+        with watch.Monitor(folder, training.CLAIMS["int8"], overhead=1e9) as monitor:
+            for step in range(20):
+                x, scales = rng.standard_normal(64), np.ones(1)
+                for _ in range(times):
+                    monitor.step("w", step=step, sent=x, received=np.round(x), scales=scales)
+            tests = {name: vars(test) for name, (test, _) in monitor._tensors["w"].tests.items()}
+        return repr(tests), [(look.step, look.values["relative_error"]) for _, look in watch.read(folder).looks()]
+
+    assert trained(tmp_path / "once", 1) == trained(tmp_path / "thrice", 3)
 
 
 def test_a_residual_that_a_resumed_run_has_lost_is_noticed(tmp_path):
@@ -221,6 +243,14 @@ def test_steps_that_cannot_be(tmp_path):
             monitor.step("w", sent=np.ones(10), scales=np.ones(3))
         with pytest.raises(ValueError, match="step must not be negative"):
             monitor.step("w", step=-1)
+        for samples in ([-1], [1 << 53], [0.5], []):
+            with pytest.raises(ValueError, match="samples must be integers"):
+                monitor.step("w", samples=samples)
+        for shard in (-1, 8):
+            with pytest.raises(ValueError, match="shard must begin a part of 10 entries"):
+                monitor.step("w", sent=np.ones(10), result=np.ones(3), shard=shard)
+        with pytest.raises(ValueError, match="equally many entries"):
+            monitor.step("w", sent=np.ones(10), result=np.ones(3))
 
 
 def test_it_keeps_to_its_share_of_the_time(tmp_path):
@@ -233,6 +263,28 @@ def test_it_keeps_to_its_share_of_the_time(tmp_path):
     assert len(list(watch.read(tmp_path).looks())) < 10 * watch.WINDOW
 
 
+@pytest.mark.parametrize(("step", "look"), [(0.01, 0.004), (0.01, 0.1), (0.1, 0.00001)])
+def test_as_many_steps_are_looked_at_as_there_is_time_for(tmp_path, monkeypatch, step, look):
+    """Two tensors, by a clock of which a step and a look take so many seconds."""
+    clock, whole = [0.0], watch._Looking.whole
+
+    def slow(looking, *arguments):
+        clock[0] += look
+        whole(looking, *arguments)
+
+    monkeypatch.setattr(watch.time, "perf_counter", lambda: clock[0])
+    monkeypatch.setattr(watch._Looking, "whole", slow)
+    with watch.Monitor(tmp_path, TOPK, overhead=0.01) as monitor:
+        for _ in range(600 if look < step / 100 else 6000):
+            clock[0] += step
+            for tensor in ("v", "w"):
+                monitor.step(tensor, sent=np.ones(10), received=np.ones(10))
+        most = 2 * look / (0.01 * step)
+        assert most <= monitor.period < max(2 * most, 2)
+        assert monitor.share <= 0.01 + 4 * look / clock[0]  # and what the first looks took
+    assert report(tmp_path).output.startswith(f"no alarm, watching took up to {100 * monitor.share:.2g} %")
+
+
 def test_the_page_shows_bounds_and_escapes_names(tmp_path):
     with watch.Monitor(tmp_path, TOPK, overhead=1e9) as monitor:
         for _ in range(5):
@@ -240,6 +292,7 @@ def test_the_page_shows_bounds_and_escapes_names(tmp_path):
     answer = report(tmp_path)
     assert answer.exit_code == 1
     assert "claim: relative_error is 1, bound 0.9" in answer.output
+    assert "1 alarm, watching took" in answer.output
     page = (tmp_path / "watch.html").read_text()
     assert "<script>" not in page
     assert "<svg" in page
@@ -264,7 +317,36 @@ SAMPLE = [
     ("powersgd", "one rank stale"),
     ("int8", "rounding down"),
     ("diloco", "one bit of a result flipped on one rank"),
+    ("dense", "two ranks with the same data"),
+    ("topk", "learning rate doubled"),
 ]
+ALONE = {
+    "finite": ("dense", "a gradient that is not finite"),
+    "scales": ("int8", "scale underflows from step 300"),
+    "claim": ("topk", "the smallest entries kept"),
+    "bias": ("int8", "rounding to the nearest"),
+    "residual": ("topk", "residual of the step before"),
+    "carried": ("powersgd", "residual dropped on one rank"),
+    "hypothesis": ("topk", "gradients 100 times as large"),
+    "times": ("topk", "a rank 10 % slower"),
+    "losses": ("diloco", "outer messages lost twice as often"),
+    "optimiser": ("dense", "learning rate doubled"),
+    "agreement": ("dense", "one bit of a result flipped on one rank"),
+    "sum": ("powersgd", "one rank left out of the sum"),
+    "noise": ("int8", "a rank's seed shared"),
+    "samples": ("diloco", "two ranks with the same data"),
+    "missing": ("dense", "one rank dead"),
+}
+"""Check -> a method and a planted fault that no other check notices."""
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("check", _watched.CHECKS)
+def test_every_check_notices_a_fault_that_no_other_one_does(tmp_path, check):
+    method, name = ALONE[check]
+    (run,) = (run for run in training.fault_runs([name]) if run[0] == method)
+    (found,) = training.watched_runs([run], tmp_path, training.Lockstep())
+    assert {alarm.check for _, alarm in found.alarms} == {check}
 
 
 @pytest.mark.parametrize(("method", "name"), SAMPLE)
@@ -284,7 +366,7 @@ def test_four_processes_write_what_four_programs_in_one_do(tmp_path):
     files = sorted(path.relative_to(tmp_path / "turns") for path in (tmp_path / "turns").rglob("*.jsonl"))
     assert len(files) == training.P * len(runs)
     for file in files:
-        assert (tmp_path / "turns" / file).read_bytes() == (tmp_path / "four" / file).read_bytes()
+        assert untimed(tmp_path / "turns" / file) == untimed(tmp_path / "four" / file)
 
 
 def test_right_runs_raise_nothing(tmp_path):
@@ -319,21 +401,59 @@ def gloo(folder, hook, fault=""):
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize("hook", ["allreduce", "fp16", "topk", "powersgd"])
+@pytest.mark.parametrize("hook", ["allreduce", "fp16", "topk", "powersgd", "fsdp", "diloco"])
 def test_hooks_of_torch_are_watched_without_changing_a_bit(tmp_path, hook):
     pytest.importorskip("torch")
     assert gloo(tmp_path, hook) == gloo("-", hook)
     found = watch.read(tmp_path)
     assert found.alarms == []
-    assert {look.step for _, look in found.looks()} == set(range(30))
+    assert {look.step for _, look in found.looks()} == set(range(10 if hook == "diloco" else 30))
 
 
 @pytest.mark.wide
-@pytest.mark.parametrize(("fault", "check"), [("dropped", "carried"), ("forgetful", "sum")])
-def test_faults_of_hooks_are_noticed_at_once(tmp_path, fault, check):
+@pytest.mark.parametrize(
+    ("hook", "fault", "check"),
+    [("topk", "dropped", "carried"), ("topk", "forgetful", "sum"), ("fsdp", "zeros", "sum")],
+)
+def test_faults_of_hooks_are_noticed_at_once(tmp_path, hook, fault, check):
     pytest.importorskip("torch")
-    gloo(tmp_path, "topk", fault)
+    gloo(tmp_path, hook, fault)
     assert checks(tmp_path)[0] == (check, 20)
+
+
+@pytest.mark.parametrize("height", [10, 40])
+def test_what_is_followed_fits_a_terminal(tmp_path, height):
+    with watch.Monitor(tmp_path, TOPK, overhead=1e9) as monitor:
+        for tensor in range(30):
+            monitor.step(f"[red]w{tensor}", sent=np.ones(20), received=np.zeros(20) if tensor < 20 else np.ones(20))
+    terminal = Console(file=io.StringIO(), width=90, height=height)
+    terminal.print(_watch._shown(watch.read(tmp_path), height))
+    lines = terminal.file.getvalue().splitlines()
+    assert len(lines) <= height
+    assert lines[1].split()[:3] == ["[red]w0", "sparsifiers.topk.contraction", "111"]
+    assert f"{30 - (height - height // 3 - 5)} more that are farther" in " ".join(lines)
+    assert lines[-1].startswith("20 alarms")
+
+
+def test_other_programs_read_what_is_exported(tmp_path):
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    pytest.importorskip("tensorboardX")
+    run(tmp_path, steps=3, fault=lambda t, residual: residual * (t != 2))
+    (tmp_path / "rank-00001.jsonl").write_text("")  # one that has not begun
+    given = ("--openmetrics", tmp_path / "metrics.txt", "--tensorboard", tmp_path / "events")
+    answer = CliRunner().invoke(main, ["watch", "export", str(tmp_path), *map(str, given)])
+    assert answer.exit_code == 0, answer.output
+    found = list(parser.text_string_to_metric_families((tmp_path / "metrics.txt").read_text()))
+    samples = {(s.name, tuple(s.labels.values())): s.value for family in found for s in family.samples}
+    looks = [look for _, look in watch.read(tmp_path).looks()]
+    assert samples["commbounds_watch_step", ("0", "w")] == 2
+    assert samples["commbounds_watch_alarms", ("carried", "0", "w")] == 1
+    bound = "commbounds_watch_bound", ("sparsifiers.topk.contraction", "0", "w")
+    assert samples[bound] == looks[-1].bounds["sparsifiers.topk.contraction"]
+    (events,) = (tmp_path / "events").rglob("events*")
+    assert answer.output.endswith(f"{sum(len(x.values) + len(x.bounds) for x in looks)} values: {given[-1]}\n")
+    assert b"w/relative_error" in events.read_bytes()
+    assert CliRunner().invoke(main, ["watch", "export", str(tmp_path)]).exit_code == 2
 
 
 @pytest.mark.parametrize("floor", [False, True])

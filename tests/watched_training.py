@@ -1,9 +1,11 @@
 """Planted faults of a training run of four processes, and after how many steps a monitor notices them.
 
-``python tests/watched_training.py`` prints the table of ``docs/watch.md``, or the rows that are
-named; with ``right STEPS`` it makes 200 runs without a fault.
+``python tests/watched_training.py`` prints the table of ``docs/watch.md``, or the rows that are named, with
+``--transformer`` that of a small transformer, with ``--steps N`` in runs of N steps; with
+``right STEPS`` it makes 200 runs without a fault.
 """
 
+import argparse
 import multiprocessing
 import os
 import sys
@@ -23,7 +25,16 @@ from commbounds.collectives.dropcompute import Lognormal
 
 P, BATCH, FROM = 4, 32, 50
 """Ranks; examples of a rank's batch; the step from which on there is a fault."""
-SHAPES = {"first": (64, 32), "second": (32, 10)}
+SHAPES = {
+    "network": {"first": (64, 32), "second": (32, 10)},
+    "transformer": {
+        "rows": (8, 16),
+        **dict.fromkeys(("query", "key", "value", "output"), (16, 16)),
+        "up": (16, 32),
+        "digit": (32, 10),
+    },
+}
+"""Model -> its matrices: a network with one hidden layer; a block of attention over the eight rows of a digit."""
 KEPT, RANK, GROUP, INNER, LOSS, REACH = 16, 2, 64, 4, 0.2, 20.0
 """Share of Top-K (one of so many); rank of PowerSGD; entries of a scale; DiLoCo's inner steps; loss of its outer
 messages; a norm that no gradient exceeds."""
@@ -73,8 +84,8 @@ FAULTS = (
     Fault("a rank 10 % slower", ALL, "times"),
     Fault("outer messages lost twice as often", "diloco", "losses"),
     Fault("one rank dead", ALL, "missing"),
-    Fault("two ranks with the same data", ALL, ""),
-    Fault("learning rate doubled", ALL, ""),
+    Fault("two ranks with the same data", ALL, "samples"),
+    Fault("learning rate doubled", ALL, "optimiser"),
 )
 
 CLAIMS = {
@@ -154,29 +165,75 @@ def digits():
     return (found.data / 16).astype(np.float32), found.target
 
 
-def gradients(weights, x, y):
-    """Of the cross entropy of a network with one hidden layer."""
+def softmax(x):
+    e = np.exp(x - x.max(axis=-1, keepdims=True))
+    return e / e.sum(axis=-1, keepdims=True)
+
+
+def slope(logits, y):
+    """Of the mean cross entropy."""
+    odds = softmax(logits)
+    odds[np.arange(len(y)), y] -= 1
+    return odds / len(y)
+
+
+def network(weights, x, y):
+    """Gradients of a network with one hidden layer."""
     hidden = x @ weights["first"]
     active = np.maximum(hidden, 0)
-    logits = active @ weights["second"]
-    odds = np.exp(logits - logits.max(axis=1, keepdims=True))
-    odds /= odds.sum(axis=1, keepdims=True)
-    odds[np.arange(len(y)), y] -= 1
-    odds /= len(y)
-    return {"first": x.T @ ((odds @ weights["second"].T) * (hidden > 0)), "second": active.T @ odds}
+    back = slope(active @ weights["second"], y)
+    return {"first": x.T @ ((back @ weights["second"].T) * (hidden > 0)), "second": active.T @ back}
+
+
+PLACES = np.sin(np.arange(8)[:, None] / 8.0 ** (np.arange(16) / 16)).astype(np.float32)
+
+
+def transformer(weights, x, y):
+    """Gradients of attention with one head and a skip, a hidden layer, and a mean over the rows."""
+    w, x = weights, x.reshape(-1, 8, 8)
+    h = x @ w["rows"] + PLACES
+    q, k, v = (h @ w[name] for name in ("query", "key", "value"))
+    shares = softmax(q @ k.transpose(0, 2, 1) / np.float32(4))
+    mixed = shares @ v
+    z = h + mixed @ w["output"]
+    hidden = z @ w["up"]
+    active = np.maximum(hidden, 0)
+    pooled = active.mean(axis=1)
+    d_logits = slope(pooled @ w["digit"], y)
+    d_hidden = (d_logits @ w["digit"].T)[:, None] / np.float32(8) * (hidden > 0)
+    d_z = d_hidden @ w["up"].T
+    d_mixed = d_z @ w["output"].T
+    d_shares = d_mixed @ v.transpose(0, 2, 1)
+    d_scores = shares * (d_shares - (d_shares * shares).sum(axis=-1, keepdims=True)) / np.float32(4)
+    d = {"query": d_scores @ k, "key": d_scores.transpose(0, 2, 1) @ q, "value": shares.transpose(0, 2, 1) @ d_mixed}
+    d_h = d_z + sum(d[name] @ w[name].T for name in d)
+
+    def product(a, b):
+        return np.einsum("bri,brj->ij", a, b)
+
+    return {
+        "rows": product(x, d_h),
+        **{name: product(h, d[name]) for name in d},
+        "output": product(mixed, d_z),
+        "up": product(z, d_hidden),
+        "digit": pooled.T @ d_logits,
+    }
+
+
+MODELS = {"network": network, "transformer": transformer}
 
 
 class Rank:
     """One rank of a run."""
 
-    def __init__(self, exchange, rank, method, fault, seed, monitor):
+    def __init__(self, exchange, rank, method, fault, seed, monitor, model="network"):
         self.exchange, self.rank, self.method, self.fault, self.monitor = exchange, rank, method, fault, monitor
-        self.data = digits()
+        self.data, self.gradients, shapes = digits(), MODELS[model], SHAPES[model]
         shared = np.random.default_rng(seed)
-        self.weights = {name: (0.2 * shared.standard_normal(s)).astype(np.float32) for name, s in SHAPES.items()}
-        self.sketch = {n: shared.standard_normal((s[1], RANK)).astype(np.float32) for n, s in SHAPES.items()}
+        self.weights = {name: (0.2 * shared.standard_normal(s)).astype(np.float32) for name, s in shapes.items()}
+        self.sketch = {n: shared.standard_normal((s[1], RANK)).astype(np.float32) for n, s in shapes.items()}
         self.copy = {name: w.copy() for name, w in self.weights.items()}
-        self.residual = {name: np.zeros(s, np.float32) for name, s in SHAPES.items()}
+        self.residual = {name: np.zeros(s, np.float32) for name, s in shapes.items()}
         self.old = {}
         self.rng, self.draws, self.owners, self.clock = (np.random.default_rng([seed, rank, i]) for i in range(4))
         self.shared = np.random.default_rng([seed, 0, 1])
@@ -193,15 +250,16 @@ class Rank:
         if self.has("two ranks with the same data"):
             mine = np.arange(0, len(y), P)
         chosen = self.rng.choice(mine, BATCH)
+        self.samples = chosen
         return x[chosen], y[chosen]
 
     def train(self, steps):
         for self.step in range(steps):
             if self.has("one rank dead"):
                 self.monitor = None
-            changes = self.inner() if self.method == "diloco" else gradients(self.weights, *self.batch())
+            changes = self.inner() if self.method == "diloco" else self.gradients(self.weights, *self.batch())
             rate = 1.0 if self.method == "diloco" else 0.2
-            rate *= 2 if self.has("learning rate doubled", True) else 1
+            used = rate * 2 if self.has("learning rate doubled", True) else rate
             for name, change in changes.items():
                 if self.has("a gradient that is not finite"):
                     change[0, 0] = np.nan
@@ -212,15 +270,19 @@ class Rank:
                     result = self.old.get(("result", name), result)
                 if self.has("one bit of a result flipped on one rank"):
                     result.view(np.uint32)[0, 0] ^= 1
-                self.look(name, result, seen)
+                replica, before = self.weights[name], self.copy[name]
+                self.apply(name, np.float32(used) * result)
+                seen |= {"weights": (before, self.copy[name]), "step_size": rate}
+                if name == next(iter(changes)):
+                    seen |= {"samples": self.samples}
+                self.look(name, result, {"replicas": replica} | seen)
                 self.old["result", name] = result
-                self.apply(name, np.float32(rate) * result)
 
     def inner(self):
         """What inner steps change, from this rank's copy."""
         local = {name: w.copy() for name, w in self.weights.items()}
         for _ in range(INNER):
-            for name, g in gradients(local, *self.batch()).items():
+            for name, g in self.gradients(local, *self.batch()).items():
                 local[name] -= np.float32(0.1) * g
         return {name: self.weights[name] - local[name] for name in local}
 
@@ -341,23 +403,21 @@ class Rank:
     def look(self, name, result, seen):
         if self.monitor is None:
             return
-        if self.method != "diloco":
-            seen = seen | {"replicas": self.weights[name]}
         slow = 1.1 if self.has("a rank 10 % slower") else 1.0
         seconds = slow * float(self.clock.lognormal(LATENCY.location, LATENCY.shape))
         self.monitor.step(name, step=self.step, result=result, seconds=seconds, **seen)
 
 
 def watched_runs(runs, folder, exchange):
-    """What monitors wrote of runs (method, fault or None, seed, steps), each of four ranks; a folder a run."""
+    """What monitors wrote of runs (method, fault or None, seed, steps, model), each of four ranks; a folder a run."""
 
     def program(rank):
         np.seterr(all="ignore")
-        for number, (method, fault, seed, steps) in enumerate(runs):
+        for number, (method, fault, seed, steps, *model) in enumerate(runs):
             laws = {"latency": LATENCY, "loss": LOSS if method == "diloco" else None}
             place = Path(folder) / str(number)
             with watch.Monitor(place, CLAIMS[method], overhead=1e9, rank=rank, ranks=P, **laws) as monitor:
-                Rank(exchange, rank, method, fault, seed, monitor).train(steps)
+                Rank(exchange, rank, method, fault, seed, monitor, *model).train(steps)
 
     exchange.run(program)
     return [watch.read(Path(folder) / str(number)) for number in range(len(runs))]
@@ -372,9 +432,9 @@ def noticed(watched, fault):
     return (min(named) if named else None), others, early
 
 
-def fault_runs(names):
+def fault_runs(names, model="network", steps=None):
     return [
-        (method, fault, zlib.crc32(f"{method} {fault.name}".encode()), LONG.get(fault.name, PATIENCE))
+        (method, fault, zlib.crc32(f"{method} {fault.name}".encode()), steps or LONG.get(fault.name, PATIENCE), model)
         for fault in FAULTS
         for method in fault.methods.split()
         if fault.name in names or not names
@@ -382,21 +442,25 @@ def fault_runs(names):
 
 
 def right_runs(count=200, steps=300):
-    return [(ALL.split()[i % 5], None, 1000 + i, steps) for i in range(count)]
+    return [(ALL.split()[i % 5], None, 1000 + i, steps, list(MODELS)[i // 5 % 8 == 7]) for i in range(count)]
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
         if sys.argv[1:2] == ["right"]:
-            runs = right_runs(steps=int(sys.argv[2]))
-            watched = watched_runs(runs, folder, Lockstep())
-            found = [(run, one.alarms) for run, one in zip(runs, watched, strict=True)]
-            for run, alarms in found:
-                for rank, alarm in alarms:
+            alarmed = 0
+            for number, run in enumerate(right_runs(steps=int(sys.argv[2]))):
+                (found,) = watched_runs([run], f"{folder}/{number}", Lockstep())
+                alarmed += bool(found.alarms)
+                for rank, alarm in found.alarms:
                     print(run[0], run[2], rank, alarm)
-            print(f"{sum(bool(alarms) for _, alarms in found)} of {len(found)} right runs raised an alarm")
+                print(f"{alarmed} of {number + 1} right runs raised an alarm", flush=True)
             return
-        runs = fault_runs(sys.argv[1:])
+        parser = argparse.ArgumentParser()
+        parser.add_argument("names", nargs="*")
+        parser.add_argument("--transformer", dest="model", action="store_const", const="transformer", default="network")
+        parser.add_argument("--steps", type=int)
+        runs = fault_runs(**vars(parser.parse_args()))
         cells = {}
         for (method, fault, *_), watched in zip(runs, watched_runs(runs, folder, Lockstep()), strict=True):
             steps, others, early = noticed(watched, fault)

@@ -26,12 +26,14 @@ CHECKS = {
     "hypothesis": "the hypotheses of the claims hold",
     "times": "arrival times have the given law",
     "losses": "messages are lost at the given rate",
+    "optimiser": "the weights move by the step size times the result",
     "agreement": "all ranks end with the same bits",
     "sum": "the result is the average of what the ranks' messages decode to",
     "noise": "the ranks' rounding errors are independent",
+    "samples": "no two ranks train on the same example",
     "missing": "all ranks are at about the same step",
 }
-"""What is checked, by name; the last four across the ranks, from their files."""
+"""What is checked, by name; the last five across the ranks, from their files."""
 _LAG = 256
 """Steps that a rank may be behind the first before it counts as missing."""
 
@@ -242,6 +244,15 @@ class Watched:
         found = [(str(rank), alarm) for rank, file in self.ranks.items() for alarm in file.alarms]
         return sorted([*found, *(("all", alarm) for alarm in self.across)], key=lambda pair: pair[1].step)
 
+    @property
+    def shares(self) -> dict[int, float]:
+        """Rank -> the share of the run's time that its monitor had taken at its last look."""
+        return {rank: look.values["monitor_share"] for rank, look in self.looks() if "monitor_share" in look.values}
+
+    def latest(self) -> dict[tuple[str, int], Look]:
+        """Tensor and rank -> the last look."""
+        return {(look.tensor, rank): look for rank, look in self.looks()}
+
     def looks(self) -> Iterator[tuple[int, Look]]:
         """All looks with their ranks."""
         return ((rank, look) for rank, file in self.ranks.items() for look in file.looks)
@@ -269,6 +280,12 @@ def read(folder: str | Path) -> Watched:
     if len(runs) > 1:
         raise ValueError(f"the files in {folder} are of different runs")
     return Watched(found, judged_across(found))
+
+
+def nearness(name: str, value: float, bound: float) -> float:
+    """Measured over bound; the other way round where the bound is a lower one."""
+    above, below = (bound, value) if claims()[name].relation.rel_op == ">=" else (value, bound)
+    return above / below if below else math.copysign(1e300, above) if above else 1.0
 
 
 def file_name(rank: int) -> str:
@@ -299,6 +316,7 @@ def judged_across(files: Mapping[int, RankFile]) -> list[WatchAlarm]:
     found: dict[tuple[str, str], WatchAlarm] = {}
     tests: dict[tuple[str, int, int], tuple[SecondMomentTest, float]] = {}
     before: dict[str, Mapping[int, Look]] = {}
+    owners: dict[float, int] = {}
 
     def raised(check: str, look: Look, message: str) -> None:
         found.setdefault((check, look.tensor), WatchAlarm(look.step, look.tensor, check, message))
@@ -323,6 +341,9 @@ def judged_across(files: Mapping[int, RankFile]) -> list[WatchAlarm]:
             test.feed(a.sketches["noise"] * b.sketches["noise"] / spread)
             if test.refutes(alpha):
                 raised("noise", first, f"rounding errors of ranks {pair[0]} and {pair[1]} go together: a shared seed?")
+        for rank, look in looks.items():
+            if "samples" in look.sketches and (owner := owners.setdefault(look.sketches["samples"], rank)) != rank:
+                raised("samples", look, f"ranks {owner} and {rank} train on the same example")
         before[tensor] = looks
     last = {rank: max((look.step for look in file.looks), default=-1) for rank, file in files.items()}
     front = max(last.values())
@@ -346,16 +367,22 @@ def _disagreeing(name: str, looks: Mapping[int, Look], before: Mapping[int, Look
 
 def _sum_off(looks: Mapping[int, Look]) -> str:
     """By how much the result is no average of the messages; empty where rounding explains it."""
-    if not all({"result", "received"} <= set(look.sketches) for look in looks.values()):
+    sketches, size = [look.sketches for look in looks.values()], len(looks)
+    if not all("received" in sketch for sketch in sketches):
         return ""
-    size = len(looks)
-    mean = sum(look.sketches["received"] for look in looks.values()) / size
-    for rank, look in looks.items():
-        allowance = look.values.get("result_rounding", 0.0) * look.n
-        allowance += sum((size + 1) * v.values["received_rounding"] for v in looks.values()) / size
-        off = abs(look.sketches["result"] - mean)
-        if off > allowance:
-            return (
-                f"rank {rank}: the result is off the average of the messages by {off:.3g}, rounding by {allowance:.3g}"
-            )
+    results = {
+        f"rank {rank}: the result is": look.sketches["result"]
+        for rank, look in looks.items()
+        if "result" in look.sketches
+    }
+    if all("shard" in sketch for sketch in sketches):
+        results = {"the parts of the result are": sum(sketch["shard"] for sketch in sketches)}
+    elif len(results) < size:
+        return ""
+    mean = sum(sketch["received"] for sketch in sketches) / size
+    of_result = max(look.values.get("result_rounding", 0.0) * look.n for look in looks.values())
+    allowance = of_result + sum((size + 1) * v.values["received_rounding"] for v in looks.values()) / size
+    for what, found in results.items():
+        if abs(found - mean) > allowance:
+            return f"{what} off the average of the messages by {abs(found - mean):.3g}, rounding by {allowance:.3g}"
     return ""

@@ -32,6 +32,7 @@ from commbounds._scoreboard import scoreboard
 from commbounds._terminal import (
     RegularFile,
     console,
+    plain,
     print_claim,
     print_claims,
     print_findings,
@@ -260,7 +261,7 @@ def figures(
         for exhibit in shown:
             paths += drawing.save_exhibits([exhibit], out, formats)
             drawn.advance(exhibit.name)
-    click.echo(f"{len(paths)} files in {out}")
+    click.echo(f"{len(paths)} files in {plain(str(out))}")
     sys.exit(0 if whole else 1)
 
 
@@ -310,7 +311,7 @@ def report(
                 )
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
-        f"{page}: {len(chosen)} claims, "
+        f"{plain(str(page))}: {len(chosen)} claims, "
         + (f"not as the book says: {', '.join(wrong)}" if wrong else "all as the book says")
     )
     sys.exit(1 if wrong or not whole else 0)

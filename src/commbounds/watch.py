@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
@@ -39,13 +40,15 @@ SIGNAL_TO_NOISE = math.sqrt(3)
 """Norm of a gradient over that of its rounding error below which training gains little, by Chmiel et al., 2025, FP4
 All the Way, arXiv:2505.19115v2, abstract (read): of quantised training. A hint, so nothing below it is an alarm."""
 WINDOW = 32
-"""Steps after which a monitor looks at what it took, and takes fewer or more of them."""
+"""Steps over which a monitor measures how long a step is."""
 LONGEST = 1 << 16
 """Steps at most between two looks at a tensor."""
 MOST_TENSORS = 4096
 """Tensors that are watched at most: the first ones. A tensor takes a few kilobytes."""
 _OF_ONE_STEP = ("relative_error", "absolute_error", "second_moment", "variance_in_steps", "support", "mean_received")
 """Quantities whose expectation is over randomness of the step alone, whatever came before."""
+_MASK = (1 << 53) - 1
+"""Numbers of examples are below it, as are the integers that a float has."""
 _GIVEN = {"words": "most_sent", "bits": "bits"}
 """Arguments of `Monitor.step` that are measured quantities, and the quantities' names."""
 
@@ -54,7 +57,8 @@ class _Tensor:
     """What is kept of one tensor from step to step."""
 
     def __init__(self) -> None:
-        self.step = -1
+        self.step = self.given = -1
+        """The last step that is known, and the last one that was given in this process."""
         self.held: tuple[int, float, float] | None = None
         """Step, and the residual's product with the signs of that step, and its sum of magnitudes."""
         self.tests: dict[str, tuple[SequentialTest | SecondMomentTest | WeightedSum, float]] = {}
@@ -75,7 +79,8 @@ class Monitor:
     alarm : float
         False-alarm rate of the whole run, over all ranks, tensors and quantities, in (0, 1).
     overhead : float
-        The share of the run's time that may be spent here, positive: steps are left out to keep it.
+        The share of the run's time that may be spent here, positive: steps are left out to keep it. What it was so far
+        is in every look, and in the report.
     rank, ranks : int
         This rank, and how many there are.
     seed : int
@@ -136,8 +141,11 @@ class Monitor:
         self.period = 1
         """Steps from one look at a tensor to the next; a power of two."""
         self._began = time.perf_counter()
-        self._spent = self._spent_before = 0.0
-        self._since, self._steps = self._began, 0
+        self._spent = 0.0
+        self._marks = [(self._began, 0.0, 0)] * 2
+        """Time, what was spent here and calls until then: at the two last ends of a window."""
+        self._calls, self._costs = 0, [0.0, 0.0]
+        """Calls, and seconds of a whole look and of one at what was carried alone: running means."""
         self._tensors: dict[str, _Tensor] = {}
         self._raised: set[tuple[str, str, str]] = set()
         self._begun = 0
@@ -209,6 +217,10 @@ class Monitor:
         roundoff: float = 0.0,
         result_rounding: float = 0.0,
         measured: Mapping[str, float] | None = None,
+        shard: int | None = None,
+        samples: Any = None,
+        weights: tuple[Any, Any] | None = None,
+        step_size: float | None = None,
     ) -> list[WatchAlarm]:
         """Look at one tensor after one step; what is None is not looked at.
 
@@ -245,6 +257,13 @@ class Monitor:
             quantisation. Roundings of the dtype come on top.
         measured : mapping of str to float
             Further quantities, by the names that claims have for them.
+        shard : int or None
+            Place of the first entry of `result` in the vector, where a rank gets a part of the average alone.
+        samples : array of int
+            Numbers, in [0, 2^53), of the examples of this rank's batch, of which no two ranks have one. Where shards
+            are drawn anew every epoch, the epoch is a part of the number.
+        weights, step_size : pair of arrays, float
+            Weights before and after the step, and the step size by which `result` is to be subtracted from them.
 
         Returns
         -------
@@ -254,23 +273,26 @@ class Monitor:
         Raises
         ------
         ValueError
-            Sizes differ, or a step is negative.
+            Sizes differ, a step is negative, or numbers of examples are out of range.
 
         Notes
         -----
-        A step that the file has is judged once more and not written again. Call it so after a resume alone: within one
-        process a step that is given twice counts twice in sequential tests.
+        A step that the file has, of before a resume, is judged once more and not written again. One that this monitor
+        was given already, or one before it, is not looked at: it counts once.
         """
         started = time.perf_counter()
-        due, known = self.due(tensor, step), self._tensors.get(tensor)
+        known = self._tensors.get(tensor)
         number = (known.step + 1 if known else 0) if step is None else step
+        if number < 0:
+            raise ValueError(f"step must not be negative, got {number}")
         if known is None:
             if len(self._tensors) >= MOST_TENSORS:
                 return []
             known = self._tensors[tensor] = _Tensor()
+        if number <= known.given:
+            return []
         repeated = number <= known.step
-        if number < 0:
-            raise ValueError(f"step must not be negative, got {number}")
+        due, sampled = self.due(tensor, number), self._sampled(tensor, number)
         alarms: list[WatchAlarm] = []
         if due:
             arrays = {
@@ -284,12 +306,16 @@ class Monitor:
                 )
                 if value is not None
             }
-            looking = _Looking(self, tensor, number, known, arrays, roundoff)
+            looking = _Looking(self, tensor, number, known, arrays, roundoff, shard)
             looking.carried()
-            if self._sampled(tensor, number):
+            if sampled:
                 given = {_GIVEN[name]: value for name, value in (("words", words), ("bits", bits)) if value is not None}
                 looking.whole(replicas, scales, result_rounding, given | dict(measured or {}))
                 looking.laws(seconds, lost)
+                if weights is not None and step_size is not None:
+                    looking.moved(*weights, step_size)
+                if samples is not None:
+                    looking.drawn(samples)
                 if not repeated:
                     self._file.write(as_line(looking.look(self._begun)))
             for alarm in looking.alarms:
@@ -298,22 +324,28 @@ class Monitor:
                     self._raised.add(place)
                     appended(self._file, as_line(alarm))
                     alarms.append(alarm)
-        self._account(started, new_step=number > known.step)
-        known.step = max(known.step, number)
+        known.step, known.given = max(known.step, number), number
+        self._account(started, due, sampled)
         return alarms
 
-    def _account(self, started: float, new_step: bool) -> None:
-        """Note what this call took, and look at fewer or more steps from now on."""
+    def _account(self, started: float, due: bool, sampled: bool) -> None:
+        """Note what this call took, and look at as many steps from now on as there is time for."""
         now = time.perf_counter()
         self._spent += now - started
-        self._steps += new_step
-        if self._steps >= WINDOW * max(len(self._tensors), 1):
-            part = (self._spent - self._spent_before) / max(now - self._since, 1e-9)
-            if part > self._overhead:
-                self.period = min(2 * self.period, LONGEST)
-            elif part < self._overhead / 4 and self.period > 1:
-                self.period //= 2
-            self._since, self._spent_before, self._steps = now, self._spent, 0
+        self._calls += 1
+        if not due:
+            return
+        cost, kind = now - started, int(not sampled)
+        self._costs[kind] += (cost - self._costs[kind]) / (4 if self._costs[kind] else 1)
+        then, spent, calls = self._marks[0]
+        steps = (self._calls - calls) / len(self._tensors)
+        if steps > 1:
+            rest = max((now - then - (self._spent - spent)) / steps, 1e-9)
+            most = sum(self._costs) * len(self._tensors) / (self._overhead * rest)
+            wanted = 1 << min(math.ceil(math.log2(max(most, 1.0))), 16)
+            self.period = min(max(wanted, self.period // 2), LONGEST)
+        if self._calls - self._marks[1][2] >= WINDOW * len(self._tensors):
+            self._marks = [self._marks[1], (now, self._spent, self._calls)]
 
     def _test(self, tensor: _Tensor, name: str, make: Callable[[], Any]) -> tuple[Any, float]:
         """A sequential test, with its part of the false-alarm rate."""
@@ -334,8 +366,9 @@ class _Looking:
         known: _Tensor,
         arrays: Mapping[str, tuple[Array, float]],
         roundoff: float,
+        shard: int | None,
     ) -> None:
-        sizes = {name: array.size for name, (array, _) in arrays.items()}
+        sizes = {name: array.size for name, (array, _) in arrays.items() if name != "result" or shard is None}
         if len(set(sizes.values())) > 1:
             raise ValueError(f"arrays of {tensor} must have equally many entries, got {sizes}")
         self.monitor, self.tensor, self.step, self.known = monitor, tensor, step, known
@@ -344,6 +377,9 @@ class _Looking:
         self.n = math.prod(self.shape)
         self.roundoff = max((u for _, u in arrays.values()), default=0.0)
         self.roundoff = max(self.roundoff, roundoff)
+        self.shard = shard
+        if shard is not None and not 0 <= shard <= self.n - self.arrays.get("result", np.empty(0)).size:
+            raise ValueError(f"shard must begin a part of {self.n} entries, got {shard}")
         self.values: dict[str, float] = {}
         self.bounds: dict[str, float] = {}
         self.sketches: dict[str, float] = {}
@@ -353,6 +389,7 @@ class _Looking:
     def look(self, tests: int) -> Look:
         """What is written down."""
         values = {name: float(value) for name, value in self.values.items() if math.isfinite(value)}
+        values["monitor_share"] = self.monitor.share
         return Look(self.step, self.tensor, self.n, tests, values, self.bounds, self.sketches, self.digests)
 
     def _alarm(self, check: str, message: str, claim: str = "") -> None:
@@ -378,15 +415,15 @@ class _Looking:
             float(np.abs(sent).sum() + np.abs(gradient).sum()) + held_sum
         )
         if not abs(found - was) <= allowance:
-            times = f", by its sketch {found / was:.4g} times it" if was else ""
+            times = f", by its sketch {found / was + 0.0:.4g} times it" if was else ""
             self._alarm("carried", f"what is sent is not the gradient and the residual of step {self.step - 1}{times}")
 
     def whole(self, replicas: Any, scales: Any, result_rounding: float, given: Mapping[str, float]) -> None:
         """Everything else."""
         for name, array in self.arrays.items():
-            bad = self.n - int(np.isfinite(array).sum())
+            bad = array.size - int(np.isfinite(array).sum())
             if bad:
-                self._alarm("finite", f"{bad} of {self.n} entries of {name} are not finite")
+                self._alarm("finite", f"{bad} of {array.size} entries of {name} are not finite")
         if any(alarm.check == "finite" for alarm in self.alarms):
             return
         self.values |= given
@@ -398,8 +435,12 @@ class _Looking:
         if replicas is not None:
             self._replicas(replicas)
         if "result" in self.arrays:
-            self.digests["result"] = zlib.crc32(self.arrays["result"].tobytes())
-            self.sketches["result"] = float(signs @ self.arrays["result"])
+            result = self.arrays["result"]
+            if self.shard is None:
+                self.digests["result"] = zlib.crc32(result.tobytes())
+                self.sketches["result"] = float(signs @ result)
+            else:
+                self.sketches["shard"] = float(signs[self.shard : self.shard + result.size] @ result)
             self.values["result_rounding"] = result_rounding
         for claim, values in self.monitor._claims:
             self._judge(claim, values)
@@ -486,6 +527,31 @@ class _Looking:
         if lost is not None and loss is not None:
             found = np.atleast_1d(np.asarray(lost, dtype=np.float64)).ravel() - loss
             self._mean("losses", found, loss, f"losses are {{}} than {loss:g}", "more fewer")
+
+    def moved(self, before: Any, after: Any, step_size: float) -> None:
+        """Hold what the optimiser did against the step size; two roundings of float32, or of what there is."""
+        if "result" not in self.arrays:
+            return
+        (old, u), (new, v) = _array("weights", before), _array("weights", after)
+        old, new, step = old.ravel(), new.ravel(), step_size * self.arrays["result"]
+        sizes = np.abs(old) + np.abs(new) + np.abs(step)
+        wrong = np.abs(old - new - step) > 2 * max(u, v, self.roundoff) * sizes + 2.0**-148
+        if wrong.any():
+            part = float((old - new) @ step / (step @ step)) if step.any() else math.inf
+            self._alarm(
+                "optimiser", f"weights of {int(wrong.sum())} entries moved otherwise: {part:.4g} times the step"
+            )
+
+    def drawn(self, samples: Any) -> None:
+        """The least of the examples' numbers, permuted at random: ranks with the same data have the same ones."""
+        numbers = np.asarray(_numpy(samples)).ravel()
+        if numbers.size == 0 or numbers.dtype.kind not in "iu" or numbers.min() < 0 or numbers.max() > _MASK:
+            raise ValueError("samples must be integers in [0, 2^53), at least one")
+        mixed = numbers.astype(np.uint64)
+        for factor, shift in ((0xBF58476D1CE4E5B9, 27), (0x94D049BB133111EB, 31)):  # each has an inverse
+            mixed = ((mixed + np.uint64(self.monitor.run.seed & _MASK)) * np.uint64(factor)) & np.uint64(_MASK)
+            mixed ^= mixed >> np.uint64(shift)
+        self.sketches["samples"] = float(mixed.min())
 
     def _mean(self, check: str, deviations: Array, low: float, message: str, words: str) -> None:
         """Hold deviations in [-low, 1 - low] against a mean of zero."""
@@ -681,4 +747,80 @@ def watch(
         return hook(state, bucket).then(look)
 
     watched.__annotations__ = {}  # torch takes no annotations but its own
+    return watched
+
+
+def watch_reduce_scatter(comm: Any, monitor: Monitor, tensor: str, **given: Any) -> Any:
+    """What FSDP's ``set_custom_reduce_scatter`` takes: it does what `comm` does, watched.
+
+    Parameters
+    ----------
+    comm : ReduceScatter
+        Of ``torch.distributed.fsdp``: ``allocate``, and a call with ``output_tensor, input_tensor, group, op``.
+    monitor : Monitor
+        Of this rank.
+    tensor : str
+        Name of the module's gradient.
+    **given
+        Further arguments of `Monitor.step`.
+
+    Returns
+    -------
+    object
+        With the same two methods. Where no look is due, and where a call is asynchronous, it only counts.
+    """
+
+    class Watched:
+        allocate = staticmethod(comm.allocate)
+
+        def __call__(self, output_tensor: Any, input_tensor: Any, group: Any, op: Any, async_op: bool = False) -> Any:
+            looks = monitor.due(tensor) and not async_op
+            sent = input_tensor.detach().clone() if looks else None
+            done = comm(output_tensor, input_tensor, group, op, async_op)
+            if sent is None:
+                monitor.step(tensor)
+                return done
+            size, average = group.size(), str(op).rpartition(".")[2] == "AVG"
+            result = output_tensor if average else output_tensor / size
+            first = group.rank() * output_tensor.numel()
+            monitor.step(tensor, gradient=sent, sent=sent, received=sent, result=result, shard=first, **given)
+            return done
+
+    return Watched()
+
+
+def watch_outer(reduce: Callable[..., Any], monitor: Monitor, optimiser: Any, **given: Any) -> Callable[..., Any]:
+    """A sum of pseudo-gradients, as DiLoCo's outer step makes it, that does what `reduce` does, watched.
+
+    Parameters
+    ----------
+    reduce : callable (tensor, ...) -> object
+        Averages a tensor over the ranks, in place, until the outer optimiser steps: ``allreduce`` of a torchft manager.
+    monitor : Monitor
+        Of this rank. The i-th call between two outer steps is the tensor ``outer i``.
+    optimiser : torch.optim.Optimizer
+        The outer one: the averages are looked at when its step begins.
+    **given
+        Further arguments of `Monitor.step`.
+
+    Returns
+    -------
+    callable
+        To be used in place of `reduce`. A tensor that is no longer there when the step begins, as after a step that
+        was not committed, is not looked at.
+    """
+    pending: list[tuple[Any, Any]] = []
+
+    def watched(x: Any, *arguments: Any, **named: Any) -> Any:
+        pending[:] = [pair for pair in pending if pair[0]() is not None]
+        pending.append((weakref.ref(x), x.detach().clone() if monitor.due(f"outer {len(pending)}") else None))
+        return reduce(x, *arguments, **named)
+
+    def look(*_: Any) -> None:
+        for number, (result, sent) in enumerate((there(), sent) for there, sent in pending):
+            seen = {} if sent is None else dict(gradient=sent, sent=sent, received=sent, result=result, **given)
+            monitor.step(f"outer {number}", **seen)
+        pending.clear()
+
+    optimiser.register_step_pre_hook(look)
     return watched
