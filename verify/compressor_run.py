@@ -118,9 +118,9 @@ def law_gap(run: CompressorRun) -> tuple[float, float] | None:
 
 
 EXACT = tuple(
-    tuple(Fraction(v, 8) for v in x) for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64))
+    tuple(Fraction(v, 8) for v in x) for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64), (0,))
 )
-"""Inputs of a law: one entry, both signs, zeros, ties, and entries far apart."""
+"""Inputs of a law: one entry, both signs, zeros, ties, entries far apart, and a zero alone."""
 
 
 def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterator[str]:

@@ -75,6 +75,12 @@ def _examples(name: str) -> list[Given]:
     if drawn:
         beyond = [{"uniforms": np.array([0.0, 0.5, last])} for last in (1.0, -(2.0**-60), np.nan)]
         found += [Given({"x": np.ones(3)}, parameters, uniforms) for uniforms in beyond]
+    if name in ("NearestPower", "StochasticPower"):
+        for kind in (np.float32, np.float64):
+            near = np.nextafter(kind(1.5), np.array([1, 1.5, 2], kind))
+            least = np.finfo(kind).tiny * np.array([1, 1.25, 1.5], kind)
+            uniforms = {"uniforms": np.full(3, 0.6, kind)} if drawn else {}
+            found += [Given({"x": x}, parameters, uniforms) for x in (near, least)]
     if name == "MaxDithering":
         found += [Given({"x": _at_uniforms(dtype)}, {"levels": 1}, {"seed": 11}) for dtype in ("float32", "float64")]
     return [*givens(held), *found]
