@@ -130,9 +130,6 @@ def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterat
             compressor(exact_array(x, np.float32), np.random.default_rng(0))
         except ValueError:  # too few entries for these hyper-parameters, or a result beyond the dtype
             continue
-        run = CompressorRun(compressor, x)
-        if any(q <= 0 for q, _ in run.law()):
-            yield f"the law of {', '.join(map(str, x))}: a probability is not positive"
-        compared = law_gap(run)
-        if compared is not None and compared[0] > compared[1]:
-            yield f"the law of {', '.join(map(str, x))}: a probability is {compared[0]:g} off"
+        compared = law_gap(run := CompressorRun(compressor, x))
+        if compared is not None and (compared[0] > compared[1] or any(q <= 0 for q, _ in run.law())):
+            yield f"the law of {', '.join(map(str, x))}: a probability is {compared[0]:g} off, or not positive"
