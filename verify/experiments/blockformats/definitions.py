@@ -89,8 +89,11 @@ ENDS = (None, "nearest", "up")
 MICROSCALING = {"element": ELEMENTS, "block": BLOCKS, "scale": ROUNDED}
 SCALED = {"block": BLOCKS, "scale": ENDS}
 
-HALFWAY = tuple(tuple(map(Fraction, x)) for x in ((2688, 102, 114), (1536, 68, 76), (1536, 102, 114)))
-"""Between scales of E4M3, 16 and 18 or 18 and 20, of NVFP4, and of Four Over Six that ends at 4 or at 6."""
+HALFWAY = tuple(
+    tuple(map(Fraction, x)) for x in ((2688, 102, 114), (1536, 68, 76), (1536, 102, 114), (1536, 5 / 1024, 3 / 1024))
+)
+"""Between scales of E4M3, 16 and 18 or 18 and 20, of NVFP4 and of Four Over Six, which
+ends at 4 or at 6; and next to a scale of zero."""
 
 # --- all-reduces ---------------------------------------------------------------------------------------------------
 
