@@ -462,6 +462,22 @@ def test_functions_are_held_to_formats_that_are_promised(x):
     assert "the order of additions is chain" in message(by("chain"), half, order="ring")
 
 
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_functions_that_truncate_break_a_promise(dtype):
+    x = np.random.default_rng(2).standard_normal((8, 61)).astype(getattr(ml_dtypes, dtype, dtype))
+    digits = FORMATS[dtype].digits
+
+    def truncating(given):
+        total = given[0].astype(np.float64)
+        for row in given[1:].astype(np.float64):
+            fraction, exponent = np.frexp(total + row)
+            total = np.ldexp(np.trunc(np.ldexp(fraction, digits)), exponent - digits)
+        return total.astype(given.dtype)
+
+    assert "its bits are not those of chain" in message(truncating, x, schedule="chain")
+    assert_allreduce_close(truncating, x, schedule="chain", rounding="either neighbour")
+
+
 def test_functions_that_go_by_the_data_are_refused_where_the_bound_says_nothing():
     x = np.random.default_rng(1).standard_normal((300, 40)).astype(ml_dtypes.bfloat16)
 
