@@ -24,7 +24,7 @@ from commbounds.collectives.dropcompute import (
 )
 from commbounds.collectives.dropcompute.step_law import gaussian_moments
 from commbounds.verify.definition import Definition, Given, called, chosen
-from commbounds.verify.definitions import dropcompute
+from commbounds.verify.definitions import dropcompute, dropcompute_times
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space
 
@@ -345,7 +345,7 @@ def _expected(implementation: Any, given: Given) -> Said:
         warnings.simplefilter("always", RuntimeWarning)
         tau, gain = step.best(overhead)
     return {
-        "quantile": [step.quantile(p) for p in dropcompute.QUANTILES],
+        "quantile": [step.quantile(p) for p in dropcompute_times.QUANTILES],
         "best": {"tau": [tau], "gain": [gain]} if isinstance(step.law, Lattice) else None,
         "warned": bool(warned),
         "mean_time": [step.mean_time()],
@@ -424,7 +424,7 @@ TIMES = Space(
 )
 
 DEFINITIONS = {
-    "StepLaw": Definition(TIMES, _expected, dropcompute.expected, examples=_laws),
+    "StepLaw": Definition(TIMES, _expected, dropcompute_times.expected, examples=_laws),
     "backup_step": Definition(BACKUPS, called("step"), dropcompute.spared, examples=_tied_backups),
     "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best, examples=_tied_thresholds),
     "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),
