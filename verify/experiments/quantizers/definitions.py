@@ -76,10 +76,10 @@ def _examples(name: str) -> list[Given]:
         beyond = [{"uniforms": np.array([0.0, 0.5, last])} for last in (1.0, -(2.0**-60), np.nan)]
         found += [Given({"x": np.ones(3)}, parameters, uniforms) for uniforms in beyond]
     if name in ("NearestPower", "StochasticPower"):
-        for kind in (np.float32, np.float64):
-            near = np.nextafter(kind(1.5), np.array([1, 1.5, 2], kind))
-            least = np.finfo(kind).tiny * np.array([1, 1.25, 1.5], kind)
-            uniforms = {"uniforms": np.full(3, 0.6, kind)} if drawn else {}
+        for dtype, tiny in (("float32", -126), ("float64", -1022)):
+            near = np.nextafter(np.full(3, 1.5, dtype), np.array([1, 1.5, 2], dtype))
+            least = np.ldexp(np.array([1, 1.25, 1.5], dtype), tiny)
+            uniforms = {"uniforms": np.full(3, 0.6, dtype)} if drawn else {}
             found += [Given({"x": x}, parameters, uniforms) for x in (near, least)]
     if name == "MaxDithering":
         found += [Given({"x": _at_uniforms(dtype)}, {"levels": 1}, {"seed": 11}) for dtype in ("float32", "float64")]
