@@ -327,8 +327,8 @@ def test_published_numbers_and_runs_are_those_of_the_page():
     page = PAGE.read_text(encoding="utf-8")
     for table in done.stdout.split("\n\n"):
         assert table.strip() in page
-    for method, what, planned, run_off in re.findall(
-        r"`(\w+)` \| (bytes|steps) \| ([0-9,]+) \| ([0-9,]+) \|", done.stdout
-    ):
-        off = int(run_off.replace(",", "")) / int(planned.replace(",", "")) - 1
+    runs = re.findall(r"`(\w+)` \| (bytes|steps) \| ([0-9,]+) \| ([0-9,]+) \|", done.stdout)
+    assert len(runs) == 26
+    for method, what, planned, found in runs:
+        off = int(found.replace(",", "")) / int(planned.replace(",", "")) - 1
         assert abs(off) <= {"bytes": 0.1, "steps": 0.15}[what] or method == "oktopk", (method, what)  # by the data
