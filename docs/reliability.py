@@ -17,6 +17,7 @@ ROWS = {
     "damaged, planted and shared caches of kernels": (SOON, "tests/test_kernel_cache.py"),
     "full disk, quota, no locks, I/O errors, signals": (SOON, "tests/test_faults.py"),
     "links, pipes and devices in the place of files": (ALL, "tests/test_strange_paths.py"),
+    "odd arguments and files of every command": (SOON, "tests/test_odd_arguments.py"),
     "forged findings": (SOON, "tests/verify/test_believed.py"),
     "altered test vectors": (SOON, "tests/verify/test_mutated_vectors.py"),
     "texts in the place of formulas": (SOON, "tests/theory/test_expressions.py"),

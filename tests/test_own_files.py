@@ -49,6 +49,7 @@ ALLOWED = {
     "src/commbounds/_tolerance.py": ({"precision"}, "tolerances of sums"),
     "src/commbounds/_numpy_only.py": ({"precision"}, "formats and steps of sums"),
     "src/commbounds/_arrays.py": ({"precision"}, "formats of arrays"),
+    "src/commbounds/_asked.py": ({"precision"}, "formats of sums"),
     "src/commbounds/_exact.py": ({"precision"}, "formats of sums"),
     "src/commbounds/_orders.py": ({"precision"}, "formats and steps of sums"),
     "src/commbounds/_replayed.py": ({"precision"}, "formats of sums"),

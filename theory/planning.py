@@ -159,7 +159,8 @@ class ClusterPlan:
     def worth(self, row: MethodCost) -> float:
         """The slow-down up to which a method reaches a target before the quickest exact all-reduce does."""
         exact = min(self.cluster.compute + r.seconds for r in self.ranked if r.slowdown == 1)
-        return exact / (self.cluster.compute + row.seconds) if exact else 1.0
+        step = self.cluster.compute + row.seconds
+        return 1.0 if not exact else exact / step if step else math.inf
 
     def pareto(self) -> tuple[str, ...]:
         """Methods of which none other has both a shorter step and a smaller slow-down."""
@@ -178,7 +179,11 @@ class ClusterPlan:
         """All of it as JSON."""
         rows: dict[str, list[dict[str, Any]]] = {"ranked": [], "listed": []}
         for row in (*self.ranked, *self.listed):
-            more = {"time_to_target": row.slowdown and self.target(row), "worth_up_to": self.worth(row)}
+            worth = self.worth(row)
+            more = {
+                "time_to_target": row.slowdown and self.target(row),
+                "worth_up_to": None if math.isinf(worth) else worth,
+            }
             rows["listed" if row.slowdown is None else "ranked"].append(asdict(row) | more)
         verdicts = {name: claims()[name].stands.value for r in (*self.ranked, *self.listed) for name in r.claims}
         told = {"cluster": asdict(self.cluster), "pareto": self.pareto(), **rows, "claims": verdicts}
@@ -205,7 +210,7 @@ def sensitivities(cluster: Cluster) -> dict[str, tuple[str, str]]:
     best = {}
     for name in ("bandwidth", "latency", "compute", "density", "heterogeneity"):
         value = getattr(cluster, name)
-        low = max(value / 2, 1.0) if name == "heterogeneity" else value / 2
+        low = max(value / 2, 1.0) if name == "heterogeneity" else value / 2 or value  # of the least number, itself
         high = min(value * 2, 1.0) if name == "density" else value * 2
         first, second = (plan(replace(cluster, **{name: v})).ranked[0].method for v in (low, high))
         best[name] = first, second

@@ -200,7 +200,7 @@ BEYOND = "beyond its range"
 """The setting of a row of the space one of whose parameters is beyond its range: its name and value."""
 APART = "not the same on all ranks"
 """The setting of a case in which one rank is given something else, in rows of the space: its name."""
-LAW = "law"
+LAW = "exact law"
 """The setting of a row of the space with whose hyper-parameters an exact law is compared: at how many inputs."""
 
 

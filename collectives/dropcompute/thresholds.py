@@ -39,7 +39,7 @@ class Threshold:
 def _search(values, steps, slowest, overhead, least, per_step):  # type: ignore[no-untyped-def]
     # values ascending, steps[j] the calibration step of values[j]; a candidate is taken once all of its ties counted
     counts = np.zeros(slowest.size)
-    best, best_tau, total = -1.0, values[values.size - 1], 0
+    best, best_tau, total = -1.0, 0.0, 0
     for j in range(values.size):
         counts[steps[j]] += 1.0
         total += 1

@@ -36,10 +36,16 @@ class WorkerTimes(Protocol):
         """Integral of P(S_M <= t)^N over t < x; `x` ascending."""
 
     def top(self, N: int) -> float:
-        """Where P(S_M <= x)^N is 1 up to rounding."""
+        """Where P(S_M <= x)^N is 1 up to rounding: of closed sums P(S_M > x) is 1e-20/N there."""
 
     def candidates(self, N: int) -> Array:
-        """Thresholds, ascending, among which the best one is looked for."""
+        """Thresholds, ascending, among which the best one is looked for.
+
+        With closed sums 4001, evenly spaced, from 0.02 of the mean (normal) or a thousandth of the way from base to
+        mean to `top`; on a lattice all that S_1 .. S_M can be, but for a share of 1e-12 and 1e-8 of a unit more, or
+        2^14 evenly spaced if these are more than 2^16; else 20001, from a thousandth of the way from the low end to
+        the mean to 4 means and 12 standard deviations of S_M, or the end of the grid.
+        """
 
 
 def _power(at_most: Array, N: int) -> Array:
@@ -173,6 +179,8 @@ class GridTimes:
 
     Every latency moves by at most h/2, so S_m by at most m h/2: `error` is M h/2, and surely bounds the error of an
     expected time. The rounding errors being nearly independent and centred, what is seen is of the order h^2.
+    The 2^17 points of the grid reach from M times the law's low end to M times its high end; where that is infinite to
+    r + (M - 1) mean + 6 standard deviations of S_M, r being where E max(t - r, 0) falls to 1e-9 mean/N.
     """
 
     def __init__(self, law: LatencyLaw, M: int, N: int) -> None:
@@ -185,7 +193,6 @@ class GridTimes:
         span = reach - M * start
         self.step = span / (_CELLS - 1)
         edges = start + self.step * (np.arange(_CELLS + 1) - 0.5)
-        edges[0] = -math.inf
         pmf = np.diff(law.cdf(edges))
         transform = rfft(pmf, 2 * _CELLS)
         power, powers = np.ones_like(transform), np.zeros_like(transform)
@@ -210,7 +217,7 @@ class GridTimes:
 
     def _reach(self, N: int) -> float:
         law, M = self.law, self.M
-        allowed = _NEGLIGIBLE * M * law.mean / (N * M)
+        allowed = _NEGLIGIBLE * law.mean / N
         low, high = law.mean, 2 * law.mean
         while law.excess(high) > allowed:
             low, high = high, 2 * high
@@ -272,5 +279,4 @@ def worker_times(law: LatencyLaw, N: int, M: int) -> Any:
         return _closed(law, M)
     if isinstance(law, Lattice):
         return _lattice(law, M)
-    decades = math.ceil(math.log10(N)) if N > 1 else 0
-    return _grid(law, M, max(decades, 4))  # up to 10^4 workers share a grid
+    return _grid(law, M, max(math.ceil(math.log10(N)), 4))  # up to 10^4 workers share a grid

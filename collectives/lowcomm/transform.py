@@ -30,7 +30,8 @@ def _cosine(turns: int, whole: int) -> float:
 def dct_matrix(size: int) -> NDArray[np.float64]:
     """The orthonormal DCT-II of vectors of `size` entries, as a matrix; its rows are the cosines.
 
-    Row 0 is 1/sqrt(size), row j is sqrt(2/size) cos(pi (2 i + 1) j / (2 size)).
+    Row 0 is 1/sqrt(size), row j is sqrt(2/size) cos(pi (2 i + 1) j / (2 size)). A cosine is that of the angle that is
+    left to the nearest half turn, up to the sign; beyond an eighth of a turn the sine of what is left to a quarter.
 
     Parameters
     ----------
@@ -81,8 +82,6 @@ def chunk_length(n: int, target: int = 64) -> int:
     (48, 1)
     """
     n, target = checked_count("n", n, 1, MAX_ENTRIES), checked_count("target", target, 1, MAX_ENTRIES)
-    if target >= n:
-        return n
     best = 1
     for d in range(1, math.isqrt(n) + 1):
         if n % d == 0:

@@ -261,11 +261,8 @@ def drift_trials(
 
     threads = min(trials, get_num_threads()) if steps * receivers * trials > 1 << 20 else 1
     bounds = [trials * i // threads for i in range(threads + 1)]
-    if threads == 1:
-        run(0, trials)
-    else:
-        with ThreadPoolExecutor(threads) as pool:
-            list(pool.map(run, bounds[:-1], bounds[1:]))
+    with ThreadPoolExecutor(threads) as pool:
+        list(pool.map(run, bounds[:-1], bounds[1:]))
     return Drift(*(np.ascontiguousarray(column) for column in out.T))
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 
 _SEARCHED = 1e9
+_LONGEST = 100
+"""Letters of a price, and decimal places before and behind the point."""
 _AXES = ("k", "P", "n")
 
 
@@ -136,9 +138,13 @@ def _price(name: str, text: str) -> Any:
     try:
         value = Decimal(text)
     except InvalidOperation:
-        raise click.UsageError(f"{name} must be a number of seconds, got {text!r}") from None
+        raise click.UsageError(f"{name} must be a number of seconds, got {text[:_LONGEST]!r}") from None
     if not value.is_finite() or value < 0:
-        raise click.UsageError(f"{name} must be finite and not negative, got {text}")
+        raise click.UsageError(f"{name} must be finite and not negative, got {text[:_LONGEST]}")
+    if len(text) > _LONGEST or not (value == 0 or abs(value.adjusted()) <= _LONGEST):  # exact numbers have no exponent
+        raise click.UsageError(
+            f"{name} must be 0 or in [1e-{_LONGEST}, 1e{_LONGEST}], in {_LONGEST} letters, got {text[:_LONGEST]}"
+        )
     return _number(value)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from commbounds._terminal import RegularFile
+from commbounds._terminal import RegularFile, plain
 
 
 @click.command()
@@ -35,4 +35,4 @@ def dossier(name: str, form: str, out: Path | None) -> None:
     from commbounds.folders import written
 
     written(out, text.encode())
-    click.echo(f"{len(found.claims)} claims: {out}")
+    click.echo(f"{len(found.claims)} claims: {plain(str(out))}")

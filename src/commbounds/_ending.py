@@ -13,6 +13,8 @@ from typing import Any
 
 import click
 
+from commbounds._terminal import plain
+
 _ENDING = ("SIGTERM", "SIGHUP")
 """Signals that end a command as Ctrl-C does: what it made for itself is removed."""
 
@@ -31,6 +33,9 @@ class Commands(click.Group):
         try:
             with _interrupted_by(received):
                 result = super().invoke(ctx)
+        except click.ClickException as error:
+            error.message = plain(error.message)  # type: ignore[misc] # names of files and of subjects may hold anything
+            raise
         except KeyboardInterrupt:
             number = received[0] if received else signal.SIGINT
             with suppress(OSError):

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from commbounds._count import WHOLE
+from commbounds._terminal import RegularFile, plain
+from commbounds.folders import written
 
 if TYPE_CHECKING:
     from commbounds._reveal import Revealed
@@ -31,10 +33,8 @@ if TYPE_CHECKING:
     "--torch", "backend", default=None, metavar="BACKEND", help="torch.distributed's, under torchrun: gloo ..."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
-@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), help="Write what was found, as JSON.")
-@click.option(
-    "--against", type=click.Path(exists=True, dir_okay=False, path_type=Path), help="Compare with an earlier file."
-)
+@click.option("--out", type=RegularFile(), help="Write what was found, as JSON.")
+@click.option("--against", type=RegularFile(exists=True), help="Compare with an earlier file.")
 def fingerprint(
     target: str | None,
     ranks: int | None,
@@ -73,10 +73,10 @@ def fingerprint(
         data = json.dumps([json.loads(one.to_json()) for one in found])
         click.echo(data if as_json else _table(found))
         if out is not None:
-            out.write_text(data + "\n", encoding="utf-8")
+            written(out, f"{data}\n".encode())
         changes = [] if against is None else _changes(found, against)
         if against is not None:
-            said = [f"against {against.name}:", *(f"    {c}" for c in changes or ["the same"])]
+            said = [f"against {plain(against.name)}:", *(f"    {c}" for c in changes or ["the same"])]
             click.echo("\n".join(said), err=as_json)
         sys.exit(1 if changes or any(one.same_bits is False for one in found) else 0)
 
@@ -109,9 +109,10 @@ def _table(found: list[Revealed]) -> str:
 
 def _changes(found: list[Revealed], against: Path) -> list[str]:
     from commbounds._reveal import Revealed
+    from commbounds.verify.reading import parsed
 
     try:
-        earlier = [Revealed.from_json(json.dumps(one)) for one in json.loads(against.read_text(encoding="utf-8"))]
+        earlier = [Revealed.from_json(json.dumps(one)) for one in parsed(against.read_text(encoding="utf-8"))]
     except (ValueError, KeyError, TypeError) as error:
         raise click.UsageError(f"{against} is no fingerprint: {error}") from error
     known = {(one.dtype, one.n): one for one in earlier}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-import math
 import re
-import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -204,7 +202,10 @@ def _square(entries: int) -> tuple[int, int]:
     """The most nearly square matrix of so many entries."""
     if entries < 1:
         raise click.UsageError(f"n must be at least 1, got {entries}")
-    side = next(d for d in range(math.isqrt(entries), 0, -1) if entries % d == 0)
+    from sympy import divisors
+
+    known = divisors(entries)
+    side: int = known[(len(known) - 1) // 2]
     return side, entries // side
 
 
@@ -215,12 +216,14 @@ def _threshold(path: Path) -> dict[str, float]:
     from commbounds.collectives.dropcompute import best_threshold
 
     try:
-        with warnings.catch_warnings(action="error"):  # of an empty file
-            table = np.loadtxt(path, delimiter=",", ndmin=2)
-    except (ValueError, UserWarning) as error:
+        lines = [line.partition("#")[0] for line in path.read_text("utf-8").splitlines()]
+        table = np.array([line.split(",") for line in lines if line.strip()], float)
+    except ValueError as error:
         raise ValueError(f"{path} must be numbers in columns of step, worker, seconds...: {error}") from error
+    if table.ndim != 2 or table.shape[1] < 3:
+        raise ValueError(f"{path} must be numbers in columns of step, worker, seconds..., got shape {table.shape}")
     steps, workers = (np.unique(table[:, column]) for column in (0, 1))
-    if len(table) != len(steps) * len(workers) or table.shape[1] < 3:
+    if len(table) != len(steps) * len(workers):
         raise ValueError(f"{path} must have one line for every step and worker, got {len(table)} lines")
     ordered = table[np.lexsort((table[:, 1], table[:, 0]))]
     found = best_threshold(ordered[:, 2:].reshape(len(steps), len(workers), -1))

@@ -18,7 +18,7 @@ from commbounds._count import COUNT
 from commbounds._ending import Stopped
 from commbounds._index import check_patterns
 from commbounds._progress import Progress, compiling_here, progress
-from commbounds._terminal import FindingRows
+from commbounds._terminal import FindingRows, plain
 from commbounds._workers import check_executor, processors, worker_context
 from commbounds.folders import cache_folder, ready, regular, written
 from commbounds.verify.contents import claim_entries
@@ -167,7 +167,7 @@ class ShownRun:
                 names = engine.select(self.patterns)
                 made_again = frozenset(names) if anew or store is not None else frozenset[str]()
                 if exhibited and out is not None and engine.dropped(out, self.budget, self.seed, made_again):
-                    click.echo(f"{out} is from another run: starting anew", err=True)
+                    click.echo(f"{plain(str(out))} is from another run: starting anew", err=True)
                 show = _Shown(shown, names, rows, self.dates)
                 opened = stack.enter_context(
                     engine.opened_run(
@@ -314,7 +314,7 @@ def _interruptible(out: Path | None) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         if out is not None:
-            click.echo(f"the same command goes on from {out}", err=True)
+            click.echo(f"the same command goes on from {plain(str(out))}", err=True)
         raise
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from commbounds._progress import compiling_here, progress
+from commbounds._terminal import plain
 from commbounds.folders import require_writable
 
 
@@ -62,9 +63,9 @@ def vectors(patterns: tuple[str, ...], out: Path | None, check: Path | None, c_f
             raise click.UsageError(str(error)) from error
         found = made.differences(check, patterns, shown.advance) if check is not None else []
     if files:
-        click.echo(f"{len(files)} files about {len(names)} subjects in {out or c_folder}")
+        click.echo(f"{len(files)} files about {len(names)} subjects in {plain(str(out or c_folder))}")
         return
     for line in found:
-        click.echo(line)
+        click.echo(plain(line))
     click.echo(f"{len(names)} subjects: " + (f"{len(found)} differences" if found else "all agree"))
     sys.exit(1 if found else 0)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commbounds._terminal import RegularFile
+from commbounds._terminal import RegularFile, escape, plain
 
 if TYPE_CHECKING:
     from commbounds._watched import Watched
@@ -47,10 +47,9 @@ def report(context: click.Context, folder: Path, out: Path | None, as_json: bool
         out = out or folder / "watch.html"
         written(out, drawn.watched_page(found).encode())
         for rank, alarm in found.alarms:
-            click.echo(
-                f"step {alarm.step}, rank {rank}, {alarm.tensor or 'all tensors'}: {alarm.check}: {alarm.message}"
-            )
-        click.echo(f"{_summary(found)}: {out}")
+            told = f"step {alarm.step}, rank {rank}, {alarm.tensor or 'all tensors'}: {alarm.check}: {alarm.message}"
+            click.echo(plain(told))
+        click.echo(f"{_summary(found)}: {plain(str(out))}")
     context.exit(1 if found.alarms else 0)
 
 
@@ -68,9 +67,9 @@ def export(folder: Path, openmetrics: Path | None, tensorboard: Path | None) -> 
             from commbounds.folders import written
 
             written(openmetrics, _open_metrics(found))
-            click.echo(f"the latest looks: {openmetrics}")
+            click.echo(f"the latest looks: {plain(str(openmetrics))}")
         if tensorboard:
-            click.echo(f"{_events(found, tensorboard)} values: {tensorboard}")
+            click.echo(f"{_events(found, tensorboard)} values: {plain(str(tensorboard))}")
     except ImportError as error:
         raise click.UsageError(f"this needs the extra watch, pip install 'commbounds[watch]': {error}") from error
 
@@ -148,7 +147,6 @@ def _follow(folder: Path, every: float) -> bool:
 def _shown(found: Watched, height: int) -> Any:
     """What was noticed, and of every tensor and claim the latest look of the rank that is nearest to its bound."""
     from rich.console import Group
-    from rich.markup import escape
     from rich.table import Table
     from rich.text import Text
 

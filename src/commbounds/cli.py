@@ -32,6 +32,7 @@ from commbounds._scoreboard import scoreboard
 from commbounds._terminal import (
     RegularFile,
     console,
+    plain,
     print_claim,
     print_claims,
     print_findings,
@@ -41,6 +42,7 @@ from commbounds._terminal import (
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
 from commbounds._watch import watch
+from commbounds.columns import columns
 from commbounds.folders import cache_folder, require_private
 from commbounds.verify.contents import claim_entries
 
@@ -93,6 +95,13 @@ def main(context: click.Context) -> None:
     if os.environ.get("NO_COLOR"):
         context.color = False
     _keep_caches_together()
+    if context.invoked_subcommand != "new-column":  # whose folder may not be there yet
+        try:
+            columns()
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        except OSError as error:
+            raise click.UsageError(f"COMMBOUNDS_COLUMNS names no folder of columns: {error}") from error
     if context.invoked_subcommand not in (
         "bench",
         "check",
@@ -260,7 +269,7 @@ def figures(
         for exhibit in shown:
             paths += drawing.save_exhibits([exhibit], out, formats)
             drawn.advance(exhibit.name)
-    click.echo(f"{len(paths)} files in {out}")
+    click.echo(f"{len(paths)} files in {plain(str(out))}")
     sys.exit(0 if whole else 1)
 
 
@@ -310,7 +319,7 @@ def report(
                 )
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
-        f"{page}: {len(chosen)} claims, "
+        f"{plain(str(page))}: {len(chosen)} claims, "
         + (f"not as the book says: {', '.join(wrong)}" if wrong else "all as the book says")
     )
     sys.exit(1 if wrong or not whole else 0)

@@ -144,6 +144,7 @@ class Load:
         shutil.rmtree(self.folder / "cache" / "findings", ignore_errors=True)
         out = self.folder / "out" / "f.jsonl"
         shutil.rmtree(out.parent, ignore_errors=True)
+        out.parent.mkdir()
         arguments = ["verify", *CLAIMS, "--jobs", "2", "--out", str(out)]
         process = self.started(arguments, faults=how == "faults")
         if how in ("killed", "terminated", "lost a worker"):

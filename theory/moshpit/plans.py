@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 
 from commbounds.theory.planning import Cluster, MethodCost, bound_of, method_cost
@@ -11,8 +10,8 @@ from commbounds.theory.planning import Cluster, MethodCost, bound_of, method_cos
 def methods(cluster: Cluster) -> Iterator[MethodCost]:
     """Full grids of so many ranks, after whose last round the mean is exact."""
     names = ("moshpit.grid.exact", "moshpit.traffic.critical_path", "moshpit.traffic.steps")
-    for group in range(2, math.isqrt(cluster.ranks) + 1):
-        rounds = round(math.log(cluster.ranks, group))
+    for rounds in range(cluster.ranks.bit_length() - 1, 1, -1):
+        group = round(cluster.ranks ** (1 / rounds))
         if group**rounds == cluster.ranks:
             words = bound_of("moshpit.traffic.critical_path", M=group, n=cluster.entries, rounds=rounds)
             steps = bound_of("moshpit.traffic.steps", M=group, rounds=rounds)

@@ -112,10 +112,12 @@ def check(
         findings[0] = replace(
             findings[0], verdict=CheckVerdict.FAIL, message=f"a later call: {bench.lost[0]}", expected=""
         )
+    ending = process.finish() if isinstance(process, Process) else ""
     offences = process.offences if isinstance(process, Process) else []
-    if offences and findings and findings[0].verdict is not CheckVerdict.FAIL:
+    if (offences or ending) and findings and findings[0].verdict is not CheckVerdict.FAIL:
         said = f"left something behind in {len(offences)} of the calls: {'; '.join(dict.fromkeys(offences))}"
-        findings[0] = replace(findings[0], verdict=CheckVerdict.FAIL, message=said[:1000], expected="")
+        message = "; ".join([said[:1000]] * bool(offences) + [ending] * bool(ending))
+        findings[0] = replace(findings[0], verdict=CheckVerdict.FAIL, message=message, expected="")
     return Report(subject.name, tuple(findings), budget, seed, versions())
 
 

@@ -55,6 +55,8 @@ _WAIT = 10.0
 _HURRY, _LEAST, _SLOW = 10.0, 1.0, 10.0
 """A call that hung, or failed only after so many seconds, is not waited for again and again: later ones get a tenth of
 their limit, but a second."""
+_END = 10.0
+"""Seconds in which a process ends by itself once its input has ended."""
 _SAID = 1 << 20
 """Bytes that a call may write to stderr or stdout."""
 _KEPT = 4096
@@ -163,6 +165,29 @@ class Process:
     def resident_bytes(self) -> int:
         """Memory that the process has in use; 0 where the system does not tell, or it does not run."""
         return 0 if self._child is None else resident_bytes(self._child.pid)
+
+    def finish(self) -> str:
+        """End the process by the end of its input; what is wrong if it does not end then, or starts others."""
+        threads: Any = None
+        with contextlib.suppress(Unanswered):  # it is gone then, and whoever called it last has heard of that
+            if self._child is not None and "name" in self.hello:  # our server for Python subjects
+                threads = self._exchanged(encoded({"op": "end"}), _END)[0].get("threads")
+        child, found = self._child, ""
+        if child is None or child.stdin is None:
+            return ""
+        before, waited = relatives(child.pid, self._mark), seconds_waited(child.pid)
+        child.stdin.close()
+        _exits_within(child, _END)
+        _exits_within(child, min(_END, seconds_waited(child.pid) - waited))
+        if not _has_ended(child):
+            found = f"did not end {_END:g} s after its last call"
+            if isinstance(threads, list):
+                what = [f"the thread {str(name)[:80]!r} is no daemon" for name in threads]
+                found = f"{found}: {'; '.join(what) or 'an exit handler runs'}"
+        elif new := {n: one for n, one in running(relatives(child.pid, self._mark)).items() if n not in before}:
+            found = f"started when it ended: {named(new)}"
+        self.stop()
+        return found
 
     def stop(self) -> None:
         """End the process."""

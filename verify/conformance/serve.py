@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import threading
 import warnings
 from dataclasses import asdict
 from typing import IO, Any
@@ -47,6 +48,9 @@ class _Server:
         reap(request.get("reap", ()))
         if operation == "hello":
             return {"protocol": VERSION, "kind": subject.kind, "name": subject.name}, []
+        if operation == "end":
+            others = [thread for thread in threading.enumerate() if thread is not threading.main_thread()]
+            return {"threads": [thread.name for thread in others if not thread.daemon]}, []
         seed = int(request.get("seed", 0))
         if operation == "reset" and isinstance(subject, Stateful):
             self._step = subject.factory(seed)

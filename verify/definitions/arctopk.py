@@ -1,5 +1,6 @@
 """ARC-Top-K step by step in plain Python, and the error of its rank-one sketch in the plane, by many directions."""
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -166,7 +167,85 @@ def grain_of(q):
     return Fraction(odd & -odd, q.denominator)
 
 
+def kept_by_direction(rows, K):
+    """Mean energy that the K rows of largest |row . v| hold, v of any direction of the plane.
+
+    Two of these are equal where v is orthogonal to the rows' sum or to their difference.
+    """
+    edges = {0.0, math.pi}
+    for i, (a, b) in enumerate(rows):
+        for c, d in rows[:i]:
+            edges |= {(math.atan2(y, x) + math.pi / 2) % math.pi for x, y in ((a + c, b + d), (a - c, b - d)) if x or y}
+    edges, total = sorted(edges), 0.0
+    for start, stop in itertools.pairwise(edges):
+        middle = (start + stop) / 2
+        turned = [abs(a * math.cos(middle) + b * math.sin(middle)) for a, b in rows]
+        best = sorted(range(len(rows)), key=lambda i: (-turned[i], i))[:K]
+        total += sum(rows[i][0] ** 2 + rows[i][1] ** 2 for i in best) * (stop - start)
+    return total / math.pi
+
+
+def larger_of_two(rows, rank):
+    """Mean energy of the one of two rows whose sketch of so many columns is the longer.
+
+    The difference of the sketches' squares is p chi - q chi', chi-squares of `rank` degrees, with p and -q the
+    eigenvalues of x x^T - y y^T: the chance that it is positive is a regularised incomplete beta function.
+    """
+    (a, b), (c, d) = rows
+    trace, determinant = a * a + b * b - c * c - d * d, -((a * d - b * c) ** 2)
+    root = math.sqrt(trace * trace / 4 - determinant)
+    p, q = trace / 2 + root, root - trace / 2
+    share = math.asin(math.sqrt(p / (p + q))) if p + q > 0 else math.pi / 4
+
+    def area(end, parts=4000):
+        """Simpson's rule for the integral of (sin cos)^(rank - 1)."""
+        h = end / parts
+        values = [(math.sin(i * h) * math.cos(i * h)) ** (rank - 1) for i in range(parts + 1)]
+        return h / 3 * (values[0] + values[-1] + 4 * sum(values[1:-1:2]) + 2 * sum(values[2:-1:2]))
+
+    chance = area(share) / area(math.pi / 2)
+    return chance * (a * a + b * b) + (1 - chance) * (c * c + d * d)
+
+
+def kept_of_exponentials(squares, K):
+    """The same of orthogonal rows with two columns: scores are exponential, with means in proportion to the squares."""
+    live, total = [w for w in squares if w > 0], 0.0
+    if len(live) <= K:
+        return sum(live)
+    for j, w in enumerate(live):
+        others = [1 / v for v in live[:j] + live[j + 1 :]]
+        for many in range(K):  # so many of the others score higher; the rest lower, by inclusion and exclusion
+            for above in itertools.combinations(range(len(others)), many):
+                rest = [rate for i, rate in enumerate(others) if i not in above]
+                for size in range(len(rest) + 1):
+                    for some in itertools.combinations(rest, size):
+                        rates = sum(others[i] for i in above) + sum(some)
+                        total += w * (-1) ** size / w / (1 / w + rates)
+    return total
+
+
+def kept_on_average(rows, K, rank, exponent=0):
+    """What is kept by the functions that studies measure with; of rows times a power of two."""
+    if rows.ndim == 1:
+        kept = kept_of_exponentials([math.ldexp(v, -2 * exponent) for v in rows.tolist()], K)
+        whole, cut = math.ldexp(float(sum(math.ldexp(v, -2 * exponent) for v in rows.tolist())), 2 * exponent), None
+    else:
+        plain = [[math.ldexp(v, -exponent) for v in row] for row in rows.tolist()]
+        kept = kept_by_direction(plain, K) if rank == 1 else larger_of_two(plain, rank)
+        whole = math.ldexp(sum(v * v for row in plain for v in row), 2 * exponent)
+        cut = rank == 1 and not exponent and any(map(any, plain))
+    kept = math.ldexp(kept, 2 * exponent)
+    said = {"near": [kept], "allowance": 1e-8 * whole}
+    return {"kept": said, "known": True, "sectors": said if cut else None}
+
+
 def counted_rows(held):
+    if "rows" in held["inputs"]:
+        return kept_on_average(held["inputs"]["rows"], **held["parameters"])
+    return shares_of_rows(held)
+
+
+def shares_of_rows(held):
     """Rows kept at a share: a product with a float is one of floats, a product with a fraction is exact."""
     m, share, rule = held["parameters"]["m"], held["parameters"]["share"], held["parameters"].get("rule", "ceil")
     if not 0 < share <= 1:

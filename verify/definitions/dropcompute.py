@@ -2,7 +2,7 @@
 
 import math
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate
 
 import numpy as np
 
@@ -131,19 +131,20 @@ def sgd(start, slopes, noise, batches, learning_rate):
     return visited
 
 
-def largest_normal(N):
-    """E max of N standard normals: the integral of x N phi Phi^(N - 1), by the trapezoidal rule.
+def normal_moments(N):
+    """E max of N standard normals, and of its square: integrals over N phi Phi^(N - 1), by the trapezoidal rule.
 
     Its error falls faster than any power of the step.
     """
-    total, h = 0.0, 1 / 64
+    first, second, h = 0.0, 0.0, 1 / 64
     for k in range(-40 * 64, 40 * 64 + 1):
         x = k * h
         tail = math.erfc(abs(x) / math.sqrt(2)) / 2
         log = math.log1p(-tail) if x >= 0 else math.log(tail) if tail else -math.inf
         exponent = (N - 1) * log - x * x / 2 if N > 1 else -x * x / 2
-        total += x * N * math.exp(exponent)
-    return total * h / math.sqrt(2 * math.pi)
+        first += x * N * math.exp(exponent)
+        second += x * x * N * math.exp(exponent)
+    return first * h / math.sqrt(2 * math.pi), second * h / math.sqrt(2 * math.pi)
 
 
 # --- latencies by counter ---------------------------------------------------------------------------------------------
@@ -151,7 +152,8 @@ def largest_normal(N):
 
 def alias_tables(weights):
     """Walker's tables: what a cell keeps, and for whom it is exchanged; the last that has too little comes first."""
-    keep = [w * (len(weights) / sum(weights)) for w in weights]
+    scale = len(weights) / sum(weights)
+    keep = [w * scale for w in weights]
     alias = list(range(len(keep)))
     small, large = [i for i, k in enumerate(keep) if k < 1], [i for i, k in enumerate(keep) if k >= 1]
     while small and large:
@@ -290,6 +292,13 @@ def calibration(held):
     return steps, overheads * len(steps) if len(overheads) == 1 else overheads
 
 
+def degenerate(overheads, latencies):
+    """Whether a warning says that thresholds may drop nearly all: no overhead, and deviations of the mean or more."""
+    values = [Fraction(float(v)) for v in np.ravel(latencies)]
+    mean = sum(values) / len(values)
+    return not any(overheads) and sum((v - mean) ** 2 for v in values) >= mean**2 * len(values)
+
+
 def without_time(steps, overheads):
     """Whether a step takes no time, of which no share can be saved."""
     return any(T_c == 0 and not any(map(any, part)) for part, T_c in zip(steps, overheads, strict=True))
@@ -300,7 +309,7 @@ def chosen_best(held):
     if without_time(steps, overheads):
         return {"refused": "ValueError"}
     tau, gain = best(steps, overheads, options_of(held, drop_rate=1.0)["drop_rate"])
-    return {"threshold": {"tau": tau, "gain": gain}}
+    return {"threshold": {"tau": tau, "gain": gain}, "warned": degenerate(overheads, held["inputs"]["latencies"])}
 
 
 def chosen_by_release(held):
@@ -308,7 +317,7 @@ def chosen_by_release(held):
     if without_time(steps, overheads):
         return {"refused": "ValueError"}
     tau, gain = released(steps, overheads)
-    return {"threshold": {"tau": tau, "gain": gain}}
+    return {"threshold": {"tau": tau, "gain": gain}, "warned": degenerate(overheads, held["inputs"]["latencies"])}
 
 
 def of_gradient(held):
@@ -327,8 +336,10 @@ def of_sgd(held):
 
 def of_maximum(held):
     """Within the relative error that is promised; of one, whose maximum is 0, within that of two."""
-    value = largest_normal(held["parameters"]["N"])
-    return {"maximum": {"near": value, "allowance": 1e-12 * max(value, 0.5)}}
+    first, second = normal_moments(held["parameters"]["N"])
+    allowed = 1e-12 * max(first, 0.5)
+    return {"maximum": {"near": first, "allowance": allowed},
+            "moments": {"near": [first, second], "allowance": np.array([allowed, 4e-12 * second])}}  # fmt: skip
 
 
 def of_trials(held):
@@ -347,108 +358,3 @@ def of_trials(held):
     trials["completed"] = np.array([sum(one[2]) for one in found])
     values, allowed = (np.array([one[part] for one in drawn]) for part in (0, 1))
     return {"trials": trials, "latencies": {"near": values, "allowance": allowed} if any(off) else values}
-
-
-# --- expected times ---------------------------------------------------------------------------------------------------
-
-
-def lattice_sums(law, M):
-    """Probabilities of base + unit j for the sums of 1 to M latencies."""
-    weights = [float(w) for w in law["weights"]]
-    laws = [[1.0]]
-    for _ in range(M):
-        longer = [0.0] * (len(laws[-1]) + len(weights) - 1)
-        for i, a in enumerate(laws[-1]):
-            for j, b in enumerate(weights):
-                longer[i + j] += a * b / sum(weights)
-        laws.append(longer)
-    return laws[1:]
-
-
-def below(law, m, x, strict=False):
-    """P(S_m <= x), or P(S_m < x)."""
-    if law["record"] == "Normal":
-        return math.erfc((m * law["average"] - x) / (law["deviation"] * math.sqrt(2 * m))) / 2
-    if law["record"] == "Gamma":
-        y, term, total = max(0.0, (x - m * law["base"]) / law["scale"]), 1.0, 0.0
-        for j in range(m * round(law["shape"])):
-            total += term
-            term *= y / (j + 1)
-        return 1 - math.exp(-y) * total
-    if law["record"] == "Uniform":
-        y = (x - m * law["low"]) / (law["high"] - law["low"])
-        whole = sum((-1) ** j * math.comb(m, j) * (y - j) ** m for j in range(m + 1) if j < y)
-        return 1.0 if y >= m else whole / math.factorial(m)
-    total = 0.0
-    for j, p in enumerate(lattice_sums(law, m)[-1]):
-        at = m * law["base"] + law["unit"] * j
-        total += p if at < x or (at == x and not strict) else 0.0
-    return total
-
-
-def mean_and_deviation(law):
-    if law["record"] == "Normal":
-        return law["average"], law["deviation"]
-    if law["record"] == "Gamma":
-        return law["base"] + law["shape"] * law["scale"], math.sqrt(law["shape"]) * law["scale"]
-    if law["record"] == "Uniform":
-        return (law["low"] + law["high"]) / 2, (law["high"] - law["low"]) / math.sqrt(12)
-    (single,) = lattice_sums(law, 1)
-    mean = sum(j * p for j, p in enumerate(single))
-    spread = math.sqrt(sum((j - mean) ** 2 * p for j, p in enumerate(single)))
-    return law["base"] + law["unit"] * mean, law["unit"] * spread
-
-
-def capped(law, M, x, *teams):
-    """E min(x, T) for teams of several sizes: x less the integral of P(S_M <= t)^N over t up to x.
-
-    By Gauss's and Legendre's rule of 16 points on 24 panels; over the steps of a lattice exactly.
-    """
-    if law["record"] == "Lattice":
-        points = [M * law["base"] + law["unit"] * j for j in range(len(lattice_sums(law, M)[-1]))]
-        edges = [p for p in points if p < x] + [x]
-        held = [(b - a, below(law, M, a)) for a, b in pairwise(edges)]
-        return [x - sum(width * share**N for width, share in held) for N in teams]
-    mean, deviation = mean_and_deviation(law)
-    low = M * mean - 12 * math.sqrt(M) * deviation
-    low = low if law["record"] == "Normal" else M * law["base" if law["record"] == "Gamma" else "low"]
-    high = min(x, M * law["high"]) if law["record"] == "Uniform" else x
-    if x <= low:
-        return [x] * len(teams)
-    h = (high - low) / 24
-    rule = list(zip(*np.polynomial.legendre.leggauss(16), strict=True))
-    held = [(float(w) * h / 2, below(law, M, low + h * (i + (1 + float(t)) / 2))) for i in range(24) for t, w in rule]
-    return [high - sum(width * share**N for width, share in held) for N in teams]
-
-
-def expected(held):
-    """Within what is promised of quadratures; a law without closed sums is moved by half a cell of a grid, too."""
-    given = held["parameters"]
-    law, N, M, taus, T_c = given["law"], given["N"], given["M"], given["taus"], given["overhead"]
-    mean, deviation = mean_and_deviation(law)
-    far = M * mean + (40 if law["record"] == "Gamma" else 12) * math.sqrt(M) * deviation
-    (slowest,), both = capped(law, M, far, N), [capped(law, M, x, N, 1) for x in taus]
-    least = [of_all for of_all, _ in both]
-    cell = (law["high"] - law["low"]) * M / (2**17 - 1) if law["record"] == "Uniform" else 0.0
-    promised = 1e-9
-    time, done, slack = promised * far + M * cell / 2, [], []
-    for x in taus:
-        done.append(sum(below(law, m, x, True) for m in range(1, M + 1)))
-        moved = [below(law, m, x + m * cell) - below(law, m, x - m * cell) if cell else 0.0 for m in range(1, M + 1)]
-        slack.append(promised * M + sum(moved))
-    gains = [d * (slowest + T_c) / (M * (c + T_c)) for d, c in zip(done, least, strict=True)]
-    # a quotient of three numbers: its shares of what they are off by, once more for terms of second order
-    parts = zip(gains, done, slack, least, strict=True)
-    off = [
-        2 * (s * (slowest + T_c) / (M * (c + T_c)) + g * time * (1 / (slowest + T_c) + 1 / (c + T_c)))
-        for g, _, s, c in parts
-    ]
-    return {
-        "mean_time": {"near": [slowest], "allowance": time},
-        "capped": {"near": least, "allowance": time},
-        "capped_worker": {"near": [of_one for _, of_one in both], "allowance": time},
-        "late": {"near": [1 - below(law, M, x) for x in taus], "allowance": np.array(slack)},
-        "completed": {"near": done, "allowance": np.array(slack)},
-        "speedup": {"near": gains, "allowance": np.array(off)},
-        "ideal": {"near": [(slowest + T_c) / (M * mean + T_c)], "allowance": 2 * time / (M * mean + T_c)},
-    }

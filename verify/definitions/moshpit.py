@@ -351,6 +351,8 @@ def moshpit_twin(held):
         keys = held["inputs"]["keys"]
     else:
         d = given["d"]
+        if d > 64:
+            return {"refused": "ValueError"}
         keys = np.array([[i // M ** (d - j) % M for j in range(1, d)] for i in range(N)], np.int64).reshape(N, d - 1)
     orders = np.array([[list(range(M))] * M ** keys.shape[1]] * rounds).reshape(rounds, M ** keys.shape[1], M)
     if not isinstance(slots, str):
@@ -419,12 +421,14 @@ def descended(held):
     rows, seen, rounds = sgd(points, *settings)
     means, spreads = (np.array([entry[part] for entry in seen]) for part in (0, 1))
     trajectory = {"points": np.array(rows, points.dtype), "means": means, "spreads": spreads}
-    return {"trajectory": trajectory, "traffic": phases_of(rounds, len(points))}
+    return {"trajectory": trajectory, "traffic": phases_of(rounds, len(points)), "whose memory": "its own"}
 
 
 def tried(held):
     stack, given = held["inputs"]["stack"], options_of(held, d=2, p=0.0, rule="skip", first=0)
     N, n, rounds = *stack.shape, given["rounds"]
+    if given["kind"] == "random" and given["M"] > N:
+        return {"refused": "ValueError"}
     rows = [[Fraction(float(v)) for v in row] for row in stack]
     settings = given["kind"], given["M"], given["d"], given["p"], given["rule"], rounds
     trials = range(given["first"], given["first"] + given["trials"])

@@ -371,7 +371,26 @@ def iterated(held):
             return {"refused": "ValueError"}
         said = {"result": said_of_result(result, kind), "state": said_of_state(state, k)}
         found[str(t)] = {**said, "traffic": traffic(len(stack), phases)}
-    return {"steps": found}
+    about = {
+        "refused": ["ValueError"] * 5,
+        "kinds": ["int", "float"],
+        "writeable": [False, False],
+        "controllers": CONTROLLERS,
+    }
+    return {"steps": found, "state": about}
+
+
+NAMES = ("low", "local_high", "global_high", "local_step", "global_down", "global_up",
+         "at_once_above", "at_once_step", "at_once_tries")  # fmt: skip
+CONTROLLERS = {
+    name: dict(zip(NAMES, (*map(Fraction, shares), *factors, Fraction(above), *at_once), strict=True))
+    for name, shares, factors, above, at_once in (
+        ("vgg", ("2/3", "5/4", "4/3"), (1.012, 1.008, 1.008), "4/3", (1.03, 5)),
+        ("lstm", ("3/4", "5/4", "5/4"), (1.012, 1.01, 1.008), "3/2", (1.03, 5)),
+        ("bert", ("4/5", "5/4", "5/4"), (1.025, 1.036, 1.025), "4/3", (1.03, 0)),
+    )
+}
+"""The parameters in the official code, by the model: thresholds are adapted by them."""
 
 
 def settled(held):
@@ -405,5 +424,6 @@ def descended(held):
             "state": {**after, "allreduce": said_of_state(state, options["k"])},
             "result": said_of_result(result, kind),
             "traffic": traffic(P, phases),
+            "t": state["t"],
         }
-    return {"steps": found}
+    return {"steps": found, "t at first": 0}

@@ -419,3 +419,102 @@ def held_by_all(rule, stack, schedule, average, nodes, kept):
             first = kept == "unrounded" and rank in sums
             rows[rank, i] = sums[rank] if first else sent[whose[rank]]
     return rows
+
+
+# --- split over ranks -------------------------------------------------------------------------------------------------
+
+
+def split(held):
+    """What all ranks end with, or the kind of error; near where exponentials, logs, roots and quotients are in it."""
+    options = {
+        "of": "product", "accumulate": "float32", "wire": None, "tf32": False, "batches": 1, "replicas": 1,
+        "divisor": 1, "target": 0, "eps": 0.0625, **held["parameters"],
+    }  # fmt: skip
+    stack, of, form = held["inputs"]["stack"], options["of"], options["accumulate"]
+    wire = options["wire"] or form
+    if stack.ndim != 2 or not stack.size or not np.isfinite(stack).all():
+        return {"refused": "ValueError"}
+    if of not in ("product", "gradient", "loss", "distance", "norm", "root", "step"):
+        return {"refused": "ValueError"}
+    if not {form, wire} <= set(FORMATS) or not holds(form, wire):
+        return {"refused": "ValueError"}
+    P, m = stack.shape
+    batches, replicas, divisor, eps = (options[name] for name in ("batches", "replicas", "divisor", "eps"))
+    if (of == "product" and m % 2) or batches < 1 or m % batches or replicas < 1 or P % replicas or divisor < 1:
+        return {"refused": "ValueError"}
+    if not 0 <= options["target"] < stack.size or eps < 0:
+        return {"refused": "ValueError"}
+    rows = stack.tolist()
+    if of == "product":
+        return {"result": np.array([dot_product(rows, form, wire, options["tf32"])])}
+    if of in ("distance", "loss"):
+        return softmax(rows, of, form, wire, options["target"])
+    if of in ("gradient", "step"):
+        n, size, total = m // batches, P // replicas, []
+        for i in range(n):
+            own = [one_by_one(row[i::n], form) for row in rows]
+            shards = [one_by_one(own[r * size : (r + 1) * size], wire) for r in range(replicas)]
+            total.append(divided(one_by_one(shards, wire), divisor, wire))
+        if of == "gradient":
+            return {"result": np.array(total)}
+        steps = [g / (abs(g) + eps) if g else 0.0 for g in total]
+        return {"result": {"near": steps, "allowance": [2.0**-50] * n}}
+    total = [one_by_one([row[i] for row in rows], wire) for i in range(m)]
+    if of == "root":
+        root = math.sqrt(math.fsum(v * v for v in total) / m + eps)
+        return {"result": {"near": [root], "allowance": [2.0**-50 * (m + 4) * root]}}
+    total = [number(v, form) for v in total]
+    squares = one_by_one([float(v * v) for v in total], form)
+    mean = number(squares * number(1 / m, form), form)
+    root = number(math.sqrt(added(mean, number(eps, form), form)), form)
+    return {"result": np.array([number(v / root, form) if v else 0.0 for v in total])}
+
+
+def one_by_one(values, form):
+    """A running sum of numbers that are rounded to the format first."""
+    total, *others = (number(v, form) for v in values)
+    for v in others:
+        total = added(total, v, form)
+    return total
+
+
+def dot_product(rows, form, wire, tf32):
+    """Every rank multiplies the first half of its numbers with the second, and adds up."""
+    parts = []
+    for row in rows:
+        if tf32:
+            row = [float(eleven_digits(Fraction(v))) for v in row]
+        half = len(row) // 2
+        parts.append(one_by_one([a * b for a, b in zip(row[:half], row[half:], strict=True)], form))
+    return one_by_one(parts, wire)
+
+
+def eleven_digits(value):
+    """To the nearest number of eleven digits, ties to even."""
+    if not value:
+        return value
+    exponent = 0
+    while abs(value) / Fraction(2) ** exponent >= 2**11:
+        exponent += 1
+    while abs(value) / Fraction(2) ** exponent < 2**10:
+        exponent -= 1
+    return round(value / Fraction(2) ** exponent) * Fraction(2) ** exponent
+
+
+def softmax(rows, of, form, wire, target):
+    """The loss of the target's class, or the mean distance to the maximum."""
+    most = max(map(max, rows))
+    if of == "distance":
+        weights = [math.exp(v - most) for row in rows for v in row]
+        distances = [most - v for row in rows for v in row]
+        mean = math.fsum(w * z for w, z in zip(weights, distances, strict=True)) / math.fsum(weights)
+        return {"result": {"near": [mean], "allowance": [2.0**-50 * (len(weights) + 4) * mean]}}
+    differences = [[number(v - most, form) for v in row] for row in rows]
+    parts = [one_by_one([math.exp(z) for z in row], form) for row in differences]
+    total = one_by_one(parts, wire)
+    log = number(math.log(total), form)
+    loss = added(log, -[z for row in differences for z in row][target], form)
+    # the machine's exponentials may be rounded to a neighbour, in every term
+    digits = FORMATS[wire][0]
+    off = 2.0 ** (1 - digits) * 8 if of == "loss" and form != "float64" else 2.0**-45
+    return {"result": {"near": [loss], "allowance": [off * (1 + abs(loss))]}}

@@ -15,7 +15,7 @@ from commbounds.verify.conformance.calls import Died, TimedOut
 from commbounds.verify.conformance.report import reports_from
 
 SUBJECTS = """
-import os, subprocess, sys, tempfile, threading, time
+import atexit, os, subprocess, sys, tempfile, threading, time
 import numpy as np
 from commbounds.verify import conformance as cf
 
@@ -109,6 +109,22 @@ def waits(x, seed):
     subprocess.run(["true"], check=True)
     return x / 2
 
+def thread_for_ever(x, seed):
+    if not KEPT:
+        KEPT.append(threading.Thread(target=time.sleep, args=(300,), name="for ever"))
+        KEPT[0].start()
+    return x / 2
+
+def exit_handler(x, seed):
+    if not KEPT:
+        KEPT.append(atexit.register(time.sleep, 300))
+    return x / 2
+
+def starts_at_exit(x, seed):
+    if not KEPT:
+        KEPT.append(atexit.register(subprocess.Popen, ["sleep", "300"], start_new_session=True))
+    return x / 2
+
 def half(x):
     return x / 2
 
@@ -117,7 +133,7 @@ PID = [os.getpid()]
 made = {
     f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=300.0, effort=0.01, name=f.__name__)
     for f in (forks, starts, session, daemon, clean_daemon, dies_with_a_daemon, bomb, threads, folder, stderr)
-    + (unwaited, in_a_thread, fails_slowly, returns_slowly, pool, waits)
+    + (unwaited, in_a_thread, fails_slowly, returns_slowly, pool, waits, thread_for_ever, exit_handler, starts_at_exit)
 }
 """
 HOSTILE = {
@@ -135,6 +151,9 @@ HOSTILE = {
     "threads": "[0-9]+ threads",
     "folder": "the working folder: ",
     "stderr": "[0-9]+ bytes on stderr",
+    "thread_for_ever": "did not end 10 s after its last call: the thread 'for ever' is no daemon",
+    "exit_handler": "did not end 10 s after its last call: an exit handler runs",
+    "starts_at_exit": r"started when it ended: 1 process \((python3?|sleep)\)",
 }
 DEFAULT = ("daemon",)
 

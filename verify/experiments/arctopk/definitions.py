@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import COLLECTIVES
+from commbounds.collectives.arctopk.law import kept_of_orthogonal_rows, kept_of_planar_rows, sectors
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import arctopk
@@ -156,7 +157,58 @@ COUNTS = Space(
     },
 ).search(m=(1, 400))
 
+
+def _counted(implementation: Any, given: Given) -> Said:
+    """A number of rows; or what is kept on average, by the functions that studies measure with."""
+    if "rows" not in given.inputs:
+        return called("rows")(implementation, given)
+    rows, settings = given.inputs["rows"], (given.parameters["K"], given.parameters["rank"])
+    if rows.ndim == 1:
+        kept, off = kept_of_orthogonal_rows(rows, *settings)
+        return {"kept": [kept], "known": bool(0 <= off <= 1e-7 * rows.sum()), "sectors": None}
+    kept, off = kept_of_planar_rows(rows, *settings)
+    z = (rows[:, 0] + 1j * rows[:, 1]) ** 2
+    middles, widths = sectors(np.abs(z), z, 1.0)
+    cut = None
+    if settings[1] == 1 and "exponent" not in given.parameters and z.any():
+        scores = np.abs(z) + np.real(z * np.exp(-1j * middles[:, None]))
+        best = np.argsort(-scores, axis=1, kind="stable")[:, : settings[0]]
+        cut = [float(np.abs(z)[best].sum(axis=1) @ widths) / (2 * np.pi)]
+    return {"kept": [kept], "known": bool(0 <= off <= 1e-7 * np.square(rows).sum()), "sectors": cut}
+
+
+def _kept() -> list[Given]:
+    """Rows in a plane: some parallel, some of equal norms; and orthogonal ones, of any number; of all sizes."""
+    rng = np.random.default_rng(1)
+    slanted = np.array([0.3, 0.7])
+    planes = [
+        rng.standard_normal((m, 2)) for m in (1, 2, 3, 5)
+    ] + [
+        np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]),
+        np.array([[1.0, 0.0], [2.0, 0.0], [0.5, 1.0]]),
+        np.outer([1.0, 2.0, 0.7, -1.3], slanted),
+        np.outer([1.1, 0.3, 1.7], [0.1, 0.9]),
+        np.array([[1.0, 0.5], [-0.5, 1.0], [0.0, 0.0]]),
+        np.zeros((2, 2)),
+    ]  # fmt: skip
+    found = [
+        Given({"rows": rows}, {"K": K, "rank": 1})
+        for rows in planes
+        for K in sorted({1, len(rows) // 2 or 1, len(rows)})
+    ]
+    pairs = [rng.standard_normal((2, 2)) for _ in range(3)] + [planes[4][:2], planes[5][1:], planes[6][:2]]
+    found += [Given({"rows": rows}, {"K": 1, "rank": rank}) for rows in pairs for rank in (1, 2, 3, 5, 8)]
+    squares = [
+        np.array(w) for w in ([1.0], [1.0, 2.0], [3.0, 1.0, 0.5], [1.0, 1.0, 1.0, 4.0], [2.0, 0.0, 1.0, 0.0], [0.0])
+    ]
+    found += [Given({"rows": w}, {"K": K, "rank": 2}) for w in squares for K in range(1, len(w) + 1)]
+    for e in (450, -450):
+        found += [Given({"rows": np.ldexp(planes[2], e)}, {"K": 2, "rank": 1, "exponent": e})]
+        found += [Given({"rows": np.ldexp(squares[2], 2 * e)}, {"K": 1, "rank": 2, "exponent": e})]
+    return found
+
+
 DEFINITIONS = {
     "arctopk_allreduce": Definition(ARCS, _run, partial(arctopk.arctopk, near=Near), examples=_wide, arrays=2),
-    "row_count": Definition(COUNTS, called("rows"), arctopk.counted_rows),
+    "row_count": Definition(COUNTS, _counted, arctopk.counted_rows, examples=_kept),
 }

@@ -18,10 +18,13 @@ from commbounds.collectives.dropcompute import (
     Lognormal,
     Normal,
     Uniform,
+    bernoulli,
+    released_noise,
     trial_latencies,
 )
+from commbounds.collectives.dropcompute.step_law import gaussian_moments
 from commbounds.verify.definition import Definition, Given, called, chosen
-from commbounds.verify.definitions import dropcompute
+from commbounds.verify.definitions import dropcompute, dropcompute_times
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space
 
@@ -128,9 +131,10 @@ def _calibration(
 
 
 def _chosen(implementation: Any, given: Given) -> Said:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # that a threshold is degenerate: it is one all the same
-        return {"threshold": implementation(**given.inputs, **given.parameters)}
+    with warnings.catch_warnings(record=True) as warned:  # that a threshold is degenerate: it is one all the same
+        warnings.simplefilter("always", RuntimeWarning)
+        found = implementation(**given.inputs, **given.parameters)
+    return {"threshold": found, "warned": bool(warned)}
 
 
 BEST = Space(
@@ -259,6 +263,7 @@ LAWS: Mapping[str, LatencyLaw] = {
     "lognormal": Lognormal(-0.2, 0.5, 0.1),
     "gamma": Gamma(2.5, 0.4, 0.05),
     "small gamma": Gamma(0.4, 2.0),
+    "gamma below two": Gamma(1.5, 0.5),
 }
 
 
@@ -298,7 +303,7 @@ TRIALS = Space(
 
 
 def _counted(implementation: Any, given: Given) -> Said:
-    return {"maximum": implementation(**given.parameters)}
+    return {"maximum": implementation(**given.parameters), "moments": gaussian_moments(**given.parameters)}
 
 
 MAXIMA = Space(
@@ -311,6 +316,7 @@ TIMED: Mapping[str, LatencyLaw] = {
     "exponential": LAWS["exponential"],
     "gamma": Gamma(3.0, 0.25, 0.1),
     "uniform": LAWS["uniform"],
+    "from zero": LAWS["from zero"],
     "lattice": LAWS["lattice"],
     "many cells": LAWS["many cells"],
 }
@@ -327,9 +333,21 @@ def _timed(P: int, M: int, law: str, overhead: float, seed: int) -> Given:
 
 def _expected(implementation: Any, given: Given) -> Said:
     options = dict(given.parameters)
+    if "at" in options:
+        law, at = MADE[options.pop("made")](*options.pop("numbers")), options.pop("at")
+        step = implementation(law, **options)
+        tried = step.times.candidates(step.N)
+        some = np.append(tried[:: 1 + len(tried) // 64], tried[-1])
+        return {"law": _known_of(law, at), "error": [step.error], "candidates": len(tried), "some": some}
     taus, overhead = options.pop("taus"), options.pop("overhead")
     step = implementation(**options)
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always", RuntimeWarning)
+        tau, gain = step.best(overhead)
     return {
+        "quantile": [step.quantile(p) for p in dropcompute_times.QUANTILES],
+        "best": {"tau": [tau], "gain": [gain]} if isinstance(step.law, Lattice) else None,
+        "warned": bool(warned),
         "mean_time": [step.mean_time()],
         "capped": step.capped(taus),
         "capped_worker": [step.capped_worker(tau) for tau in taus],
@@ -340,6 +358,64 @@ def _expected(implementation: Any, given: Given) -> Said:
     }
 
 
+MADE: Mapping[str, Callable[..., LatencyLaw]] = {
+    made.__name__: made
+    for made in (Normal, Lognormal, Gamma, Uniform, Lattice, Histogram, Exponential, bernoulli, released_noise)
+}
+
+
+def _known_of(law: LatencyLaw, at: list[float]) -> Said:
+    """All that a law says of itself."""
+    try:
+        beyond: Any = [law.excess(x) for x in at if np.isfinite(x)]
+    except TypeError:
+        beyond = "TypeError"
+    return {
+        "mean": [law.mean],
+        "variance": [law.variance],
+        "skewness": [law.skewness],
+        "variation": [law.coefficient_of_variation],
+        "ends": [law.low, law.high],
+        "ageing": [law.increasing_failure_rate, law.new_better_than_used],
+        "cdf": law.cdf(at),
+        "excess": beyond,
+        "keep": law.plan.keep,
+        "alias": law.plan.alias.tolist(),
+    }
+
+
+def _laws() -> list[Given]:
+    """Every family of laws, with its numbers and without those that have defaults, and how its sums are tried."""
+    weights = [0.0, 1.0, 3.0, 6.0, 4.0, 0.0, 1.0]
+    laws: list[tuple[str, tuple[Any, ...], int, int]] = [
+        ("Normal", (2.0, 0.5), 3, 2),
+        ("Normal", (1.0, 0.125), 1000, 1),
+        ("Lognormal", (-0.25, 0.5), 1, 1),
+        ("Lognormal", (0.5, 1.0, 0.25), 50, 3),
+        ("Lognormal", (-1.0, 0.25), 10**6, 1),
+        ("Gamma", (4.0, 0.25), 7, 2),
+        ("Gamma", (2.0, 3.0, 0.5), 1, 5),
+        ("Exponential", (1.0,), 2, 1),
+        ("Exponential", (0.5, 0.125), 64, 3),
+        ("Uniform", (0.5, 1.75), 3, 2),
+        ("Uniform", (0.0, 2.0), 100, 3),
+        ("Lattice", (0.5, 0.25, weights), 3, 3),
+        ("Lattice", (0.0, 2.0, weights[1:]), 1, 1),
+        ("Lattice", (0.25, 1.0, [0.0, *[1.0] * 16]), 2, 91),  # too many sums to be tried one by one
+        ("Lattice", (3.0, 1.0, [1.0, 0.0]), 4, 2),
+        ("Lattice", (1.0, 2.0, [1.0, 1.0]), 4, 1),  # what remains after one is the mean
+        ("bernoulli", (0.5, 4.0, 0.25), 5, 2),
+        ("bernoulli", (1.0, 1.5, 1.0), 5, 2),
+        ("released_noise", (), 2, 1),
+        ("released_noise", (0.75,), 2, 2),
+        ("released_noise", (2.0, 0.5), 9, 1),
+        ("Histogram", (0.25, 0.5, weights), 8, 2),
+        ("Histogram", (0.0, 1.0, [2.0, 1.0, 1.0]), 8, 3),
+    ]
+    at = [-1.0, 0.0, 0.125, 0.25, 0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 10.0, np.inf]
+    return [Given({}, {"made": made, "numbers": numbers, "N": N, "M": M, "at": at}) for made, numbers, N, M in laws]
+
+
 TIMES = Space(
     _timed,
     {"P": (*RANKS, 50), "M": (1, 2, 3, 5), "law": tuple(TIMED), "overhead": (0.5, 0.0, 2.0)},
@@ -348,7 +424,7 @@ TIMES = Space(
 )
 
 DEFINITIONS = {
-    "StepLaw": Definition(TIMES, _expected, dropcompute.expected),
+    "StepLaw": Definition(TIMES, _expected, dropcompute_times.expected, examples=_laws),
     "backup_step": Definition(BACKUPS, called("step"), dropcompute.spared, examples=_tied_backups),
     "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best, examples=_tied_thresholds),
     "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),

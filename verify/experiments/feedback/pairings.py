@@ -106,6 +106,8 @@ def _cases(P: int) -> Iterator[RankCase]:
     name, stack = stacks[0]
     for choice, unlike in _UNLIKE if P > 1 else ():
         yield RankCase({"input": name, "dtype": stack.dtype.name, **choice}, stack, unlike)
+        if not {"later weight", "later step", "seed"} & set(unlike):  # before any step, too
+            yield RankCase({"input": "no step", "dtype": stack.dtype.name, **choice}, stack[:, :0], unlike)
 
 
 def _descent(settings: Mapping[str, Any]) -> FeedbackSGD:

@@ -81,6 +81,8 @@ def _quantised(name: str) -> list[Given]:
         Given({"x": np.full(5, 3.0, np.float32)}, {"width": 2, "zero": "integer", "repaired": True}, drawn),
         Given({"x": np.array([1e6, 1e6 + 1, 7e4], np.float64)}, {"width": 8, "metadata": "float16"}, drawn),
         Given({"x": np.array([1.0, 1 + 2.0**-52])}, {"width": 8, "zero": "integer"}, drawn),
+        # a range just above a power of two, whose logarithm is rounded down to it
+        Given({"x": np.array([0.0, 4 + 2.0**-50])}, {"width": 1, "scale": "log2", "theta": 1}, drawn),
     ]
     return [*givens(group_cases() if name == "GroupQuantizer" else stochastic_group_cases()), *found]
 
@@ -207,7 +209,9 @@ DEFINITIONS = {
         groupquant.StochasticGroupQuantizer,
         examples=lambda: _quantised("StochasticGroupQuantizer"),
     ),
-    "packed": Definition(CODES, _packed, groupquant.packed, examples=lambda: givens(packed_cases())),
+    "packed": Definition(
+        CODES, _packed, groupquant.packed, examples=lambda: givens(packed_cases()), refused={"bits": (0, 9)}
+    ),
     "twostep_quantised_allreduce": _of_sums(TWOSTEP, flashcomm.twostep_said, "second", "owner_reads_its_code"),
     "ring_quantised_allreduce": _of_sums(SUMS, flashcomm.ring_said),
     "oneshot_quantised_allreduce": _of_sums(SUMS, flashcomm.oneshot_said),

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.collectives.lowcomm.transform import dct_matrix
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import lowcomm
@@ -44,6 +45,17 @@ def _in_rounds(again: Callable[[Array, Mapping[str, Array]], Mapping[str, Any]])
 
 
 _with_gradients = _in_rounds(lambda result, more: {"workers": np.stack([more["gradient"], result[:, 1]], 1)})
+
+
+def _with_basis(implementation: Any, given: Given) -> Said:
+    said = _with_gradients(implementation, given)
+    refused = []
+    for size in (0, 4097):
+        try:
+            dct_matrix(size)
+        except ValueError as error:
+            refused.append(type(error).__name__)
+    return {**said, "basis": dct_matrix(given.parameters.get("chunk", 64)), "sizes refused": refused}
 
 
 def _later(data: str, P: int, n: int, dtype: str, rounds: int, seed: int) -> dict[str, Any]:
@@ -259,17 +271,21 @@ def _values(n: int, data: str, dtype: str, bins: int | None, reach: float | None
     return Given({"values": stack_of(data, 2, n, dtype, seed)[1]}, chosen(bins=bins, reach=reach))
 
 
-BINS = Space(
-    _values,
-    {
-        "n": (1, 2, 3, 7, 8, 9, 16, 17, 64, 129),
-        "data": ("normal", "ties", "zeros", "alike", "signs", "eighths", "sparse"),
-        "dtype": DTYPES,
-        "bins": (None, 2, 3, 4, 5, 16, 256),
-        "reach": (None, 1.0, 3.0, 20.0),
-    },
-    combined=(("n", "data", "bins"), ("data", "bins", "reach", "dtype")),
-).search(n=(1, 64))
+BINS = (
+    Space(
+        _values,
+        {
+            "n": (1, 2, 3, 7, 8, 9, 16, 17, 64, 129),
+            "data": ("normal", "ties", "zeros", "alike", "signs", "eighths", "sparse", "over"),
+            "dtype": DTYPES,
+            "bins": (None, 2, 3, 4, 5, 16, 256),
+            "reach": (None, 1.0, 3.0, 20.0, 0.01, 100.0),
+        },
+        combined=(("n", "data", "bins"), ("data", "bins", "reach", "dtype")),
+    )
+    .without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
+    .search(n=(1, 64))
+)
 
 
 def _between_bins() -> list[Given]:
@@ -397,7 +413,7 @@ BITS = Space(
     {
         "chunks": (1, 2, 7),
         "k": (1, 2, 3, 7, 64),
-        "chunk": (1, 2, 3, 4, 5, 15, 16, 17, 64, 100, 4096),
+        "chunk": (1, 2, 3, 4, 5, 15, 16, 17, 64, 100, 4096, 65536),
         "value_bits": (None, 1, 2, 8, 64),
         "positions": (None, "one by one", "as a set"),
     },
@@ -441,8 +457,8 @@ DEFINITIONS = {
     "chunk_length": Definition(LENGTHS, _counted("length"), lowcomm.of_length, refused={"n": (0,), "target": (0,)}),
     "demo_round": Definition(
         DEMO,
-        _with_gradients,
-        lowcomm.in_rounds(lowcomm.of_demo_round),
+        _with_basis,
+        lowcomm.of_demo,
         examples=_alike_amplitudes,
         refused={
             **beyond(beta=(0.0, 1.0)),
@@ -488,7 +504,10 @@ DEFINITIONS = {
         refused=beyond(tensors=(1, 10**4), reset_after=(0, 10**6), passes=(0, 10**4)),
     ),
     "sparse_bits": Definition(
-        BITS, _counted("bits"), lowcomm.of_bits, refused={**beyond(value_bits=(1, 64)), "chunk": (0,), "k": (0, 4097)}
+        BITS,
+        _counted("bits"),
+        lowcomm.of_bits,
+        refused={**beyond(value_bits=(1, 64)), "chunk": (0, 65537), "k": (0, 65537)},
     ),
     "sparseloco_round": Definition(
         SPARSE,

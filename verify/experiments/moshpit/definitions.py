@@ -54,18 +54,22 @@ def _special() -> list[Given]:
     return [Given({"stack": a.astype(kind), "groups": np.zeros(len(a), int)}) for a in stacks for kind in ("f4", "f8")]
 
 
-GROUP = Space(
-    _group,
-    {
-        "P": RANKS,
-        "n": sizes(16, 33),
-        "data": ("opposed", "normal", "of all sizes", "ties"),
-        "dtype": ("float32", "float64"),
-        "groups": tuple(GROUPS),
-        "receives": (None, "most", "few"),
-    },
-    options=("n", "data", "dtype", "groups", "receives"),
-).search(P=(1, 12), n=(1, 40))
+GROUP = (
+    Space(
+        _group,
+        {
+            "P": RANKS,
+            "n": sizes(16, 33),
+            "data": ("opposed", "normal", "of all sizes", "ties", "over"),
+            "dtype": ("float32", "float64"),
+            "groups": tuple(GROUPS),
+            "receives": (None, "most", "few"),
+        },
+        options=("n", "data", "dtype", "groups", "receives"),
+    )
+    .without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
+    .search(P=(1, 12), n=(1, 40))
+)
 
 # --- keys and grids ----------------------------------------------------------------------------------------------
 
@@ -284,6 +288,21 @@ _CROWDED = {"P": (4, 8, 9), "kind": ("keys",), "d": (2, 3), "rule": (None, "abor
 TRIALS = TRIALS.including(*TRIALS.every(**_CROWDED, rounds=(7,), trials=(5,), p=(0.25,)))
 """Where failures leave more peers with one key than there are chunks."""
 
+
+def _rare_draws() -> list[Given]:
+    """Draws that are as likely as a failure; cells whose shuffle has a draw to be drawn anew, and one just not."""
+    peers = np.array([[1.0], [3.0]])
+    cells = {"kind": "fixed", "M": 64, "rounds": 1, "trials": 1}
+    drawn = moshpit.Numbers(5, 0)
+    drawn.shuffled([0, 1])
+    ties = {"kind": "fixed", "M": 2, "d": 1, "rounds": 1, "trials": 1, "p": (drawn.next() >> 11) / 2**53}
+    return [
+        *(Given({"stack": peers}, {**cells, "first": first}, {"seed": 0}) for first in (2488, 88754)),
+        Given({"stack": peers}, ties, {"seed": 5}),
+        Given({"stack": peers}, {"kind": "random", "M": 3, "rounds": 1, "trials": 1}, {"seed": 5}),
+    ]
+
+
 GRADIENTS: Mapping[str, Callable[[Array], Array]] = {
     "identity": lambda x: x,
     "steeper by peer": lambda x: x * np.arange(1, 1 + len(x), dtype=x.dtype)[:, None],
@@ -305,7 +324,11 @@ def _descent(
 def _local(implementation: Any, given: Given) -> Said:
     gradient = GRADIENTS[given.parameters["gradient"]]
     trajectory, traffic = implementation(**given.inputs, **{**given.parameters, "gradient": gradient})
-    return {"trajectory": trajectory, "traffic": traffic}
+    return {
+        "trajectory": trajectory,
+        "traffic": traffic,
+        "whose memory": "the caller's" if np.shares_memory(trajectory.points, given.inputs["points"]) else "its own",
+    }
 
 
 DESCENTS = Space(
@@ -327,17 +350,25 @@ DESCENTS = Space(
     combined=(("rounds", "period", "times", "groups"),),
 ).search(rounds=(0, 9), period=(1, 4))
 
+
+def _deep() -> list[Given]:
+    """One peer in a grid of 64 dimensions, and in one too many."""
+    alone = {"stack": np.array([[1.5, -2.0]])}
+    return [Given(alone, {"M": 1, "d": d, "rounds": 2}, {"slots": "rank"}) for d in (64, 65)]
+
+
 DEFINITIONS = {
     "group_average": Definition(GROUP, called("result", "traffic"), moshpit.averaged, examples=_special),
     "moshpit": Definition(
         KEYS,
         _moshpit,
         moshpit.moshpit_twin,
+        examples=_deep,
         own={"slots": "ranks agree on who meets whom: slots that make the same groups are taken, and only keys differ"},
     ),
     "grid_average": Definition(CELLS, called("result", "traffic"), moshpit.grid),
     "random_groups": Definition(RANDOM, called("result", "traffic"), moshpit.in_random_groups, examples=_many),
     "regrouping": Definition(REGROUPED, called("result", "traffic"), moshpit.in_new_groups),
-    "group_trials": Definition(TRIALS, _tried, moshpit.tried),
+    "group_trials": Definition(TRIALS, _tried, moshpit.tried, examples=_rare_draws),
     "moshpit_sgd": Definition(DESCENTS, _local, moshpit.descended),
 }

@@ -80,11 +80,41 @@ def _iterations(
 
 
 def _iterated(implementation: Any, given: Given) -> Said:
-    state, done = given.inputs.get("state"), []
+    state: Any = given.inputs.get("state")
+    done = []
     for stack in given.inputs["iterations"]:
         result, state, traffic = implementation(stack, state=state, **given.parameters)
         done.append({"result": result, "state": state, "traffic": traffic})
-    return every_round(done)
+    return {**every_round(done), "state": _about_state(state)}
+
+
+BAD_STATES: tuple[dict[str, Any], ...] = (
+    {"k": 0},
+    {"k": "n + 1"},
+    {"t": -1},
+    {"global_threshold": -1.0},
+    {"local_thresholds": "one too many"},
+)
+
+
+def _about_state(state: OkTopkState) -> Said:
+    """What states refuse and turn their numbers into; and the parameters of the official code."""
+    made = {"n + 1": state.n + 1, "one too many": np.zeros(state.P + 1)}
+    refused = []
+    for bad in BAD_STATES:
+        try:
+            changed: dict[str, Any] = {name: made.get(str(value), value) for name, value in bad.items()}
+            replace(state, **changed)
+        except ValueError as error:
+            refused.append(type(error).__name__)
+    numpys: dict[str, Any] = {"k": np.int64(state.k), "global_threshold": np.float32(0.5)}
+    again = replace(state, **numpys)
+    return {
+        "refused": refused,
+        "kinds": [type(again.k).__name__, type(again.global_threshold).__name__],
+        "writeable": [array.flags.writeable for array in (state.local_thresholds, state.boundaries)],
+        "controllers": dict(CONTROLLERS),
+    }
 
 
 ITERATIONS = (
@@ -155,8 +185,8 @@ def _descended(implementation: Any, given: Given) -> Said:
     for t, stack in enumerate(gradients):
         scheduled = inputs.get("step_sizes", {}).get(str(t))
         state, result, traffic = sgd.step(stack, state, *(() if scheduled is None else (scheduled,)))
-        done.append({"state": state, "result": result, "traffic": traffic})
-    return every_round(done)
+        done.append({"state": state, "result": result, "traffic": traffic, "t": state.t})
+    return {**every_round(done), "t at first": sgd.start(inputs["weights"], 1).t}
 
 
 DESCENTS = Space(
@@ -214,5 +244,7 @@ SELECTIONS = Space(
 DEFINITIONS = {
     "oktopk_allreduce": Definition(ITERATIONS, _iterated, oktopk.iterated, examples=_by_hand, arrays=2),
     "OkTopkSGD": Definition(DESCENTS, _descended, oktopk.descended, arrays=2),
-    "oktopk_boundaries": Definition(SELECTIONS, called("boundaries", "traffic"), oktopk.settled),
+    "oktopk_boundaries": Definition(
+        SELECTIONS, called("boundaries", "traffic"), oktopk.settled, refused={"n": (0, 2**31)}
+    ),
 }

@@ -199,6 +199,18 @@ TRAINING = (
     .search(P=(1, 6), rounds=(0, 6))
 )
 
+
+def _as_likely_as_drawn() -> list[Given]:
+    """Losses whose probability is the very number that a link draws: a packet gets lost below it, and not at it."""
+    state, found = Replicas(np.array([[1.0, 2.0], [3.0, 5.0]]), np.zeros((2, 2), np.int64), 0), []
+    for stream in (0, 1):  # the link from the first worker to the second
+        seed = next(s for s in range(10**5) if (drawn := packetloss.draw(s, 0, stream, 1)) >> 63 and drawn % 2**11 == 0)
+        loss = Bernoulli(packetloss.draw(seed, 0, stream, 1) / 2**64)
+        options = {"gradient": "identity", "loss": loss, "steps": 1, "rate": 0.5}
+        found.append(Given({"state": state}, options, {"seed": seed}))
+    return found
+
+
 # --- trials ------------------------------------------------------------------------------------------------------
 
 
@@ -253,7 +265,11 @@ DEFINITIONS = {
     "lossy_broadcast": Definition(BROADCAST, called("result", "traffic"), packetloss.lossy_heard),
     "lossy_step": Definition(STEP, called("state", "update", "traffic"), packetloss.stepped),
     "lossy_training": Definition(
-        TRAINING, _trained, packetloss.trained, refused=dict.fromkeys(("seed", "trial"), (-1, 2**64))
+        TRAINING,
+        _trained,
+        packetloss.trained,
+        examples=_as_likely_as_drawn,
+        refused=dict.fromkeys(("seed", "trial"), (-1, 2**64)),
     ),
     "drift_trials": Definition(DRIFT, _drifted, packetloss.drifted),
     "staleness_trials": Definition(STALE, _stale, packetloss.stale),
