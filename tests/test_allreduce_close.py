@@ -156,7 +156,7 @@ def test_those_of_mpi_are_accepted_revealed_and_replayed(P):
 
 
 @NEEDS_TORCH
-@pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.wide)])
+@pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.long)])
 def test_those_of_gloo_are_accepted_revealed_and_replayed(P, tmp_path):
     command = [sys.executable, ELSEWHERE, "gloo", str(tmp_path / "meeting")]
     others = [subprocess.Popen([*command, str(rank), str(P), "40"]) for rank in range(1, P)]
