@@ -156,7 +156,7 @@ def test_those_of_mpi_are_accepted_revealed_and_replayed(P):
 
 
 @NEEDS_TORCH
-@pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.wide)])
+@pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.long)])
 def test_those_of_gloo_are_accepted_revealed_and_replayed(P, tmp_path):
     command = [sys.executable, ELSEWHERE, "gloo", str(tmp_path / "meeting")]
     others = [subprocess.Popen([*command, str(rank), str(P), "40"]) for rank in range(1, P)]
@@ -460,6 +460,22 @@ def test_functions_are_held_to_formats_that_are_promised(x):
     assert "sums are accumulated in float32, rounded once" in message(wider, half, schedule="ring")
     assert "sums are accumulated in bfloat16" in message(by("ring"), half, accumulate="float32", per_hop=False)
     assert "the order of additions is chain" in message(by("chain"), half, order="ring")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_functions_that_truncate_break_a_promise(dtype):
+    x = np.random.default_rng(2).standard_normal((8, 61)).astype(getattr(ml_dtypes, dtype, dtype))
+    digits = FORMATS[dtype].digits
+
+    def truncating(given):
+        total = given[0].astype(np.float64)
+        for row in given[1:].astype(np.float64):
+            fraction, exponent = np.frexp(total + row)
+            total = np.ldexp(np.trunc(np.ldexp(fraction, digits)), exponent - digits)
+        return total.astype(given.dtype)
+
+    assert "its bits are not those of chain" in message(truncating, x, schedule="chain")
+    assert_allreduce_close(truncating, x, schedule="chain", rounding="either neighbour")
 
 
 def test_functions_that_go_by_the_data_are_refused_where_the_bound_says_nothing():

@@ -13,7 +13,7 @@ from commbounds._arrays import Array, format_of, stacked
 from commbounds._exact import assert_exact, covering_inputs
 from commbounds._orders import SCHEDULES, Order, in_one_format, replayed, schedule_order
 from commbounds._replayed import assert_replayed, same_bits
-from commbounds._reveal import ASKABLE, reveal
+from commbounds._reveal import ASKABLE, Revealed, reveal
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.precision.roundings import OTHER_NAMES
 
@@ -57,12 +57,17 @@ class Asked:
                 raise
 
     @cached_property
-    def order(self) -> Order | None:
-        """The order that is revealed, which has the bits for `stack`; None where none is."""
-        P, n = self._flat.shape
+    def _revealed(self) -> Revealed | None:
+        """What is found out; None where the format has too few digits to ask in."""
         if format_of(self.stack, "inputs").name not in ASKABLE:
             return None
-        found = reveal(self._of_rows, P, n, self.stack.dtype.name).order
+        P, n = self._flat.shape
+        return reveal(self._of_rows, P, n, self.stack.dtype.name)
+
+    @cached_property
+    def order(self) -> Order | None:
+        """The order that is revealed, which has the bits for `stack`; None where none is."""
+        found = None if self._revealed is None else self._revealed.order
         if found is not None:
             assert_replayed(self.row, self._flat, found)
         return found
@@ -79,7 +84,8 @@ class Asked:
         Raises
         ------
         AssertionError
-            It has neither. Where no order is revealed, False is returned.
+            It has neither, or those of no additions of two that are rounded to nearest, as a schedule's are. Where that
+            cannot be said, False is returned.
         """
         P, n = self._flat.shape
         dtype = self.stack.dtype.name
@@ -95,6 +101,14 @@ class Asked:
             if any(map(self._has, others)):
                 assert_replayed(self.row, self._flat, order)  # which names the format
         if self.order is None:
+            found = self._revealed
+            # of float16 and float64 no one is lost beside a mask, whatever the order
+            askable = (dtype, accumulate) != ("float16", "float64")
+            if found is not None and found.deterministic and schedule in SCHEDULES and self.op == "sum" and askable:
+                raise AssertionError(
+                    f"all-reduce of {P} ranks: its bits are not those of {schedule}, nor of any additions of two terms "
+                    f"that are rounded to nearest\n    not found out: {'; '.join(found.unknown)}"
+                )
             return False
         # where sums are rounded on their way, those that stay at a rank need not be
         wanted = [in_one_format(self.order, dtype, accumulate, per_hop)]

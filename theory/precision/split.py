@@ -15,7 +15,7 @@ from commbounds.theory.precision.formats import format_named
 from commbounds.theory.precision.terms import on_the_wire, wire_unit
 from commbounds.theory.quantities import P, Quantity
 from commbounds.theory.sources import derived
-from commbounds.theory.symbols import Symbol
+from commbounds.theory.symbols import Symbol, expression
 
 TF32_DIGITS = 11
 """Of tf32, which has float32's exponents."""
@@ -89,7 +89,7 @@ def log_sum_error(distance: Any, unit: Any, sums: Any) -> Any:
 
 def loss_error(log_sum: Any, unit: Any, function: Any, classes: Any, shift: Any, loss: Any) -> Any:
     """Of a loss, by the log of the sum, its own rounding, the target's difference and their sum."""
-    log = (1 + function) * log_sum + function * sp.log(classes)
+    log = (1 + function) * log_sum + function * sp.log(expression("classes", classes))
     return (1 + unit) * (log + unit * shift) + unit * loss
 
 
