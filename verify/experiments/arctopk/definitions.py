@@ -123,10 +123,11 @@ UNDECIDED = replace(ARCS, left_out=ARCS.left_out[1:]).including(
 
 
 def _wide() -> list[Given]:
-    """Rows longer than what is added in one go, one off on either side."""
-    return [
+    """Rows longer than what is added in one go, one off on either side; a sketch of one column too many."""
+    wide = [
         _arc(2, 3, n, 1, 4, "ties", "float32", "eighths", None, None, None, n) for n in (63, 64, 65, 255, 256, 257, 600)
     ]
+    return [*wide, Given({"gradients": np.ones((1, 1, 1))}, {"K": 1, "rank": 2**16 + 1}, {"seed": 1})]
 
 
 def _counts(m: int, share: Any, rule: str | None, seed: int) -> Given:
