@@ -30,6 +30,8 @@ _TALL = 172.0
 _EDGE = 10.0
 _MARKERS = "osD^vPX*<>"
 _FEW = 12
+_COLOURED = 4
+"""Groups of lines that have a colour, of what was measured in an exhibit."""
 _CLOSE = 40
 """Up to so many points of a line have a mark each."""
 _SHADES = 16
@@ -59,7 +61,8 @@ def draw_exhibit(exhibit: Exhibit, heading: bool = True) -> Drawing:
     ----------
     exhibit : Exhibit
         Two panels beside one another. Lines whose labels agree up to a colon share a colour: ``ring: bound``. Labels
-        that differ in an ascending or descending number alone have colours in that order.
+        that differ in an ascending or descending number alone have colours in that order. Of more than four methods
+        those that stand out are coloured, the others are grey, told apart by their marks.
     heading : bool
         Whether its title stands above.
 
@@ -72,7 +75,7 @@ def draw_exhibit(exhibit: Exhibit, heading: bool = True) -> Drawing:
     panels = exhibit.panels
     columns = 1 if len(panels) == 1 else 2
     drawing = Drawing(WIDTH * columns, 0.0)
-    colours = _colours(panels)
+    colours = _colours(panels, exhibit.title)
     top = 4.0
     if heading:
         for text in wrapped(exhibit.title, 10, drawing.width - 2 * _EDGE, bold=True):
@@ -108,22 +111,57 @@ def _group(label: str) -> str:
     return label.partition(":")[0]
 
 
-def _colours(panels: Sequence[Panel]) -> dict[str, str]:
-    """A colour for every group of lines: in order of appearance, and another one than beside it in any panel if there
-    is one left. Where a number tells the groups of a panel apart, their colours have its order.
+def _colours(panels: Sequence[Panel], title: str) -> dict[str, str]:
+    """A colour for every group of lines, in order of appearance.
+
+    Where a number tells the groups of a panel apart, their colours have its order. Of the others that were measured
+    four have colours: those that the title names, then those that come nearest to what bounds them; the rest is grey. A
+    formula that is no method's is black
+    where its dashes tell it apart. The rest has another colour than what is beside it, if there is one left.
     """
     beside = [list(dict.fromkeys(_group(line.label) for line in panel.lines)) for panel in panels]
+    everywhere = [group for groups in beside for group in groups]
     colours: dict[str, str] = {}
     for groups in beside:
         if in_order(groups):
             colours |= zip(groups, steps(len(groups)), strict=True)
-    for group in (group for groups in beside for group in groups):
+    colours |= dict.fromkeys((group for group in _grey(panels, title) if group not in colours), "band")
+    colours |= dict.fromkeys((group for group in _formulas(panels) if group not in colours), "ink")
+    for group in everywhere:
         if group not in colours:
             near = [colours.get(other) for groups in beside if group in groups for other in groups]
-            start = len(colours)
+            start = sum(colour not in ("band", "ink") for colour in colours.values())
             turned = [SERIES[(start + i) % len(SERIES)] for i in range(len(SERIES))]
             colours[group] = min(turned, key=near.count)
-    return colours
+    return {group: colours[group] for group in everywhere}
+
+
+def _grey(panels: Sequence[Panel], title: str) -> list[str]:
+    """The groups that were measured and have no formula, without those that the title names or that stand out."""
+    said = {_group(line.label) for panel in panels for line in panel.lines if line.role != "measured"}
+    place: dict[str, int] = {}
+    for panel in panels:
+        upwards = all(line.role != "lower" for line in panel.lines)
+        ends = {
+            _group(line.label): (max if upwards else min)((v for v in line.y if math.isfinite(v)), default=0.0)
+            for line in panel.lines
+            if line.role == "measured"
+        }
+        for rank, group in enumerate(sorted(ends, key=ends.__getitem__, reverse=upwards)):
+            place[group] = min(rank, place.get(group, rank))
+    free = max(0, _COLOURED - len(said & place.keys()))
+    others = sorted(place.keys() - said, key=lambda group: (group not in title, place[group], list(place).index(group)))
+    return others[free:] if len(place) > _COLOURED else []
+
+
+def _formulas(panels: Sequence[Panel]) -> list[str]:
+    """The groups that are a formula alone, and the only one with their dashes in every panel that has them."""
+    roles: dict[str, set[str]] = {}
+    for line in (line for panel in panels for line in panel.lines):
+        roles.setdefault(_group(line.label), set()).add(line.role)
+    alone = [group for group, found in roles.items() if len(found) == 1 and not found & {"measured", "published"}]
+    drawn = [[line.role for line in panel.lines if _group(line.label) in alone] for panel in panels]
+    return [group for group in alone if all(of_panel.count(*roles[group]) <= 1 for of_panel in drawn)]
 
 
 def in_order(labels: Sequence[str]) -> bool:
@@ -223,19 +261,21 @@ def _lines(drawing: Drawing, plane: Plane, panel: Panel, colours: dict[str, str]
         beyond = [((run[0][0], edge), *run, (run[-1][0], edge)) for run in _runs(plane, bound.x, bound.y)]
         drawing.add(Area(tuple(beyond), "muted", FORBIDDEN))
         side = "above" if bound.role == "bound" else "below"
-        shaded.append(Key(f"{side} the bound", swatch("muted", 2 * FORBIDDEN)))
+        others = any(line.role in ("printed", "corrected") for line in panel.lines)
+        shaded.append(Key(f"{side} {bound.label if others else 'the bound'}", swatch("muted", 2 * FORBIDDEN)))
     for line in panel.lines:
         group = _group(line.label)
         if line.low:
             drawing.add(Area(plane.band(line.x, line.low, line.high), colours[group], 0.18))
-    for line in panel.lines:
+    for line in sorted(panel.lines, key=lambda line: colours[_group(line.label)] != "band"):  # the grey ones below
         group = _group(line.label)
         joined = line.role != "measured" or group not in explained
         draws = _look(line, colours[group], _MARKERS[groups.index(group) % len(_MARKERS)], joined)
         runs = _runs(plane, line.x, line.y)
         drawing.add(*draws(runs) if runs else [])
         keys.append(Key(line.label + _RELATIONS.get(line.role, ""), _short_sample(draws)))
-    return [*keys, *shaded]
+    grey = sum(colours[_group(line.label)] == "band" for line in panel.lines)
+    return [*keys[grey:], *shaded, *keys[:grey]]
 
 
 def _runs(plane: Plane, xs: Sequence[float], ys: Sequence[float]) -> tuple[tuple[Point, ...], ...]:

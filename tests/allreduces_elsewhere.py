@@ -2,7 +2,8 @@
 
 ``python allreduces_elsewhere.py gloo FILE RANK P ROUNDS`` is a rank of gloo's, and
 ``mpirun -n P python -m mpi4py allreduces_elsewhere.py mpi ROUNDS`` runs those of MPI. The first rank prints how many
-runs were held to their bounds, and in how many of them all ranks hold the same bits.
+runs were held to their bounds, in how many of them all ranks hold the same bits, and of how many sizes and formats the
+order of additions was revealed and replayed.
 """
 
 import sys
@@ -10,7 +11,7 @@ import sys
 import ml_dtypes
 import numpy as np
 
-from commbounds.testing import assert_allreduce_close
+from commbounds.testing import assert_allreduce_close, assert_replayed, reveal
 
 FAMILIES = ("normal", "wide", "cancelling", "tiny", "ones")
 
@@ -49,10 +50,32 @@ def held(P, many, reduced, gathered, rank):
         results = gathered(reduced(x[rank].copy()))
         if rank == 0:
             assert_allreduce_close(results, x, allow_vacuous=True)
-            agreeing += all(row.tobytes() == results[0].tobytes() for row in results)
+            rows = [np.asarray(row) for row in results]
+            agreeing += all(row.tobytes() == rows[0].tobytes() for row in rows)
             runs += 1
     if rank == 0:
-        print(runs, agreeing)
+        print(runs, agreeing, end=" ")
+
+
+def replayed(P, reduced, gathered, rank, dtypes):
+    """Sizes and formats whose order of additions, once revealed, gives the bits for other data, on all ranks."""
+
+    def allreduce(x):
+        return gathered(reduced(x[rank].copy()))
+
+    done = 0
+    for dtype in dtypes:
+        for n in (30, 3000):
+            found = reveal(allreduce, P, n, dtype)
+            assert found.order is not None, found
+            assert found.same_bits, found
+            x = vectors(np.random.default_rng([P, n]), P, n, np.dtype(getattr(ml_dtypes, dtype, dtype)), "normal")
+            assert_replayed(allreduce(x), x, found.order)
+            assert_allreduce_close(allreduce, x, order=found.order)
+            assert_allreduce_close(allreduce, x, same_bits=True)
+            done += 1
+    if rank == 0:
+        print(done)
 
 
 def by_gloo(file, rank, P, many):
@@ -62,16 +85,18 @@ def by_gloo(file, rank, P, many):
     dist.init_process_group("gloo", init_method=f"file://{file}", rank=rank, world_size=P)
 
     def reduced(x):
-        tensor = torch.from_numpy(x)
+        narrow = x.dtype.name == "bfloat16"
+        tensor = torch.from_numpy(x.view(np.int16)).view(torch.bfloat16) if narrow else torch.from_numpy(x)
         dist.all_reduce(tensor)
         return tensor
 
     def gathered(tensor):
         rows = [torch.empty_like(tensor) for _ in range(P)]
         dist.all_gather(rows, tensor)
-        return [row.numpy() for row in rows]
+        return rows
 
     held(P, many, reduced, gathered, rank)
+    replayed(P, reduced, gathered, rank, ("float32", "float16", "bfloat16"))
     dist.destroy_process_group()
 
 
@@ -85,7 +110,11 @@ def by_mpi(many):
         world.Allreduce(x, total)
         return total
 
-    held(world.size, many, reduced, lambda x: world.allgather(x), world.rank)
+    def gathered(x):
+        return world.allgather(x)
+
+    held(world.size, many, reduced, gathered, world.rank)
+    replayed(world.size, reduced, gathered, world.rank, ("float32", "float64"))
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ COLUMNS = (
     "along the data, surely",
     "along the data, probably",
     "order replayed",
+    "the function, by default",
     "exact inputs",
 )
 
@@ -183,6 +184,14 @@ def refuses(check, *arguments, **options):
     return False
 
 
+def refused(bug, x):
+    """Whether the default refuses the bug, given the function that has it; what it cannot judge it does not notice."""
+    try:
+        return refuses(assert_allreduce_close, lambda given: bug(given, ring), x, schedule="ring")
+    except ValueError:
+        return False
+
+
 def checks(y, x, order):
     """Whether the four that take any data refuse a result."""
     close = {"allow_vacuous": True}
@@ -221,7 +230,8 @@ def noticed(P, dtype):
     for kind in DATA:
         x = data(kind, np.random.default_rng([P, len(kind)]), P, N, dtype)
         check = Checks(x, order)
-        found.append([*np.array([check(bug(x, ring)) for bug in BUGS.values()]).T, of_exact])
+        by_default = [refused(bug, x) for bug in BUGS.values()]
+        found.append([*np.array([check(bug(x, ring)) for bug in BUGS.values()]).T, by_default, of_exact])
     return np.array(found).swapaxes(0, 1)
 
 
@@ -262,8 +272,8 @@ def row_of_codes(name, P):
 
 def false_alarms(runs):
     """How often a right run is refused: by bounds for all inputs and along the data, surely and probably, by its
-    replay, by exact inputs and where the first coding is replayed."""
-    alarms = np.zeros(6, int)
+    replay, by exact inputs, where the first coding is replayed, and as a function, without a promise and with it."""
+    alarms = np.zeros(8, int)
     for run in range(runs):
         rng = np.random.default_rng([9, run])
         name, options = list(RIGHT.values())[run % len(RIGHT)]
@@ -283,6 +293,12 @@ def false_alarms(runs):
         alarms[2] += refuses(assert_allreduce_close, y, x, order=order, probability=1e-9, **close)
         alarms[3] += refuses(assert_replayed, y, x, name, **options)
         alarms[4] += refuses(assert_exact, replayed(exact, order), exact)
+
+        def function(given, order=order):
+            return replayed(given, order)
+
+        alarms[6] += refuses(assert_allreduce_close, function, x, **close)
+        alarms[7] += refuses(assert_allreduce_close, function, x, schedule=name, **options)
     return alarms.tolist()
 
 

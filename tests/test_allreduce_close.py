@@ -14,6 +14,7 @@ from allreduces_elsewhere import FAMILIES, vectors
 from samples import each_once
 from under_mpi import NEEDS_MPI, mpirun
 
+from commbounds._orders import replayed, schedule_order
 from commbounds._sums import rank_sums
 from commbounds.collectives import dense
 from commbounds.collectives.precision import simulated_allreduce
@@ -149,18 +150,18 @@ def test_sums_in_two_formats_are_accepted(sent, wide, once):
 
 @NEEDS_MPI
 @pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.wide)])
-def test_those_of_mpi_are_accepted(P):
+def test_those_of_mpi_are_accepted_revealed_and_replayed(P):
     done = mpirun(P, sys.executable, "-m", "mpi4py", ELSEWHERE, "mpi", 40, seconds=120)
-    assert done.stdout.split() == ["40", "40"], done.stderr
+    assert done.stdout.split() == ["40", "40", "4"], done.stderr
 
 
 @NEEDS_TORCH
-@pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.wide)])
-def test_those_of_gloo_are_accepted(P, tmp_path):
+@pytest.mark.parametrize("P", [2, pytest.param(5, marks=pytest.mark.wide), pytest.param(8, marks=pytest.mark.long)])
+def test_those_of_gloo_are_accepted_revealed_and_replayed(P, tmp_path):
     command = [sys.executable, ELSEWHERE, "gloo", str(tmp_path / "meeting")]
     others = [subprocess.Popen([*command, str(rank), str(P), "40"]) for rank in range(1, P)]
     first = subprocess.run([*command, "0", str(P), "40"], capture_output=True, text=True, timeout=580, check=False)
-    assert first.stdout.split() == ["40", "40"], first.stderr
+    assert first.stdout.split() == ["40", "40", "6"], first.stderr
     assert [other.wait(60) for other in others] == [0] * (P - 1)
 
 
@@ -387,3 +388,114 @@ def test_simulated_hops_of_many_ranks_keep_to_their_bounds(how, P):
         allowance = bound.sure * np.abs(sent).sum(axis=0) + bound.absolute
         tightest = max(tightest, float((np.abs(result - sent.sum(axis=0)) / allowance).max()))
     assert tightest > 1 / 64  # sums of one sign, or rounded once, use a share of it
+
+
+# --- functions -----------------------------------------------------------------------------------------------------
+
+
+def by(schedule, **how):
+    """An all-reduce by a schedule, in the format of its inputs."""
+    return lambda x: replayed(x, schedule_order(schedule, len(x), x[0].size, x.dtype.name, **how))
+
+
+def shaped(reduce):
+    return lambda x: reduce(x.reshape(len(x), -1)).reshape(x.shape[1:])
+
+
+@pytest.mark.parametrize("P", [*range(1, 10), 64])
+@pytest.mark.parametrize("dtype", ["bfloat16", "float16", "float32", "float8_e5m2"])
+def test_functions_are_accepted_with_a_promise_and_without(P, dtype):
+    x = np.random.default_rng(P).standard_normal((P, 4, 9)).astype(getattr(ml_dtypes, dtype, dtype))
+    wide = "float64" if dtype == "float32" else "float32"
+    hows = [
+        {"schedule": "ring"},
+        {"schedule": "recursive-doubling"},
+        {"schedule": "binomial", "accumulate": wide},
+        {"schedule": "rabenseifner", "accumulate": wide, "per_hop": False},
+    ]
+    for how in hows:
+        reduce = shaped(by(**how))
+        assert_allreduce_close(reduce, x, allow_vacuous=True)
+        assert_allreduce_close(reduce, x, **how, allow_vacuous=True)
+        assert_allreduce_close(reduce, x, order=how.pop("schedule"), **how)
+    # by an order that is not the schedule's, in its formats
+    turned = np.random.default_rng(P).permutation(P)
+    assert_allreduce_close(lambda x: shaped(by("ring"))(x[turned]), x, schedule="ring", allow_vacuous=True)
+    if P == 8:
+        assert_allreduce_close(shaped(by("ring", average="after")), x, op="mean", allow_vacuous=True)
+        assert_allreduce_close(lambda x: [shaped(by("ring"))(x)] * 8, x, same_bits=True, allow_vacuous=True)
+
+
+@pytest.mark.parametrize(
+    ("lossy", "words"),
+    [
+        (
+            lambda x, y: np.where(np.arange(y.size) == 5, y - x[3], y).astype(y.dtype),
+            "1 of 40 entries differ from the exact sum",
+        ),
+        (
+            lambda x, y: np.where(np.arange(y.size) == 5, y + x[3], y).astype(y.dtype),
+            "1 of 40 entries differ from the exact sum",
+        ),
+        (
+            lambda x, y: np.where(y == 0, y, y * np.float32(1 + 2**-7)).astype(y.dtype),
+            "40 of 40 entries differ from the exact sum",
+        ),
+    ],
+)
+def test_what_a_function_does_to_one_entry_is_seen_where_the_bound_says_nothing(lossy, words):
+    P = 300
+    x = np.random.default_rng(0).standard_normal((P, 40)).astype(ml_dtypes.bfloat16)
+    said = message(lambda x: lossy(x, by("ring")(x)), x)
+    assert words in said
+    with pytest.raises(ValueError, match="the all-reduce itself in place of its result"):
+        assert_allreduce_close(by("ring")(x), x)
+    assert_allreduce_close(by("ring"), x)
+
+
+def test_functions_are_held_to_formats_that_are_promised(x):
+    half = x.astype(ml_dtypes.bfloat16)
+    wider = by("ring", accumulate="float32", per_hop=False)
+    assert_allreduce_close(wider, half)
+    assert "sums are accumulated in float32, rounded once" in message(wider, half, schedule="ring")
+    assert "sums are accumulated in bfloat16" in message(by("ring"), half, accumulate="float32", per_hop=False)
+    assert "the order of additions is chain" in message(by("chain"), half, order="ring")
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "float16"])
+def test_functions_that_truncate_break_a_promise(dtype):
+    x = np.random.default_rng(2).standard_normal((8, 61)).astype(getattr(ml_dtypes, dtype, dtype))
+    digits = FORMATS[dtype].digits
+
+    def truncating(given):
+        total = given[0].astype(np.float64)
+        for row in given[1:].astype(np.float64):
+            fraction, exponent = np.frexp(total + row)
+            total = np.ldexp(np.trunc(np.ldexp(fraction, digits)), exponent - digits)
+        return total.astype(given.dtype)
+
+    assert "its bits are not those of chain" in message(truncating, x, schedule="chain")
+    assert_allreduce_close(truncating, x, schedule="chain", rounding="either neighbour")
+
+
+def test_functions_that_go_by_the_data_are_refused_where_the_bound_says_nothing():
+    x = np.random.default_rng(1).standard_normal((300, 40)).astype(ml_dtypes.bfloat16)
+
+    def for_some(given):
+        """Right for all but numbers that are seen here alone."""
+        right = by("ring")(given)
+        return np.where(given[7] == x[7], right + np.abs(right) / 8, right).astype(right.dtype)
+
+    assert "have other bits than ring" in message(for_some, x)
+
+
+def test_functions_without_an_order_are_judged_by_what_is_left():
+    x = np.random.default_rng(1).standard_normal((300, 40)).astype(ml_dtypes.bfloat16)
+
+    def exact(given):
+        return rank_sums(given).wide().astype(given.dtype)
+
+    with pytest.raises(ValueError, match="an order that can be revealed"):
+        assert_allreduce_close(exact, x)
+    assert_allreduce_close(exact, x, accumulate="float32", per_hop=False)
+    assert "rank 0 is missing" in message(lambda given: exact(given[1:]), x)

@@ -6,6 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+from commbounds._exact import covering_inputs
 from commbounds.testing import assert_exact, exact_inputs
 from commbounds.theory.precision.formats import FORMATS
 
@@ -128,3 +129,19 @@ def test_what_some_order_rounds_says_nothing(values, says):
 def test_what_makes_no_inputs_is_refused(change, error):
     with pytest.raises(error):
         exact_inputs(**{"P": 4, "n": 5, **change})
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_every_rank_brings_something_to_every_entry_once(name):
+    form, rng = FORMATS[name], np.random.default_rng(6)
+    for P, n, times in ((1, 3, 1), (5, 7, 1), (16, 40, 16), (300, 9, 1)):
+        asked = list(covering_inputs(P, n, form, times))
+        assert len(asked) == -(-P // min(P, 2 ** (form.digits - 1)))
+        assert np.sum([x != 0 for x in asked], axis=0).min() >= 1
+        for x in asked:
+            assert_exact(in_a_random_order(x, rng), x)
+            assert_exact(
+                (in_a_random_order(x, rng) / np.array(times, x.dtype)).astype(x.dtype),
+                x,
+                op="sum" if times == 1 else "mean",
+            )

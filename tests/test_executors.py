@@ -222,6 +222,7 @@ def test_one_process_is_this_one():
         *((where, None, "executor must be one of process, dask:ADDRESS, dask:local, mpi, got") for where in ("x", "")),
         *((where, None, "executor must be one of") for where in ("dask", "dask:", "process:2", "mpi:4", "Process")),
         ("process", 0, "workers must be an integer that is at least 1, got 0"),
+        ("process", 10**9, "workers must be at most [0-9]+, 64 a processor, got 1000000000"),
         ("mpi", 2, "executor mpi has its workers already"),
         ("dask:tcp://127.0.0.1:1", 2, "executor dask:tcp://127.0.0.1:1 has its workers already"),
     ],

@@ -27,6 +27,8 @@ SUBJECT = """
 import numpy as np
 from commbounds.verify.conformance import Codec
 sub = Codec(lambda x, seed: x.copy(), [], name="same")
+def total(x):
+    return x.sum(0)
 """
 FAULTS = {"full": errno.ENOSPC, "quota": errno.EDQUOT, "input/output": errno.EIO, "no locks": errno.ENOLCK}
 CALLS = [(os, "replace"), (os, "fsync"), (fcntl, "flock"), (tempfile, "mkstemp"), (tempfile, "TemporaryFile")]
@@ -72,6 +74,9 @@ def there(cache, findings, tmp_path, monkeypatch):
         monkeypatch.setenv(variable, str(cache / variable.lower()))
     shutil.copy(findings, tmp_path / "given.jsonl")
     (tmp_path / "mine.py").write_text(SUBJECT)
+    (tmp_path / "watched").mkdir()
+    run_line = {"claims": {}, "alarm": 0.1, "seed": 0, "rank": 0, "ranks": 1}
+    (tmp_path / "watched" / "rank-00000.jsonl").write_text(json.dumps({"run": run_line}) + "\n")
     board = tmp_path / "scoreboard"
     shutil.copytree(Path(__file__).parents[1] / "docs" / "scoreboard", board)
     monkeypatch.chdir(tmp_path)
@@ -85,13 +90,33 @@ COMMANDS = {
     "check": ("check", "mine.py:sub", "--here", "--only", "same seed, same output", "--out", "out/r.jsonl"),
     "vectors": ("vectors", "Identity", "--out", "out"),
     "scoreboard": ("scoreboard", "--page", "--folder", "scoreboard"),
+    "watch report": ("watch", "report", "watched", "--out", "out/page.html"),
+    "plan": ("plan", "--P", "4", "--n", "64", "--picture", "out/plan.svg"),
+    "dossier": ("dossier", "quantizers.sign", "--out", "out/page.html"),
+    "fingerprint": (
+        "fingerprint",
+        "mine.py:total",
+        "--P",
+        "3",
+        "--sizes",
+        "2",
+        "--dtypes",
+        "float32",
+        "--out",
+        "out/f.json",
+    ),
+    "demo": ("demo", "--out", "out"),
+    "certificates": ("certificates", "quantizers.sign.*", "--coq", "out"),
+    "certify": ("certify", "quantizers.sign.unbiased", "--seconds", "1", "--out", "out"),
+    "new-column": ("new-column", "planets"),
 }
 
 
 def called(name):
     if name == "verify":  # which makes no folder
         Path("out").mkdir(exist_ok=True)
-    return CliRunner().invoke(main, COMMANDS[name])
+    env = {"COMMBOUNDS_COLUMNS": "out"} if name == "new-column" else {}  # else to this checkout
+    return CliRunner().invoke(main, COMMANDS[name], env=env)
 
 
 def files(folder):
@@ -271,13 +296,19 @@ def test_signals_to_the_command_alone_end_its_workers_too(number, tmp_path, cach
         assert time.monotonic() - begun < 10.0 + 2.0 * quickly
 
 
-@pytest.mark.parametrize("command", ["check", "vectors", "tolerance", "cost"])
-def test_every_command_that_is_interrupted_ends_with_130(command, there, monkeypatch):
-    arguments = {**COMMANDS, "tolerance": ("tolerance", "--P", "2"), "cost": ("cost",)}[command]
+MORE = {
+    "tolerance": ("--P", "2"),
+    "recheck": ("given.jsonl",),
+    "check-column": ("gossip",),
+}
+"""Arguments of commands that need some, and write nothing."""
 
+
+@pytest.mark.parametrize("command", [name for name, one in main.commands.items() if not hasattr(one, "commands")])
+def test_every_command_that_is_interrupted_ends_with_130(command, there, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(main.commands[command], "callback", interrupted)
-    result = CliRunner().invoke(main, arguments)
+    result = CliRunner().invoke(main, COMMANDS.get(command, (command, *MORE.get(command, ()))))
     assert (result.exit_code, result.stderr) == (130, "interrupted\n")

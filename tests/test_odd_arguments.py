@@ -43,7 +43,7 @@ GOOD = {
     "dossier": ("quantizers.sign",),
     "figures": (CLAIM, "--findings", "findings.jsonl", "--jobs", "1", "--out", "made"),
     "fingerprint": ("mine.py:total", "--P", "3", "--sizes", "2", "--dtypes", "float32"),
-    "new-column": ("columns/planets",),
+    "new-column": ("planets",),
     "plan": ("--P", "4", "--n", "64"),
     "ranks": ("ring_allreduce", "--ranks", "2"),
     "recheck": ("findings.jsonl", "--jobs", "1"),
@@ -250,7 +250,7 @@ def in_place(tmp_path, monkeypatch, findings):
         put("mine.py", SUBJECT)
         put("findings.jsonl", findings)
         Path("watched").mkdir()
-        put("watched/rank0.jsonl", json.dumps(RUN) + "\n")
+        put("watched/rank-00000.jsonl", json.dumps(RUN) + "\n")
         return work.parents[1]
 
     return go
@@ -313,7 +313,8 @@ def tried(case):
         put_there(next(value for value in given if str(value).startswith("odd")))
     try:
         with within(SECONDS), limited(MEMORY):
-            return wrong(CliRunner().invoke(main, [*name.split(), *given], input=""))
+            env = {"COMMBOUNDS_COLUMNS": "columns"} if name == "new-column" else {}  # else to this checkout
+            return wrong(CliRunner().invoke(main, [*name.split(), *given], input="", env=env))
     except Hung as hung:
         return str(hung)
 
@@ -349,3 +350,14 @@ def test_odd_arguments_are_answered_or_refused(name, parts, in_place, record_pro
 
 def test_every_command_is_tried():
     assert {name for name, _ in commands()} == set(GOOD)
+
+
+@pytest.mark.parametrize("kind", [*(kind for kind, path in PATHS.items() if path), "a folder", "a pipe", "sparse"])
+def test_folders_of_columns_that_hold_none_are_refused(kind, in_place):
+    in_place(0)
+    if kind in FILES:
+        FILES[kind]("odd")
+    result = CliRunner().invoke(main, ["claims", CLAIM], env={"COMMBOUNDS_COLUMNS": PATHS.get(kind, "odd")})
+    assert not wrong(result)
+    assert result.exit_code == 2
+    assert "COMMBOUNDS_COLUMNS" in result.stderr

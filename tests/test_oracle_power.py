@@ -43,9 +43,9 @@ def test_what_is_counted_is_what_the_assertions_say():
 
 def test_right_runs_are_not_refused():
     assert len(power.RIGHT) == 12
-    assert power.false_alarms(120) == [0] * 6
+    assert power.false_alarms(120) == [0] * 8
 
 
 @pytest.mark.long
 def test_many_right_runs_are_not_refused():
-    assert power.false_alarms(20_000) == [0] * 6
+    assert power.false_alarms(20_000) == [0] * 8

@@ -128,6 +128,20 @@ def test_norms_of_sums_that_cancel_and_weights_behind_a_rounding_are_accepted():
             assert_parallel_close(None, got, plan, allow_vacuous=True)
 
 
+@pytest.mark.parametrize("size", [0.0, 1.0, 3e3, 1e6])
+def test_losses_whose_log_is_added_to_the_maximum_first(size):
+    rng = rng_of(14)
+    x, targets = (size + rng.standard_normal((64, 60))).astype(F32), rng.integers(0, 60, 64)
+    most = x.max(axis=1)
+    first = (most + np.log(np.exp(x - most[:, None]).sum(axis=1, dtype=F32))) - x[np.arange(64), targets]
+    assert_parallel_close(None, first, CrossEntropy(x, targets, 4, log_first=True), allow_vacuous=True)
+    if size >= 3e3:
+        plan = CrossEntropy(x, targets, 4)
+        assert named(plan, first).startswith("the maximum and the log are added before the logit is subtracted")
+    with pytest.raises(ValueError, match="without smoothing"):
+        assert_parallel_close(None, first, CrossEntropy(x, targets, 4, 0.1, log_first=True))
+
+
 def test_where_the_sign_of_a_tiny_gradient_decides_it_says_so():
     g = np.zeros((2, 1, 8), F32)
     g[0], g[1] = 1.0, -1.0  # cancel to nothing, as far as anyone can tell in bfloat16

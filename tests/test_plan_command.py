@@ -2,6 +2,8 @@ import json
 import math
 import re
 import shlex
+import subprocess
+import sys
 from fractions import Fraction
 from pathlib import Path
 
@@ -210,6 +212,17 @@ def test_elements_are_those_of_the_formats(kind):
         (["--n", "9", "--P", "0"], "ranks must be an integer that is at least 1"),
         (["--n", "9", "--heterogeneity", "0.5"], "heterogeneity must be finite and at least 1"),
         (["--n", "9", "--loss", "1"], "loss must be in [0, 1)"),
+        (["--n", "9", "--bandwidth", "-5Gbit/s"], "bandwidth must be a number with a unit"),
+        (["--n", "9", "--bandwidth", "5Gibt/s"], "bandwidth must be a number with a unit"),
+        (["--n", "9", "--latency", "nan us"], "time must be a number with a unit"),
+        (["--n", "9", "--over", "speed=1"], "over must be NAME=VALUES"),
+        (["--n", "9", "--over", "bandwidth"], "over must be NAME=VALUES"),
+        (["--n", "9", "--over", "P=4..2:3"], "over must be FROM..TO:COUNT"),
+        (["--n", "9", "--over", "P=1..2:1"], "over must be FROM..TO:COUNT"),
+        (["--n", "9", "--over", "density=nan..1:2"], "over must be FROM..TO:COUNT"),
+        (["--n", "9", "--over", "latency=5"], "time must be a number with a unit"),
+        (["--n", "9", "--over", "P=0,2"], "ranks must be an integer that is at least 1"),
+        (["--n", "9", "--over", "P=2", "--executor", "x"], "executor must be one of"),
         (["--n", "9", "--picture", "plan.txt"], "picture must end in .svg, .png or .pdf"),
     ],
 )
@@ -217,6 +230,30 @@ def test_wrong_input_is_named(options, message):
     result = run(*options)
     assert result.exit_code == 2
     assert message in " ".join(result.output.split())
+
+
+def test_a_sweep_has_what_each_plan_has():
+    lines = run("--n", "1600", "--P", "4", "--over", "bandwidth=1Mbit/s..1Gbit/s:4", "--over", "latency=1us,1ms").output
+    first, *settings = lines.splitlines()
+    assert first == "bandwidth,latency,quickest,seconds_a_step,second,times_as_long,worth_a_trial"
+    assert len(settings) == 8
+    for line in settings:
+        bandwidth, latency, quickest, seconds, second, times, trial = line.split(",")
+        options = {"bandwidth": float(bandwidth), "latency": float(latency)}
+        found = plan(Cluster(ranks=4, shapes=((40, 40),), **options))
+        assert [row.method for row in found.ranked[:2]] == [quickest, second]
+        assert float(seconds) == float(f"{found.ranked[0].seconds:.6g}")
+        assert float(times) == float(f"{found.target(found.ranked[1]) / found.target(found.ranked[0]):.6g}")
+        assert found.worth({row.method: row for row in found.listed}[trial]) == max(map(found.worth, found.listed))
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("executor", ["process", "dask:local"])
+def test_a_sweep_of_a_thousand_settings_is_the_same_wherever_it_is_made(executor):
+    if executor != "process":
+        pytest.importorskip("distributed")
+    setting = ("--n", "1600", "--P", "4", "--over", "bandwidth=1Mbit/s..1Gbit/s:500", "--over", "latency=1us,1ms")
+    assert run(*setting, "--executor", executor, "--jobs", "2").output == run(*setting, "--jobs", "1").output
 
 
 @pytest.mark.parametrize("text", ["{", "[[0]]", "[[]]", "[]", "3", '{"a": [1.5]}', '[["x"]]', "[" * 5000])
@@ -243,6 +280,25 @@ def test_json_has_all_that_the_table_has(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must be numbers in columns"),
+        ("0,0,nan,1\n0,1,1,1\n", "finite"),
+        ("0,0,1,1\n", ""),
+        ("a,b\n", "must be numbers in columns"),
+        ("0,0,1\n0,0,1\n", "one line for every step and worker"),
+        ("0,0,-1\n0,1,1\n", "negative"),
+    ],
+)
+def test_times_that_are_none_are_refused(tmp_path, text, message):
+    (tmp_path / "times.csv").write_text(text)
+    result = run("--n", "9", "--times", str(tmp_path / "times.csv"))
+    assert result.exit_code == (2 if message else 0)
+    assert message in " ".join(result.output.split())
+    assert "Traceback" not in result.output
+
+
+@pytest.mark.parametrize(
     "ending", ["svg", pytest.param("png", marks=pytest.mark.wide), pytest.param("pdf", marks=pytest.mark.wide)]
 )
 def test_a_picture_is_drawn(ending, tmp_path):
@@ -254,10 +310,25 @@ def test_a_picture_is_drawn(ending, tmp_path):
 @pytest.mark.wide
 def test_the_documentation_shows_what_the_command_prints():
     sessions = re.split(r"^    \$ commbounds plan", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    assert len(sessions) == 5
+    assert len(sessions) == 7
     for session in sessions:
         command, *lines = session.splitlines()
         result = run(*shlex.split(command))
         assert result.exit_code == 0
         printed = [line.rstrip() for line in result.output.splitlines()]
         assert [line.removeprefix("    ") for line in lines[: len(printed)]] == printed
+
+
+@pytest.mark.wide
+def test_published_numbers_and_runs_are_those_of_the_page():
+    done = subprocess.run(
+        [sys.executable, PAGE.with_name("plan_checks.py")], capture_output=True, text=True, check=True
+    )
+    page = PAGE.read_text(encoding="utf-8")
+    for table in done.stdout.split("\n\n"):
+        assert table.strip() in page
+    runs = re.findall(r"`(\w+)` \| (bytes|steps) \| ([0-9,]+) \| ([0-9,]+) \|", done.stdout)
+    assert len(runs) == 26
+    for method, what, planned, found in runs:
+        off = int(found.replace(",", "")) / int(planned.replace(",", "")) - 1
+        assert abs(off) <= {"bytes": 0.1, "steps": 0.15}[what] or method == "oktopk", (method, what)  # by the data

@@ -10,12 +10,14 @@ import json
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
 from commbounds.columns import Registry
 from commbounds.theory.book import claims
 from commbounds.theory.claim import Claim, Standing
+from commbounds.theory.cost import Cost as CostOfMessages
 from commbounds.theory.cost import Machine
 from commbounds.theory.schedules import EXACT, IN_NODES, SCHEDULES, evaluated
 from commbounds.theory.symbols import expression
@@ -215,6 +217,28 @@ def sensitivities(cluster: Cluster) -> dict[str, tuple[str, str]]:
     return best
 
 
+def best_of(cluster: Cluster) -> tuple[str, float, str, float, str]:
+    """The quickest method, its seconds a step, the one after it, how much slower that is, and the best to try.
+
+    The last is the method without a proof that is worth the largest slow-down.
+    """
+    found = plan(cluster)
+    first, second = found.ranked[:2]
+    trial = max(found.listed, key=found.worth)
+    return (
+        first.method,
+        cluster.compute + first.seconds,
+        second.method,
+        found.target(second) / found.target(first),
+        trial.method,
+    )
+
+
+def bests(clusters: Sequence[Cluster]) -> list[tuple[str, float, str, float, str]]:
+    """`best_of` of each."""
+    return [best_of(cluster) for cluster in clusters]
+
+
 # --- what methods are made of ------------------------------------------------------------------------------------
 
 
@@ -251,11 +275,10 @@ def schedule_cost(cluster: Cluster, name: str, words: int, selected: int = 1, by
 
     Schedules in nodes are of equal blocks: vectors are padded to a multiple of the ranks.
     """
-    in_nodes = cluster.nodes > 1 and name in IN_NODES
-    schedule = IN_NODES[name] if in_nodes else SCHEDULES.get(name) or EXACT[name]
-    words = -(-words // cluster.ranks) * cluster.ranks if in_nodes else words
-    sizes = {"P": cluster.ranks, "n": words, "k": selected, "nodes": cluster.nodes if in_nodes else 1}
-    found, _ = evaluated(schedule, sizes | {"teams": 1, "kept": -(-selected // cluster.ranks)})
+    nodes = cluster.nodes if name in IN_NODES else 1
+    found = _moved(
+        name, cluster.ranks, -(-words // cluster.ranks) * cluster.ranks if nodes > 1 else words, selected, nodes
+    )
     if found is None:
         return None
     word = bytes_a_word or cluster.item
@@ -263,6 +286,14 @@ def schedule_cost(cluster: Cluster, name: str, words: int, selected: int = 1, by
         cluster.latency, word / cluster.bandwidth, 0, cluster.latency_within, word / cluster.bandwidth_within
     )
     return float(found.words) * word, float(found.time(machine))
+
+
+@lru_cache(maxsize=4096)
+def _moved(name: str, ranks: int, words: int, selected: int, nodes: int) -> CostOfMessages | None:
+    """What a schedule moves, whatever the links are."""
+    schedule = IN_NODES[name] if nodes > 1 else SCHEDULES.get(name) or EXACT[name]
+    sizes = {"P": ranks, "n": words, "k": selected, "nodes": nodes, "teams": 1, "kept": -(-selected // ranks)}
+    return evaluated(schedule, sizes)[0]
 
 
 def sparse_cost(cluster: Cluster, name: str) -> Cost | None:
@@ -290,6 +321,7 @@ def bound_of(name: str, **values: Any) -> float:
     return float(claims()[name].bound(**values))
 
 
+@lru_cache(maxsize=4096)
 def largest_step(claim: Claim, condition: str, **values: Any) -> float:
     """The largest step size, in units of 1/L, that a quadratic condition of the claim admits."""
     import sympy as sp

@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.space import SEED, Settings, Space, parameters_of
+from commbounds.verify.space import SEED, Of, Settings, Space, parameters_of
 from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured, over
 
 EXACT = "exact"
@@ -124,10 +124,10 @@ class Family:
         options : Any
             Further fields of `Study`: `extremal`, `curves`, `mutate`, `streams`; or other sources of cases.
         """
-        rows = [] if {"grid", "corpus"} <= set(options) else self.space.covering()
+        given_rows = {"grid", "corpus"} <= set(options)
         sources: dict[str, Any] = {
-            "grid": self.grid if any(map(self._is_exact, rows)) else None,
-            "corpus": None if all(map(self._is_exact, rows)) else self.corpus,
+            "grid": None if given_rows or not self._has_rows(exact=True) else self.grid,
+            "corpus": None if given_rows or not self._has_rows(exact=False) else self.corpus,
             "cases": self.drawn if self.searched else None,
             "known": self.known if self.facts is not None else None,
             "enumerated": "every pair of values of the space, all randomness enumerated, exact arithmetic",
@@ -152,6 +152,20 @@ class Family:
 
     def _is_exact(self, settings: Mapping[str, Any]) -> bool:
         return bool(settings.get(EXACT, self.exact))
+
+    def _has_rows(self, *, exact: bool) -> bool:
+        """Whether rows of the space are computed exactly, or others: as a rule without working out its rows."""
+        space = self.space
+        if EXACT not in space.axes:
+            return self.exact is exact
+        if any(self._is_exact(row) is exact for row in space.included):
+            return True
+        fitting = [value for value in space.axes[EXACT] if isinstance(value, Of) or bool(value) is exact]
+        for value in fitting:
+            row = space.at(**{EXACT: value})
+            if self._is_exact(row) is exact and space.excluded(row) is None:
+                return True  # every admissible pair of values is in a row
+        return bool(fitting) and any(self._is_exact(row) is exact for row in space.covering())
 
     def _rows(self, level: int, arrays: int) -> Iterator[Settings]:
         for salt in range(arrays + 2 * level):

@@ -79,6 +79,8 @@ def balanced_on_rank(comm: Communicator, own: Entries, winners: NDArray[np.int64
         How many every rank has.
     """
     rank, P = comm.rank, comm.size
+    if winners.shape != (P,):  # they come from the others
+        raise ValueError(f"winners must be of {P} ranks, got {winners.shape}")
     _, held, targets = equal_shares(winners)
 
     def part(target: int) -> Entries:

@@ -258,7 +258,7 @@ def read_expected(path: Path) -> dict[tuple[str, str], str]:
         entry, _, reason = line.partition("  #")
         subject, colon, claim = entry.partition(": ")
         if not colon or not claim.strip():
-            raise ValueError(f"{path}, line {number}: must be 'SUBJECT: CLAIM  # reason', got {line!r}")
+            raise ValueError(f"{path}, line {number}: must be 'SUBJECT: CLAIM  # reason', got {line[:80]!r}")
         if not reason.strip():
             raise ValueError(f"{path}, line {number}: an expected failure must give its reason")
         known[subject.strip(), claim.strip()] = reason.strip()

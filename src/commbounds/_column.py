@@ -6,7 +6,8 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from keyword import iskeyword
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any
 import click
 
 from commbounds.columns import COLUMNS, FURTHER
-from commbounds.folders import written
+from commbounds.folders import FAILURES, written
 
 ROOMS = ("theory", "compressors", "collectives", "verify.definitions", "verify.experiments")
 """Where a column may have a part, within ``commbounds``."""
@@ -130,16 +131,28 @@ def new_column(name: str, of: str) -> None:
     try:
         for path, text in files.items():
             written(place / path, text.encode("utf-8"))
-            click.echo(f"{place / path}")
         if place == checkout():
             _listed(place / _TABLE, name)
-            click.echo(f"{place / _TABLE}: {name} in COLUMNS")
     except OSError as error:
+        _unmade(place, files)
+        if error.errno in FAILURES:
+            raise
         raise click.UsageError(f"nothing can be written to {place}: {error.strerror}") from error
+    listed = [f"{place / _TABLE}: {name} in COLUMNS"] * (place == checkout())
+    click.echo("\n".join([*(str(place / path) for path in files), *listed]))
     click.echo(
         f"Rewrite what is in them, beginning with theory/{name}/claims.py, and delete what you do not need; "
         f"commbounds check-column {name} says what is missing."
     )
+
+
+def _unmade(place: Path, files: Iterable[str]) -> None:
+    """Remove these files, and the folders that are empty without them: the same command can make them then."""
+    for file in files:
+        (place / file).unlink(missing_ok=True)
+        for folder in list(Path(file).parents)[:-1]:
+            with suppress(OSError):
+                (place / folder).rmdir()
 
 
 def _listed(table: Path, name: str) -> None:

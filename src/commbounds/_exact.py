@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from commbounds._mistakes import Suspect, explanations
 from commbounds._sums import rank_sums
 from commbounds.theory.precision.formats import Format
 
+_TILE = 1 << 20  # terms at a time
 _AT_LEAST = 3
 """Entries in which every rank brings something: of a P-th part of them, on average."""
 
@@ -60,20 +62,40 @@ def exact_inputs(P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array
     form = named(dtype)
     rng = np.random.default_rng(seed)
     few = min(P, max(2, -(-_AT_LEAST * P * P // n)), 2 ** (form.digits - 1))
-    ranks = _mixed(P, n, few, rng)
+    return _with_terms(np.zeros((P, n), FLOATS[form.name]), _mixed(P, n, few, rng), form, rng)
+
+
+def covering_inputs(P: int, n: int, form: Format, times: int = 1, seed: int = 0) -> Iterator[Array]:
+    """Exact inputs, of which every rank brings something to every entry of one: as few as the digits allow.
+
+    `times` is a power of two by which sums may be divided and remain exact.
+    """
+    rng = np.random.default_rng(seed)
+    few, ranks = min(P, 2 ** (form.digits - 1)), rng.permutation(P)
+    tile = max(1, _TILE // few)
+    for start in range(0, P, few):
+        x = np.zeros((P, n), FLOATS[form.name])
+        for begin in range(0, n, tile):
+            entries = np.arange(begin, min(n, begin + tile))
+            places = start + np.arange(few)[:, None] + entries
+            _with_terms(x[:, begin : begin + tile], ranks[places % P], form, rng, times)
+        yield x
+
+
+def _with_terms(x: Array, ranks: NDArray[np.int64], form: Format, rng: np.random.Generator, times: int = 1) -> Array:
+    """The same array, with terms of the ranks of every entry, (few, n), whose sums are exact."""
+    few, n = ranks.shape
     # the first term makes the magnitudes add up to an odd number that needs all digits
     total = 2 * rng.integers(2 ** (form.digits - 2), 2 ** (form.digits - 1), n) + 1
     most = (form.digits - 2) - np.log2(max(1, few - 1))
     magnitudes = np.floor(np.exp2(rng.uniform(0.0, max(0.0, most), (few, n)))).astype(np.int64)
     magnitudes[0] = total - magnitudes[1:].sum(axis=0)
     # the exponents: normal numbers, and twice the largest sum neither overflows nor is too large for `rank_sums`
-    lowest = int(form.normal.denominator).bit_length() - 1
+    lowest = int(form.normal.denominator).bit_length() - times.bit_length()
     highest = min(int(form.largest).bit_length() - 1, 900) - form.digits
     exponents = rng.integers(-lowest, max(-lowest, highest), n, endpoint=True)
-    terms = np.ldexp(magnitudes * rng.choice((-1.0, 1.0), (few, n)), exponents)
-    x = np.zeros((P, n))
-    x[ranks, np.arange(n)] = terms
-    return x.astype(FLOATS[form.name])
+    x[ranks, np.arange(n)] = np.ldexp(magnitudes * rng.choice((-1.0, 1.0), (few, n)), exponents)
+    return x
 
 
 def _mixed(P: int, n: int, few: int, rng: np.random.Generator) -> NDArray[np.int64]:

@@ -11,7 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,11 +22,13 @@ from commbounds.collectives.cuts import even_cuts
 from commbounds.theory.precision import parallel
 from commbounds.theory.precision.formats import Format
 from commbounds.theory.precision.parallel import Reduction
+from commbounds.theory.precision.split import root_moved
 
 Array = NDArray[Any]
 Wide = NDArray[np.float64]
 
 _U = 2.0**-53
+_RANKS = 8  # up to which one rank's operand is tried in place of another's
 _NAMED = 3  # mistakes in a message
 _CHANCE = 0.01  # of a mistake that fits by chance, above which none is named
 
@@ -238,7 +240,7 @@ class Matmul(Split):
 
     def mistakes(self) -> Iterator[tuple[str, Wide]]:
         """Words, and what the mistake gives."""
-        a, _, bias = self._operands
+        a, b, bias = self._operands
         exact, P = self.exact, len(self._cut) - 1
         if P > 1:
             for p in range(P):
@@ -254,6 +256,11 @@ class Matmul(Split):
             if P > 1:
                 yield f"every one of {P} ranks adds the bias", exact + (P - 1) * bias
                 yield f"a bias of 1/{P} is added", exact - bias * (1.0 - 1.0 / P)
+        widths = [stop - start for start, stop in pairwise(self._cut)]
+        for p, q in permutations(range(P), 2) if P <= _RANKS else ():
+            if widths[p] == widths[q]:
+                own, other = (slice(self._cut[r], self._cut[r + 1]) for r in (p, q))
+                yield f"rank {p} has the left operand of rank {q}", exact - self._part(p) + a[:, other] @ b[own]
         for p in range(P if len(a) > 1 and P > 1 else 0):
             for shift in {1, len(a) // 2}:
                 words = f"the operand of rank {p} is of another batch, {shift} rows on"
@@ -296,6 +303,9 @@ class CrossEntropy(Split):
         Units in the last place that exp and log may be off.
     additions : int or None
         That an exponential passes at its rank at most; None for any order.
+    log_first : bool
+        Whether a loss is made as (max + log of the sum) - logit, whose first sum is rounded at the size of the logits,
+        and not as log of the sum - (logit - max). Without smoothing.
     """
 
     _reduced, _summed = "the sums of exponentials are reduced", "losses are computed"
@@ -307,6 +317,7 @@ class CrossEntropy(Split):
     wire: str | None = None
     function: float = 2.0
     additions: int | None = None
+    log_first: bool = False
 
     @cached_property
     def _given(self) -> tuple[Wide, NDArray[np.int64]]:
@@ -319,6 +330,8 @@ class CrossEntropy(Split):
             raise ValueError(f"targets must be integers in [0, {logits.shape[1]})")
         if not 0.0 <= self.smoothing < 1.0:
             raise ValueError(f"smoothing must be in [0, 1), got {self.smoothing}")
+        if self.log_first and self.smoothing:
+            raise ValueError("log_first is of losses without smoothing")
         return logits, targets.astype(np.int64)
 
     @cached_property
@@ -337,7 +350,7 @@ class CrossEntropy(Split):
         return log - (1.0 - self.smoothing) * target - self.smoothing * mean
 
     def _allowed(self) -> Wide:
-        z, target, mean, _ = self._shifted
+        z, target, mean, log = self._shifted
         V, unit = z.shape[1], float(named(self.accumulate).unit)
         reduction = Reduction(len(self._cut) - 1, self.sent.name)
         absolute, of_shift, of_loss = parallel.cross_entropy(
@@ -349,13 +362,16 @@ class CrossEntropy(Split):
             additions=self.additions,
         )
         shift, smoothed = np.abs(target), np.zeros(len(z))
+        if self.log_first:
+            absolute *= 1.0 + unit  # which is rounded with the sum that it is in
+            shift = np.abs(self._given[0].max(axis=1) + log)
         if self.smoothing:
             # the mean of V differences, summed over ranks as well, two products, and their sum with the loss
             across, under = map(float, reduction.errors(not self.sent.holds(named(self.accumulate))))
             off = ((V + 6.0) * unit + across) * (1.0 + across) * np.abs(mean) + under
             smoothed = self.smoothing * off * (1.0 + of_loss)
             shift = 3.0 * (1.0 - self.smoothing) * shift
-        slack = 8.0 * (V + 4.0) * _U * (1.0 + np.abs(target) + np.abs(mean))
+        slack = 8.0 * (V + 4.0) * _U * (1.0 + np.abs(target) + np.abs(mean) + shift)
         found: Wide = absolute + of_shift * shift + smoothed + of_loss * np.abs(self.exact) + slack
         return found
 
@@ -421,6 +437,13 @@ class CrossEntropy(Split):
         logits, _ = self._given
         total = sum(np.exp(logits[:, at] - logits[:, at].max(axis=1, keepdims=True)).sum(axis=1) for at in slices)
         return np.asarray(np.log(total))
+
+    def coarser(self) -> Iterator[tuple[str, Split]]:
+        """Words, and the plan that rounds so."""
+        if not self.log_first and not self.smoothing:
+            words = "the maximum and the log are added before the logit is subtracted (log_first=True bounds that)"
+            yield words, replace(self, log_first=True)
+        yield from super().coarser()
 
     def __str__(self) -> str:
         return f"cross-entropy of {self._given[0].shape[1]} classes on {len(self._cut) - 1} ranks, in {self.accumulate}"
@@ -506,7 +529,7 @@ class Norm(Split):
         root, tiny = np.sqrt(square), float(acc.normal)
         delta = np.sqrt((off**2).mean(axis=1, keepdims=True)) * (1.0 + 2.0 * n * _U)
         with np.errstate(divide="ignore", invalid="ignore"):
-            share = np.where(delta < root, parallel.moved(delta, root), np.inf)
+            share = np.where(delta < root, root_moved(delta, root), np.inf)
             # squares below the normal range may be lost: of a mean of at least 4 numbers that large, root and all
             relative = parallel.root_mean_square(n, self.accumulate, self.function, self.additions)[1] + np.where(
                 square > 4.0 * tiny * (1.0 + share) ** 2, 2.0 * tiny * (1.0 + share) ** 2 / square, np.inf

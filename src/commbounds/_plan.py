@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +13,7 @@ import click
 
 from commbounds._cost import duration
 from commbounds._count import WHOLE
+from commbounds._running import WORKER_OPTIONS, workers
 from commbounds._terminal import RegularFile
 
 if TYPE_CHECKING:
@@ -19,6 +22,9 @@ if TYPE_CHECKING:
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _QUANTITY = re.compile(r"(?P<number>[0-9.]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>[A-Za-z/]*)")
+_SWEPT = ("bandwidth", "latency", "compute", "density", "heterogeneity")
+_FEW = 200
+"""Settings that one process has planned before others have started."""
 _ITEMS = {"float32": 4, "float16": 2, "bfloat16": 2, "float64": 8}
 
 
@@ -81,6 +87,11 @@ def _shapes(path: Path) -> tuple[tuple[int, ...], ...]:
 @click.option("--heterogeneity", type=float, default=1.0, show_default=True, help="L~/L of the workers' functions.")
 @click.option("--loss", type=float, default=None, help="Probability that a message of a training step is lost.")
 @click.option("--times", type=RegularFile(exists=True), help="CSV: step, worker, seconds of every micro-batch.")
+@click.option(
+    "--over", multiple=True, metavar="NAME=VALUES", help="Sweep an option: values with commas, or FROM..TO:COUNT."
+)
+@WORKER_OPTIONS[0]
+@WORKER_OPTIONS[1]
 @click.option("--picture", type=RegularFile(), help="Draw the table into this file: svg, png or pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def plan(
@@ -91,12 +102,17 @@ def plan(
     times: Path | None,
     picture: Path | None,
     as_json: bool,
+    over: tuple[str, ...],
+    jobs: int | None,
+    executor: str,
     **numbers: Any,
 ) -> None:
     """What methods of communication cost on a cluster, and what the book proves of their number of steps.
 
     Ranked are methods whose slow-down is proved for every smooth function: steps over those of gradient descent with an
     exact sum. It is a bound on the worst function, and often far above what is seen. All others are listed.
+
+    With --over, which may be given several times, a line of CSV for every setting.
     """
     if (entries is None) == (tensors is None):
         raise click.UsageError("give either --n or --tensors")
@@ -110,6 +126,9 @@ def plan(
         cluster = planning.Cluster(shapes=shapes, item=_ITEMS[dtype], **numbers)
         lost = None if loss is None else under_loss(loss, cluster)
         drops = None if times is None else _threshold(times)
+        if over:
+            _sweep(cluster, dict(_swept(text, click.get_current_context()) for text in over), executor, jobs)
+            return
         found = planning.plan(cluster)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
@@ -139,6 +158,44 @@ def plan(
             f"DropCompute on these times: with a threshold of {duration(drops['threshold'])} {drops['gain']:.4g} times "
             "as many micro-batches a second (dropcompute.threshold.optimal)"
         )
+
+
+def _swept(text: str, context: click.Context) -> tuple[str, list[Any]]:
+    """An option's name in `Cluster`, and its values."""
+    name, _, values = text.partition("=")
+    kinds = {p.opts[0].removeprefix("--"): p for p in context.command.params}
+    names = ("P", "nodes", "rank", "period", *(o for o in kinds if (o.split("-")[0]) in _SWEPT))
+    if name not in names or not values:
+        raise click.UsageError(f"over must be NAME=VALUES, NAME one of {', '.join(names)}, got {text!r}")
+    option = kinds[name]
+
+    def value(one: str) -> Any:
+        return option.type.convert(one, option, context)
+
+    ends, _, count = values.partition(":")
+    low, dots, high = ends.partition("..")
+    if not dots:
+        return str(option.name), [value(one) for one in values.split(",")]
+    first, last, steps = value(low), value(high), WHOLE.convert(count or "10", None, context)
+    if steps < 2 or not 0 < first < last:
+        raise click.UsageError(f"over must be FROM..TO:COUNT with 0 < FROM < TO and COUNT at least 2, got {text!r}")
+    found = [first * (last / first) ** (i / (steps - 1)) for i in range(steps - 1)]
+    return str(option.name), [*dict.fromkeys(map(round, found) if option.type is WHOLE else found), last]
+
+
+def _sweep(cluster: Cluster, over: dict[str, list[Any]], executor: str, jobs: int | None) -> None:
+    """A line for every setting, in order; planned wherever `workers` are."""
+    from commbounds.theory import planning
+
+    settings = [dict(zip(over, values, strict=True)) for values in itertools.product(*over.values())]
+    clusters = [replace(cluster, **setting) for setting in settings]
+    click.echo(",".join((*over, "quickest", "seconds_a_step", "second", "times_as_long", "worth_a_trial")))
+    with workers(executor, 1 if executor == "process" and len(clusters) < _FEW else jobs) as pool:
+        each = -(-len(clusters) // 64)
+        parts = [clusters[i : i + each] for i in range(0, len(clusters), each)]
+        rows = itertools.chain.from_iterable((pool.map if pool else map)(planning.bests, parts))
+        for setting, row in zip(settings, rows, strict=True):
+            click.echo(",".join(f"{x:.6g}" if isinstance(x, float) else str(x) for x in (*setting.values(), *row)))
 
 
 def _square(entries: int) -> tuple[int, int]:

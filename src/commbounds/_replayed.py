@@ -76,13 +76,14 @@ def assert_replayed(actual: Any, inputs: Any, order: Order | str, **options: Any
     flat, rows = stack.reshape(P, n), result.reshape(-1, n)
     wanted = replayed(flat, order)
     for rank, row in enumerate(rows):
-        wrong = np.flatnonzero(~_same(row, wanted))
+        wrong = np.flatnonzero(~same_bits(row, wanted))
         if wrong.size:
             on = f" on rank {rank}" if result.ndim > len(shape) else ""
             raise AssertionError(_message(flat, order, row, wanted, wrong, shape, on))
 
 
-def _same(row: Array, wanted: Array) -> NDArray[np.bool_]:
+def same_bits(row: Array, wanted: Array) -> NDArray[np.bool_]:
+    """Where two arrays of one format have the same bits; a NaN is a NaN, and a zero a zero."""
     bits = SAME_SIZE[row.dtype.itemsize]
     same = np.ascontiguousarray(row).view(bits) == np.ascontiguousarray(wanted).view(bits)
     return np.asarray(same | ((row == 0) & (wanted == 0)) | ((row != row) & (wanted != wanted)))
@@ -141,11 +142,11 @@ def _fits(flat: Array, order: Order, row: Array, wrong: NDArray[np.intp]) -> Ite
     if not got.astype(bool).any():
         yield f"the result was left at zero{where}"
     for rank in range(order.P):
-        if order.P > 1 and _same(got, terms[rank]).all():
+        if order.P > 1 and same_bits(got, terms[rank]).all():
             yield f"the result is the input of rank {rank}, not reduced{where}"
     yield from (words + where for words in _ranks(terms, got, trees, order))
     for words, other in _others(order):
-        if _same(got, _of_columns(terms, other, tried)).all():
+        if same_bits(got, _of_columns(terms, other, tried)).all():
             yield words + where
             return
 
@@ -189,7 +190,7 @@ def _ranks(terms: Array, got: Array, trees: list[Tree], order: Order) -> Iterato
                     variants = np.repeat(column[:, None], len(ranks), axis=1)
                     changed = (factor * column[ranks].astype(np.float64)).astype(dtype)
                     variants[ranks, np.arange(len(ranks))] = changed
-                    fits = _same(_by(tree, variants, order), np.full(len(ranks), value, dtype))
+                    fits = same_bits(_by(tree, variants, order), np.full(len(ranks), value, dtype))
                     alive.intersection_update(ranks[fits].tolist())
     depth = trees[0].depths()
     for alive, (words, _) in zip(left, kinds, strict=True):

@@ -37,7 +37,7 @@ _PAIRS = 8  # whose sums are asked for digits that the format has not, before al
 _DRAWS = 3  # of random data, whose bits are predicted
 _MANY = 32  # ranks, from which on known schedules are tried first
 _MORE = 24  # draws that a known schedule predicts
-_ASKABLE = {"float64": (1000, 0), "float32": (120, 0), "bfloat16": (120, 0), "float16": (14, -18)}
+ASKABLE = {"float64": (1000, 0), "float32": (120, 0), "bfloat16": (120, 0), "float16": (14, -18)}
 """Format -> exponents of the mask and of a one: all ones are less than half a unit of the mask, in float32 too."""
 
 
@@ -167,8 +167,8 @@ def reveal(f: Callable[[Array], Any], P: int, n: int, dtype: str = "float32", *,
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
     named(dtype)
-    if dtype not in _ASKABLE:
-        raise ValueError(f"dtype must be one of {', '.join(_ASKABLE)}, got {dtype!r}: others have too few digits")
+    if dtype not in ASKABLE:
+        raise ValueError(f"dtype must be one of {', '.join(ASKABLE)}, got {dtype!r}: others have too few digits")
     asking = _Asking(f, int(P), int(n), dtype)
     rng = np.random.default_rng(seed)
     asking.require_a_sum()
@@ -230,7 +230,7 @@ class _Asking:
     words: NDArray[Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        mask, one = _ASKABLE[self.dtype]
+        mask, one = ASKABLE[self.dtype]
         numbers = np.array([2.0**one, 2.0**mask, -(2.0**mask)]).astype(FLOATS[self.dtype])
         self.words = numbers.view(SAME_SIZE[numbers.dtype.itemsize])
         self.one, self.most = 2.0**one, self.P if self.dtype in ("float32", "float64") else min(self.P, _ONES)

@@ -11,10 +11,10 @@ from commbounds.theory.precision.parallel import (
     Reduction,
     accumulated,
     cross_entropy,
-    lambert,
     matmul,
     root_mean_square,
 )
+from commbounds.theory.precision.split import softmax_distance
 from commbounds.theory.precision.tolerance import rounded_up
 
 PLANS = {
@@ -148,14 +148,15 @@ def _loss(
     V: int, reduction: Reduction, accumulate: str, additions: int | None, more: str, as_json: bool
 ) -> tuple[str, bool]:
     absolute, of_shift, of_loss = cross_entropy(V, reduction, accumulate=accumulate, additions=additions)
+    distance = float(softmax_distance(V))
     head = [
         f"loss of {V} classes split over {reduction.parts} ranks, in {accumulate}, sums sent in {reduction.wire}",
         "|loss - exact| of every token is at most, with x its logits and t the target:",
         f"  surely    {digits_up(absolute)} + {digits_up(of_shift)} (max x - x_t) + {digits_up(of_loss)} loss",
         "exp and log are taken to be within two units in the last place.",
-        f"Roundings of differences to the maximum count W((V - 1)/e) = {lambert(V):.4g} times, for any x.",
+        f"Roundings of differences to the maximum count W((V - 1)/e) = {distance:.4g} times, for any x.",
     ]
-    data: dict[str, Any] = {"absolute": absolute, "of_shift": of_shift, "of_loss": of_loss, "lambert": lambert(V)}
+    data: dict[str, Any] = {"absolute": absolute, "of_shift": of_shift, "of_loss": of_loss, "lambert": distance}
     line = f'CrossEntropy(logits, targets, parts={reduction.parts}, accumulate="{accumulate}"{more})'
     return _said("cross-entropy", reduction.parts, V, head, line, data, as_json), absolute == float("inf")
 

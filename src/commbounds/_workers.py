@@ -13,6 +13,10 @@ PRELOADED = "commbounds.verify.preloaded"
 """Imported by every worker before its first task: with it comes what all tasks of `run` and `exhibit_all` need."""
 
 
+_MOST = 64
+"""Processes a processor: more of them only take memory."""
+
+
 def processors() -> int:
     """Of this machine; 1 where that is not known."""
     return os.cpu_count() or 1
@@ -24,12 +28,14 @@ def check_executor(where: str, workers: int | None) -> None:
     Raises
     ------
     ValueError
-        `where` is none of `EXECUTORS`; `workers` below 1, or given where there are workers already.
+        `where` is none of `EXECUTORS`; `workers` below 1, above 64 a processor, or given where there are some already.
     ImportError
         An optional package is not installed; the message says which.
     """
     if workers is not None and workers < 1:
         raise ValueError(f"workers must be an integer that is at least 1, got {workers}")
+    if workers is not None and workers > _MOST * processors():
+        raise ValueError(f"workers must be at most {_MOST * processors()}, {_MOST} a processor, got {workers}")
     kind, _, address = where.partition(":")
     if where != "process" and not (kind == "dask" and address) and where != "mpi":
         raise ValueError(f"executor must be one of {', '.join(EXECUTORS)}, got {where!r}")

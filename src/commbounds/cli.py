@@ -42,6 +42,7 @@ from commbounds._terminal import (
 from commbounds._tolerance import tolerance
 from commbounds._vectors import vectors
 from commbounds._watch import watch
+from commbounds.columns import columns
 from commbounds.folders import cache_folder, require_private
 from commbounds.verify.contents import claim_entries
 
@@ -94,6 +95,13 @@ def main(context: click.Context) -> None:
     if os.environ.get("NO_COLOR"):
         context.color = False
     _keep_caches_together()
+    if context.invoked_subcommand != "new-column":  # whose folder may not be there yet
+        try:
+            columns()
+        except ValueError as error:
+            raise click.UsageError(str(error)) from error
+        except OSError as error:
+            raise click.UsageError(f"COMMBOUNDS_COLUMNS names no folder of columns: {error}") from error
     if context.invoked_subcommand not in (
         "bench",
         "check",

@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import IO
 
-_FAILURES = frozenset(
+FAILURES = frozenset(
     getattr(errno, name)
     for name in ("EAGAIN", "EDQUOT", "EFBIG", "EIO", "EMFILE", "ENFILE", "ENOLCK", "ENOMEM", "ENOSPC", "ESTALE")
     if hasattr(errno, name)
@@ -36,7 +36,7 @@ def ready(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         tempfile.TemporaryFile(dir=folder).close()
     except OSError as error:
-        if error.errno in _FAILURES:
+        if error.errno in FAILURES:
             raise
         raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
 
@@ -53,7 +53,7 @@ def require_writable(folder: Path) -> None:
         there = next(place for place in (folder, *folder.absolute().parents) if place.exists())
         tempfile.TemporaryFile(dir=there).close()
     except OSError as error:
-        if error.errno in _FAILURES:
+        if error.errno in FAILURES:
             raise
         raise ValueError(f"nothing can be written to {folder}: {error.strerror}") from error
 

@@ -167,6 +167,12 @@ def test_a_narrow_window_scrolls_one_way_and_begins_with_the_title(address, open
     assert page.locator("h1").bounding_box()["y"] < 200
 
 
+def test_a_formula_that_goes_on_beyond_the_edge_has_a_shadow_there(opened):
+    formula = opened("c/dense.allgather.bruck_words.html", width=390).locator("#statement")
+    assert formula.evaluate("e => e.scrollWidth > e.clientWidth")
+    assert "linear-gradient" in formula.evaluate("e => getComputedStyle(e).backgroundImage")
+
+
 @pytest.mark.parametrize("address", KINDS)
 def test_identifiers_are_unique_and_pictures_load(address, opened):
     page = opened(address)

@@ -6,6 +6,9 @@ Alterations are generated from the fields of every class of messages. The kernel
 import random
 from contextlib import nullcontext
 from dataclasses import dataclass, fields, is_dataclass, replace
+from decimal import Decimal
+from enum import IntEnum
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -68,13 +71,59 @@ def arrays(part):
             altered = part.copy()
             altered.reshape(-1)[place] = value
             yield altered, f"{value} at {place}"
-    if part.dtype.kind in "iu" and part.size:
+    if part.dtype.kind in "iu":
         yield part + part.dtype.type(1), "every entry one more"
         yield part[::-1].copy(), "backwards"
+        yield part // 2 * 2, "some twice"
+        yield np.resize(part[::-1], part.shape), "not ascending"
+        yield part.astype(bool), "truths"
+        for dtype in ("i1", "u1", "i2", "u2", "i4", "u4", "i8", "u8"):
+            if np.dtype(dtype) != part.dtype:
+                yield part.astype(dtype), f"as {dtype}"
+        yield part.view("m8[s]" if part.dtype.itemsize == 8 else f"V{part.dtype.itemsize}"), "of no number"
+    else:
+        for dtype in (np.float16, np.longdouble, f"V{part.dtype.itemsize}"):
+            yield part.astype(dtype) if np.dtype(dtype).kind == "f" else part.view(dtype), f"as {dtype}"
+        yield -np.abs(part), "all negative"
+        yield np.full_like(part, np.finfo(part.dtype).smallest_subnormal), "all least"
+        yield np.full_like(part, -0.0), "negative zeros"
+        yield np.full_like(part, np.nan), "all NaN"
+    yield np.full(part.shape, np.datetime64(1, "s")), "dates"
+    yield np.full(part.shape, "1"), "texts"
+    yield np.empty((0, *part.shape), part.dtype), "none of them"
+    yield np.lib.stride_tricks.as_strided(part.copy(), part.shape, (0,) * part.ndim), "one entry of all"
+    yield memoryview(part.tobytes()), "memory"
+    yield part.tobytes(), "bytes"
+    yield np.ma.masked_array(part), "with no mask"
+    yield part.view(np.recarray), "a record array"
 
 
 class Subclass(np.ndarray):
     pass
+
+
+def laid_out(part):
+    """An array of the same values in other memory: it says the same."""
+    frozen = part.copy()
+    frozen.flags.writeable = False
+    yield frozen, "read-only"
+    yield part[..., ::-1].copy()[..., ::-1], "negative strides"
+    yield np.repeat(part, 3, axis=-1)[..., ::3], "not contiguous"
+    yield np.asfortranarray(part), "in Fortran's order"
+    memory = np.zeros(part.nbytes + 1, np.uint8)
+    memory[1:] = np.frombuffer(part.tobytes(), np.uint8)
+    yield memory[1:].view(part.dtype).reshape(part.shape), "at an odd address"
+    kind = np.dtype(part.dtype, metadata={"a": 1})
+    yield part.astype(kind), "with metadata"
+
+
+class Large(int):
+    pass
+
+
+class Odd(IntEnum):
+    ONE = 1
+    MANY = 2**40
 
 
 def altered(value):
@@ -96,12 +145,25 @@ def altered(value):
             (value[0] - 1, *value[1:]),
             (*value, 1),
             (1.0,),
+            (True,),
+            (np.int64(value[0]), *value[1:]),
+            (2**64,),
+            (2**32 + value[0],),
+            (1, 2**31 - 1),
+            (2**16, 2**16),
+            (1,) * 40,
+            list(value),
+            (value,),
+            (None,),
+            ("3",),
+            np.array(value),
             5,
             None,
         ):
             yield shape, f"{shape}"
     elif isinstance(value, np.dtype):
-        for dtype in (np.dtype(np.float16), np.dtype(np.int64), np.float32, "float32", None):
+        for dtype in (*map(np.dtype, ("f2", "i8", "c8", "O", "U3", "M8[s]", "V4", [("a", "f4")], (np.float32, 2))),
+                      value.newbyteorder(), np.float32, "float32", None):  # fmt: skip
             yield dtype, f"{dtype}"
     elif is_dataclass(value):
         for field in fields(value):
@@ -126,6 +188,29 @@ def altered(value):
             1j,
             np.zeros(3),
             np.float32(2),
+            2**31,
+            2**63,
+            2**64,
+            -(2**63) - 1,
+            -(10**30),
+            np.int64(2**62),
+            np.uint64(2**64 - 1),
+            np.array(2),
+            np.array(2.0),
+            np.array(np.nan),
+            np.longdouble(1e300),
+            np.float16(np.nan),
+            np.bool_(True),
+            Large(2**40),
+            Odd.ONE,
+            Odd.MANY,
+            Fraction(1, 3),
+            Decimal("NaN"),
+            5e-324,
+            -0.0,
+            -np.inf,
+            b"1",
+            [],
         ):
             yield other, f"{other!r}"
 
@@ -150,6 +235,18 @@ def test_altered_messages_are_refused_or_read(c):
                 assert found.size > 2**20 or np.isfinite(found).all(), (field.name, words)
     assert tried > 30
     assert refused > tried / 2
+
+
+@pytest.mark.parametrize("c", SUBJECTS, ids=str)
+def test_what_lies_in_other_memory_says_the_same(c):
+    for message in messages(c):
+        expected = decompressed(c, message)
+        for field in fields(message):
+            part = getattr(message, field.name)
+            if isinstance(part, np.ndarray):
+                for other, words in laid_out(part):
+                    found = decompressed(c, replace(message, **{field.name: other}))
+                    assert found.tobytes() == expected.tobytes(), (field.name, words)
 
 
 def mixed(message, others, rng):

@@ -7,7 +7,7 @@ import pytest
 
 from commbounds.figures import draw_exhibit, save_exhibits, single
 from commbounds.figures.canvas import Area, Marks, Stroke, Words
-from commbounds.figures.curves import FORBIDDEN, WIDTH
+from commbounds.figures.curves import FORBIDDEN
 from commbounds.figures.exhibits import in_order
 from commbounds.figures.style import COLOURS, SERIES, STEPS
 from commbounds.verify.exhibit import Exhibit, Heat, Line, Panel, exhibit_from_json
@@ -162,12 +162,36 @@ def test_which_labels_are_in_order(labels, ordered):
     assert in_order(labels) is ordered
 
 
-def test_lines_of_a_panel_differ_in_colour_as_long_as_there_is_one():
-    names = [f"method {chr(97 + i)}" for i in range(12)]
-    first, second = (tuple(Line(name, RANKS, RANKS) for name in part) for part in (names[:8], names[8:] + names[:4]))
-    drawing = drawn(Panel("", "x", "y", first), Panel("", "x", "y", second))
-    by_panel = [{s.colour for s in curves(drawing) if (s.runs[0][0][0] > WIDTH) == right} for right in (False, True)]
-    assert [len(colours) for colours in by_panel] == [8, 8]
+def test_four_of_many_methods_have_colours_and_the_rest_is_grey():
+    heights = {"sum": 3.0, "tree": 9.0, "ring": 1.0, "halves": 8.0, "gossip": 7.0, "grid": 2.0}
+    lines = tuple(Line(name, RANKS, [height] * 4) for name, height in heights.items())
+    exhibit = Exhibit("topk.some", "A ring is best", "c.", (Panel("", "x", "y", lines),))
+    drawing = draw_exhibit(exhibit, heading=False)
+    (plane,) = drawing.planes
+    level = {plane.y.place(height): name for name, height in heights.items()}
+    found = {level[stroke.runs[0][0][1]]: stroke.colour for stroke in curves(drawing)}
+    assert sorted(name for name, colour in found.items() if colour == "band") == ["grid", "sum"]
+    assert len({found[name] for name in ("tree", "ring", "halves", "gossip")} & set(SERIES)) == 4
+    assert [level[stroke.runs[0][0][1]] for stroke in curves(drawing)][:2] == ["sum", "grid"]  # below the others
+    names = [word for word in drawing.words if word in heights]
+    assert names[-2:] == ["sum", "grid"]
+
+
+def test_a_method_with_a_formula_keeps_its_colour_and_a_formula_alone_is_black():
+    lines = [Line(name, RANKS, [height] * 4) for height, name in enumerate("abcdef", 1)]
+    lines += [Line("a: bound", RANKS, [1.5] * 4, "bound"), Line("published", RANKS, [6.5] * 4, "printed")]
+    drawing = drawn(Panel("", "x", "y", tuple(lines)))
+    colours = [stroke.colour for stroke in curves(drawing)]
+    assert colours.count("band") == 2
+    dashed = [stroke.colour for stroke in curves(drawing) if stroke.dash]
+    assert dashed[0] in SERIES
+    assert dashed[1] == "ink"
+    assert "above a: bound" not in drawing.words  # it is one method's
+
+
+def test_what_a_bound_forbids_is_named_beside_a_printed_formula():
+    ours, printed = Line("2kP", RANKS, [3.0] * 4, "bound"), Line("6k", RANKS, [2.0] * 4, "printed")
+    assert "above 2kP" in drawn(Panel("", "x", "y", (Line("ring", RANKS, RANKS), ours, printed))).words
 
 
 def test_the_steps_rise_in_darkness_and_can_be_seen():

@@ -6,6 +6,7 @@ from commbounds.collectives.precision import mixed_precision_allreduce
 from commbounds.theory.precision.formats import FORMATS
 from commbounds.verify import Method
 from mutants.precision_bits import OF_BITS
+from mutants.precision_split import OF_SPLIT
 from mutants.record import Mutant
 
 run = mixed_precision_allreduce
@@ -129,4 +130,5 @@ MUTANTS = (
     Mutant(words_of_four_bytes, _S, "precision.bytes.ring", EXACT),
     Mutant(sums_are_as_short_as_results, _S, "precision.bytes.tree", EXACT),
     *OF_BITS,
+    *OF_SPLIT,
 )

@@ -65,7 +65,11 @@ def ef21_slowdown(cluster: Cluster, error: Any) -> float:
     """Steps of EF21 over those of gradient descent, where a message loses at most this share of the square."""
     if not error:
         return 1.0
-    values = {"alpha": 1 - Fraction(error), "smoothness": 1, "smoothness_apart": Fraction(cluster.heterogeneity)}
+    values: dict[str, Any] = {
+        "alpha": 1 - Fraction(error),
+        "smoothness": 1,
+        "smoothness_apart": Fraction(cluster.heterogeneity),
+    }
     return 1 / largest_step(claims()[EF21[0]], "ef21_largest_step", **values)
 
 

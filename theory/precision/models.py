@@ -13,6 +13,7 @@ from commbounds.theory.finite_laws import relative_errors
 from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.ordering_terms import add_depth
+from commbounds.theory.precision.split_models import MODELS as SPLIT
 from commbounds.theory.precision.terms import addends, least, wire_unit
 from commbounds.theory.quantities import P
 
@@ -263,6 +264,7 @@ MODELS = by_claim(
         _quotients,
         ("precision.average.underflow_before",),
     ),
+    *SPLIT,
 )
 """By claim."""
 
@@ -287,7 +289,9 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "precision",
     {
-        (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure average.error",
-        (Step.SUM, Step.CLAIM): "underflow.wider_input average.underflow_before",
+        (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure average.error split.step",
+        (Step.SUM, Step.CLAIM): "underflow.wider_input average.underflow_before split.product split.gradient",
+        (Step.SUM, Step.FUNCTIONS): "split.distance",
+        (Step.NORMS,): "split.root",
     },
 )

@@ -24,10 +24,16 @@ from commbounds.theory.precision.bounds import (
     upwards,
 )
 from commbounds.theory.precision.formats import Format, format_named
+from commbounds.theory.precision.split import (
+    TF32_DIGITS,
+    log_sum_error,
+    loss_error,
+    mean_square_error,
+    normed_error,
+    product_error,
+    softmax_distance,
+)
 from commbounds.theory.precision.tolerance import rounded_up, tolerance
-
-TF32_UNIT = Fraction(1, 2**11)
-"""Unit roundoff of tf32, which has float32's exponents."""
 
 
 @dataclass(frozen=True)
@@ -111,10 +117,9 @@ def products(
     often than that: a term passes as many roundings.
     """
     rounded = one_rounding(unit, rounding)
-    term = followed(followed(operands, operands), 0 if exact else rounded)
     # what is fused into an addition is no number of the format, and a rounding is then by more than it, maybe
     most = terms - 1 if additions is None and not exact else additions
-    return followed(term, added(terms, unit, most, rounding))
+    return product_error(operands, 0 if exact else rounded, added(terms, unit, most, rounding))
 
 
 def matmul(
@@ -157,10 +162,10 @@ def matmul(
     Relative to the sum of |a| |b|, and of |bias|.
     """
     acc, wire, held = format_named(accumulate), format_named(reduction.wire), format_named(inputs)
-    digits = min(held.digits, 11) if tf32 else held.digits
+    digits = min(held.digits, TF32_DIGITS) if tf32 else held.digits
     exact = 2 * digits <= acc.digits
     unit = sp.Rational(acc.unit)
-    operand = one_rounding(sp.Rational(TF32_UNIT), rounding) if tf32 else sp.Integer(0)
+    operand = one_rounding(sp.Rational(1, 2**TF32_DIGITS), rounding) if tf32 else sp.Integer(0)
     narrow = not wire.holds(acc)
     own = -(-terms // reduction.parts) if longest is None else longest
     how: dict[str, Any] = {"operands": operand, "exact": exact, "rounding": rounding, "additions": additions}
@@ -182,33 +187,6 @@ def matmul(
         total, absolute = _both(total, last), absolute * (1 + last) + form.smallest
     reference = "sum over the inner dimension of |a| |b|" + (", and |bias|" if bias else "")
     return _bound(total, absolute, reference, stages)
-
-
-def lambert(vocabulary: int) -> float:
-    """The largest sum of p |x - max x| over `vocabulary` logits, p their softmax: W((V - 1)/e), Lambert's.
-
-    Notes
-    -----
-    With z = max x - x the sum is N/S, N = sum z exp(-z) and S = sum exp(-z), of which one z is zero. Where N/S has its
-    largest value lambda, N - lambda S has its own, zero: every other z maximises (z - lambda) exp(-z), and is
-    1 + lambda. So (V - 1) exp(-1 - lambda) = lambda.
-    """
-    return float(sp.LambertW((vocabulary - 1) / sp.E).evalf(30)) * (1 + 2.0**-50) if vocabulary > 1 else 0.0
-
-
-def log_sum(vocabulary: int, unit: float, function: float, sums: float) -> float:
-    """What the log of a sum of exponentials of rounded differences to the maximum may be off, but for its own rounding.
-
-    Notes
-    -----
-    Every difference -z becomes -z (1 + d), |d| <= unit. log sum exp(-z (1 + t)) has the slope -sum p z in t, p its own
-    softmax, and (1 + t) sum p z <= W((V - 1)/e) as for `lambert`: so it moves by at most W times -log(1 - unit).
-    Exponentials are off by `function` each, and their sum by `sums`, relatively, and all are positive.
-    """
-    off = (1.0 + function) * (1.0 + sums) - 1.0
-    if off >= 1.0:
-        return math.inf
-    return (lambert(vocabulary) * -math.log1p(-unit) - math.log1p(-off)) * (1 + 2.0**-40)
 
 
 def cross_entropy(
@@ -243,48 +221,42 @@ def cross_entropy(
         The loss is off by at most absolute + of_shift |x_t - max| + of_loss |loss|.
     """
     form = format_named(accumulate)
-    unit = float(form.unit)
-    own = 2.0 * unit * function  # a unit in the last place is twice the unit roundoff, relatively
+    unit, own = _unit_and_function(form, function)
     across, under = reduction.errors(not format_named(reduction.wire).holds(form))
     own_entries = -(-vocabulary // reduction.parts) if longest is None else longest
-    any_of_them = rounded_up(upwards(sp.sympify(added(own_entries, sp.Rational(form.unit), additions), strict=True)))
-    sums = (1.0 + any_of_them) * (1.0 + rounded_up(across)) - 1.0
-    off = log_sum(vocabulary, unit, own, sums)
+    at_a_rank = sp.sympify(added(own_entries, unit, additions), strict=True)
+    sums = followed(own, followed(at_a_rank, sp.Rational(across)))
+    if sums >= 1:
+        return math.inf, math.inf, float(unit)
+    off = log_sum_error(softmax_distance(vocabulary), unit, sums)
     # exponentials below the normal range may be lost, and parts of the sum on the wire, beside a sum of at least 1
-    off += 2.0 * (vocabulary * float(form.normal) + rounded_up(under))
-    log = (1.0 + own) * off + own * math.log(vocabulary)
-    of_loss = unit
-    return (1.0 + of_loss) * log * (1 + 2.0**-40), (1.0 + of_loss) * unit * (1 + 2.0**-40), of_loss
+    off += 2 * (vocabulary * sp.Rational(form.normal) + sp.Rational(under))
+    return (
+        _number(loss_error(off, unit, own, vocabulary, 0, 0)),
+        _number(loss_error(0, unit, 0, 1, 1, 0)),
+        _number(loss_error(0, unit, 0, 1, 0, 1)),
+    )
 
 
 def root_mean_square(
     n: int, accumulate: str = "float32", function: float = 2.0, additions: int | None = None
 ) -> tuple[float, float]:
-    """Of sqrt(mean x^2 + eps), and of x over it times a weight, relatively, from n exact entries.
-
-    Notes
-    -----
-    All squares are positive: the mean is off by a rounding of each, n - 1 additions, the product with a rounded 1/n,
-    and the sum with eps. The root halves that, and is rounded itself; so are the quotient and the product.
-    """
-    form: Format = format_named(accumulate)
-    unit, own = float(form.unit), 2.0 * float(form.unit) * function
-    mean = (1.0 + unit) ** 4 * (
-        1.0 + rounded_up(upwards(sp.sympify(added(n, sp.Rational(form.unit), additions), strict=True)))
-    ) - 1.0
-    if mean >= 1.0:
+    """Of sqrt(mean x^2 + eps), and of x over it times a weight, relatively, from n exact entries."""
+    unit, own = _unit_and_function(format_named(accumulate), function)
+    mean = mean_square_error(unit, sp.sympify(added(n, unit, additions), strict=True))
+    if mean >= 1:
         return math.inf, math.inf
-    root = (1.0 + own) / math.sqrt(1.0 - mean) - 1.0
-    return root * (1 + 2.0**-40), ((1.0 + unit) ** 2 * (1.0 + root) / (1.0 - own) - 1.0) * (1 + 2.0**-40)
+    return _number((1 + own) / sp.sqrt(1 - mean) - 1), _number(normed_error(unit, own, mean))
 
 
-def moved(delta: Any, root: Any) -> Any:
-    """How far 1/root moves, times root, where entries move by a vector of root mean square `delta` at most.
+def _unit_and_function(form: Format, function: float) -> tuple[Any, Any]:
+    """A unit in the last place is twice the unit roundoff, relatively."""
+    unit = sp.Rational(form.unit)
+    return unit, 2 * unit * sp.Rational(Fraction(function))
 
-    sqrt(mean x^2 + eps) is the length of (x/sqrt n, sqrt eps): it moves by delta at most, and 1/r - 1/(r - delta) is
-    delta/(r (r - delta)).
-    """
-    return delta / (root - delta)
+
+def _number(value: Any) -> float:
+    return rounded_up(upwards(sp.sympify(value, strict=True)))
 
 
 def accumulated(

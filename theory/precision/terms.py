@@ -86,7 +86,7 @@ CRITICAL_BYTES = Quantity(
 # --- hypotheses --------------------------------------------------------------------------------------------------
 
 
-def _on_the_wire(x: Any, wire: str) -> bool:
+def on_the_wire(x: Any, wire: str) -> bool:
     """Whether all entries are numbers of the wire's format: multiples of the gap there, and not too large."""
     import numpy as np
 
@@ -118,7 +118,7 @@ STOCHASTIC = Hypothesis(
     "A rounding is to either neighbour, with the exact value as its mean, independently of all others.",
     lambda rounding: rounding == "stochastic",
 )
-ON_THE_WIRE = Hypothesis("on_the_wire", "The ranks' vectors are numbers of the format that is sent.", _on_the_wire)
+ON_THE_WIRE = Hypothesis("on_the_wire", "The ranks' vectors are numbers of the format that is sent.", on_the_wire)
 ROOM = Hypothesis(
     "room_for_sums",
     "In no entry do the magnitudes add up to more than a quarter of the largest number that is sent.",

@@ -80,14 +80,21 @@ def _iterations(
 
 
 def _iterated(implementation: Any, given: Given) -> Said:
-    state, done = given.inputs.get("state"), []
+    state: Any = given.inputs.get("state")
+    done = []
     for stack in given.inputs["iterations"]:
         result, state, traffic = implementation(stack, state=state, **given.parameters)
         done.append({"result": result, "state": state, "traffic": traffic})
     return {**every_round(done), "state": _about_state(state)}
 
 
-BAD_STATES = ({"k": 0}, {"k": "n + 1"}, {"t": -1}, {"global_threshold": -1.0}, {"local_thresholds": "one too many"})
+BAD_STATES: tuple[dict[str, Any], ...] = (
+    {"k": 0},
+    {"k": "n + 1"},
+    {"t": -1},
+    {"global_threshold": -1.0},
+    {"local_thresholds": "one too many"},
+)
 
 
 def _about_state(state: OkTopkState) -> Said:
@@ -96,10 +103,12 @@ def _about_state(state: OkTopkState) -> Said:
     refused = []
     for bad in BAD_STATES:
         try:
-            replace(state, **{name: made.get(str(value), value) for name, value in bad.items()})
+            changed: dict[str, Any] = {name: made.get(str(value), value) for name, value in bad.items()}
+            replace(state, **changed)
         except ValueError as error:
             refused.append(type(error).__name__)
-    again = replace(state, k=np.int64(state.k), global_threshold=np.float32(0.5))
+    numpys: dict[str, Any] = {"k": np.int64(state.k), "global_threshold": np.float32(0.5)}
+    again = replace(state, **numpys)
     return {
         "refused": refused,
         "kinds": [type(again.k).__name__, type(again.global_threshold).__name__],

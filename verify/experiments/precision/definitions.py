@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.precision import SCHEDULES, SIMULATED, uniforms_shape
+from commbounds.collectives.precision import COMPUTATIONS, SCHEDULES, SIMULATED, uniforms_shape
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen, with_generator
 from commbounds.verify.definitions import precision
@@ -104,11 +104,16 @@ def _simulated(
 
 
 def _held(implementation: Any, given: Given) -> Said:
-    """What the ranks hold; and whether that is of the wire's format, where nobody keeps what is not."""
+    """What the ranks hold; and whether that is of the wire's format, where nobody keeps what is not; read-only."""
     result = implementation(**given.inputs, **given.parameters, **with_generator(given.randomness))
     wire = given.parameters.get("wire") or given.parameters.get("accumulate", "float32")
     in_format = all(np.isnan(v) or precision.number(v, wire) == v for v in result.ravel().tolist())
-    return {"result": result, "in format": in_format or given.parameters.get("kept") == "unrounded"}
+    in_format = not result.flags.writeable and (in_format or given.parameters.get("kept") == "unrounded")
+    return {"result": result, "in format": in_format}
+
+
+def _computed(implementation: Any, given: Given) -> Said:
+    return {"result": implementation(**given.inputs, **given.parameters)}
 
 
 def _drawing(rounding: str | None, data: str) -> bool:
@@ -216,9 +221,64 @@ def _unrounded() -> Iterator[Given]:
                 yield Given({"stack": stack}, {**options, "own": "unrounded", "kept": "unrounded"})
 
 
+def _split(
+    P: int, n: int, data: str, dtype: str, of: str | None, formats: tuple[str | None, str | None], batches: int,
+    groups: int, seed: int, **options: Any,
+) -> Given:  # fmt: skip
+    wire, accumulate = formats
+    if wire is not None and accumulate is None:
+        accumulate, wire = wire, None
+    stack = np.clip(_stack(data, P, 2 * n * batches, dtype, seed), -30.0, 30.0)
+    more = {"replicas": min(k for k in range(1, P + 1) if P % k == 0 and k >= groups) if groups <= P else 1}
+    more |= {"batches": batches} if batches > 1 else {}
+    return Given({"stack": stack}, chosen(of=of, wire=wire, accumulate=accumulate, **more, **options), {})
+
+
+SPLIT = Space(
+    _split,
+    {
+        "P": RANKS,
+        "n": sizes(5),
+        "data": tuple(name for name in DATA if name not in ("large", "subnormal")),
+        "dtype": ("float32", "float64"),
+        "of": (None, *COMPUTATIONS),
+        "formats": tuple(pair for pair in FORMATS if "float8" not in str(pair)),
+        "tf32": (None, False, True),
+        "batches": (1, 2, 3),
+        "groups": (1, 2, 3),
+        "divisor": (None, 1, 3, 8),
+        "target": (None, 0, 1),
+        "eps": (None, 0.5, 2.0**-12),
+    },
+    options=("of", "formats", "tf32", "divisor", "target", "eps"),
+).search(P=(1, 12), n=(1, 12))
+
+
+@cache
+def _split_by_hand() -> Sequence[Given]:
+    more: list[dict[str, Any]] = [
+        {"of": "sum"},
+        {"batches": 4},
+        {"replicas": 2},
+        {"divisor": 0},
+        {"target": 6},
+        {"target": -1},
+        {"eps": -1.0},
+    ]
+    odd = Given({"stack": np.ones((2, 3))})
+    bad = [np.ones(3), np.ones((0, 2)), np.ones((2, 0)), np.array([[1.0, np.nan]]), np.array([[np.inf, 1.0]])]
+    return [
+        *_refused({}, *FITTING[1:3], *UNFIT[:4], *more),
+        odd,
+        *(Given({"stack": stack}) for stack in bad),
+        *(Given({"stack": np.zeros((2, 4))}, {"of": of}) for of in COMPUTATIONS),
+    ]
+
+
 DEFINITIONS = {
     "mixed_precision_allreduce": Definition(
         MIXED, called("result", "traffic"), precision.reduced, examples=_mixed_by_hand
     ),
     "simulated_allreduce": Definition(SIMULATIONS, _held, precision.simulated, examples=_simulated_by_hand),
+    "split_computation": Definition(SPLIT, _computed, precision.split, examples=_split_by_hand),
 }

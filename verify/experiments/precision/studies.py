@@ -18,6 +18,7 @@ from commbounds.verify.experiments.precision import cases as made
 from commbounds.verify.experiments.precision import chances
 from commbounds.verify.experiments.precision.ordering import ORDERING
 from commbounds.verify.experiments.precision.quantised import QUANTISED
+from commbounds.verify.experiments.precision.split import SPLIT
 from commbounds.verify.experiments.precision.worst import order_of, table_of, worst_input
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study, studies
@@ -259,4 +260,4 @@ def _all() -> Sequence[Study]:
     ]
 
 
-EXPERIMENTS = studies(*_all(), *ORDERING, *QUANTISED)
+EXPERIMENTS = studies(*_all(), *ORDERING, *QUANTISED, *SPLIT)
