@@ -8,6 +8,7 @@ from commbounds.cli import main
 from commbounds.columns import columns
 from commbounds.figures.dossier import as_facts, as_html, as_latex, dossier
 from commbounds.theory import Standing, claims
+from commbounds.theory.planning import Cluster, plan
 
 
 def run(*arguments):
@@ -53,6 +54,9 @@ def test_costs_are_those_of_plans():
     methods = {row.method for row in dossier("dense").methods()}
     assert methods == {"ring", "recursive_doubling", "rabenseifner"}
     assert [row.method for row in dossier("lowrank.powersgd").methods()] == ["powersgd"]
+    for row in plan(Cluster(ranks=64, shapes=((5000, 5000),))).ranked:
+        for subject in {".".join(name.split(".")[:2]) for name in row.claims}:
+            assert {claim.name for claim in dossier(subject).claims} & set(row.claims), row.method
     assert "6 k" in as_html(dossier("oktopk")) or "6k" in as_html(dossier("oktopk"))
 
 

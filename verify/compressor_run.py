@@ -118,9 +118,9 @@ def law_gap(run: CompressorRun) -> tuple[float, float] | None:
 
 
 EXACT = tuple(
-    tuple(Fraction(v, 8) for v in x) for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64))
+    tuple(Fraction(v, 8) for v in x) for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64), (0,))
 )
-"""Inputs of a law: one entry, both signs, zeros, ties, and entries far apart."""
+"""Inputs of a law: one entry, both signs, zeros, ties, entries far apart, and a zero alone."""
 
 
 def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterator[str]:
@@ -130,6 +130,6 @@ def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterat
             compressor(exact_array(x, np.float32), np.random.default_rng(0))
         except ValueError:  # too few entries for these hyper-parameters, or a result beyond the dtype
             continue
-        compared = law_gap(CompressorRun(compressor, x))
-        if compared is not None and compared[0] > compared[1]:
-            yield f"the law of {', '.join(map(str, x))}: a probability is {compared[0]:g} off"
+        compared = law_gap(run := CompressorRun(compressor, x))
+        if compared is not None and (compared[0] > compared[1] or any(q <= 0 for q, _ in run.law())):
+            yield f"the law of {', '.join(map(str, x))}: a probability is {compared[0]:g} off, or not positive"

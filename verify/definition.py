@@ -150,8 +150,9 @@ class Definition:
             return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
         if REFUSED in said:
             return [f"takes what must be refused by a {said[REFUSED]}"]
-        changed = differences(given.plain(), before)
-        return [f"changes what it is given: {line}" for line in changed] + differences(found, said, self.unsaid)
+        changed = [f"changes what it is given: {line}" for line in differences(given.plain(), before)]
+        shared = [f"returns the memory of {name}" for name in _shared(found, given.inputs)]
+        return changed + shared + differences(found, said, self.unsaid)
 
 
 @dataclass(frozen=True)
@@ -202,6 +203,16 @@ APART = "not the same on all ranks"
 """The setting of a case in which one rank is given something else, in rows of the space: its name."""
 LAW = "exact law"
 """The setting of a row of the space with whose hyper-parameters an exact law is compared: at how many inputs."""
+
+
+def _shared(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
+    """Inputs in whose memory something is returned that may be written to."""
+    if isinstance(found, np.ndarray):
+        own = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray) and found.flags.writeable}
+        yield from (name for name, value in own.items() if np.may_share_memory(found, value))
+    elif isinstance(found, Mapping):
+        for part in found.values():
+            yield from _shared(part, inputs)
 
 
 def _is_numeric(value: Any) -> bool:

@@ -25,7 +25,7 @@ _LOW2, _LOW22, _LOW32 = np.uint64(3), np.uint64(2**22 - 1), np.uint64(2**32 - 1)
 _MANTISSA = np.uint64(2**52 - 1)
 _ROOT_HALF = np.uint64(0x3FE6A09E667F3BCD)
 """The bits of sqrt(1/2)."""
-_SHIFT = np.uint64((1024 << 52) - 0x3FE6A09E667F3BCD)
+_SHIFT = np.uint64((1024 << 52) - int(_ROOT_HALF))
 _LN2, _QUARTER = math.log(2.0), math.pi / 2.0
 _ONE, _TWO = np.uint64(1), np.uint64(2)
 _TILE = 512

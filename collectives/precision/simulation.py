@@ -6,6 +6,14 @@ two numbers of p digits that is rounded to 53 digits and then to p is rounded as
 is rounded to q's multiples by adding and taking away 1.5 2^52 q.
 
 NaN is one value here: which payload arrives is left open. Zeros keep their signs.
+
+A stochastic rounding of a magnitude m of gaps is floor(m + u). The u of place j of entry i is a multiple of 2^-53, from
+the top bits of splitmix64 at key + (i + 1) 0x9E3779B97F4A7C15 + (j + 1) 0xD1B54A32D192ED03; the key is the generator's
+first 64 bits. Place 1 divides before, 2 rounds what is sent to all, and 3 divides after, i then being the entry's place
+among all rows. The h-th addition one after another has 8 + 2 h for what hops, and 9 + 2 h for the sum; in node q
+4 P (q + 1) more, and what a node gives on 7 + 4 P (q + 1). In pairs a member v has 5 v + s where it halves, one more
+where it sends, and two more for its sum; s is 8, and grows by 5 P at every level of the tree; of a core of c members
+it is 8 where ranks are folded, v + c being the folded one, then 8 + 10 c, and grows by 5 c every step.
 """
 
 from __future__ import annotations

@@ -139,6 +139,21 @@ def fused_program(
         them.
     stack, checked
         As for `one_program`.
+
+    Raises
+    ------
+    TypeError
+        Where the two have other defaults for a parameter.
     """
     check = checked or partial(checked_stack, name=stack)
-    return lambda program: Collective(program, all_ranks, stack, check)
+
+    def collective(program: Callable[Concatenate[Communicator, Any, Q], R]) -> Collective[Q, R, T]:
+        ours, its = (
+            {name: one.default for name, one in inspect.signature(function).parameters.items()}
+            for function in (all_ranks, program)
+        )
+        if {name for name in ours.keys() & its.keys() if ours[name] is not its[name] and ours[name] != its[name]}:
+            raise TypeError(f"{program.__name__} has other defaults where all ranks are carried out at once")
+        return Collective(program, all_ranks, stack, check)
+
+    return collective

@@ -86,6 +86,7 @@ def quick(bits):
     return lambda stack, seed: quickreduce(stack.astype(np.float32), bits, tile=512)[0].astype("float16")
 
 
+@pytest.mark.wide
 def test_a_port_is_held_to_the_bounds_of_the_book():
     claimed = cf.like(quickreduce, width=8, saturates=True)
     assert any("error" in str(claim) for claim in claimed)

@@ -135,7 +135,8 @@ def test_an_implementation_leaves_what_it_is_given_as_it_is():
     definition = Definition(
         Space(lambda seed: given, {"n": (1,)}), called("x"), lambda held: {"x": 2 * held["inputs"]["x"]}
     )
-    (line,) = definition.differences(doubled, given)
+    line, shared = definition.differences(doubled, given)
+    assert shared == "returns the memory of x"
     assert line.startswith("changes what it is given: inputs.x: 2 of 2 entries differ")
     assert definition.differences(lambda x: 2 * x, given) == []
 

@@ -250,7 +250,10 @@ confront_together(names, drawn=False)
 sys.setprofile(None)
 print(json.dumps(sorted({str(Path(code.co_filename).resolve()) for code in run if code.co_name != "<module>"})))
 """
-SUBJECTS = ["quantizers.sign.unbiased", *(pytest.param(f"{column}.", marks=pytest.mark.long) for column in COLUMNS)]
+SUBJECTS = [
+    pytest.param("quantizers.sign.unbiased", marks=pytest.mark.wide),
+    *(pytest.param(f"{column}.", marks=pytest.mark.long) for column in COLUMNS),
+]
 
 
 @pytest.mark.parametrize("claims", SUBJECTS)

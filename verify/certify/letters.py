@@ -89,20 +89,31 @@ class Book:
         self.modules: dict[str, ModuleType] = {}
         """Those of the second theory that are imported, by name."""
         self._functions: dict[tuple[str, str], Any] = {}
+        self._bounds: dict[str, Any] = {}
+        self._known_models: dict[str, Any] = {}
         for name in _SHARED:
             import_module(name)
         self._models = columns.Registry[Any]("MODELS", "theory", "models")
 
     def bound(self, claim: str) -> Any:
         """The right-hand side of a claim; None where the book has no such claim."""
-        with self._opened():
-            found = import_module(_THEORY).claims().get(claim)
-            return None if found is None else found.relation.rhs
+        if claim not in self._bounds:
+            with self._opened():
+                found = import_module(_THEORY).claims().get(claim)
+            if found is None:
+                return None
+            self._bounds[claim] = found.relation.rhs
+        return self._bounds[claim]
 
     def model(self, claim: str) -> Any:
         """The model of a claim, as `commbounds.verify.certify.certificate.models` has it; None where there is none."""
-        with self._opened():
-            return self._models.get(claim)
+        if claim not in self._known_models:
+            with self._opened():
+                found = self._models.get(claim)
+            if found is None:
+                return None
+            self._known_models[claim] = found
+        return self._known_models[claim]
 
     def written(self, expression: Any) -> Any:
         """An expression of the first theory in letters, and in the second theory's functions."""

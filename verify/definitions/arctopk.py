@@ -106,6 +106,8 @@ def arctopk(held, near):
     stack, options, drawn = held["inputs"]["gradients"], held["parameters"], held["randomness"]
     P, m, n = stack.shape
     K, r, kind = options["K"], options["rank"], stack.dtype.type
+    if r > 2**16:
+        return {"refused": "ValueError"}
     if "sketch" in drawn:
         V = np.array(drawn["sketch"], np.float64)
     else:

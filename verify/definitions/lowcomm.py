@@ -443,4 +443,6 @@ def of_resets(held):
 
 def of_bits(held):
     chosen = {"value_bits": 2, "positions": "one by one", **held["parameters"]}
+    if chosen["chunk"] > 2**16:
+        return {"refused": "ValueError"}
     return {"bits": np.array([message_bits(**chosen)])}

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from commbounds.verify.definitions import counter
 from commbounds.verify.definitions.dense import Wire, speakers_and_silent
 
 FORMATS = {
@@ -282,50 +283,65 @@ def reduced(held):
 class Simulated:
     """Sums of one entry, rounded to the accumulator's format, and to the wire's where they would travel.
 
-    `uniform` is None to nearest, 0 to round everything up and 1 to round everything down.
+    Roundings are to nearest where `draw` is None; else the magnitude is rounded up where its share and the number
+    ``draw(place)`` make one. A place is the number of a rounding, as the implementation's docstring has it.
     """
 
-    def __init__(self, accumulate, wire, per_hop, own, average, uniform):
-        self.uniform = uniform
+    def __init__(self, accumulate, wire, per_hop, own, average, draw):
+        self.draw = draw
         self.accumulate, self.wire, self.per_hop = accumulate, wire, per_hop
         self.own, self.halves = own == "as sent", average == "halving"
 
-    def in_format(self, x, name):
-        """To nearest; infinity is what is beyond the largest number."""
-        return math.copysign(BEYOND[name], x) if math.isinf(x) else number(x, name, self.uniform)
+    def in_format(self, x, name, *place):
+        """Infinity is what is beyond the largest number."""
+        if math.isinf(x):
+            return math.copysign(BEYOND[name], x)
+        if self.draw is None or math.isnan(x):
+            return number(x, name)
+        return math.copysign(number(abs(x), name, 1 - Fraction(self.draw(*place))), x)
 
-    def over(self, x, P):
+    def over(self, x, P, *place):
         """The quotient in the wire's format, which a draw rounds from float64."""
         if not math.isfinite(x):
             return x
-        return divided(x, P, self.wire) if self.uniform is None else self.in_format(x / P, self.wire)
+        return divided(x, P, self.wire) if self.draw is None else self.in_format(x / P, self.wire, *place)
 
-    def plus(self, a, b):
+    def plus(self, a, b, place):
         total = float(np.float64(a) + np.float64(b))
-        if not math.isfinite(total):
-            return self.in_format(total, self.accumulate)
-        return added(a, b, self.accumulate, self.uniform)
+        if self.draw is None and math.isfinite(total):
+            return added(a, b, self.accumulate)
+        return self.in_format(total, self.accumulate, place)
 
-    def sent(self, x):
-        return self.in_format(x, self.wire) if self.per_hop else x
+    def sent(self, x, place):
+        return self.in_format(x, self.wire, place) if self.per_hop else x
 
-    def chain(self, terms, hops):
+    def chain(self, terms, hops, place):
         """One after another; what hops from rank to rank is rounded to the wire's format on the way."""
         total = terms[0]
-        for term in terms[1:]:
-            total = self.plus(self.sent(total) if hops else total, term)
+        for h, term in enumerate(terms[1:], 1):
+            total = self.plus(self.sent(total, place + 2 * h) if hops else total, term, place + 2 * h + 1)
         return total
 
-    def pair(self, own, other):
+    def pair(self, own, other, at, there, step):
         """What a rank has after its partner's sum has arrived."""
+        at, there = 5 * at + step, 5 * there + step
         if self.halves:
-            own, other = (self.in_format(0.5 * v, self.accumulate) for v in (own, other))
-        return self.plus(self.sent(own) if self.own else own, self.sent(other))
+            own, other = (self.in_format(0.5 * v, self.accumulate, place) for v, place in ((own, at), (other, there)))
+        own = self.sent(own, at + 1) if self.own else own
+        return self.plus(own, self.sent(other, there + 1), at + 2)
 
     def core(self, terms):
         """What the members of the core begin with, and their ranks."""
         speakers, silent = speakers_and_silent(len(terms))
-        return [self.pair(terms[r], terms[r + 1]) if r + 1 in silent else terms[r] for r in speakers], speakers
+        core = len(speakers)
+        return [
+            self.pair(terms[r], terms[r + 1], v, v + core, FIRST) if r + 1 in silent else terms[r]
+            for v, r in enumerate(speakers)
+        ], speakers
+
+
+FIRST = 8
+"""The place of the first rounding of a sum."""
 
 
 def simulate(rule, terms, schedule, place, n, nodes):
@@ -333,16 +349,17 @@ def simulate(rule, terms, schedule, place, n, nodes):
     P = len(terms)
     block = next(b for b, mine in enumerate(cuts_of(n, P)) if place in mine)
     if schedule == "ring":
-        return {block: rule.chain([terms[(block + 1 + i) % P] for i in range(P)], True)}, [block] * P
+        return {block: rule.chain([terms[(block + 1 + i) % P] for i in range(P)], True, FIRST)}, [block] * P
     if schedule == "direct":
-        return {block: rule.chain([terms[(block - i) % P] for i in range(P)], False)}, [block] * P
+        return {block: rule.chain([terms[(block - i) % P] for i in range(P)], False, FIRST)}, [block] * P
     if schedule == "in_rank_order":
-        return {block: rule.chain(terms, False)}, [block] * P
+        return {block: rule.chain(terms, False, FIRST)}, [block] * P
     if schedule == "tree":
-        sums = list(terms)
+        sums, step = list(terms), FIRST
         while len(sums) > 1:
-            pairs = [rule.pair(a, b) for a, b in zip(sums[::2], sums[1::2], strict=False)]
-            sums = pairs + ([sums[-1]] if len(sums) % 2 else [])
+            pairs = enumerate(zip(sums[::2], sums[1::2], strict=False))
+            added_up = [rule.pair(a, b, 2 * u, 2 * u + 1, step) for u, (a, b) in pairs]
+            sums, step = added_up + ([sums[-1]] if len(sums) % 2 else []), step + 5 * P
         return {0: sums[0]}, [0] * P
     if schedule == "hierarchical":
         members = P // nodes
@@ -350,22 +367,25 @@ def simulate(rule, terms, schedule, place, n, nodes):
         sums = []
         for q in range(nodes):
             own = terms[q * members : (q + 1) * members]
-            total = rule.chain([own[(member + 1 + i) % members] for i in range(members)], True)
-            sums.append(rule.sent(total) if rule.own else total)
+            place = FIRST + 4 * P * (q + 1)
+            total = rule.chain([own[(member + 1 + i) % members] for i in range(members)], True, place)
+            sums.append(rule.sent(total, place - 1) if rule.own else total)
         owner = node * members + member
-        return {owner: rule.chain([sums[(node + 1 + i) % nodes] for i in range(nodes)], True)}, [owner] * P
+        return {owner: rule.chain([sums[(node + 1 + i) % nodes] for i in range(nodes)], True, FIRST)}, [owner] * P
     sums, speakers = rule.core(terms)
+    step = FIRST + 10 * len(sums)
     if schedule == "recursive_doubling":
         distance = 1
         while distance < len(sums):
-            sums = [rule.pair(own, sums[v ^ distance]) for v, own in enumerate(sums)]
-            distance *= 2
+            sums = [rule.pair(own, sums[v ^ distance], v, v ^ distance, step) for v, own in enumerate(sums)]
+            distance, step = 2 * distance, step + 5 * len(sums)
         return dict(zip(speakers, sums, strict=True)), [r if r in speakers else r - 1 for r in range(P)]
     window = len(sums)
     owner = next(b for b, mine in enumerate(cuts_of(n, window)) if place in mine)
     while window > 1:  # the half of the window that the owner stands in keeps the sums
         window //= 2
-        sums = [rule.pair(own, sums[v ^ window]) for v, own in enumerate(sums)]
+        sums = [rule.pair(own, sums[v ^ window], v, v ^ window, step) for v, own in enumerate(sums)]
+        step += 5 * len(sums)
     return {speakers[owner]: sums[owner]}, [speakers[owner]] * P
 
 
@@ -391,30 +411,30 @@ def simulated(held):
         return {"refused": "ValueError"}
     if options["rounding"] == "stochastic" and not held["randomness"]:
         return {"refused": "TypeError"}
-    given = accumulate, wire, options["per_hop"], options["own"], average
-    if options["rounding"] == "nearest":
-        result = held_by_all(Simulated(*given, None), stack, schedule, average, nodes, options["kept"])
-        return {"result": result, "in format": True}
-    # every operation is monotone: what is drawn lies between what is rounded down and up everywhere
-    low, high = (held_by_all(Simulated(*given, u), stack, schedule, average, nodes, options["kept"]) for u in (1, 0))
-    lows, highs = ([Fraction(v) for v in end.ravel().tolist()] for end in (low, high))
-    middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]
-    allowed = [(b - a) / 2 for a, b in zip(lows, highs, strict=True)]
-    return {"result": {"near": middles, "allowance": allowed, "dtype": "float64"}, "in format": True}
+    given, key = (accumulate, wire, options["per_hop"], options["own"], average), None
+    if options["rounding"] == "stochastic":
+        key = counter.key_of(held["randomness"]["seed"])
+    return {"result": held_by_all(given, key, stack, schedule, average, nodes, options["kept"]), "in format": True}
 
 
-def held_by_all(rule, stack, schedule, average, nodes, kept):
+def held_by_all(given, key, stack, schedule, average, nodes, kept):
     """What every rank holds; vectors are rounded to nearest at first."""
-    (P, n), rows = stack.shape, np.empty(stack.shape)
+    (P, n), rows, wire = stack.shape, np.empty(stack.shape), given[1]
     for i in range(n):
-        terms = [number(float(row[i]), rule.wire) for row in stack]
-        terms = [math.copysign(BEYOND[rule.wire], v) if math.isinf(v) else v for v in terms]
+
+        def draw(place, row=0, i=i):
+            return (counter.word(key + (place + 1) * 0xD1B54A32D192ED03, row * n + i) >> 11) * 2.0**-53
+
+        rule = Simulated(*given, None if key is None else draw)
+        terms = [number(float(row[i]), wire) for row in stack]
+        terms = [math.copysign(BEYOND[wire], v) if math.isinf(v) else v for v in terms]
         if average == "before":
-            terms = [rule.over(v, P) for v in terms]
+            terms = [rule.over(v, P, 1, rank) for rank, v in enumerate(terms)]
         sums, whose = simulate(rule, terms, schedule, i, n, nodes)
-        sent = {r: rule.in_format(v, rule.wire) for r, v in sums.items()}
+        sent = {r: rule.in_format(v, wire, 2, row) for row, (r, v) in enumerate(sums.items())}
         if average == "after":
-            sent, sums = {r: rule.over(v, P) for r, v in sent.items()}, {r: v / P for r, v in sums.items()}
+            sent = {r: rule.over(v, P, 3, row) for row, (r, v) in enumerate(sent.items())}
+            sums = {r: v / P for r, v in sums.items()}
         for rank in range(P):
             first = kept == "unrounded" and rank in sums
             rows[rank, i] = sums[rank] if first else sent[whose[rank]]

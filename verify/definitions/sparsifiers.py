@@ -113,7 +113,9 @@ def of_vectors(twin, admits=lambda **_: True):
 
     def said(held):
         x = held["inputs"]["x"]
-        error = refused(x) if admits(**held["parameters"]) else "ValueError"
+        u = np.asarray(held["randomness"].get("uniforms", 0))
+        good = admits(**held["parameters"]) and bool(((u >= 0) & (u < 1)).all())
+        error = refused(x) if good else "ValueError"
         return {"refused": error} if error else twin(x, held["parameters"], held["randomness"])
 
     return said

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges
 from commbounds.verify.data import KINDS, stack_of
-from commbounds.verify.definition import Definition, Given, called, vectors_of
+from commbounds.verify.definition import Definition, Given, called, chosen, vectors_of
 from commbounds.verify.definitions import powergossip as definitions
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.pairing import on_definition
@@ -33,15 +33,16 @@ def shape_of(P: int, graph: str, rows: int, columns: int, rank: int, rounds: int
 
 
 def _given(
-    P: int, rows: int, columns: int, data: str, dtype: str, graph: str, rank: int, rounds: int, start: int, warm: bool,
-    epsilon: float | None, drawn: str, seed: int,
+    P: int, rows: int, columns: int, data: str, dtype: str, graph: str | None, rank: int, rounds: int | None,
+    start: int, warm: bool | None, epsilon: float | None, drawn: str, seed: int,
 ) -> Given:  # fmt: skip
-    options = {"rows": rows, "rank": rank, "rounds": rounds, "graph": graph, "start": start, "warm": warm}
-    shape = shape_of(P, graph, rows, columns, rank, rounds, warm)
+    options = chosen(rows=rows, rank=rank, rounds=rounds, graph=graph, start=start, warm=warm, epsilon=epsilon)
+    times = 1 if rounds is None else rounds
+    shape = shape_of(P, graph or "ring", rows, columns, rank, times, warm is not False)
     values = np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float64)
     return Given(
         {"stack": stack_of(data, P, rows * columns, dtype, seed)},
-        options if epsilon is None else {**options, "epsilon": epsilon},
+        options,
         {"seed": seed} if drawn == "seed" else {"factors": values},
     )
 
@@ -54,11 +55,11 @@ CASES = Space(
         "columns": (2, 1, 5),
         "data": tuple(KINDS),
         "dtype": ("float32", "float64"),
-        "graph": GRAPHS,
+        "graph": (None, *GRAPHS),
         "rank": (1, 2, 4),
-        "rounds": (0, 1, 3, 5),
+        "rounds": (None, 0, 1, 3, 5),
         "start": (1, 0, 2),
-        "warm": (True, False),
+        "warm": (None, True, False),
         "epsilon": (None, 0.0, 0.25),
         "drawn": ("seed", "small integers"),
     },

@@ -61,6 +61,7 @@ def test_what_is_declared_of_a_letter_is_a_condition_that_is_listed():
     refused("the root of", Goal("root", sp.sqrt(loss**2) - loss, equal=True))
 
 
+@pytest.mark.wide
 def test_the_second_theory_is_the_first_in_letters():
     book = letters.book()
     assert all(book.model(name).claim == name for name in certify.models())

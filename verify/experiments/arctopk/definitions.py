@@ -123,10 +123,11 @@ UNDECIDED = replace(ARCS, left_out=ARCS.left_out[1:]).including(
 
 
 def _wide() -> list[Given]:
-    """Rows longer than what is added in one go, one off on either side."""
-    return [
+    """Rows longer than what is added in one go, one off on either side; a sketch of one column too many."""
+    wide = [
         _arc(2, 3, n, 1, 4, "ties", "float32", "eighths", None, None, None, n) for n in (63, 64, 65, 255, 256, 257, 600)
     ]
+    return [*wide, Given({"gradients": np.ones((1, 1, 1))}, {"K": 1, "rank": 2**16 + 1}, {"seed": 1})]
 
 
 def _counts(m: int, share: Any, rule: str | None, seed: int) -> Given:
@@ -188,6 +189,7 @@ def _kept() -> list[Given]:
         np.array([[1.0, 0.0], [2.0, 0.0], [0.5, 1.0]]),
         np.outer([1.0, 2.0, 0.7, -1.3], slanted),
         np.outer([1.1, 0.3, 1.7], [0.1, 0.9]),
+        *(np.outer([3.0, 2.0, 1.3, 0.7], [0.1 * i, 1.1]) for i in range(1, 8)),
         np.array([[1.0, 0.5], [-0.5, 1.0], [0.0, 0.0]]),
         np.zeros((2, 2)),
     ]  # fmt: skip

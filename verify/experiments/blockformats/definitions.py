@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -87,6 +88,12 @@ BLOCKS = (None, 1, 2, 3, 4, 16, 32)
 ENDS = (None, "nearest", "up")
 MICROSCALING = {"element": ELEMENTS, "block": BLOCKS, "scale": ROUNDED}
 SCALED = {"block": BLOCKS, "scale": ENDS}
+
+HALFWAY = tuple(
+    tuple(map(Fraction, x)) for x in ((2688, 102, 114), (1536, 68, 76), (1536, 102, 114), (1536, 5 / 1024, 3 / 1024))
+)
+"""Between scales of E4M3, 16 and 18 or 18 and 20, of NVFP4 and of Four Over Six, which
+ends at 4 or at 6; and next to a scale of zero."""
 
 # --- all-reduces ---------------------------------------------------------------------------------------------------
 
@@ -186,7 +193,7 @@ def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definit
             drawn["signs"] = np.where(drawn["signs"] < 0.5, -1, 1)
         return Given({"x": x}, options, drawn)
 
-    return Definition(space, compressed, twin, examples=of_hostile(made), exact=EXACT)
+    return Definition(space, compressed, twin, examples=of_hostile(made), exact=(*EXACT, *HALFWAY))
 
 
 DEFINITIONS = {

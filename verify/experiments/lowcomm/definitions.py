@@ -507,7 +507,8 @@ DEFINITIONS = {
         BITS,
         _counted("bits"),
         lowcomm.of_bits,
-        refused={**beyond(value_bits=(1, 64)), "chunk": (0, 65537), "k": (0, 65537)},
+        examples=lambda: [Given({}, {"n": 2 * 65537, "k": 1, "chunk": 65537})],
+        refused={**beyond(value_bits=(1, 64)), "chunk": (0,), "k": (0, 65537)},
     ),
     "sparseloco_round": Definition(
         SPARSE,

@@ -291,13 +291,13 @@ TRIALS = TRIALS.including(*TRIALS.every(**_CROWDED, rounds=(7,), trials=(5,), p=
 
 def _rare_draws() -> list[Given]:
     """Draws that are as likely as a failure; cells whose shuffle has a draw to be drawn anew, and one just not."""
-    peers = np.array([[1.0], [3.0]])
-    cells = {"kind": "fixed", "M": 64, "rounds": 1, "trials": 1}
+    peers, many = np.array([[1.0], [3.0]]), np.arange(12.0)[:, np.newaxis] ** 2
+    cells = {"kind": "fixed", "M": 64, "rounds": 3, "trials": 1, "p": 0.5}
     drawn = moshpit.Numbers(5, 0)
     drawn.shuffled([0, 1])
     ties = {"kind": "fixed", "M": 2, "d": 1, "rounds": 1, "trials": 1, "p": (drawn.next() >> 11) / 2**53}
     return [
-        *(Given({"stack": peers}, {**cells, "first": first}, {"seed": 0}) for first in (2488, 88754)),
+        *(Given({"stack": many}, {**cells, "first": first}, {"seed": 0}) for first in (2488, 88754)),
         Given({"stack": peers}, ties, {"seed": 5}),
         Given({"stack": peers}, {"kind": "random", "M": 3, "rounds": 1, "trials": 1}, {"seed": 5}),
     ]

@@ -104,11 +104,12 @@ def _simulated(
 
 
 def _held(implementation: Any, given: Given) -> Said:
-    """What the ranks hold; and whether that is of the wire's format, where nobody keeps what is not."""
+    """What the ranks hold; and whether that is of the wire's format, where nobody keeps what is not; read-only."""
     result = implementation(**given.inputs, **given.parameters, **with_generator(given.randomness))
     wire = given.parameters.get("wire") or given.parameters.get("accumulate", "float32")
     in_format = all(np.isnan(v) or precision.number(v, wire) == v for v in result.ravel().tolist())
-    return {"result": result, "in format": in_format or given.parameters.get("kept") == "unrounded"}
+    in_format = not result.flags.writeable and (in_format or given.parameters.get("kept") == "unrounded")
+    return {"result": result, "in format": in_format}
 
 
 def _computed(implementation: Any, given: Given) -> Said:

@@ -14,6 +14,7 @@ from commbounds.verify.definition import Given, givens
 from commbounds.verify.definitions import quantizers
 from commbounds.verify.experiments.quantizers.vectors import cases
 from commbounds.verify.experiments.sparsifiers.definitions import defined, given, vectors
+from commbounds.verify.vectors.compressors import keyed
 
 DRAWN = ("seed", "uniforms", "least", "largest", "halves")
 """Uniforms from a seed, injected, all at an end of their range, and next to the middle."""
@@ -35,6 +36,8 @@ def _random(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any
     return Given({"x": vector_of(data, n, dtype, seed)}, options, uniforms_of(drawn, n, dtype, seed))
 
 
+LAST = (Fraction(2) ** 128 - 2**100, Fraction(2) ** 128 - 2**104 + 2**80)
+"""Powers that float32 rounds to infinity, and to its largest number."""
 LEVELS = (1, 2, 3, 4, 127, 128, 200, 32_767)
 SPACES = {
     "Sign": vectors(given({}, "zero"), zero=("default", 1, 0)),
@@ -48,7 +51,7 @@ SPACES = {
     "NaturalDithering": vectors(_random, levels=(1, 2, 3, 8, 127, 128, 1023), drawn=DRAWN).without(
         "a norm beyond float32 or float64.", lambda data: data in ("huge", "over")
     ),
-    "StochasticPower": vectors(_random, base=(2, 3, Fraction(3, 2), 1.25, 10, 2.0**40), drawn=DRAWN),
+    "StochasticPower": vectors(_random, base=(2, 3, Fraction(3, 2), 1.25, 10, 2.0**40, *LAST), drawn=DRAWN),
     "NearestPower": vectors(given({})),
 }
 BAD: dict[str, tuple[Mapping[str, Any], ...]] = {
@@ -68,7 +71,26 @@ def _examples(name: str) -> list[Given]:
     drawn = {"seed": 11} if any(case.randomness for case in held) else {}
     parameters = held[0].parameters
     found = [Given({"x": vector_of(*shape)}, parameters, drawn) for shape in (*_LONG, *_REFUSED)]
-    return [*givens(held), *found, *(Given({"x": np.ones(3)}, bad, drawn) for bad in BAD.get(name, ()))]
+    found += [Given({"x": np.ones(3)}, bad, drawn) for bad in BAD.get(name, ())]
+    if drawn:
+        beyond = [{"uniforms": np.array([0.0, 0.5, last])} for last in (1.0, -(2.0**-60), np.nan)]
+        found += [Given({"x": np.ones(3)}, parameters, uniforms) for uniforms in beyond]
+    if name in ("NearestPower", "StochasticPower"):
+        for dtype, tiny in (("float32", -126), ("float64", -1022)):
+            near = np.nextafter(np.full(3, 1.5, dtype), np.array([1, 1.5, 2], dtype))
+            least = np.ldexp(np.array([1, 1.25, 1.5], dtype), tiny)
+            uniforms = {"uniforms": np.full(3, 0.6, dtype)} if drawn else {}
+            found += [Given({"x": x}, parameters, uniforms) for x in (near, least)]
+    if name == "MaxDithering":
+        found += [Given({"x": _at_uniforms(dtype)}, {"levels": 1}, {"seed": 11}) for dtype in ("float32", "float64")]
+    return [*givens(held), *found]
+
+
+def _at_uniforms(dtype: str) -> Any:
+    """Entries that are the uniforms themselves, relative to the largest: one bit more of either decides."""
+    x = keyed(np.zeros(64, dtype), 11)["uniforms"]
+    x[0] = 1.0
+    return x
 
 
 DEFINITIONS = defined(SPACES, quantizers, _examples)
