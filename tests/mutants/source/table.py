@@ -20,10 +20,11 @@ registered implementation uses and no column owns. All others that were judged *
 book does not have, or a function that only studies use.
 
 """
-SAMPLED = """A random sample of each column was judged, at the commit in the last column or before, by the definitions
-and the pairings of its own column alone, for a few seconds of processor time: what survives has not met other
-claims, which judge functions that no implementation calls. A killed mutant is counted as long as its module is the
-same, a survivor until it is judged again.
+SAMPLED = """A random sample of each column was judged, by the definitions and the pairings of its own column alone, for
+a few seconds of processor time: what survives has not met other claims, which judge functions that no implementation
+calls. Since then definitions have grown, and of most columns the survivors alone were judged again, by definitions of
+their column, at the commit in the last column or shortly before it. Kills of the first run are carried over, also
+where their module has changed since. So a row tells what became of its sample, and is no rate of this very version.
 
 """
 _WORDS = dict(zip(OUTCOMES, ("refuted", "raises", "time-out", "ends"), strict=True))
@@ -111,13 +112,17 @@ def page(
         return sum((Counter(of[name]) for of in tallies.values()), Counter())
 
     kinds, dead = added("judged by kind"), added("killed by kind")
-    if uncounted := [column for column in ends if tallies[column]["killed"] and not tallies[column]["claims"]]:
-        text.append(f"The next two tables are without {', '.join(uncounted)}, which were judged before.\n")
-    lines = [[kind, words, str(kinds[kind]), str(dead[kind])] for kind, words in OPERATORS.items()]
-    text += ["## By what is changed\n", _table(["change", "what it does", "judged", "killed"], lines)]
-    text += ["## Claims that killed\n", "A mutant meets no further claims when those of one subject have killed it.\n"]
-    claims = sorted(added("claims").items(), key=lambda found: (-found[1], found[0]))
-    text += [_table(["claim", "mutants"], [[f"`{claim}`", str(count)] for claim, count in claims[:40]])]
+    if kinds:
+        lines = [[kind, words, str(kinds[kind]), str(dead[kind])] for kind, words in OPERATORS.items()]
+        text += ["## By what is changed\n", _table(["change", "what it does", "judged", "killed"], lines)]
+    if claims := sorted(added("claims").items(), key=lambda found: (-found[1], found[0])):
+        text += [
+            "## Claims that killed\n",
+            "A mutant meets no further claims when those of one subject have killed it.\n",
+        ]
+        without = [column for column in ends if tallies[column]["killed"] and not tallies[column]["claims"]]
+        text += [f"Columns whose killers were not kept: {', '.join(without)}.\n"] if without else []
+        text += [_table(["claim", "mutants"], [[f"`{claim}`", str(count)] for claim, count in claims[:40]])]
     text += ["## Survivors\n"]
     text += [line for column in ends for line in tallies[column]["survivors"]] or ["None."]
     text += ["\n## Equivalent ones\n"]
