@@ -36,7 +36,6 @@ FORMATS = [  # sent, accumulator, whether sums are rounded at every hop
     ("float32", "float64", False),
     ("float64", "float64", True),
 ]
-SIMULATED = {"binomial": "tree"}
 
 
 def gaussian(P, n, dtype, seed=0):
@@ -59,7 +58,7 @@ def test_schedules_give_the_bits_that_are_simulated(schedule):
                 order = schedule_order(schedule, P, 21, sent, accumulate=wide, per_hop=hops, nodes=nodes)
                 simulated = simulated_allreduce(
                     x.astype(float),
-                    SIMULATED.get(schedule, schedule),
+                    schedule,
                     wide,
                     sent,
                     per_hop=hops,

@@ -49,9 +49,10 @@ def mixed_precision_allreduce(
     ----------
     stack : (P, n) float32 or float64
         The ranks' vectors; finite.
-    schedule : {"ring", "recursive_doubling", "rabenseifner", "direct", "tree", "hierarchical"}
-        direct: every rank gets all terms of its block and adds them up (`butterfly_allreduce`). tree: a binomial tree
-        to rank 0, and back. hierarchical: rings within nodes, then between them, and every message back as it came.
+    schedule : {"ring", "recursive_doubling", "rabenseifner", "direct", "binomial", "hierarchical"}
+        direct: every rank gets all terms of its block and adds them up (`butterfly_allreduce`). binomial: a tree to
+        rank 0, and back ("tree" until 0.2). hierarchical: rings within nodes, then between them, and every message
+        back as it came.
     wire, accumulate : str
         Formats by name, as in `commbounds.theory.precision.formats.FORMATS`; None accumulates in the wire's. The
         accumulator holds the wire's numbers.

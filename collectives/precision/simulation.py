@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import core_size
+from commbounds.collectives.precision.steps import renamed
 from commbounds.compressors.base import as_numbers, checked_rng
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 
-SIMULATED = ("ring", "direct", "in_rank_order", "recursive_doubling", "rabenseifner", "tree", "hierarchical")
+SIMULATED = ("ring", "direct", "in_rank_order", "recursive_doubling", "rabenseifner", "binomial", "hierarchical")
 """The schedules whose sums are simulated."""
 _WIDEST = 53
 _BETWEEN = {"as sent": True, "unrounded": False}
@@ -68,8 +69,8 @@ def simulated_allreduce(
     schedule : str
         One of `SIMULATED`. ring: block b from rank b + 1 once round to rank b. direct: the owner of a block adds
         its own term, then those of the ranks before it. in_rank_order: it adds all terms in the order of the ranks.
-        recursive_doubling, rabenseifner: as `collectives.dense`, neighbours first and farthest ranks first. tree:
-        binomial, to rank 0. hierarchical: a ring within every node, then one through the nodes.
+        recursive_doubling, rabenseifner: as `collectives.dense`, neighbours first and farthest ranks first. binomial:
+        a tree to rank 0 ("tree" until 0.2). hierarchical: a ring within every node, then one through the nodes.
     accumulate, wire : str
         Names of formats; the wire's is the accumulator's where it is None. Every number of the wire's format is one of
         the accumulator's.
@@ -106,9 +107,10 @@ def simulated_allreduce(
     Examples
     --------
     >>> ones = [[1.0]] * 300
-    >>> simulated_allreduce(ones, "ring", "bfloat16")[0], simulated_allreduce(ones, "tree", "bfloat16")[0]
+    >>> simulated_allreduce(ones, "ring", "bfloat16")[0], simulated_allreduce(ones, "binomial", "bfloat16")[0]
     (array([256.]), array([300.]))
     """
+    schedule = renamed(schedule)
     x, acc, narrow = _checked(stack, schedule, accumulate, wire, {"own": own, "kept": kept}, rounding, average, nodes)
     if rng is not None or rounding == "stochastic":
         checked_rng(rng)
@@ -131,7 +133,7 @@ def simulated_allreduce(
         elif schedule == "hierarchical":
             holders = _owners_in_nodes(n, P, nodes)
             _nested(columns, holders, nodes, flags[0], to_acc, to_hop, key, total[0])
-        elif schedule == "tree":
+        elif schedule == "binomial":
             holders = np.zeros(n, np.int64)
             _binomial(columns, flags, to_acc, to_hop, key, total[0])
         else:
@@ -199,7 +201,9 @@ def _checked(
     P = len(x)
     if nodes < 1 or P % nodes:
         raise ValueError(f"nodes must divide the {P} ranks, got {nodes}")
-    if average == "halving" and (core_size(P) < P or schedule not in ("recursive_doubling", "rabenseifner", "tree")):
+    if average == "halving" and (
+        core_size(P) < P or schedule not in ("recursive_doubling", "rabenseifner", "binomial")
+    ):
         raise ValueError(f"average by halving needs a power of two of ranks and halves, got P={P} and {schedule}")
     return np.ascontiguousarray(x), acc, sent
 

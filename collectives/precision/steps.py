@@ -81,10 +81,15 @@ _PARTS: dict[str, tuple[Callable[[int], list[Part]], Callable[[int], int]]] = {
     "recursive_doubling": ALLREDUCE["recursive-doubling"],
     "rabenseifner": ALLREDUCE["rabenseifner"],
     "direct": ALLREDUCE["butterfly"],
-    "tree": (tree_parts, lambda P: 1),
+    "binomial": (tree_parts, lambda P: 1),
 }
 SCHEDULES = (*_PARTS, "hierarchical")
 """Names of what is carried out."""
+
+
+def renamed(schedule: str) -> str:
+    """The name that a schedule has now."""
+    return "binomial" if schedule == "tree" else schedule
 
 
 @lru_cache(maxsize=256)
@@ -96,6 +101,7 @@ def plan_of(schedule: str, P: int, nodes: int | None) -> StepPlan:
     ValueError
         There is no such schedule; nodes are missing, do not divide P, or are given to another schedule.
     """
+    schedule = renamed(schedule)
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     if schedule != "hierarchical":

@@ -103,4 +103,4 @@ def test_what_makes_no_sense_is_refused(given, error, message):
 def test_the_shape_of_uniforms_follows_the_steps_that_add():
     for schedule, P in itertools.product(("ring", "direct"), (1, 2, 5)):
         assert uniforms_shape(schedule, P, 7) == (2 * (P - 1) + 2, P, 7)
-    assert uniforms_shape("tree", 5, 2) == uniforms_shape("recursive_doubling", 5, 2) == (8, 5, 2)
+    assert uniforms_shape("binomial", 5, 2) == uniforms_shape("recursive_doubling", 5, 2) == (8, 5, 2)

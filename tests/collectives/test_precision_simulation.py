@@ -124,7 +124,7 @@ def test_in_rank_order_is_a_loop():
 
 def test_halving_divides_by_the_ranks():
     x = np.random.default_rng(0).integers(-99, 100, (8, 5)).astype(float)
-    for schedule in ("tree", "recursive_doubling", "rabenseifner"):
+    for schedule in ("binomial", "recursive_doubling", "rabenseifner"):
         assert (simulated_allreduce(x, schedule, "float64", average="halving") == x.mean(axis=0)).all()
 
 
@@ -177,7 +177,7 @@ def test_one_seed_in_the_same_bits_out():
         ({"rounding": "up"}, "rounding must be one of nearest"),
         ({"average": "twice"}, "average must be one of None"),
         ({"average": "halving"}, "halving needs a power of two"),
-        ({"average": "halving", "schedule": "tree"}, "halving needs a power of two"),
+        ({"average": "halving", "schedule": "binomial"}, "halving needs a power of two"),
         ({"nodes": 2}, "nodes must divide the 3 ranks"),
     ],
 )

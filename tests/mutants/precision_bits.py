@@ -113,7 +113,7 @@ def owners_add_narrow(stack, *, accumulate, wire, **how):
 
 def tree_one_by_one(stack, *, schedule, **how):
     """A tree's terms are added one after another."""
-    trees = ("tree", "recursive_doubling", "rabenseifner")
+    trees = ("binomial", "recursive_doubling", "rabenseifner")
     return simulated_allreduce(stack, schedule="in_rank_order" if schedule in trees else schedule, **how)
 
 

@@ -151,8 +151,7 @@ def test_means_by_halving(schedule):
         rng = np.random.default_rng(P)
         for scale in (1.0, 2.0**-133):  # the second where halves underflow
             x = (scale * rng.standard_normal((P, 64))).astype(ml_dtypes.bfloat16).astype(float)
-            named = "tree" if schedule == "binomial" else schedule
-            y = simulated_allreduce(x, named, "bfloat16", "bfloat16", average="halving")[0]
+            y = simulated_allreduce(x, schedule, "bfloat16", "bfloat16", average="halving")[0]
             found = tolerance(P=P, dtype="bfloat16", schedule=schedule, average="halving")
             allowed = float(found.sure) * np.abs(x).sum(axis=0) + float(found.absolute)
             assert (np.abs(y - x.mean(axis=0)) <= allowed * (1 + 2.0**-40)).all()

@@ -72,7 +72,7 @@ RMS_GROWTH = Quantity(
 
 BLOCK_BY_BLOCK = ("ring", "direct", "hierarchical")
 """Schedules whose order of additions begins at another rank in every block."""
-HALVED = ("recursive_doubling", "rabenseifner", "tree")
+HALVED = ("recursive_doubling", "rabenseifner", "binomial")
 """Schedules that add two sums of as many terms each, where P is a power of two."""
 
 
@@ -176,7 +176,8 @@ PLACELESS = Hypothesis(
     "The schedule is recursive doubling, the binomial tree, the direct one that adds in the order of the ranks, or "
     "Rabenseifner's, where a rank adds its own partial sum as its partner would receive it.",
     lambda schedule, own: (
-        schedule in ("recursive_doubling", "tree", "in_rank_order") or (schedule == "rabenseifner" and own == "as sent")
+        schedule in ("recursive_doubling", "binomial", "in_rank_order")
+        or (schedule == "rabenseifner" and own == "as sent")
     ),
 )
 ROUND_THE_BLOCK = Hypothesis(

@@ -137,7 +137,7 @@ _ONE_FORMAT = (
     Claim(
         name="precision.tree.sure",
         title="Balanced trees in one format: ceil(log2 P) roundings",
-        relation=Le(RELATIVE_SUM_ERROR, any_tree(_depth("tree"), unit)),
+        relation=Le(RELATIVE_SUM_ERROR, any_tree(_depth("binomial"), unit)),
         source=derived(
             f"{_AT_MOST_HALF_A_GAP}, below the normal range too, where it is exact. So a term's factor is within (1 +- "
             "v)^h after h additions, and (1 - v)^h >= 2 - (1 + v)^h."

@@ -137,7 +137,7 @@ RUNNING = Hypothesis(
 TREE = Hypothesis(
     "balanced_tree",
     "Sums of as many ranks are added, by recursive doubling, recursive halving or up a binomial tree.",
-    lambda schedule: schedule in ("recursive_doubling", "rabenseifner", "tree"),
+    lambda schedule: schedule in ("recursive_doubling", "rabenseifner", "binomial"),
 )
 HIERARCHICAL = Hypothesis(
     "rings_in_nodes", "Rings within nodes, then between them.", lambda schedule: schedule == "hierarchical"
@@ -151,7 +151,7 @@ RABENSEIFNER = Hypothesis(
     "by_rabenseifner", "The schedule is Rabenseifner's.", lambda schedule: schedule == "rabenseifner"
 )
 BINOMIAL_TREE = Hypothesis(
-    "up_a_binomial_tree", "The schedule is the binomial tree.", lambda schedule: schedule == "tree"
+    "up_a_binomial_tree", "The schedule is the binomial tree.", lambda schedule: schedule == "binomial"
 )
 ONCE = Hypothesis(
     "rounded_once",

@@ -168,7 +168,7 @@ SCHEDULES = {
     "recursive_doubling": recursive_doubling,
     "rabenseifner": rabenseifner,
     "direct": direct,
-    "tree": tree,
+    "binomial": tree,
     "hierarchical": hierarchical,
 }
 
@@ -354,7 +354,7 @@ def simulate(rule, terms, schedule, place, n, nodes):
         return {block: rule.chain([terms[(block - i) % P] for i in range(P)], False, FIRST)}, [block] * P
     if schedule == "in_rank_order":
         return {block: rule.chain(terms, False, FIRST)}, [block] * P
-    if schedule == "tree":
+    if schedule == "binomial":
         sums, step = list(terms), FIRST
         while len(sums) > 1:
             pairs = enumerate(zip(sums[::2], sums[1::2], strict=False))
@@ -407,7 +407,7 @@ def simulated(held):
         return {"refused": "ValueError"}
     if average not in (None, "before", "after", "halving"):
         return {"refused": "ValueError"}
-    if average == "halving" and (P & (P - 1) or schedule not in ("recursive_doubling", "rabenseifner", "tree")):
+    if average == "halving" and (P & (P - 1) or schedule not in ("recursive_doubling", "rabenseifner", "binomial")):
         return {"refused": "ValueError"}
     if options["rounding"] == "stochastic" and not held["randomness"]:
         return {"refused": "TypeError"}

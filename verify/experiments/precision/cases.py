@@ -100,7 +100,7 @@ def worst_cases() -> Iterator[Case]:
         ("ring", "float8_e5m2", (3, 5, 8, 16, 40)),
         ("direct", "float8_e4m3fn", (4, 9, 11, 40)),
         ("recursive_doubling", "float8_e5m2", (3, 4, 7, 8, 16, 64, 512)),
-        ("tree", "float8_e4m3fn", (5, 16, 32)),
+        ("binomial", "float8_e4m3fn", (5, 16, 32)),
         ("rabenseifner", "float8_e5m2", (6, 8)),
     )
     for schedule, wire, ranks in wanted:
@@ -135,13 +135,13 @@ def all_lost(_budget: Budget) -> Iterator[Case]:
     """1, and terms of u that a running sum loses one by one; terms of u to the ones of i, which trees lose."""
     for name, known in FORMATS.items():
         for P in (2, 3, 4, 5, 8, 9):
-            for schedule in ("ring", "direct", "recursive_doubling", "rabenseifner", "tree"):
+            for schedule in ("ring", "direct", "recursive_doubling", "rabenseifner", "binomial"):
                 yield case_of(lost_stack(schedule, known, P), P, 1, schedule, name, name, family="lost")
 
 
 def lost_stack(schedule: str, known: Format, P: int) -> Array:
     """One entry of every rank, most of which the schedule's sums lose: (P, 1)."""
-    if schedule in ("recursive_doubling", "rabenseifner", "tree"):
+    if schedule in ("recursive_doubling", "rabenseifner", "binomial"):
         return _for_tree(schedule, known, P)
     begins = 0 if schedule == "direct" else 1 % P  # around a ring the first block begins at rank 1
     return np.where(np.arange(P) == begins, 1.0, float(known.unit))[:, None]

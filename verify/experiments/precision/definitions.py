@@ -121,7 +121,9 @@ def _drawing(rounding: str | None, data: str) -> bool:
 
 
 def _no_halves(average: str | None, P: int, schedule: str) -> bool:
-    return average == "halving" and bool(P & (P - 1) or schedule not in ("recursive_doubling", "rabenseifner", "tree"))
+    return average == "halving" and bool(
+        P & (P - 1) or schedule not in ("recursive_doubling", "rabenseifner", "binomial")
+    )
 
 
 SIMULATIONS = (

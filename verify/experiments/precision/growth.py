@@ -24,7 +24,7 @@ WAYS: Mapping[str, tuple[str, str]] = {
     "ring, fp32 sums, bf16 wire": ("ring", "float32"),
     "all-to-all, bf16 sums": ("direct", "bfloat16"),
     "all-to-all, fp32 sums": ("direct", "float32"),
-    "tree, bf16 sums": ("tree", "bfloat16"),
+    "tree, bf16 sums": ("binomial", "bfloat16"),
 }
 """Name -> schedule and accumulator's format; the wire's is bfloat16."""
 _RANKS = (4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
@@ -126,7 +126,7 @@ def growth(budget: str, seed: int) -> Exhibit:
     for name, (schedule, accumulate) in WAYS.items():
         shares = [worst_share(lost_stack(P), schedule, accumulate) for P in _RANKS]
         worst.append(Line(name, axis, shares))
-    for schedule, label in (("ring", "bound of a ring, bf16 sums"), ("tree", "bound of a tree, bf16 sums")):
+    for schedule, label in (("ring", "bound of a ring, bf16 sums"), ("binomial", "bound of a tree, bf16 sums")):
         bounds = [float(sure(roundings(schedule), _WIRE, _WIRE, P).relative / _WIRE.unit) for P in _RANKS]
         worst.append(Line(label, axis, bounds, "bound"))
     of_sum = "rms error / rms of the sum, in u"
@@ -152,7 +152,7 @@ def stagnation(_budget: str, _seed: int) -> Exhibit:
     """What becomes of the sum of as many ones as there are ranks."""
     ranks = [2**j for j in range(13)]
     axis, panels = [float(P) for P in ranks], []
-    for schedule, title in (("ring", "Ring"), ("tree", "Tree")):
+    for schedule, title in (("ring", "Ring"), ("binomial", "Tree")):
         lines = []
         for wire in ("float8_e5m2", "float8_e4m3fn", "bfloat16", "float16"):
             held = [float(simulated_allreduce(np.ones((P, 1)), schedule, wire)[0, 0]) for P in ranks]
@@ -174,7 +174,9 @@ def _changed(budget: str, seed: int) -> tuple[list[float], dict[str, list[float]
     cuts = [1, 2, 4, 8, 16, 24, 32, 48, 64, 96, 128]
     P, n, found = 16, {"quick": 256, "standard": 1024, "thorough": 4096}[budget], {}
     x = np.random.default_rng(seed).standard_normal((P, n))
-    whole = {name: simulated_allreduce(x, name, "bfloat16")[0] for name in ("ring", "direct", "rabenseifner", "tree")}
+    whole = {
+        name: simulated_allreduce(x, name, "bfloat16")[0] for name in ("ring", "direct", "rabenseifner", "binomial")
+    }
     for name, fused in whole.items():
         shares = []
         for count in cuts:
@@ -191,7 +193,7 @@ def buckets(budget: str, seed: int) -> Exhibit:
         "ring": "ring",
         "direct": "all-to-all",
         "rabenseifner": "Rabenseifner",
-        "tree": "tree, recursive doubling",
+        "binomial": "tree, recursive doubling",
     }
     lines: list[Any] = [Line(titles[name], axis, shares) for name, shares in found.items()]
     return Exhibit(

@@ -126,7 +126,7 @@ def _fused_study(name: str, layout: str = "one behind the other", **fixed: Any) 
     )
 
 
-_PLACELESS = ["recursive_doubling", "tree", "in_rank_order", "rabenseifner"]
+_PLACELESS = ["recursive_doubling", "binomial", "in_rank_order", "rabenseifner"]
 _FUSED = (
     _fused_study("anywhere", schedule=_PLACELESS, own=_BOTH),
     _fused_study("ring", schedule=["ring", "direct", "hierarchical"]),
@@ -271,7 +271,7 @@ def _losing(_budget: Budget) -> Iterator[Case]:
         for fall in (1 - 2 * P * u, 0.5):
             column = np.repeat((P * u * fall * np.ones(P))[:, None], first.size, axis=1)
             column[0] = first
-            for schedule in ("in_rank_order", "ring", "tree", "recursive_doubling"):
+            for schedule in ("in_rank_order", "ring", "binomial", "recursive_doubling"):
                 for average in ("before", "after"):
                     how = {"schedule": schedule, "accumulate": wire, "wire": wire, "average": average}
                     yield summed(column, family="lost one by one", **how)
@@ -302,7 +302,7 @@ def _largest(_budget: Budget) -> Iterator[Case]:
     for (accumulate, wire), P in itertools.product(PAIRS, range(1, 9)):
         top = float(FORMATS[wire].largest)
         for signs in (np.ones(P), np.where(np.arange(P) == P - 1, -1.0, 1.0), np.where(np.arange(P) % 2, -1.0, 1.0)):
-            for schedule in ("ring", "direct", "tree", "recursive_doubling", "rabenseifner"):
+            for schedule in ("ring", "direct", "binomial", "recursive_doubling", "rabenseifner"):
                 how = {"schedule": schedule, "accumulate": accumulate, "wire": wire, "family": "largest"}
                 yield summed(np.repeat(top * signs[:, None], 2 * P, axis=1), **how)
 
@@ -363,7 +363,7 @@ def _top(form: Format) -> int:
 
 def _equal(level: int) -> Iterator[Case]:
     """One entry on all ranks: of few digits and of all, next to the largest number and far below."""
-    for (accumulate, wire), schedule in itertools.product(PAIRS, ("recursive_doubling", "tree", "rabenseifner")):
+    for (accumulate, wire), schedule in itertools.product(PAIRS, ("recursive_doubling", "binomial", "rabenseifner")):
         form = FORMATS[wire]
         for mantissa in (1.0, 1.25, 1.5, 1.75, 2.0 - 2.0 ** (1 - form.digits)):
             for down in (0, 1, 2, 5, *((8, 10) if level else ())):

@@ -81,7 +81,7 @@ def _wider(_budget: Budget) -> Iterator[Case]:
             ],
             axis=1,
         )
-        for schedule in ("ring", "direct", "recursive_doubling", "tree"):
+        for schedule in ("ring", "direct", "recursive_doubling", "binomial"):
             yield made.case_of(stack, P, stack.shape[1], schedule, name, name, family="wider")
 
 
@@ -89,7 +89,7 @@ def _halfway(_budget: Budget) -> Iterator[Case]:
     """A rank that holds 1 + u, in formats whose smallest number is small beside u."""
     for name in ("float32", "float16", "bfloat16", "float8_e5m2"):
         stack = np.array([[1.0 + float(format_named(name).unit)]])
-        for schedule in ("ring", "tree"):
+        for schedule in ("ring", "binomial"):
             yield made.case_of(stack, 1, 1, schedule, name, name, family="halfway")
 
 

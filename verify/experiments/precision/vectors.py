@@ -40,11 +40,11 @@ def subjects() -> list[Any]:
             {**plain, "accumulate": "float32", "rounds_own": False},
             about="owners keep theirs",
         )
-        uniforms = np.random.default_rng(86).random(uniforms_shape("tree", 2, 4))
+        uniforms = np.random.default_rng(86).random(uniforms_shape("binomial", 2, 4))
         yield made.case_of(
             "Stochastic roundings by the uniform numbers that are given.",
             {"stack": halfway},
-            {"schedule": "tree", "wire": "float8_e4m3fn"},
+            {"schedule": "binomial", "wire": "float8_e4m3fn"},
             {"uniforms": uniforms},
             about="stochastic",
         )

@@ -33,7 +33,7 @@ def order_of(schedule: str, P: int) -> Order:
         for rank in ranks[1:]:
             order = (order, rank)
         return order
-    if schedule == "tree":
+    if schedule == "binomial":
         return _binomial(0, 1 << (P - 1).bit_length(), P)
     core = 1 << (P.bit_length() - 1)
     doubled = P - core

@@ -46,7 +46,7 @@ CASES = {
     "precision.shards.any_ranks": _sum("recursive_doubling", P=5, n=1, deal="in a row", terms=5),
     "precision.average.any_ranks": (_simulated("ring", P=3, n=1, average="before"), None),
     "precision.average.before_in_range": (_simulated("ring", P=3, n=1, average="before", **_E5M2), None),
-    "precision.overflow.exact_sum": _sum("tree", P=3, n=1, **_E5M2),
+    "precision.overflow.exact_sum": _sum("binomial", P=3, n=1, **_E5M2),
     "precision.overflow.nan": _sum("ring", P=2, n=1, **_E4M3),
     "precision.quantised.own_entries": ({"P": 1, "n": 3, "width": 1, "group": 3, "second_width": 1}, None),
 }
