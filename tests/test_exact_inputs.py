@@ -135,13 +135,22 @@ def test_what_makes_no_inputs_is_refused(change, error):
 def test_every_rank_brings_something_to_every_entry_once(name):
     form, rng = FORMATS[name], np.random.default_rng(6)
     for P, n, times in ((1, 3, 1), (5, 7, 1), (16, 40, 16), (300, 9, 1)):
-        asked = list(covering_inputs(P, n, form, times))
+        *asked, lone = covering_inputs(P, n, form, times)
         assert len(asked) == -(-P // min(P, 2 ** (form.digits - 1)))
         assert np.sum([x != 0 for x in asked], axis=0).min() >= 1
-        for x in asked:
+        assert (np.count_nonzero(lone, axis=0) == 1).all()
+        for x in (*asked, lone):
             assert_exact(in_a_random_order(x, rng), x)
             assert_exact(
                 (in_a_random_order(x, rng) / np.array(times, x.dtype)).astype(x.dtype),
                 x,
                 op="sum" if times == 1 else "mean",
             )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_single_terms_reach_down_to_the_smallest_normal_number(name):
+    form = FORMATS[name]
+    *_, lone = covering_inputs(7, 20000, form, 1)
+    sizes = np.abs(lone[lone != 0].astype(np.float64))
+    assert float(form.normal) <= sizes.min() <= 8 * float(form.normal)

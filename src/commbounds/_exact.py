@@ -68,7 +68,8 @@ def exact_inputs(P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array
 def covering_inputs(P: int, n: int, form: Format, times: int = 1, seed: int = 0) -> Iterator[Array]:
     """Exact inputs, of which every rank brings something to every entry of one: as few as the digits allow.
 
-    `times` is a power of two by which sums may be divided and remain exact.
+    Those after them have one term an entry, of all normal magnitudes. `times` is a power of two by which sums may be
+    divided and remain exact.
     """
     rng = np.random.default_rng(seed)
     few, ranks = min(P, 2 ** (form.digits - 1)), rng.permutation(P)
@@ -80,6 +81,8 @@ def covering_inputs(P: int, n: int, form: Format, times: int = 1, seed: int = 0)
             places = start + np.arange(few)[:, None] + entries
             _with_terms(x[:, begin : begin + tile], ranks[places % P], form, rng, times)
         yield x
+    lone = _with_terms(np.zeros((P, n), FLOATS[form.name]), ranks[np.arange(n) % P][None], form, rng, times)
+    yield lone * lone.dtype.type(2.0 ** (1 - form.digits))
 
 
 def _with_terms(x: Array, ranks: NDArray[np.int64], form: Format, rng: np.random.Generator, times: int = 1) -> Array:
