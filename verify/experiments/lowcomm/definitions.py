@@ -278,7 +278,7 @@ BINS = (
             "n": (1, 2, 3, 7, 8, 9, 16, 17, 64, 129),
             "data": ("normal", "ties", "zeros", "alike", "signs", "eighths", "sparse", "over"),
             "dtype": DTYPES,
-            "bins": (None, 2, 3, 4, 5, 16, 256),
+            "bins": (None, *range(2, 10), 16, 256),
             "reach": (None, 1.0, 3.0, 20.0, 0.01, 100.0),
         },
         combined=(("n", "data", "bins"), ("data", "bins", "reach", "dtype")),
