@@ -245,7 +245,7 @@ def test_eden_under_random_signs_is_biased_by_hand():
         (lambda: MSEden(True), TypeError, "dim must be an integer"),
         (lambda: MSEden(4).compress_with(np.ones(4), [1, 1, 1]), ValueError, "signs must be 4 numbers"),
         (lambda: MSEden(4).compress_with(np.ones(4), [1, 1, 1, 0]), ValueError, "signs must be 4 numbers"),
-        (lambda: MSEden(64).law([1]), ValueError, "dim must be at most 16"),
+        (lambda: MSEden(64).law([1] * 17), ValueError, "a dim of at most 16"),
         (lambda: StochasticMicroscaling().compress(np.ones(3)), TypeError, "rng must be"),
         (lambda: StochasticMicroscaling().compress_with(np.ones(3), np.ones(3)), ValueError, "uniforms must be in"),
         (lambda: StochasticNVFP4().compress_with(np.ones(3), np.zeros(2)), ValueError, "uniforms must have the shape"),

@@ -95,12 +95,16 @@ def loss_error(log_sum: Any, unit: Any, function: Any, classes: Any, shift: Any,
 
 def mean_square_error(unit: Any, sums: Any) -> Any:
     """Of a mean square: every square, the sum, 1/n, the product with it and the sum with eps are rounded."""
-    return (1 + unit) ** 4 * (1 + sums) - 1
+    twice = followed(unit, unit)
+    return followed(followed(twice, twice), sums)
 
 
 def normed_error(unit: Any, function: Any, mean: Any) -> Any:
     """Of an entry over its root, and of its product with a weight."""
-    return (1 + unit) ** 2 / ((1 - function) * sp.sqrt(1 - mean)) * (1 + function) - 1
+    root = sp.sqrt(1 - mean)
+    above = followed(followed(unit, unit), function)
+    below = function + (1 - function) * mean / (1 + root)
+    return (above + below) / ((1 - function) * root)
 
 
 def root_moved(moved: Any, root: Any) -> Any:

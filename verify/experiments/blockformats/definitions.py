@@ -185,6 +185,14 @@ HOPS = Space(
 ).search(P=(1, 12), n=(1, 40))
 
 
+def _turned_ties() -> list[Given]:
+    """Groups whose entries, once they are turned, lie half-way between all neighbouring elements."""
+    turned = np.array([(6.0, 5.0, 3.5, 2.5), (6.0, -1.75, 1.25, 0.75), (-6.0, 0.25, 0.0, 5.0)])
+    back = np.array([[(-1.0) ** (i & j).bit_count() for j in range(4)] for i in range(4)]) / 2
+    x, signs = (turned @ back).ravel(), np.ones(4, np.int8)
+    return [Given({"x": x.astype(dtype)}, {"dim": 4}, {"signs": signs}) for dtype in ("float32", "float64")]
+
+
 def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definition:
     def made(x: Array) -> Given:
         shapes = {"uniforms": x.shape, "pairs": (2, x.size), "signs": (16,)}
@@ -193,7 +201,9 @@ def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definit
             drawn["signs"] = np.where(drawn["signs"] < 0.5, -1, 1)
         return Given({"x": x}, options, drawn)
 
-    return Definition(space, compressed, twin, examples=of_hostile(made), exact=(*EXACT, *HALFWAY))
+    by_hand = of_hostile(made)
+    examples = (lambda: [*by_hand(), *_turned_ties()]) if "signs" in names else by_hand
+    return Definition(space, compressed, twin, examples=examples, exact=(*EXACT, *HALFWAY))
 
 
 DEFINITIONS = {

@@ -118,7 +118,7 @@ STEP = Space(
         "packet": PACKETS,
         "lost": LOST,
         "rate": (0.5, 0.1, 0.0, -0.3, 1e308),
-        "step": (0, 3),
+        "step": (0, 3, 100),
     },
     options=("estimator", "packet", "lost"),
 ).search(P=(1, 12), n=(1, 40), packet=(1, 12))
@@ -187,7 +187,7 @@ TRAINING = (
             "packet": (None, 1, 2),
             "trial": (None, 0, 3),
             "broadcast_only": (None, False, True),
-            "step": (0, 2),
+            "step": (0, 2, 100),
             "watched": (None, True),
         },
         options=("loss", "estimator", "packet", "broadcast_only", "step"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from commbounds.theory.precision.formats import format_named
 from commbounds.theory.precision.split import TF32_DIGITS
 from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case, Curve, Outcome, Study, over
+from commbounds.verify.study import Case, Curve, Outcome, Study
 
 Array = NDArray[Any]
 
@@ -247,13 +248,18 @@ _STAGES = {of: [_case(x, of, formats, **how) for x, formats, how in listed] for 
 
 def _curve(of: str, axis: str) -> Curve:
     formats = _PAIRS[1] if of in ("product", "gradient", "loss") else _PAIRS[0]
+    label = f"normal entries, sums in {formats[0]}, sent in {formats[1] or formats[0]}"
+    return Curve(axis, label, partial(_points, of, axis, formats))
+
+
+def _points(of: str, axis: str, formats: tuple[str, str | None], _seed: int) -> Iterator[tuple[None, list[Case]]]:
+    """Made when they are asked for: entries are rounded by a kernel."""
     if axis == "P":
         sizes = [(P, 10) for P in (1, 2, 3, 4, 6, 8, 12, 16, 32)]
     else:
         sizes = [(2, m) for m in (2, 4, 8, 16, 32, 64, 128)]
-    chosen = [(P, m, next(iter(_options(of, P, m, 1)))) for P, m in sizes]
-    label = f"normal entries, sums in {formats[0]}, sent in {formats[1] or formats[0]}"
-    return over(axis, label, [_made(of, P, m, "normal", formats, options, 1) for P, m, options in chosen])
+    for P, m in sizes:
+        yield None, [_made(of, P, m, "normal", formats, next(iter(_options(of, P, m, 1))), 1)]
 
 
 _TRIALS: dict[str, tuple[str, Any, str]] = {

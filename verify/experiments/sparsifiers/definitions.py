@@ -76,11 +76,14 @@ def _drawn_entry(n: int, data: str, dtype: str, u: Any, seed: int) -> Given:
 
 SPACES = {
     "TopK": vectors(given({}, "k"), k=COUNTS),
-    "RandK": vectors(
-        _drawn_subset,
-        k=COUNTS,
-        scaled=("default", True, False),
-        drawn=("seed", "draws", "least", "largest"),
+    "RandK": replace(
+        vectors(
+            _drawn_subset,
+            k=COUNTS,
+            scaled=("default", True, False),
+            drawn=("seed", "draws", "least", "largest"),
+        ),
+        combined=(("n", "k", "drawn"),),
     ),
     "BlockTopK": replace(
         vectors(given({}, "k", "block"), block=(1, 2, 3, 8, 16, 64), k=BLOCKS), combined=(("data", "block", "k"),)
