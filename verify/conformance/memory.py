@@ -22,6 +22,7 @@ from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 _ENTRIES = 1 << 16
 _CALLS = 64
 _IN_USE = ("RssAnon:", "RssShmem:", "VmSwap:")
+_SHARED_OUT = ("Pss_Anon:", "Pss_Shmem:", "SwapPss:")
 _LEAST_BYTES = 1 << 23
 """Of the inputs of a run: a process grows and shrinks by a megabyte or two for reasons of its own."""
 
@@ -36,6 +37,16 @@ def resident_bytes(process: int | str = "self") -> int:
         return 1024 * sum(int(line.split()[1]) for line in lines if line.startswith(_IN_USE))
     except OSError:
         return 0
+
+
+def shared_out_bytes(process: int) -> int:
+    """Memory in use by a process, in bytes, each page by the part 1/m if m processes share it, as forked ones do."""
+    try:
+        lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+        parts = [int(line.split()[1]) for line in lines if line.startswith(_SHARED_OUT)]
+    except OSError:
+        parts = []
+    return 1024 * sum(parts) if len(parts) == len(_SHARED_OUT) else resident_bytes(process)
 
 
 def available_bytes() -> int:

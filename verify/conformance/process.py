@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import START_LIMIT, Died, Hopeless, TimedOut, Unanswered
-from commbounds.verify.conformance.memory import available_bytes, resident_bytes
+from commbounds.verify.conformance.memory import available_bytes, resident_bytes, shared_out_bytes
 from commbounds.verify.conformance.offspring import (
     MARK,
     children,
@@ -364,7 +364,10 @@ class Process:
                     self._kill()
                     self.offences.append(named(found))
                     raise Died(f"it had started {len(found)} processes, and was ended")
-                if (held := sum(map(resident_bytes, (child.pid, *found)))) > self._memory > 0:
+                held = sum(map(resident_bytes, (child.pid, *found)))
+                if held > self._memory > 0:  # what was forked shares pages
+                    held = sum(map(shared_out_bytes, (child.pid, *found)))
+                if held > self._memory > 0:
                     self._kill()
                     raise Died(f"it had {held / 2**30:.3g} GiB of memory in use, and was ended")
                 if left > 0.0:

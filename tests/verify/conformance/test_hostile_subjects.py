@@ -498,6 +498,30 @@ def test_a_subject_that_takes_all_memory_is_ended(tmp_path, monkeypatch):
     assert not hungry.left_behind()
 
 
+def test_memory_that_forked_processes_share_is_counted_once(tmp_path, monkeypatch):
+    program = tmp_path / "shares.py"
+    program.write_text(SHARES)
+    monkeypatch.setattr(process, "available_bytes", lambda: 1 << 28)
+    shares = process.Process([sys.executable, str(program)], 60.0)
+    reply, _ = shares.call({"op": "roundtrip"}, [np.ones(2)])
+    assert reply["held"] == 1 << 26
+    shares.stop()
+
+
+SHARES = """
+import json, os, sys, time
+def answer(**more):
+    print(json.dumps({"arrays": [], **more}), flush=True)
+answer(protocol=1, kind="compressor")
+sys.stdin.buffer.readline()
+held = os.urandom(1 << 26)
+for _ in range(8):
+    if os.fork() == 0:
+        time.sleep(1.0)
+        os._exit(0)
+time.sleep(1.0)
+answer(held=len(held))
+"""
 HUNGRY = """
 import sys, time
 sys.stdin.buffer.readline()
