@@ -72,7 +72,8 @@ class Dossier:
         names = {claim.name for claim in self.claims}
         cluster = Cluster(ranks=64, shapes=((5000, 5000),))
         listed = ((column, found) for column in self.columns for found in METHODS.of_column(column.name).values())
-        return [row for column, found in listed for row in found(cluster) if column in self.whole or names & {*row.claims}]
+        rows = ((column, row) for column, found in listed for row in found(cluster))
+        return [row for column, row in rows if column in self.whole or names & {*row.claims}]
 
     def schedules(self) -> list[Any]:
         """Schedules of whole columns."""
