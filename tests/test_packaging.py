@@ -138,7 +138,6 @@ def test_every_dependency_has_bounds_and_what_is_installed_is_within_them():
     assert within >= len(project["dependencies"])
 
 
-@pytest.mark.wide
 def test_the_recipe_for_conda_asks_for_the_same():
     recipe = (ROOT / ".ci" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
     assert f'version: "{commbounds.__version__}"' in recipe
@@ -155,6 +154,7 @@ def test_the_recipe_for_conda_asks_for_the_same():
     assert f"commbounds = {project['scripts']['commbounds']}" in recipe
 
 
+@pytest.mark.wide
 def test_the_library_works_where_what_posix_systems_alone_have_is_missing():
     told = subprocess.run(
         [sys.executable, str(ROOT / "tests" / "without_posix.py")], capture_output=True, text=True, check=True
