@@ -159,8 +159,8 @@ def written(path: Path, content: bytes, lasting: bool = True) -> None:
         raise
 
 
-def appended(file: IO[bytes], line: bytes) -> None:
-    """Put a line at the end of a file, on the disk: whole, or not at all.
+def appended(file: IO[bytes], line: bytes, lasting: bool = True) -> None:
+    """Put a line at the end of a file: whole, or not at all.
 
     Parameters
     ----------
@@ -168,12 +168,15 @@ def appended(file: IO[bytes], line: bytes) -> None:
         Open for appending, without a buffer.
     line : bytes
         With its newline.
+    lasting : bool
+        Whether to wait until it is on the disk.
     """
     before, left = file.seek(0, os.SEEK_END), memoryview(line)
     try:
         while left:
             left = left[file.write(left) :]
-        os.fsync(file.fileno())
+        if lasting:
+            os.fsync(file.fileno())
     except BaseException as error:
         with suppress(OSError):
             os.ftruncate(file.fileno(), before)
