@@ -274,6 +274,8 @@ class Monitor:
         ------
         ValueError
             Sizes differ, a step is negative, or numbers of examples are out of range.
+        OSError
+            The look cannot be written. The file holds whole lines, and the same call may be made again.
 
         Notes
         -----
