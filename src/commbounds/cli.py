@@ -282,6 +282,7 @@ def figures(
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), default=Path("report"), show_default=True)
 @click.option("--single", is_flag=True, help="One page that holds everything, in place of a site.")
 @click.option("--address", default="", metavar="URL", help="Where the site will be found, for its citations.")
+@click.option("--versioned", is_flag=True, help="Write to a folder of this version in it; its first page lists all.")
 @_FINDINGS
 @_run_options
 def report(
@@ -289,6 +290,7 @@ def report(
     out: Path,
     single: bool,
     address: str,
+    versioned: bool,
     findings: Path | None,
     budget: str,
     seed: int,
@@ -299,6 +301,10 @@ def report(
     """Verify, draw and write a site about every claim; exits with 1 if a finding is not as the book says."""
     if re.search(r"[^!-~]|[{}\\]", address):
         raise click.UsageError(f"--address must be a URL, got {plain(address[:100])}")
+    all_versions = out
+    if versioned:
+        out = out / __version__
+        address = address and f"{address.rstrip('/')}/{__version__}"
     check_run(patterns, executor, jobs, out)
     stream, whole = out / "findings.jsonl", True
     dates: Mapping[str, str] = {}
@@ -323,6 +329,8 @@ def report(
                 page = drawing.report(
                     chosen, out, exhibits=shown, executor=several, address=address, dates=dates, given=told
                 )
+            if versioned:
+                drawing.versions(all_versions)
     wrong = [f.claim for f in chosen if not f.as_stated]
     click.echo(
         f"{plain(str(page))}: {len(chosen)} claims, "
