@@ -1,4 +1,4 @@
-"""One method on one page: what the book says of the claims whose names begin alike, as facts, HTML or LaTeX."""
+"""A method on one page, and any selection of claims in print: what the book says of them, as facts, HTML or LaTeX."""
 
 from __future__ import annotations
 
@@ -24,21 +24,38 @@ _TEMPLATES = "commbounds.figures"
 
 @dataclass(frozen=True)
 class Dossier:
-    """What is known of the claims ``NAME.*``.
+    """What is known of some claims.
 
     Parameters
     ----------
-    name : str
-        A column, or a column and a subject: ``oktopk``, ``quantizers.qsgd``.
-    column : Column
-        That they are in.
+    names : tuple of str
+        What was asked for: columns, a column and a subject (``quantizers.qsgd``), claims, or patterns of names.
     claims : tuple of Claim
         All of them, in the book's order.
     """
 
-    name: str
-    column: Column
+    names: tuple[str, ...]
     claims: tuple[Claim, ...]
+
+    @property
+    def name(self) -> str:
+        """What was asked for, in a line."""
+        return ", ".join(self.names)
+
+    @property
+    def patterns(self) -> list[str]:
+        """What commands take in its place."""
+        return [_pattern(name) for name in self.names]
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns that the claims are in."""
+        return [columns()[name] for name in dict.fromkeys(claim.name.partition(".")[0] for claim in self.claims)]
+
+    @property
+    def whole(self) -> list[Column]:
+        """The columns that were asked for as such."""
+        return [column for column in self.columns if column.name in self.names]
 
     @property
     def holding(self) -> list[Claim]:
@@ -50,43 +67,44 @@ class Dossier:
         """Claims that do not."""
         return [claim for claim in self.claims if claim.stands is not Standing.HOLDS]
 
-    @property
-    def whole(self) -> bool:
-        """Whether it is about a whole column."""
-        return "." not in self.name
-
     def methods(self) -> list[MethodCost]:
         """What plans list of them on 64 ranks with 25 million entries."""
         names = {claim.name for claim in self.claims}
         cluster = Cluster(ranks=64, shapes=((5000, 5000),))
-        listed = METHODS.of_column(self.column.name)
-        return [row for found in listed.values() for row in found(cluster) if self.whole or names & set(row.claims)]
+        listed = ((column, found) for column in self.columns for found in METHODS.of_column(column.name).values())
+        rows = ((column, row) for column, found in listed for row in found(cluster))
+        return [row for column, row in rows if column in self.whole or names & {*row.claims}]
 
     def schedules(self) -> list[Any]:
-        """Schedules of the column."""
-        return list(SCHEDULES.of_column(self.column.name).values()) if self.whole else []
+        """Schedules of whole columns."""
+        return [found for column in self.whole for found in SCHEDULES.of_column(column.name).values()]
 
     def works(self) -> dict[str, str]:
         """Works that claims come from -> their entries in BibTeX, empty where they cannot be found by a number."""
         return {claim.source.work: bibtex_of_work(claim.source) for claim in self.claims}
 
 
-def dossier(name: str) -> Dossier:
-    """The claims whose names begin with ``NAME.``.
+def _pattern(name: str) -> str:
+    return name if any(sign in name for sign in "*?[") or name.count(".") > 1 else f"{name}.*"
+
+
+def dossier(*names: str) -> Dossier:
+    """The claims of columns, of subjects in them, or whose names match patterns; each claim once.
 
     Raises
     ------
     ValueError
-        There is none.
+        There is none of one of the names.
     """
-    column, dot, _ = name.partition(".")
-    if column not in columns():
-        raise ValueError(f"no column is called {column!r}; there are {', '.join(columns())}")
-    found = tuple(c for c in columns()[column].claims if not dot or c.name.startswith(f"{name}."))
-    if not found:
-        subjects = dict.fromkeys(".".join(c.name.split(".")[:2]) for c in columns()[column].claims)
-        raise ValueError(f"no claim begins with {name}.; there are {', '.join(subjects)}")
-    return Dossier(name, columns()[column], found)
+    found: dict[str, Claim] = {}
+    for name in names:
+        try:
+            found |= claims(_pattern(name))
+        except KeyError as error:
+            raise ValueError(error.args[0]) from None
+    chapters = [column for column in columns() if any(name.partition(".")[0] == column for name in found)]
+    in_order = (claim for column in chapters for claim in columns()[column].claims)
+    return Dossier(names, tuple(claim for claim in in_order if claim.name in found))
 
 
 def proof_of(claim: Claim) -> str:
@@ -103,7 +121,7 @@ def as_facts(of: Dossier) -> dict[str, Any]:
     """All of it as what JSON can hold."""
     return {
         "name": of.name,
-        "title": of.column.title,
+        "titles": {column.name: column.title for column in of.columns},
         "claims": [
             {
                 "name": claim.name,

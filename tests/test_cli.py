@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from click.testing import CliRunner
 
 from commbounds import __version__
 from commbounds.cli import main
+from commbounds.figures import versions
 from commbounds.theory import claims
 from commbounds.verify import Verdict, engine, load, run
 from commbounds.verify.writing import exclusive_lock
@@ -266,6 +268,28 @@ def test_report_writes_a_site_or_one_page_from_given_findings(findings, tmp_path
     assert [path.name for path in out.iterdir()] == ["index.html"]
     text = page.read_text(encoding="utf-8")
     assert all(f'id="{name}"' in text for name in DRAWN)
+
+
+def test_sites_of_versions_lie_side_by_side(findings, tmp_path):
+    out = tmp_path / "report"
+    (out / "0.1.9").mkdir(parents=True)
+    (out / "0.1.9" / "index.html").write_text("the former site")
+    (out / "0.1.10").mkdir()
+    (out / "0.1.10" / "index.html").write_text("the former site")
+    (out / "drafts").mkdir()
+    (out / "drafts" / "index.html").write_text("no version")
+    arguments = (DRAWN[0], "--findings", findings, "--out", out, "--versioned")
+    assert (
+        str(out / __version__ / "index.html") in call("report", *arguments, "--address", "https://example.org").stdout
+    )
+    assert re.findall(r'href="([^"]*/index.html)"', (out / "index.html").read_text(encoding="utf-8")) == [
+        f"{version}/index.html" for version in (__version__, "0.1.10", "0.1.9")
+    ]
+    cited = (out / __version__ / "c" / f"{DRAWN[0]}.html").read_text(encoding="utf-8")
+    assert f"https://example.org/{__version__}/c/{DRAWN[0]}.html" in cited
+    assert (out / "0.1.9" / "index.html").read_text() == "the former site"
+    with pytest.raises(ValueError, match="no folder that is named after a version"):
+        versions(tmp_path / "empty")
 
 
 def test_report_exits_with_1_where_a_finding_is_not_as_the_book_says(findings, tmp_path):

@@ -50,6 +50,19 @@ def test_a_subject_is_a_part_of_its_column():
     assert json.loads(run("quantizers.qsgd", "--format", "json").output) == facts
 
 
+def test_any_selection_is_printed_once_in_the_order_of_the_book():
+    found = dossier("oktopk", "sparsifiers.randk.unbiased", "*.contraction", "sparsifiers.topk")
+    names = [claim.name for claim in found.claims]
+    assert names == [name for name in claims() if name in set(names)]
+    assert {"oktopk.sent.any_split", "sparsifiers.randk.unbiased", "sparsifiers.topk.support"} <= {*names}
+    assert "lowrank.powersgd.contraction" in names
+    assert [column.name for column in found.whole] == ["oktopk"]
+    page = as_html(found)
+    assert page.count('<section class="claim') == len(names)
+    assert page.count("<h2>In short</h2>") == 1
+    assert "commbounds verify 'oktopk.*' 'sparsifiers.randk.unbiased' '*.contraction' 'sparsifiers.topk.*'" in page
+
+
 def test_costs_are_those_of_plans():
     methods = {row.method for row in dossier("dense").methods()}
     assert methods == {"ring", "recursive_doubling", "rabenseifner"}
@@ -63,9 +76,10 @@ def test_costs_are_those_of_plans():
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("nosuch", "no column is called 'nosuch'"),
-        ("oktopk.nosuch", "no claim begins with oktopk.nosuch."),
-        ("", "no column"),
+        ("nosuch", "no claim matches 'nosuch.*'"),
+        ("oktopk.nosuch", "no claim matches 'oktopk.nosuch.*'"),
+        ("oktopk.sent.nosuch", "no claim matches 'oktopk.sent.nosuch'"),
+        ("", "no claim matches"),
     ],
 )
 def test_names_that_are_none_are_refused(name, message):

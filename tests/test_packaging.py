@@ -138,6 +138,22 @@ def test_every_dependency_has_bounds_and_what_is_installed_is_within_them():
     assert within >= len(project["dependencies"])
 
 
+def test_the_recipe_for_conda_asks_for_the_same():
+    recipe = (ROOT / ".ci" / "conda" / "recipe.yaml").read_text(encoding="utf-8")
+    assert f'version: "{commbounds.__version__}"' in recipe
+    asked = {
+        (r.name, r.specifier)
+        for r in map(
+            Requirement, re.findall(r"^    - (.+)$", recipe.partition("\n  run:\n")[2].partition("\n\n")[0], re.M)
+        )
+    }
+    project = CONFIGURATION["project"]
+    needed = {Requirement(each) for each in [*project["dependencies"], f"python{project['requires-python']}"]}
+    packaged = {"matplotlib": "matplotlib-base"}  # without a toolkit
+    assert asked == {(packaged.get(r.name, r.name), r.specifier) for r in needed}
+    assert f"commbounds = {project['scripts']['commbounds']}" in recipe
+
+
 @pytest.mark.wide
 def test_the_library_works_where_what_posix_systems_alone_have_is_missing():
     told = subprocess.run(

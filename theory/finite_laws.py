@@ -402,3 +402,103 @@ def norm_of_a_sum() -> Goal:
 def proved_by(name: str, goals: Sequence[Goal]) -> tuple[Goal, ...]:
     """Another claim's goals, about the formula that it has, so that what rests on it need not cite it."""
     return tuple(replace(goal, name=f"{name}: {goal.name}") for goal in goals)
+
+
+def drawn_next(name: str, average: Any) -> tuple[Goal, ...]:
+    """That what is drawn next adds, where the past says that it counts, `average` times the mean of what counts.
+
+    In one past, of some ``chance``, it counts ``counts`` times, whatever comes next: ``added`` is the sum over the
+    outcomes of the draw, each with its ``share``, whose sum with the values is ``drawn``. ``number`` and ``amount`` are
+    the sums over the pasts before. The joint law is the product of the two.
+    """
+    share, value, drawn, added = sp.symbols("share value drawn added", real=True)
+    chance, counts, number, amount = sp.symbols("chance counts number amount", real=True)
+    before = {"outcomes before": added - counts * drawn}
+    return (
+        Goal(f"{name}: one more outcome", added + share * counts * value - counts * (drawn + share * value), equal=True,
+             zero=before),
+        Goal(f"{name}: all outcomes", added - average * counts, equal=True,
+             zero={**before, "its mean": drawn - average}),
+        Goal(f"{name}: one more past", amount + chance * added - average * (number + chance * counts), equal=True,
+             zero={"pasts before": amount - average * number, "in one past": added - average * counts}),
+    )  # fmt: skip
+
+
+def square_of_mean(name: str = "square of a mean") -> tuple[Goal, ...]:
+    """That a mean of squares is no less than the square of the mean: over any weights, of vectors in any dimension."""
+    x, u = sp.symbols("x u", commutative=False)
+    weights, squares = sp.symbols("weights squares", nonnegative=True)
+    weight = sp.Symbol("weight_of_one", positive=True)
+    apart = weights * squares - x**2
+    more = (weights + weight) * (squares + weight * u**2) - (x + weight * u) ** 2
+    return (
+        Goal(f"{name}: the first", more.subs({weights: 0, squares: 0, x: 0}), equal=True, vectors=(u,)),
+        Goal(
+            f"{name}: one more, times the weights before",
+            weights * more,
+            given={
+                "those before, times all weights": (weights + weight) * apart,
+                "square, times its weight": weight * (weights * u - x) ** 2,
+            },
+            vectors=(x, u),
+        ),
+    )
+
+
+def under_tangents(name: str = "f at a mean") -> tuple[Goal, ...]:
+    """That a convex function at the mean is no more than its mean: over any weights, by the tangent at the mean.
+
+    ``values``, ``weights`` and ``x`` are the sums, of weight times value, weight, and weight times point less the mean;
+    ``f_mean`` and ``slope`` are value and slope at the mean.
+    """
+    x, u, slope = sp.symbols("x u slope", commutative=False)
+    values, value, f_mean = sp.symbols("values value f_mean", real=True)
+    weights, weight = sp.symbols("weights weight_of_one", nonnegative=True)
+    return (
+        Goal(
+            f"{name}: one more point",
+            values + weight * value - (weights + weight) * f_mean - slope * (x + weight * u),
+            given={
+                "those before": values - weights * f_mean - slope * x,
+                "tangent, times the weight": weight * (value - f_mean - slope * u),
+            },
+            vectors=(x, u, slope),
+        ),
+        Goal(
+            f"{name}: all points",
+            values - weights * f_mean,
+            given={"all": values - weights * f_mean - slope * x},
+            zero={"the mean": slope * x},
+            vectors=(x, slope),
+        ),
+    )
+
+
+def about_means(name: str = "about the means") -> tuple[Goal, ...]:
+    """That products about the means add up to all products less that of the means, times the number: one after another.
+
+    ``products`` and ``about`` are the sums of the products of two vectors each, as they are and about ``m`` and ``k``;
+    with the vectors ``a`` and ``b`` for one thing, and ``A`` and ``B`` for the sums of all.
+    """
+    a, b, m, k, A, B = sp.symbols("a b m k A B", commutative=False)
+    products, about, count = sp.symbols("products about count", real=True)
+    apart = about - products + m * B + A * k - count * m * k
+    more = apart + (a - m) * (b - k) - a * b + m * b + a * k - m * k
+    means = {"the mean of one": (A - count * m) * k, "the mean of the other": m * (B - count * k)}
+    return (
+        Goal(f"{name}: one more", more, equal=True, zero={"those before": apart}, vectors=(a, b, m, k, A, B)),
+        Goal(f"{name}: all", about - products + count * m * k, equal=True, zero={"all": apart, **means},
+             vectors=(m, k, A, B)),
+    )  # fmt: skip
+
+
+def noisy_squares(variance: Any) -> tuple[Goal, ...]:
+    """What noises add to a square: drawn independently of the rest and of each other, with no mean and a `variance`."""
+    x, u = sp.symbols("x u", commutative=False)
+    size = sp.Symbol("size_of_noise", nonnegative=True)
+    none = {"<x, noise>": x * u, "size of the noise": u**2 - size}
+    return (
+        *independent_of("noise"),
+        *uncorrelated(variance),
+        Goal("square with noise", (x + u) ** 2 - x**2 - size, equal=True, zero=none, vectors=(x, u)),
+    )

@@ -31,6 +31,7 @@ from commbounds.theory.column import former_names
 from commbounds.theory.notation import latex
 from commbounds.verify.exhibit import Exhibit
 from commbounds.verify.finding import Finding, Verdict
+from commbounds.verify.writing import written
 
 _PACKAGE = "commbounds.figures.site"
 
@@ -183,6 +184,27 @@ def report(
     files["site.js"] = text_of(_PACKAGE, "site.js")
     published(out, {name: text.encode() for name, text in files.items()})
     return Path(out) / "index.html"
+
+
+def versions(out: str | Path) -> Path:
+    """A page, ``index.html``, that leads to the sites in folders named after versions (``0.2.0``), the newest first.
+
+    Raises
+    ------
+    ValueError
+        There is none.
+    """
+    named = [path.parent.name for path in Path(out).glob("*/index.html")]
+    found = sorted((n for n in named if re.fullmatch(r"\d+(\.\d+)+", n)), key=_numbers, reverse=True)
+    if not found:
+        raise ValueError(f"{out} has no folder that is named after a version and holds a site")
+    page = environment(_PACKAGE).get_template("versions.html.j2").render(versions=found)
+    written(Path(out) / "index.html", page.encode())
+    return Path(out) / "index.html"
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
 
 
 def _claim_figure(finding: Finding, book: Mapping[str, Claim] | None = None) -> Shown:

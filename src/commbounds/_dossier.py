@@ -7,22 +7,24 @@ from pathlib import Path
 
 import click
 
+from commbounds._index import claim_names, current
 from commbounds._terminal import RegularFile, plain
 
 
 @click.command()
-@click.argument("name")
+@click.argument("names", nargs=-1, required=True, callback=current, shell_complete=claim_names)
 @click.option("--format", "form", type=click.Choice(["html", "latex", "json"]), default="html", show_default=True)
 @click.option("--out", type=RegularFile(), default=None, help="The file; default: printed.")
-def dossier(name: str, form: str, out: Path | None) -> None:
-    """One method on one page: what holds, if what, how tight, what does not, what it costs, how to test it.
+def dossier(names: tuple[str, ...], form: str, out: Path | None) -> None:
+    """A method in print: what holds, if what, how tight, what does not, what it costs, how to test it.
 
-    NAME is a column, or a column and a subject: oktopk, quantizers.qsgd.
+    NAMES are columns, a column and a subject, claims, or patterns: oktopk, quantizers.qsgd, '*.contraction'. The first
+    page says it in short, the others have every claim.
     """
     from commbounds.figures import dossier as made
 
     try:
-        found = made.dossier(name)
+        found = made.dossier(*names)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if form == "json":

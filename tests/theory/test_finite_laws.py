@@ -3,7 +3,7 @@
 import pytest
 import sympy as sp
 
-from commbounds.theory import finite_laws
+from commbounds.theory import finite_laws, smooth_functions
 from commbounds.theory.model import Goal, Model, vectors
 from commbounds.verify.certify import letters
 from commbounds.verify.certify.finder import NotFoundError, proof_of
@@ -62,6 +62,14 @@ def test_at_most_each(most, missing):
         lambda: finite_laws.share_of_squares("entries"),
         lambda: finite_laws.share_of_squares("entries", equal=True),
         lambda: (finite_laws.norm_of_a_sum(),),
+        lambda: finite_laws.drawn_next("a draw", sp.Symbol("average")),
+        finite_laws.square_of_mean,
+        finite_laws.under_tangents,
+        finite_laws.about_means,
+        lambda: finite_laws.noisy_squares(sp.Symbol("variance")),
+        lambda: smooth_functions.between_parabolas(*sp.symbols("L mu")),
+        lambda: smooth_functions.between_parabolas(sp.Symbol("L"), sp.S.Zero),
+        lambda: smooth_functions.between_parabolas(sp.Symbol("L"), -sp.Symbol("L")),
     ],
 )
 def test_goals_that_many_models_have(goals):

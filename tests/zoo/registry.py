@@ -4,6 +4,7 @@ from zoo.collectives import COLLECTIVES
 from zoo.feedback import FEEDBACK
 from zoo.levels import LEVELS
 from zoo.lossy_collectives import LOSSY
+from zoo.lossy_ranks import LOSSY_RANKS
 from zoo.lossy_sums import LOSSY_SUMS
 from zoo.manners import MANNERS
 from zoo.processes import PROCESSES
@@ -20,6 +21,7 @@ ZOO: tuple[Broken, ...] = (
     *COLLECTIVES,
     *LOSSY,
     *LOSSY_SUMS,
+    *LOSSY_RANKS,
     *PROCESSES,
 )
 """Every broken subject."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commbounds.theory.dropcompute import models_moments, models_steps
+from commbounds.theory.dropcompute import models_moments, models_sgd, models_steps
 from commbounds.theory.model import Step, by_claim, extents
 
-MODELS = by_claim(*models_steps.MODELS.values(), *models_moments.MODELS.values())
+MODELS = by_claim(*models_steps.MODELS.values(), *models_moments.MODELS.values(), *models_sgd.MODELS.values())
 """Of all claims of the column that have one."""
 
 SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
@@ -29,20 +29,13 @@ EXTENTS = extents(
     "dropcompute",
     {
         (): "step.between_at_least step.between_at_most step.monotone step.subadditive localsgd.subadditive "
-        "backup.dominated time.ceiling",
-        (Step.INDEPENDENCE,): "completed.work",
-        (Step.EXPECTATION,): "completed.one_sided time.increasing gain.with_means gain.bounded",
-        (Step.SUM,): "threshold.optimal",
-        (Step.LEMMA,): "completed.at_least completed.new_better completed.exponential",
-        (Step.CLAIM,): "gain.at_the_mean gain.new_better gain.single sgd.nonconvex_tuned sgd.convex_tuned",
-        (Step.LIMIT,): "time.universal gain.calibrated",
-        (Step.INDEPENDENCE, Step.EXPECTATION): "time.variance",
+        "backup.dominated time.ceiling time.increasing time.variance time.dependent time.dependent_within "
+        "threshold.optimal completed.work completed.at_least completed.new_better completed.at_the_mean "
+        "completed.one_sided gain.with_means gain.calibrated gain.at_the_mean gain.new_better gain.bounded gain.single "
+        "sgd.nonconvex sgd.convex sgd.nonconvex_tuned sgd.convex_tuned",
+        (Step.LIMIT,): "time.universal completed.new_worse completed.exponential",
         (Step.INDEPENDENCE, Step.LIMIT): "time.concave",
-        (Step.EXPECTATION, Step.NORMS): "time.dependent time.dependent_within",
         (Step.EXPECTATION, Step.CLAIM): "gain.degenerate",
-        (Step.NORMS, Step.LEMMA): "completed.at_the_mean",
-        (Step.LEMMA, Step.LIMIT): "completed.new_worse",
-        (Step.INDEPENDENCE, Step.EXPECTATION, Step.FUNCTIONS): "sgd.nonconvex sgd.convex",
     },
     by_definition="step.overshoot completed.accounting",
 )

@@ -1,4 +1,4 @@
-"""What certificates about completed micro-batches, gains and SGD prove."""
+"""What certificates about completed micro-batches and gains prove."""
 
 from __future__ import annotations
 
@@ -12,38 +12,38 @@ from commbounds.theory.dropcompute.terms import (
     begun,
     below,
     capped,
-    distance,
-    excess,
     jitter,
-    largest_batch,
     late,
     latency,
     longest,
-    noise,
     overhead,
-    samples,
     shortest,
     slowest,
-    smoothness,
-    stepsize,
     tau,
     truth,
 )
-from commbounds.theory.finite_laws import rising_together
+from commbounds.theory.finite_laws import (
+    drawn_next,
+    independent_of,
+    never_negative,
+    over_all,
+    proved_by,
+    rising_together,
+    square_of_mean,
+    uncorrelated,
+)
 from commbounds.theory.model import Goal, Model, by_claim, vectors
 
 _done, _weight, _count, _passed, _x, _u = sp.symbols("done weight count passed x u", nonnegative=True)
 _deviation, _root, _square, _ending, _gain = sp.symbols("deviation root square ending gain", nonnegative=True)
 _paid, _ratio, _both, _worker, _power = sp.symbols("paid ratio both worker power", nonnegative=True)
-_g, _z = vectors("g z")
-_fallen, _falls, _sum, _away, _next, _above = sp.symbols("fallen falls sum away next above", real=True)
-_used, _batch, _delta, _curved, _many = sp.symbols("used batch delta curved many", positive=True)
 _begun_or_late = {"begun are completed, or one more": _done - begun + late}
 
 
 def _work(bound: Any) -> tuple[Goal, ...]:
     more = bound.subs(begun, begun + _weight)
     return (
+        *drawn_next("a micro-batch", latency),
         Goal("none", bound.subs(begun, 0), equal=True),
         Goal("a micro-batch more", more - bound - _weight * latency, equal=True),
     )
@@ -61,53 +61,95 @@ def _accounting(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-_WALD = {"it works until tau or its end": latency * begun - capped}
+_WALD = {"Wald": _ending - latency * begun, **_begun_or_late}
+
+
+def _until(least: Any) -> tuple[Goal, ...]:
+    """Wald's identity, and that the last one begun ends by no less, or no more, than said beyond min(tau, T_n)."""
+    end, stop, is_late = sp.symbols("end stop is_late", nonnegative=True)
+    return (
+        *proved_by("Wald", _work(latency * begun)),
+        *over_all(least, (end, stop, is_late), case="outcomes: "),
+    )
 
 
 def _at_least(bound: Any) -> tuple[Goal, ...]:
-    given = {"completed": _done, **_WALD}
-    return tuple(
-        Goal(f"at least {name}", _done - at, given=given, positive={"mu": latency}, zero=_begun_or_late)
-        for name, at in at_branches(bound, sp.Max)
+    given = {"completed": _done, "it works until tau or its end": _ending - capped}
+    return (
+        *_until(lambda end, stop, _: end - stop),
+        *(
+            Goal(f"at least {name}", _done - at, given=given, positive={"mu": latency}, zero=_WALD)
+            for name, at in at_branches(bound, sp.Max)
+        ),
     )
 
 
 def _new_better(bound: Any) -> tuple[Goal, ...]:
-    given = {"what is left at tau": capped + latency * late - latency * begun}
-    return (Goal("Wald", bound - _done, given=given, positive={"mu": latency}, zero=_begun_or_late),)
+    return _completed_at_most(bound, capped)
+
+
+def _completed_at_most(bound: Any, of_one: Any) -> tuple[Goal, ...]:
+    given = {"what is left at tau": of_one + latency * late - _ending}
+    return (
+        *_until(lambda end, stop, is_late: stop + latency * is_late - end),
+        Goal("Wald", bound - _done, given=given, positive={"mu": latency}, zero=_WALD),
+    )
 
 
 def _new_worse(bound: Any) -> tuple[Goal, ...]:
-    given = {"what is left at tau": latency * begun - capped - latency * late}
-    return (Goal("Wald", _done - bound, given=given, positive={"mu": latency}, zero=_begun_or_late),)
+    given = {"what is left at tau": _ending - capped - latency * late}
+    return (
+        *_until(lambda end, stop, is_late: end - stop - latency * is_late),
+        Goal("Wald", _done - bound, given=given, positive={"mu": latency}, zero=_WALD),
+    )
 
 
 def _exponential(bound: Any) -> tuple[Goal, ...]:
-    zero = {**_begun_or_late, "what is left at tau": latency * begun - capped - latency * late}
-    return (Goal("Wald", bound - _done, equal=True, positive={"mu": latency}, zero=zero),)
+    zero = {**_WALD, "what is left at tau": _ending - capped - latency * late}
+    return (
+        *proved_by("Wald", _work(latency * begun)),
+        Goal("Wald", bound - _done, equal=True, positive={"mu": latency}, zero=zero),
+    )
 
 
 _AT_MEAN = {
     "completed": _done,
     "late at most surely": 1 - late,
-    "it works until tau or its end": latency * (_done + late) - (M * latency - _deviation / 2),
+    "it works until tau or its end": _ending - capped,
 }
+
+
+def _about_the_mean() -> tuple[Goal, ...]:
+    """That half the mean deviation is lost at tau = M mu, and that its square is at most the variance, M sigma^2."""
+    chance, mean = sp.symbols("chance", nonnegative=True), M * latency
+
+    def half(stop: Any, took: Any, off: Any, chances: Any) -> Any:
+        return 2 * stop - mean * chances - took + off
+
+    return (
+        *independent_of("latencies"),
+        *uncorrelated(jitter**2),
+        *square_of_mean(),
+        *over_all(half, (chance * _x, chance * _x, chance * (mean - _x), chance), case="in time: ", equal=True),
+        *over_all(half, (chance * mean, chance * _x, chance * (_x - mean), chance), case="late: ", equal=True),
+    )
 
 
 def _at_the_mean(bound: Any) -> tuple[Goal, ...]:
     spread = _root * jitter
-    given = {name: condition.subs(M, _root**2) for name, condition in _AT_MEAN.items()}
-    goals = []
+    half = {"half the deviation": capped - (M * latency - _deviation / 2)}
+    zero = {name: condition.subs(M, _root**2) for name, condition in {**_WALD, **half}.items()}
+    goals = [*_until(lambda end, stop, _: end - stop), *_about_the_mean()]
     for name, at in at_branches(bound, sp.Max):
         less = (_done - at).subs(M, _root**2)
         if name == "0":
-            goals.append(Goal("at least 0", less, given=given))
+            goals.append(Goal("at least 0", less, given=_AT_MEAN))
             continue
-        known = {**given, "variance": spread**2 - _deviation**2, "reach": spread + _deviation}
-        constant = {key: condition.subs({jitter: 0, _deviation: 0}) for key, condition in given.items()}
+        known = {**_AT_MEAN, "variance": spread**2 - _deviation**2, "reach": spread + _deviation}
+        constant = {key: condition.subs({jitter: 0, _deviation: 0}) for key, condition in zero.items()}
         positive = {"mu": latency}
-        goals.append(Goal("some deviation", less * (spread + _deviation), given=known, positive=positive))
-        goals.append(Goal("constant latency", less.subs(jitter, 0), given=constant, positive=positive))
+        goals.append(Goal("some deviation", less * (spread + _deviation), given=known, positive=positive, zero=zero))
+        goals.append(Goal("constant latency", less.subs(jitter, 0), given=_AT_MEAN, positive=positive, zero=constant))
     return tuple(goals)
 
 
@@ -117,7 +159,19 @@ def _one_sided(bound: Any) -> tuple[Goal, ...]:
     positive = {"tau - M mu": beyond, "M sigma^2 + (tau - M mu)^2": M * jitter**2 + beyond**2}
     mean = {"mean of the squares": M * jitter**2 + _u**2 - (1 - _passed) * least}
     a = sp.Symbol("beyond", positive=True)
+    centred, constant = vectors("centred constant")
+    one = sp.symbols("square is_late", nonnegative=True)
     return (
+        *independent_of("latencies"),
+        *uncorrelated(jitter**2),
+        *over_all(lambda squares, chances: squares - least * chances, one, case="outcomes: "),
+        Goal(
+            "mean of the squares",
+            (centred + _u * constant) ** 2 - (_square + _u**2),
+            equal=True,
+            zero={"no mean": centred * constant, "one": constant**2 - 1, "variance": centred**2 - _square},
+            vectors=(centred, constant),
+        ),
         Goal("late", (_x + _u) ** 2 - (a + _u) ** 2, given={"late": _x - a, "u": _u, "beyond": a}),
         Goal(
             "in time at least",
@@ -142,9 +196,12 @@ def _positive() -> dict[str, Any]:
 def _with_means(bound: Any) -> tuple[Goal, ...]:
     capped_by = {"at most tau": tau - capped, "at most the slowest": slowest - capped}
     positive = {**_positive(), "tau + overhead": tau + overhead, "slowest + overhead": slowest + overhead}
-    return tuple(
-        Goal(f"{name} is the smaller", below * _OF_ALL - at, given={**capped_by, "below": below}, positive=positive)
-        for name, at in at_branches(bound, sp.Min)
+    return (
+        *never_negative("less than the smaller"),
+        *(
+            Goal(f"{name} is the smaller", below * _OF_ALL - at, given={**capped_by, "below": below}, positive=positive)
+            for name, at in at_branches(bound, sp.Min)
+        ),
     )
 
 
@@ -171,9 +228,14 @@ def _gain_at_the_mean(bound: Any) -> tuple[Goal, ...]:
     }
     positive = {"mu": latency, "sqrt(M)": _root, "capped + overhead": capped + overhead}
     positive["M mu + overhead"] = at_root(M * latency + overhead)
-    return tuple(
-        Goal(f"keeps {name}", at_root(_done * _OF_ALL - at), given=given, positive=positive)
-        for name, at in at_branches(bound, sp.Max)
+    at_least = sp.Max(0, M - sp.sqrt(M) * jitter / (2 * latency) - 1)
+    return (
+        *proved_by("completed at the mean", _at_the_mean(at_least)),
+        *never_negative("less than tau"),
+        *(
+            Goal(f"keeps {name}", at_root(_done * _OF_ALL - at), given=given, positive=positive)
+            for name, at in at_branches(bound, sp.Max)
+        ),
     )
 
 
@@ -186,7 +248,11 @@ def _gain_new_better(bound: Any) -> tuple[Goal, ...]:
         "slowest + overhead": slowest + overhead,
     }
     positive = {**_positive(), "M mu + overhead": M * latency + overhead}
-    return (Goal("ideal", bound - _done * _OF_ALL, given=given, positive=positive),)
+    return (
+        *proved_by("completed", _completed_at_most(_worker / latency, _worker)),
+        *never_negative("no more than the slowest"),
+        Goal("ideal", bound - _done * _OF_ALL, given=given, positive=positive),
+    )
 
 
 def _gain_single(bound: Any) -> tuple[Goal, ...]:
@@ -196,7 +262,11 @@ def _gain_single(bound: Any) -> tuple[Goal, ...]:
         "overhead": overhead,
     }
     alone = (_done * _OF_ALL).subs(slowest, M * latency)
-    return (Goal("alone", bound - alone, given=given, positive={**_positive(), "mu": latency}),)
+    return (
+        *proved_by("completed", _new_better(capped / latency)),
+        *never_negative("no more than the mean"),
+        Goal("alone", bound - alone, given=given, positive={**_positive(), "mu": latency}),
+    )
 
 
 def _gain_bounded(bound: Any) -> tuple[Goal, ...]:
@@ -210,7 +280,7 @@ def _gain_bounded(bound: Any) -> tuple[Goal, ...]:
         "shortest": shortest,
     }
     positive = {**_positive(), "M a + overhead": M * shortest + overhead}
-    return (Goal("cap", bound - _done * _OF_ALL, given=given, positive=positive),)
+    return *never_negative("bounds"), Goal("cap", bound - _done * _OF_ALL, given=given, positive=positive)
 
 
 def _gain_degenerate(bound: Any) -> tuple[Goal, ...]:
@@ -231,126 +301,19 @@ def _computed(bound: Any) -> tuple[Goal, ...]:
     return (Goal("weights", bound - _count * _weight, equal=True, zero=mean),)
 
 
-_STEP = {"gamma": stepsize, "B": largest_batch, "L": smoothness}
-
-
-def _nonconvex(bound: Any) -> tuple[Goal, ...]:
-    """With the falls and samples of the steps made in place of all."""
-
-    def left(fallen: Any, used: Any, total: Any) -> Any:
-        return used * bound.subs({excess: fallen, samples: used}, simultaneous=True) - total
-
-    square = (_batch / largest_batch) ** 2 * _g**2 + _batch * noise**2 / largest_batch**2
-    descent = _falls - stepsize * _batch / largest_batch * _g**2 + smoothness * stepsize**2 / 2 * square
-    slope = {"batch, L gamma": _batch * (1 - smoothness * stepsize) * _g**2,
-             "batch, B - b": _batch * smoothness * stepsize * (largest_batch - _batch) * _g**2}  # fmt: skip
-    given = {"before": left(_fallen, _used, _sum), "smooth": descent, **slope}
-    more = left(_fallen + _falls, _used + _batch, _sum + _batch * _g**2)
-    positive = {**_STEP, "samples": samples}
-    return (
-        Goal("no sample", left(0, _used, 0).subs(_used, 0)),
-        Goal("step", more, given=given, positive=_STEP, vectors=(_g,)),
-        Goal(
-            "least value",
-            samples * (bound - bound.subs(excess, _fallen)),
-            given={"f stays above its infimum": excess - _fallen},
-            positive=positive,
-        ),
-    )
-
-
-def _convex(bound: Any) -> tuple[Goal, ...]:
-    def left(squared: Any, used: Any, total: Any) -> Any:
-        return used * bound.subs(samples, used).subs(distance**2, squared) - total
-
-    square = (_batch / largest_batch) ** 2 * _g**2 + _batch * noise**2 / largest_batch**2
-    nearer = _away - 2 * stepsize * _batch / largest_batch * _g * _z + stepsize**2 * square - _next
-    given = {
-        "before": left(distance**2 - _away, _used, _sum),
-        "nearer": nearer,
-        "smooth and convex": _batch * (_g * _z - _above - _g**2 / (2 * smoothness)),
-        "batch, L gamma": _batch * (1 - smoothness * stepsize) * _g**2 / smoothness,
-        "batch, B - b": _batch * stepsize * (largest_batch - _batch) * _g**2,
-    }
-    more = left(distance**2 - _next, _used + _batch, _sum + _batch * _above)
-    return (
-        Goal("no sample", left(0, _used, 0).subs(_used, 0)),
-        Goal("step", more, given=given, positive=_STEP, vectors=(_g, _z)),
-        Goal(
-            "what is left of the distance",
-            left(distance**2, _used, _sum) - left(distance**2 - _away, _used, _sum),
-            given={"distance": _away},
-            positive=_STEP,
-        ),
-    )
-
-
-def _tuned(bound: Any) -> tuple[Goal, ...]:
-    """At both branches of the step size, with roots of Delta, L, K and 2 for symbols."""
-    two = sp.Symbol("two", positive=True)
-    gamma = sp.Symbol("gamma", positive=True)
-    at = bound.xreplace({sp.sqrt(2): two}).subs({excess: _delta**2, smoothness: _curved**2, samples: _many**2})
-    any_step = 2 * largest_batch * _delta**2 / (gamma * _many**2) + _curved**2 * gamma * noise**2 / largest_batch
-    positive = {"B": largest_batch, "sqrt(Delta)": _delta, "sqrt(L)": _curved, "sqrt(K)": _many, "sqrt(2)": two}
-    reached = two * largest_batch * _delta * _curved - noise * _many
-    tuned = largest_batch * two * _delta / (_many * _curved * noise)
-    root = {"two": two**2 - 2}
-    return (
-        Goal(
-            "gamma = 1/L",
-            (at - any_step.subs(gamma, 1 / _curved**2)) * _many**2,
-            given={"1/L is the smaller": reached, "noise": noise},
-            positive=positive,
-            zero=root,
-        ),
-        Goal(
-            "the other is smaller",
-            at - any_step.subs(gamma, tuned),
-            positive={**positive, "noise": noise},
-            zero=root,
-        ),
-    )
-
-
-def _tuned_convex(bound: Any) -> tuple[Goal, ...]:
-    gamma = sp.Symbol("gamma", positive=True)
-    at = bound.subs(samples, _many**2)
-    any_step = largest_batch * distance**2 / (2 * gamma * _many**2) + gamma * noise**2 / (2 * largest_batch)
-    positive = {"B": largest_batch, "L": smoothness, "sqrt(K)": _many}
-    reached = largest_batch * distance * smoothness - noise * _many
-    tuned = largest_batch * distance / (_many * noise)
-    return (
-        Goal(
-            "gamma = 1/L",
-            at - any_step.subs(gamma, 1 / smoothness),
-            given={"1/L is the smaller": reached, "noise": noise, "distance": distance},
-            positive=positive,
-        ),
-        Goal(
-            "the other is smaller",
-            at - any_step.subs(gamma, tuned),
-            positive={**positive, "noise": noise, "distance": distance},
-        ),
-    )
-
-
-_INDEPENDENT = "every law of independent latencies"
+_INDEPENDENT = "every law of independent latencies with finitely many values"
 _WALD_IN_WORDS = (
-    "`done` is the expected number completed, one less than begun where the worker is late. The number begun is a "
-    "stopping time: by Wald mu begun is the expected time at which the last one begun ends"
+    "`done` is the expected number completed, one less than begun where the worker is late; mu begun is the "
+    "expected time `ending` at which the last one begun ends, as goals of dropcompute.completed.work show"
 )
 _GAIN_IN_WORDS = "The gain is `done` (E T + T_c)/(M (E min(tau, T) + T_c)), with `done` completed of an average worker"
-_SGD = (
-    "all L-smooth functions, every dimension, every noise of variance sigma^2 a sample, all batches of 0..B samples, "
-    "every gamma <= 1/L; real arithmetic"
-)
-
 MODELS = by_claim(
     Model(
         claim="dropcompute.completed.work",
-        words="A micro-batch more begins with probability `weight`, which depends on the latencies before it alone: it "
-        "adds weight mu to the expected time at which the worker stops, and weight to `begun`.",
-        scope=f"{_INDEPENDENT} with a mean, every M and tau",
+        words="Whether a micro-batch more begins depends on the latencies before it alone: in one past it counts once "
+        "or not at all, and any of its own outcomes follows, with the product of the chances. It begins with "
+        "probability `weight`, and adds weight mu to the expected time at which the worker stops.",
+        scope=f"{_INDEPENDENT}, every M and tau",
         goals=_work,
         checked_by=("dropcompute.completed.work",),
     ),
@@ -364,15 +327,16 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.completed.at_least",
-        words=f"{_WALD_IN_WORDS}, which is min(tau, T_n) or later. At least the larger of two is at least each.",
-        scope=f"{_INDEPENDENT} with a mean, every M and tau",
+        words=f"{_WALD_IN_WORDS}, in every outcome min(tau, T_n) or later. At least the larger of two is at least "
+        "each.",
+        scope=f"{_INDEPENDENT}, every M and tau",
         goals=_at_least,
         checked_by=("dropcompute.completed.at_least",),
     ),
     Model(
         claim="dropcompute.completed.new_better",
         words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, whose "
-        "mean is at most mu whenever it began.",
+        "mean over its own outcomes is at most mu whenever it began, by what new better than used says.",
         scope=f"{_INDEPENDENT} that are new better than used, every M and tau",
         goals=_new_better,
         checked_by=("dropcompute.completed.new_better",),
@@ -398,9 +362,9 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.completed.at_the_mean",
         words=f"{_WALD_IN_WORDS}, which is min(M mu, T_n) or later; M mu less its mean is half the mean `deviation` "
-        "of T_n from M mu, whose square is at most the variance M sigma^2. `root`^2 is M. The claim, times a factor "
-        "that is positive except for constant latency.",
-        scope=f"{_INDEPENDENT} with a variance, every M, tau = M mu",
+        "of T_n from M mu, outcome by outcome, as the mean of T_n is that of M begun; its square is at most the "
+        "variance M sigma^2. `root`^2 is M. The claim, times a factor that is positive except for constant latency.",
+        scope=f"{_INDEPENDENT}, every M, tau = M mu",
         goals=_at_the_mean,
         checked_by=("dropcompute.completed.at_the_mean",),
     ),
@@ -409,7 +373,7 @@ MODELS = by_claim(
         words="With a = tau - M mu, `beyond`, and u = M sigma^2/a: where T_n - M mu = `x` >= a, (x + u)^2 >= (a + "
         "u)^2, and elsewhere the square is >= 0. The mean of the square is M sigma^2 + u^2; `passed` is P(T_n < "
         "tau).",
-        scope=f"{_INDEPENDENT} with a variance, every M, every tau > M mu",
+        scope=f"{_INDEPENDENT}, every M, every tau > M mu",
         goals=_one_sided,
         checked_by=("dropcompute.completed.one_sided",),
     ),
@@ -424,7 +388,7 @@ MODELS = by_claim(
         claim="dropcompute.gain.with_means",
         words=f"{_GAIN_IN_WORDS}, `below`; min(tau, T) is at most each of the two, and so is its mean at most tau "
         "and E T. The claim's bound for both of the two that may be the smaller.",
-        scope="every law of the latencies with a mean, every N, M, tau and T_c",
+        scope="every law of the latencies with finitely many values, every N, M, tau and T_c",
         goals=_with_means,
         checked_by=("dropcompute.gain.with_means",),
     ),
@@ -434,23 +398,23 @@ MODELS = by_claim(
         "mean is `both`/M, of the factor R = (T + T_c)/A times what is completed; `ratio` is E R. In the independent "
         "latencies A and R grow and what is completed falls, so both <= ratio done, and paid ratio <= E A R = E T + "
         "T_c: Harris' inequality, which goals show where latencies have finitely many values, by induction on the "
-        "latencies and on the values of the last. Other laws are limits of these.",
-        scope=f"{_INDEPENDENT} with a mean, every N, M, tau, every T_c, min(tau, T) + T_c not always 0",
+        "latencies and on the values of the last.",
+        scope=f"{_INDEPENDENT}, every N, M, tau, every T_c, min(tau, T) + T_c not always 0",
         goals=_calibrated,
         checked_by=("dropcompute.gain.calibrated",),
     ),
     Model(
         claim="dropcompute.gain.at_the_mean",
-        words=f"{_GAIN_IN_WORDS}: at least as many as dropcompute.completed.at_the_mean says; "
+        words=f"{_GAIN_IN_WORDS}: at least as many as goals of dropcompute.completed.at_the_mean say; "
         "min(tau, T) <= tau = M mu. `root`^2 is M. At least the larger of two is at least each.",
-        scope=f"{_INDEPENDENT} with a variance, every N, M and T_c, tau = M mu",
+        scope=f"{_INDEPENDENT}, every N, M and T_c, tau = M mu",
         goals=_gain_at_the_mean,
         checked_by=("dropcompute.gain.at_the_mean", "dropcompute.completed.at_the_mean"),
     ),
     Model(
         claim="dropcompute.gain.new_better",
         words=f"{_GAIN_IN_WORDS}, at most M. `worker` is E min(tau, T_n): at most E min(tau, T), and at least mu "
-        "done by dropcompute.completed.new_better.",
+        "done, by goals of dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, every N, M, tau and T_c",
         goals=_gain_new_better,
         checked_by=("dropcompute.gain.new_better", "dropcompute.completed.new_better"),
@@ -458,7 +422,7 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.gain.single",
         words=f"{_GAIN_IN_WORDS}. One worker is the slowest: E T = M mu, and min(tau, T) is its own, at most M mu "
-        "and at least mu done by dropcompute.completed.new_better.",
+        "and at least mu done, by goals of dropcompute.completed.new_better.",
         scope=f"{_INDEPENDENT} that are new better than used, N = 1, every M, tau and T_c",
         goals=_gain_single,
         checked_by=("dropcompute.gain.single", "dropcompute.completed.new_better"),
@@ -487,43 +451,6 @@ MODELS = by_claim(
         scope="every law of latencies that do not depend on the data, every N, M and tau",
         goals=_computed,
         checked_by=("dropcompute.gradient.computed",),
-    ),
-    Model(
-        claim="dropcompute.sgd.nonconvex",
-        words="Given the batches. `g` is the gradient before a step of `batch` samples, whose step is gamma/B times "
-        "their sum: of mean gamma b/B g, and of mean square gamma^2 (b^2/B^2 ||g||^2 + b sigma^2/B^2). Smoothness: "
-        "f falls by `falls` >= gamma b/B ||g||^2 less L/2 times that. `fallen`, `used` and `sum` are the falls, the "
-        "samples and the squared gradients times their batches before. Induction on the steps; in all f falls by at "
-        "most Delta.",
-        scope=_SGD,
-        goals=_nonconvex,
-        checked_by=("dropcompute.sgd.nonconvex",),
-    ),
-    Model(
-        claim="dropcompute.sgd.convex",
-        words="Given the batches. `g` is the gradient before a step of `batch` samples and `z` the point less the "
-        "minimiser, whose mean squared norm is `away` before and `next` after: away - 2 gamma b/B <g, z> + gamma^2 "
-        "(b^2/B^2 ||g||^2 + b sigma^2/B^2). A convex L-smooth f has <g, z> >= f - f* + ||g||^2/(2L); `above` is f - "
-        "f*, `sum` its sum times batches before, `used` the samples before. Induction on the steps.",
-        scope=_SGD.replace("L-smooth", "convex L-smooth"),
-        goals=_convex,
-        checked_by=("dropcompute.sgd.convex",),
-    ),
-    Model(
-        claim="dropcompute.sgd.nonconvex_tuned",
-        words="The bound of dropcompute.sgd.nonconvex at gamma = 1/L where that is at most B sqrt(2 Delta/(K L "
-        "sigma^2)), and at the latter else. `delta`^2 is Delta, `curved`^2 L, `many`^2 K and `two`^2 2.",
-        scope=_SGD.replace("gamma <= 1/L", "Delta > 0, gamma as tuned"),
-        goals=_tuned,
-        checked_by=("dropcompute.sgd.nonconvex_tuned", "dropcompute.sgd.nonconvex"),
-    ),
-    Model(
-        claim="dropcompute.sgd.convex_tuned",
-        words="The bound of dropcompute.sgd.convex at gamma = 1/L where that is at most B R/(sigma sqrt(K)), and at "
-        "the latter else. `many`^2 is K.",
-        scope=_SGD.replace("L-smooth", "convex L-smooth").replace("gamma <= 1/L", "R > 0, gamma as tuned"),
-        goals=_tuned_convex,
-        checked_by=("dropcompute.sgd.convex_tuned", "dropcompute.sgd.convex"),
     ),
 )
 """By claim."""

@@ -25,6 +25,7 @@ from commbounds.theory.dropcompute.terms import (
     synchronised,
     tau,
 )
+from commbounds.theory.finite_laws import over_all, square_of_mean, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, in_range, vectors
 
 _time, _begin, _took, _end, _other = sp.symbols("time begin took end other", nonnegative=True)
@@ -142,6 +143,11 @@ def _optimal(bound: Any) -> tuple[Goal, ...]:
             given={**paid, "T - candidate": slowest - _candidate},
             positive=some,
         ),
+        Goal(
+            "one more step",
+            _seen + _count * _other - (_gain + _count * _took),
+            given={"steps before": _seen - _gain, "in time": _count, "its factor is no larger at tau": _other - _took},
+        ),
         Goal("of all", bound - _gain, given={"the best candidate": best - _seen, "no better between": _seen - _gain}),
     )
 
@@ -184,12 +190,32 @@ def _exceeds(bound: Any, spread: Any) -> tuple[Goal, ...]:
         "N times a variance": (_width**2 + 1) * spread**2 - _spread,
         "sqrt(N - 1)": _width,
     }
+    squares, number = sp.symbols("squares number", nonnegative=True)
     return (
+        *square_of_mean(),
+        *over_all(
+            lambda about, squares, sums, count: about - (squares - 2 * _mean * sums + _mean**2 * count),
+            ((_time - _mean) ** 2, _time**2, _time, sp.S.One),
+            case="about the workers' mean: ",
+            equal=True,
+        ),
+        Goal(
+            "about the workers' mean, no more",
+            squares - _spread,
+            given={"number": number},
+            hints=(_mean,),
+            zero={
+                "about their mean": _spread - (squares - 2 * _mean * _time + _mean**2 * number),
+                "their mean": _time - number * _mean,
+            },
+        ),
+        *over_all(lambda squares, count: spread**2 * count - squares, (_time, sp.S.One), case="workers: "),
         Goal(
             "an outcome",
             (N - 1) * _spread - N * _excess**2,
             given={"the others balance it": (N - 1) * others - _excess**2},
         ),
+        *over_all(lambda about, squares: (N - 1) * about - N * squares, (_time, _other), case="outcomes: "),
         Goal("one worker", bound.subs(N, 1) - M * latency, equal=True),
         Goal("constant latency", bound.subs(jitter, 0) - M * latency, equal=True),
         Goal("mean", (allowed - _mean) * (reach + _mean) * (_width**2 + 1), given=given),
@@ -197,7 +223,7 @@ def _exceeds(bound: Any, spread: Any) -> tuple[Goal, ...]:
 
 
 def _dependent(bound: Any) -> tuple[Goal, ...]:
-    return _exceeds(bound, _root * jitter)
+    return *uncorrelated(jitter**2), *_exceeds(bound, _root * jitter)
 
 
 def _dependent_within(bound: Any) -> tuple[Goal, ...]:
@@ -227,7 +253,27 @@ def _variance(bound: Any) -> tuple[Goal, ...]:
 
     held = {"before": bound - _spread, "weight": _weight}
     stopped = {"one in time": tau - _time, "other stopped": _other - tau}
+    weights, sums, squares, pairs = sp.symbols("weights sums squares pairs", real=True)
+
+    def with_one(weights: Any, sums: Any, squares: Any) -> Any:
+        return _weight * (squares - 2 * _took * sums + weights * _took**2)
+
     return (
+        *over_all(
+            lambda pairs, *before: pairs - with_one(*before),
+            (_weight * _past * (_time - _took) ** 2, _past, _past * _time, _past * _time**2),
+            case="pairs with one value: ",
+            equal=True,
+        ),
+        Goal(
+            "variance by pairs, one more value",
+            (weights + _weight) * (squares + _weight * _took**2)
+            - (sums + _weight * _took) ** 2
+            - pairs
+            - with_one(weights, sums, squares),
+            equal=True,
+            zero={"values before": pairs - (weights * squares - sums**2)},
+        ),
         Goal("nothing", bound.subs(slowestvariance, 0)),
         Goal("both in time", more(_time - _other), given=held),
         Goal("one in time", more(tau - _time), given={**held, **stopped}),
@@ -267,7 +313,7 @@ def _ceiling(bound: Any) -> tuple[Goal, ...]:
 
 _EACH = "all latencies, every N, M, tau and T_c"
 _ALL = "all latencies"
-_LAWS = "every law of the latencies with a variance"
+_LAWS = "every law of the latencies with finitely many values"
 
 MODELS = by_claim(
     Model(
@@ -342,7 +388,8 @@ MODELS = by_claim(
         words="`candidate` is the largest elapsed time of all steps that is at most tau; below the first nothing "
         "counts, and the gain is 0. Micro-batches in time are the same at both, in every step, and their factor (T "
         "+ T_c)/(min(tau, T) + T_c) is no larger at tau: for T <= candidate it is 1 at both, for T >= tau and in "
-        "between as shown. So the `gain`, the mean of the products, is at most the one `seen` at the candidate.",
+        "between as shown. So the `gain`, the mean of the products, is at most the one `seen` at the candidate, step "
+        "by step.",
         scope="all latencies whose first micro-batch takes time, every number of steps, every N, M, T_c and tau",
         goals=_optimal,
         checked_by=("dropcompute.threshold.optimal",),
@@ -353,17 +400,17 @@ MODELS = by_claim(
         "u^(N-1) - 1: an inner product. q has the squared norm M sigma^2, the variance of a sum of independent "
         "latencies, h N^2/(2N-1) - 1 = (N-1)^2/(2N-1). `width`^2 is 2N - 1, `root`^2 is M. Cauchy and Schwarz, "
         "times a factor that is positive for N >= 2 and sigma > 0; else E T = M mu.",
-        scope=f"{_LAWS}, every N and M",
+        scope="every law of the latencies with a variance, every N and M",
         goals=_universal,
         checked_by=("dropcompute.time.universal",),
     ),
     Model(
         claim="dropcompute.time.dependent",
         words="Of an outcome: `excess` is T less the workers' mean time, `spread` the sum of squares about that "
-        "mean. The others' deviations sum to -excess, so that N - 1 times their squares is at least excess^2. In "
-        "expectation, `mean` is that of the excess, E T - M mu, `seen` that of its square, and `spread` at most N "
-        "variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times a factor that is "
-        "positive where sigma > 0 and N >= 2; else E T = M mu.",
+        "mean, no more than about any number. The others' deviations sum to -excess, so that N - 1 times their squares "
+        "is at least excess^2. Over all outcomes, `mean` is that of the excess, E T - M mu, `seen` that of its square, "
+        "and `spread` at most N variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times "
+        "a factor that is positive where sigma > 0 and N >= 2; else E T = M mu.",
         scope=f"{_LAWS}, workers dependent in any way, latencies of a worker uncorrelated, every N and M",
         goals=_dependent,
         checked_by=("dropcompute.time.dependent",),
@@ -381,8 +428,8 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.time.variance",
         words="A variance is half the mean squared difference of two independent steps, with slowest times `time` and "
-        "`other`: induction on pairs of outcomes, of probability `weight`. `spread` is the variance of min(tau, T) so "
-        "far; the overhead, a constant, drops out.",
+        "`other`, value by value: induction on pairs of outcomes, of probability `weight`. `spread` is the variance of "
+        "min(tau, T) so far; the overhead, a constant, drops out.",
         scope=f"{_LAWS}, dependent in any way, every N, M, tau and T_c",
         goals=_variance,
         checked_by=("dropcompute.time.variance",),
@@ -391,7 +438,7 @@ MODELS = by_claim(
         claim="dropcompute.time.increasing",
         words="Of an outcome of probability `weight`: the slowest of the fewer takes `other`, the new worker "
         "`took`, and both together the larger of the two. Induction on the outcomes.",
-        scope="every law of the latencies with a mean, every N and M",
+        scope=f"{_LAWS}, every N and M",
         goals=_increasing,
         checked_by=("dropcompute.time.increasing",),
     ),

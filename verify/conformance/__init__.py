@@ -46,12 +46,21 @@ from commbounds.verify.conformance.report import (
     reports_from,
     schema,
 )
-from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful
+from commbounds.verify.conformance.rounds import in_rounds
+from commbounds.verify.conformance.subject import (
+    AllGather,
+    AllReduce,
+    AllReduceResult,
+    Codec,
+    ReduceScatter,
+    Stateful,
+)
 from commbounds.verify.conformance.tensors import on_arrays, on_torch
 from commbounds.verify.conformance.word_law import WordLaw, word_law
 
 __all__ = [
     "AbsoluteError",
+    "AllGather",
     "AllReduce",
     "AllReduceResult",
     "Averages",
@@ -72,6 +81,7 @@ __all__ = [
     "Monotone",
     "RanksAgree",
     "RecoversAfterZero",
+    "ReduceScatter",
     "RelativeError",
     "Report",
     "SameLaw",
@@ -89,6 +99,7 @@ __all__ = [
     "check",
     "conforms",
     "executable",
+    "in_rounds",
     "isolated",
     "launched",
     "like",

@@ -1,4 +1,4 @@
-"""What an output is compared with: the input of a compressor; of an all-reduce the sum over its ranks, or the mean."""
+"""What an output is compared with: the input of a compressor or an all-gather; the sum over the ranks, or the mean."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.claim import NotHere, Number, number
 from commbounds.verify.conformance.inputs import generic
-from commbounds.verify.conformance.subject import AllReduce, Subject
+from commbounds.verify.conformance.subject import AllGather, AllReduce, Stateful, Subject
 
 Array = NDArray[Any]
 Wide = NDArray[np.float64]
@@ -34,32 +34,40 @@ def float_sums(x: Array) -> tuple[Wide, Wide, Wide]:
 def aim(subject: Subject, x: Array) -> Wide:
     """What a subject without any error would answer, in float64; the same row for every rank."""
     if not isinstance(subject, AllReduce):
-        return x.astype(np.float64)
-    exact, _, _ = float_sums(x)
-    row = exact / len(x) if subject.op == "mean" else exact
-    wanted: Wide = np.repeat(row[None], len(x), axis=0)
-    return wanted
+        return brought_out(subject, x)
+    return _on_every_rank(subject, x.astype(np.float64) if isinstance(subject, AllGather) else float_sums(x)[0], len(x))
+
+
+def brought_out(subject: Subject, y: Array) -> Wide:
+    """An output in float64; of a subject with memory what came out up to every step."""
+    wide: Wide = y.astype(np.float64)
+    return wide.cumsum(axis=0) if isinstance(subject, Stateful) else wide
+
+
+def _on_every_rank(subject: AllReduce, total: Wide, P: int) -> Wide:
+    """What is brought, or a sum that is divided for a mean, once for every rank."""
+    row = total / P if subject.op == "mean" else total
+    broad: Wide = np.repeat(row[None], P, axis=0)
+    return broad
 
 
 def magnitudes(subject: Subject, x: Array) -> Wide:
     """What entries of the output may come from: |x|, or sum over the ranks of |x_p|, over P for a mean."""
+    sizes = np.abs(x.astype(np.float64))
     if not isinstance(subject, AllReduce):
-        return np.abs(x.astype(np.float64))
-    _, _, sizes = float_sums(x)
-    row = sizes / len(x) if subject.op == "mean" else sizes
-    broad: Wide = np.repeat(row[None], len(x), axis=0)
-    return broad
+        return brought_out(subject, sizes)
+    return _on_every_rank(subject, sizes if isinstance(subject, AllGather) else float_sums(x)[2], len(x))
 
 
 def require_room(subject: Subject, x: Array) -> None:
-    """Nothing, if twice the sum of the magnitudes over the ranks is within the dtype: what is lost may make it more.
+    """Nothing, if twice the sum of the magnitudes over the rows is within the dtype: what is lost may make it more.
 
     Raises
     ------
     NotHere
-        The subject is an all-reduce, and it is not.
+        The subject adds over ranks or steps, and it is not.
     """
-    if isinstance(subject, AllReduce):
+    if isinstance(subject, Stateful | AllReduce) and not isinstance(subject, AllGather):
         largest = float(ml_dtypes.finfo(x.dtype).max)  # type: ignore[no-untyped-call]
         if not 2.0 * float(float_sums(x)[2].max()) <= largest:
             raise NotHere("the sum may be beyond the dtype")
@@ -68,15 +76,22 @@ def require_room(subject: Subject, x: Array) -> None:
 def farthest(subject: Subject, x: Array) -> Wide:
     """What every entry is at most: max |x|; of an all-reduce the sum of the ranks' max |x_p|, over P for a mean."""
     wide = np.abs(x.astype(np.float64))
+    tops = wide.reshape(len(x), -1).max(axis=1)
     if not isinstance(subject, AllReduce):
-        return np.full_like(wide, wide.max())
-    total = wide.reshape(len(x), -1).max(axis=1).sum()
-    return np.full_like(wide, total / len(x) if subject.op == "mean" else total)
+        most = np.full(len(x), tops.max()) if subject.leading == 0 else tops.cumsum()
+        return np.repeat(most, x[0].size).reshape(x.shape)
+    row = (
+        np.repeat(tops, x[0].size).reshape(x.shape)
+        if isinstance(subject, AllGather)
+        else np.full(x.shape[1:], tops.sum())
+    )
+    return _on_every_rank(subject, row, len(x))
 
 
 def roundings(subject: Subject, x: Array) -> int:
-    """Roundings of an entry that a right subject needs besides those of a compressor: additions, and a division."""
-    return 2 * (len(x) - 1) if isinstance(subject, AllReduce) else 0
+    """Roundings of an entry besides those of a right compressor: of sums over ranks or steps, and a division."""
+    adds = isinstance(subject, Stateful | AllReduce) and not isinstance(subject, AllGather)
+    return 2 * (len(x) - 1) if adds else 0
 
 
 def square_error(subject: Subject, x: Array, y: Array) -> Wide:
@@ -135,7 +150,9 @@ def generic_case(subject: Subject, rng: np.random.Generator, size: int, P: int =
     """An input whose entries are neither small nor ordered, as `generic` gives rows; of an all-reduce a row a rank."""
     if not isinstance(subject, AllReduce):
         return generic(subject, rng, size)
-    rows = [generic(subject, rng, size) for _ in range(P or max(subject.ranks))]
+    P = P or max(subject.ranks)
+    multiple = subject.multiple(P)
+    rows = [generic(subject, rng, -(-size // multiple) * multiple) for _ in range(P)]
     found = [row for row in rows if row is not None]
     stack = np.stack(found) if len(found) == len(rows) else None
     return stack if stack is not None and subject.takes(stack) else None

@@ -160,6 +160,18 @@ class Bench:
             return np.stack([usable(self.call(step, row), row).copy() for row in view(case.x)])
         return usable(self.raw_on(view(case.x), case.seed, **options), case.x)
 
+    def checked(self, answer: Any, x: Array) -> Array:
+        """What a compressor answered for `x`, or ranks end with, if it is of the shape and dtype that it should have.
+
+        Raises
+        ------
+        Unusable
+            It is not.
+        """
+        if not isinstance(self.subject, AllReduce):
+            return usable(answer, x)
+        return usable(*self.subject.known(AllReduceResult.of(answer).result, x))
+
     def outcome(self, case: CheckCase, view: Callable[[Array], Array] = np.copy) -> AllReduceResult:
         """What an all-reduce leaves, checked as by `output`."""
         answer = AllReduceResult.of(self.raw_on(view(case.x), case.seed))
@@ -174,7 +186,7 @@ class Bench:
         residual = answer.residual if answer.residual is None else np.asarray(answer.residual)
         if residual is not None and residual.shape != case.x.shape:  # they may be of a wider dtype
             raise Unusable(f"returned residuals of shape {residual.shape} for {case.x.shape}")
-        return AllReduceResult(usable(answer.result, case.x), counts[0], counts[1], residual)
+        return AllReduceResult(self.checked(answer, case.x), counts[0], counts[1], residual)
 
     @property
     def randomised(self) -> bool:
@@ -383,18 +395,30 @@ def _shapes(arguments: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(a.shape for a in arguments if isinstance(a, np.ndarray))
 
 
+def _list_shape(answer: list[Any]) -> tuple[int, ...] | None:
+    """The shape of an array of a list's numbers; None where it makes none."""
+    try:
+        found = np.asarray(answer)
+    except ValueError:
+        return None
+    return None if found.dtype.kind == "O" else found.shape
+
+
 class Unusable(Unanswered):
     """The subject answered with something of another type, shape or dtype."""
 
 
 def usable(answer: Any, x: Array) -> Array:
-    """`answer`, if it is an array of the shape and dtype of `x`.
+    """`answer`, if it is an array of the shape and dtype of `x`, or a list of arrays or numbers that makes one.
 
     Raises
     ------
     Unusable
         It is not.
     """
+    if isinstance(answer, list) and np.shape(x) == _list_shape(answer):
+        rows = np.array(answer)
+        answer = rows if any(hasattr(part, "dtype") for part in answer) else rows.astype(x.dtype)
     if not isinstance(answer, np.ndarray):
         raise Unusable(f"returned {type(answer).__name__}, not an array")
     if answer.shape != x.shape or answer.dtype != x.dtype:

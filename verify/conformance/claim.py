@@ -21,6 +21,10 @@ Number = float | Callable[..., float]
 _LARGEST = sys.float_info.max
 
 
+COLLECTIVES = ("all-reduce", "reduce-scatter", "all-gather")
+"""Kinds of subjects that ranks are together."""
+
+
 class NotHere(Exception):
     """A claim says nothing about this case, or nothing can be measured there."""
 

@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.bench import Bench, usable
+from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.random_words import SINGLE, intercepted
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
-from commbounds.verify.conformance.subject import Codec
+from commbounds.verify.conformance.subject import AllReduce, Codec
 from commbounds.verify.conformance.torch_words import Drawn, answered, prepare
 from commbounds.verify.marginals import Reader, StepLaws, step_laws
 
 _PROBES = 6
-_SEEDS = (1, 2, 7, 2**20 + 3, 2**31 - 1)
+SEEDS = (1, 2, 7, 2**20 + 3, 2**31 - 1)
 """Seeds for which a law has to be the same."""
 _KEPT = 1 << 21
 """Numbers in the laws that are kept for the next claim."""
@@ -135,7 +135,7 @@ def seed_alone(bench: Bench, case: CheckCase) -> bool:
         A law cannot be read off.
     """
     law = injected_law(bench, case)
-    for seed in _SEEDS:
+    for seed in SEEDS:
         other = injected_law(bench, CheckCase(case.x, seed))
         same = law.values.shape == other.values.shape and np.array_equal(law.values, other.values, equal_nan=True)
         if not (same and np.array_equal(law.ends, other.ends)):
@@ -249,7 +249,7 @@ def _compared(output: Reader, case: CheckCase, cells: int, probes: int) -> StepL
 def _interception(bench: Bench, case: CheckCase, rng: np.random.Generator) -> GivenOutputs:
     """What comes out for given uniforms, which are put in the place of what is drawn; and how fine these are."""
     x = case.x
-    _, first = _with_words(bench, case, rng.random(x.size), rng)
+    _, first = with_words(bench, case, rng.random(x.size), rng)
     if first.refused:
         raise NotElementwise(f"it draws by {first.refused}")
     own = np.arange(x.size) if first.drawn >= x.size else np.flatnonzero(x)[: None if first.drawn else 0]
@@ -260,25 +260,26 @@ def _interception(bench: Bench, case: CheckCase, rng: np.random.Generator) -> Gi
     cells = 1 << (24 if first.kinds == SINGLE else 53)
 
     def output(like: NDArray[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:
-        answer, drawn = _with_words(bench, CheckCase(like, case.seed), places[own] / cells, rng)
+        answer, drawn = with_words(bench, CheckCase(like, case.seed), places[own] / cells, rng)
         if drawn.refused or drawn.drawn != first.drawn:
             raise NotElementwise("what is drawn differs from call to call")
-        return answer
+        return answer.ravel()
 
     return GivenOutputs(output, cells)
 
 
-def _with_words(
+def with_words(
     bench: Bench, case: CheckCase, uniforms: NDArray[np.float64], rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], Drawn]:
-    """The output for words of these leading bits and random ones behind them, flat; and what became of them."""
+    """The output for words of these leading bits and random ones behind them; and what became of them."""
     subject, spare = bench.subject, int(rng.integers(2**63))
 
     def called(x: NDArray[Any], seed: int) -> tuple[Any, Drawn]:
         if subject.outside is not None:
             return subject.outside.intercepted(x, seed, uniforms, spare)  # type: ignore[no-any-return]
-        return answered(subject.roundtrip, x, seed, uniforms, spare)  # type: ignore[attr-defined]
+        function = subject.run if isinstance(subject, AllReduce) else subject.roundtrip  # type: ignore[attr-defined]
+        return answered(function, x, seed, uniforms, spare)
 
     prepare()
     y, drawn = bench.call(called, case.x.copy(), case.seed)
-    return usable(y, case.x).astype(np.float64).ravel(), drawn
+    return bench.checked(y, case.x).astype(np.float64), drawn

@@ -212,7 +212,8 @@ def _brought(subject: AllReduce, values: Array, number: int) -> _Stacks:
     for place, P in enumerate(subject.ranks):
         if (place not in turn and values.size > 1) or (values.size > 400 and P > 3):
             continue
-        for suffix, stack in _of_ranks(values, P, number, place, _largest(subject.numpy_dtype)):
+        fit = values if isinstance(subject.shape, tuple) else _stretched(values, subject.multiple(P))
+        for suffix, stack in _of_ranks(fit, P, number, place, _largest(subject.numpy_dtype)):
             yield f", P={P}, {suffix}", stack
 
 
@@ -241,6 +242,8 @@ def generated(draw: st.DrawFn, subject: Subject) -> CheckCase | None:
     rows: tuple[int, ...] = ()
     if isinstance(subject, AllReduce):
         rows = (draw(sampled_from(tuple(sorted(subject.ranks)))),)
+        if not isinstance(subject.shape, tuple):
+            shape = (*shape[:-1], -(-shape[-1] // subject.multiple(*rows)) * subject.multiple(*rows))
     elif isinstance(subject, Stateful):
         rows = (draw(integers(1, 12)),)
     dtype = subject.numpy_dtype

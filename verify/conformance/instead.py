@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.aims import (
     aim,
     aimed_share,
+    brought_out,
     farthest,
     magnitudes,
     require_room,
@@ -61,7 +62,7 @@ def instead(bench: Bench, claim: SubjectClaim, finding: CheckFinding) -> str:
         with contextlib.suppress(Unanswered, NotHere, NoBound, Hopeless):
             require_room(bench.subject, case.x)
             seeds = range(_DRAWS) if in_mean else (case.seed,)
-            ys = [bench.output(CheckCase(case.x, seed)).astype(np.float64) for seed in seeds]
+            ys = [brought_out(bench.subject, bench.output(CheckCase(case.x, seed))) for seed in seeds]
             found.append(_needed(bench, claim, value, case.x, ys))
     if not found:
         return ""

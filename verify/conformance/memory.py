@@ -15,7 +15,7 @@ import numpy as np
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import SubjectClaim
+from commbounds.verify.conformance.claim import COLLECTIVES, SubjectClaim
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
@@ -95,7 +95,7 @@ def _quick_collections() -> Iterator[None]:
 class MemorySteady(SubjectClaim):
     """Calls leave no memory behind: a run of calls does not cost half of what their inputs would."""
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", *COLLECTIVES)
     universal: ClassVar[bool] = True
 
     def __str__(self) -> str:

@@ -12,7 +12,7 @@ import ml_dtypes
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.compressors.base import checked_choice, checked_real, shown
+from commbounds.compressors.base import checked_choice, checked_flag, checked_real, shown
 from commbounds.verify.conformance.claim import SubjectClaim
 
 Array = NDArray[Any]
@@ -173,9 +173,13 @@ class Subject:
         """Axes of one input."""
         return len(self.shape) if isinstance(self.shape, tuple) else 1 + (self.shape == "matrix")
 
+    def multiple(self, P: int) -> int:
+        """What the last axis of one input is a multiple of, where P ranks bring one each."""
+        return self.multiple_of
+
     def takes(self, x: Array) -> bool:
         """Whether a case's array is one that the claims are made for."""
-        if x.ndim != self.leading + self.ndim or x.size == 0 or x.shape[-1] % self.multiple_of:
+        if x.ndim != self.leading + self.ndim or x.size == 0 or x.shape[-1] % self.multiple(len(x)):
             return False
         if isinstance(self.shape, tuple) and x.shape[self.leading :] != self.shape:
             return False
@@ -366,6 +370,63 @@ class AllReduce(Subject):
 
     def takes(self, x: Array) -> bool:
         return x.ndim > 0 and x.shape[0] in self.ranks and super().takes(x)
+
+    def known(self, result: Any, x: Array) -> tuple[Any, Array]:
+        """What every rank ends with, or the others know of it; and an array of the shape and dtype it should have."""
+        return result, x
+
+
+@dataclass(frozen=True, eq=False)
+class ReduceScatter(AllReduce):
+    """A reduce-scatter: every rank brings an array, and ends with its part of the sum.
+
+    Parameters
+    ----------
+    run : callable (stack, seed) -> sequence of P arrays, or AllReduceResult that holds one
+        What ranks end with: parts, in the order of the ranks, that together have the entries of one rank's array.
+    claims, ranks, op, name, shape, dtype, ... :
+        As of `AllReduce`. Claims are about the parts put together.
+    even : bool
+        Whether P divides what a rank brings, as it has to for NCCL; else parts may be of any lengths.
+    """
+
+    even: bool = field(default=True, kw_only=True)
+
+    kind: ClassVar[str] = "reduce-scatter"
+
+    def __post_init__(self) -> None:
+        checked_flag("even", self.even)
+        super().__post_init__()
+
+    def multiple(self, P: int) -> int:
+        return self.multiple_of * P if self.even else self.multiple_of
+
+    def known(self, result: Any, x: Array) -> tuple[Any, Array]:
+        if not isinstance(result, list | tuple | np.ndarray) or len(result) != len(x) or 0 in map(np.ndim, result):
+            return result, x  # which it is not
+        row = np.concatenate([np.asarray(part).ravel() for part in result])
+        return np.repeat(row[None], len(x), axis=0).reshape(x.shape) if row.size == x[0].size else row, x
+
+
+@dataclass(frozen=True, eq=False)
+class AllGather(AllReduce):
+    """An all-gather: every rank ends with what all ranks have brought, or what was left of it on the way.
+
+    Parameters
+    ----------
+    run : callable (stack, seed) -> (P, P, n) or (P, P n) array, or AllReduceResult that holds one
+        What every rank ends with: all ranks' arrays, in the order of the ranks.
+    claims, ranks, name, shape, dtype, ... :
+        As of `AllReduce`. What is claimed of a sum there is claimed here of every entry that a rank brought.
+    """
+
+    kind: ClassVar[str] = "all-gather"
+
+    def known(self, result: Any, x: Array) -> tuple[Any, Array]:
+        wanted = np.broadcast_to(x, (len(x), *x.shape))
+        if isinstance(result, np.ndarray) and result.size == wanted.size and len(result) == len(x):
+            result = result.reshape(wanted.shape)
+        return result, wanted
 
 
 def with_more_ranks(subject: Subject, budget: str) -> Subject:

@@ -12,14 +12,14 @@ from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Bench, Unusable, usable
 from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered, raised_at
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
+from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, SubjectClaim, Sure
 from commbounds.verify.conformance.layouts import LAYOUTS
 from commbounds.verify.conformance.memory import MemorySteady
 from commbounds.verify.conformance.subject import AllReduce, Stateful
 
 Array = NDArray[Any]
 _SEEN_AS_VIEWS = 4_200
-_ALL = ("compressor", "stateful compressor", "all-reduce")
+_ALL = ("compressor", "stateful compressor", *COLLECTIVES)
 
 
 class _Universal(Sure):

@@ -7,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from goal_values import check_goals, goals, seen_at
+from model_runs import Run, met_by
 
 from commbounds.collectives import best_threshold, drop_step, random_batch_sgd
 from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
@@ -207,7 +208,7 @@ def test_completed_micro_batches_obey_the_conditions(name, count, tau):
     assert seen["completed"] == seen["begun"] - seen["late"]
     values = {
         "done": seen["completed"], "begun": seen["begun"], "late": seen["late"],
-        "latency": mean, "capped": seen["worker"],
+        "latency": mean, "capped": seen["worker"], "ending": seen["work"],
     }  # fmt: skip
     holds("completed.at_least", "at least 0", values)
     total, variance, *_ = spread_of(law, count)
@@ -215,7 +216,8 @@ def test_completed_micro_batches_obey_the_conditions(name, count, tau):
         at_mean = expectations(law, 1, count, float(total))
         values = {
             "done": at_mean["completed"], "late": at_mean["late"], "latency": mean, "root": math.sqrt(count),
-            "jitter": math.sqrt(variance / count), "deviation": at_mean["short"],
+            "jitter": math.sqrt(variance / count), "deviation": at_mean["short"], "begun": at_mean["begun"],
+            "ending": at_mean["work"], "capped": at_mean["worker"],
         }  # fmt: skip
         if float(total) == total:  # tau = M mu is a float
             holds("completed.at_the_mean", "some deviation", values)
@@ -256,20 +258,22 @@ def test_gains_obey_the_conditions(name, workers, count, tau):
 def test_sgd_obeys_the_conditions_of_a_step(curvature, batch, gamma):
     most, sigma, start = 3, 2.0, 1.5
     slope = curvature * start
-    falls, nearer = 0.0, 0.0
+    falls, noises = 0.0, []
     for signs in product((sigma, -sigma), repeat=most):
         draws = np.zeros((2, most, 1))
         draws[0, :, 0] = signs
         path = random_batch_sgd([start], lambda x: curvature * x, draws, [batch, 0], gamma)
         end = float(path[-1, 0])
         falls += curvature * (start**2 - end**2) / 2 / 2**most
-        nearer += end**2 / 2**most
+        noises.append([sum(signs[:batch])])
+        assert end == pytest.approx(start - gamma / most * (batch * slope + noises[-1][0]), abs=1e-12)
     values = {
-        "stepsize": gamma, "largest_batch": most, "smoothness": 1.0, "noise": sigma, "batch": batch, "g": slope,
-        "z": start, "falls": falls, "away": start**2, "next": nearer, "above": curvature * start**2 / 2,
-        "fallen": 0.0, "used": 1.0, "sum": 0.0, "distance": start,
+        "stepsize": gamma, "largest_batch": most, "smoothness": 1.0, "noise": sigma, "batch": batch,
+        "g": np.full((2**most, 1), slope), "z": np.full((2**most, 1), start), "noise_of_batch": np.array(noises),
+        "falls": falls, "above": curvature * start**2 / 2, "fallen": 0.0, "used": 1.0, "sum": 0.0, "distance": start,
     }  # fmt: skip
-    for claim in ("sgd.nonconvex", "sgd.convex"):
-        holds(claim, "step", values)
-    exact = conditions("sgd.convex", "step", values)[0]["nearer"]
-    assert exact == pytest.approx(0.0, abs=1e-12)
+    for claim, goals_met in (("nonconvex", ["step"]), ("convex", ["nearer", "step"])):
+        found = met_by(f"dropcompute.sgd.{claim}", Run(values, 64))
+        assert [name for name in found if name in goals_met] == goals_met
+        for name in goals_met:
+            seen_at(f"dropcompute.sgd.{claim}", name, values)

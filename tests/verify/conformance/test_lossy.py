@@ -1,5 +1,6 @@
 """All-reduces that lose something: right ones pass, in whatever style they are written. Broken ones are in the zoo."""
 
+import random
 import time
 
 import numpy as np
@@ -65,6 +66,76 @@ def largest_half(stack, seed):
 
 
 COMMON = (cf.AbsoluteError(lambda stack: len(stack) * step_of(stack) / 2), cf.Bounded(lambda P: 1 + P / 254))
+
+
+def drawing(draws):
+    """A right subject whose ranks round by these uniforms, a row a rank."""
+
+    def run(stack, seed):
+        rows = zip(stack, draws(stack.shape, seed), strict=True)
+        return everywhere(
+            sum(np.floor(row.astype(np.float64) / step_of(row) + u) * step_of(row) for row, u in rows), stack
+        )
+
+    run.__name__ = draws.__name__
+    return run
+
+
+def by_columns(shape, seed):
+    return np.random.default_rng(seed).random(shape[::-1]).T
+
+
+def from_the_last_rank_on(shape, seed):
+    return np.random.default_rng(seed).random(shape)[::-1, ::-1]
+
+
+def in_turned_pairs(shape, seed):
+    """Every second rank takes one minus what the rank before it took."""
+    u = np.random.default_rng(seed).random(shape)
+    u[1::2] = np.nextafter(1.0, 0.0) - u[: len(u) - 1 : 2]
+    return u
+
+
+def by_python(shape, seed):
+    generator = random.Random(seed)
+    return [[generator.random() for _ in range(shape[1])] for _ in range(shape[0])]
+
+
+def by_words_and_halves(shape, seed):
+    rng = np.random.default_rng(seed)
+    return (rng.integers(2**16, size=shape, dtype=np.uint16) + rng.random(shape)) / 2**16
+
+
+def shuffled(shape, seed):
+    rng = np.random.default_rng(seed)
+    return [rng.permutation(rng.random(shape[1])) for _ in range(shape[0])]
+
+
+def coded_twice_at_random(stack, seed):
+    rng = np.random.default_rng(seed)
+    return everywhere(decoded(sum(decoded(row, rng) for row in stack), rng), stack)
+
+
+def the_same_half_of_all(stack, seed):
+    n = stack.shape[1]
+    kept = np.random.default_rng(seed).permutation(n)[: -(-n // 2)]
+    total = np.zeros(n)
+    total[kept] = stack.astype(np.float64).sum(axis=0)[kept] * n / kept.size
+    return everywhere(total, stack)
+
+
+def to_bfloat16_by_words(stack, seed):
+    rng, total = np.random.default_rng(seed), np.zeros(stack.shape[1], np.float32)
+    for row in stack:
+        total = total + to_bfloat16(row, rng.integers(2**16, size=row.shape, dtype=np.uint32))
+    return everywhere(total, stack)
+
+
+def rows_in_a_list(stack, seed):
+    return list(to_nearest(stack, seed))
+
+
+NORMAL = {"magnitudes": (1e-30, 1e30)}
 RIGHT = [
     (in_a_tree, NEAREST, {}),
     (
@@ -80,10 +151,21 @@ RIGHT = [
     (largest_half, (cf.Contraction(lambda n: -(-n // 2) / n),), {}),
     (to_nearest, (*NEAREST, cf.Matches(lambda stack: sum(decoded(row) for row in stack))), {}),
     (at_random, RANDOM, {"ranks": (1, 4, 16)}),
+    *(
+        (drawing(draws), (cf.AbsoluteError(steps), cf.Unbiased(), RANDOM[2]), {})
+        for draws in (by_columns, from_the_last_rank_on, in_turned_pairs, by_python, by_words_and_halves, shuffled)
+    ),
+    (coded_twice_at_random, (cf.Unbiased(), cf.RanksAgree()), {}),
+    (the_same_half_of_all, (cf.Unbiased(),), {}),
+    (to_bfloat16_by_words, (cf.Unbiased(), cf.RelativeError(2.0**-7), cf.Variance(2.0**-16)), NORMAL),
+    (rows_in_a_list, NEAREST, {}),
 ]
 
 
-@pytest.mark.parametrize(("run", "claims", "options"), RIGHT, ids=lambda part: getattr(part, "__name__", ""))
+STYLES = [pytest.param(*right, marks=pytest.mark.wide) if place > 5 else right for place, right in enumerate(RIGHT)]
+
+
+@pytest.mark.parametrize(("run", "claims", "options"), STYLES, ids=lambda part: getattr(part, "__name__", ""))
 def test_a_right_lossy_all_reduce_passes(run, claims, options):
     report = judged(run, claims, **options)
     assert report.passed, (report.failures, report.owed)
@@ -112,6 +194,172 @@ def test_a_number_may_be_a_function_of_n_and_P_in_either_order():
         assert judged(lambda stack, seed: everywhere(stack.sum(axis=0), stack), [cf.Variance(bound)], ["Variance"])
     with pytest.raises(ValueError, match="op must be"):
         cf.AllReduce(to_nearest, op="max")
+
+
+def unbiased(run, **options):
+    (finding,) = judged(run, [cf.Unbiased()], ["Unbiased"], **options).findings
+    return finding
+
+
+def test_draws_of_any_rank_are_given_their_words():
+    """A bias of a hundred-thousandth of the largest entry is seen, at stacks where draws alone see none."""
+
+    def eight_bits(shape, seed):
+        return np.random.default_rng(seed).integers(0, 256, size=shape) / 256
+
+    finding = unbiased(drawing(eight_bits))
+    assert finding.verdict == "fail"
+    assert "in the mean over what ranks draw" in finding.message
+    assert "words given to what ranks draw from" in finding.evidence
+    assert "off by" in cf.recheck(
+        cf.AllReduce(drawing(eight_bits), [cf.Unbiased()]), "Unbiased()", finding.counterexample
+    )
+    for draws in (by_columns, by_words_and_halves):
+        assert "laws of entries read off by giving" in unbiased(drawing(draws)).evidence
+
+
+@pytest.mark.wide
+@pytest.mark.parametrize("draws", [in_turned_pairs, by_python])
+def test_variances_of_sums_are_read_off(draws):
+    half = cf.Variance(lambda n, P: n / LEVELS**2 / 40)
+    (finding,) = judged(drawing(draws), [half], ["Variance"]).failures
+    assert "words given to what ranks draw from" in finding.evidence
+
+
+def test_what_is_no_sum_of_steps_is_left_to_draws():
+    for run in (the_same_half_of_all, lambda stack, seed: everywhere(stack.sum(axis=0) * (seed % 2) * 2, stack)):
+        finding = unbiased(run)
+        assert finding.verdict == "pass"
+        assert "by draws alone" in finding.evidence
+
+
+# --- other collectives, and memories ----------------------------------------------------------------------------------
+
+
+def in_parts(stack, seed):
+    return np.array_split(to_nearest(stack, seed)[0], len(stack))
+
+
+def in_parts_at_random(stack, seed):
+    return cf.AllReduceResult(np.array_split(at_random(stack, seed)[0], len(stack)))
+
+
+def in_one_array(stack, seed):
+    return to_nearest(stack, seed)[0].reshape(len(stack), -1)
+
+
+@pytest.mark.parametrize(
+    ("run", "claims", "options"),
+    [
+        (in_parts, NEAREST[:3], {}),
+        (in_parts, NEAREST[:3], {"even": False}),
+        (in_one_array, (*NEAREST[:3], cf.Matches(lambda stack: sum(decoded(row) for row in stack))), {}),
+        (in_parts_at_random, RANDOM[:4], {"multiple_of": 2}),
+    ],
+)
+def test_a_reduce_scatter_is_judged_by_its_parts(run, claims, options):
+    report = cf.check(cf.ReduceScatter(run, claims, effort=0.02, **options), only=[str(claim) for claim in claims])
+    assert report.passed, (report.failures, report.owed)
+
+
+def in_rows(stack, seed):
+    return np.repeat(np.stack([decoded(row) for row in stack])[None], len(stack), 0).astype(stack.dtype)
+
+
+def in_rows_at_random(stack, seed):
+    rng = np.random.default_rng(seed)
+    rows = np.concatenate([decoded(row, rng) for row in stack])
+    return np.repeat(rows[None], len(stack), 0).astype(stack.dtype)
+
+
+def of_a_row(share):
+    return cf.AbsoluteError(lambda stack: np.array([[step_of(row) * share] for row in stack]))
+
+
+@pytest.mark.wide
+def test_an_all_gather_is_judged_by_what_every_rank_brought():
+    near = (of_a_row(0.5), cf.Bounded(), cf.Monotone(), cf.RanksAgree(), cf.RelativeError(1.0), cf.Matches(in_rows))
+    drawn = (of_a_row(1.0), cf.Unbiased(), cf.Variance(lambda n, P: n * P / LEVELS**2 / 4), cf.Independent())
+    for run, claims in ((in_rows, near), (in_rows_at_random, drawn)):
+        report = cf.check(cf.AllGather(run, claims, effort=0.1))
+        assert report.passed, (report.failures, report.owed)
+    report = cf.check(cf.AllGather(lambda s, seed: in_rows(s[::-1], seed), near, effort=0.1), only=["AbsoluteError"])
+    assert report.failures
+
+
+def test_parts_that_are_none_are_said():
+    for kind, run, said in (
+        (cf.ReduceScatter, lambda s, seed: [part[1:] for part in in_parts(s, seed)], "returned float32"),
+        (cf.ReduceScatter, lambda s, seed: None, "returned NoneType"),
+        (cf.ReduceScatter, lambda s, seed: in_parts(s, seed)[:-1], "returned"),
+        (cf.AllGather, lambda s, seed: s, "returned float32"),
+        (cf.AllReduce, lambda s, seed: [[1.0], []], "returned list"),
+    ):
+        (finding,) = cf.check(kind(run, effort=0.1), only=["shape and dtype kept"]).failures
+        assert finding.message.startswith(said)
+
+
+def test_claims_that_say_nothing_of_a_collective_are_refused():
+    for kind, claim in ((cf.ReduceScatter, cf.RanksAgree()), (cf.AllGather, cf.Sums()), (cf.AllGather, cf.Conserves())):
+        with pytest.raises(ValueError, match="is a claim about all-reduce or"):
+            kind(in_parts, [claim])
+    with pytest.raises(TypeError, match="even must be"):
+        cf.ReduceScatter(in_parts, even=1)
+
+
+def fed_back(remembers):
+    def factory(seed):
+        held = 0.0
+
+        def step(x):
+            nonlocal held
+            due = x.astype(np.float64) + held
+            sent = decoded(due).astype(x.dtype)
+            held = (due - sent) * remembers
+            return sent
+
+        return step
+
+    return factory
+
+
+def held_back(x):
+    """Half a step of every step's largest entry, with what may be held back already."""
+    held, found = 0.0, []
+    for row in x:
+        held = (float(np.abs(row.astype(np.float64)).max()) + held) / 2 / LEVELS
+        found.append(np.full(row.shape, held))
+    return np.array(found)
+
+
+@pytest.mark.wide
+def test_what_comes_out_of_a_memory_is_compared_with_what_went_in():
+    claims = (cf.AbsoluteError(held_back), cf.RelativeError(2.0), cf.Bounded(1.01), cf.Matches(fed_back(1.0)))
+    report = cf.check(cf.Stateful(fed_back(1.0), claims, effort=0.1))
+    assert report.passed, (report.failures, report.owed)
+    report = cf.check(cf.Stateful(fed_back(0.0), claims, effort=0.1))
+    assert {finding.claim.split("(")[0] for finding in report.failures} == {"AbsoluteError", "Matches"}
+
+
+@pytest.mark.wide
+def test_an_all_reduce_with_memory_is_judged_by_rounds():
+    def factory(remembers):
+        def made(seed):
+            ranks = {}
+
+            def step(stack):
+                for p in range(len(stack)):
+                    ranks.setdefault(p, fed_back(remembers)(seed))
+                return everywhere(sum(ranks[p](row.astype(np.float64)) for p, row in enumerate(stack)), stack)
+
+            return step
+
+        return made
+
+    claim = cf.AbsoluteError(lambda stack: 1.01 * steps(stack) / 4)
+    assert cf.check(cf.in_rounds(factory(1.0), [claim], effort=0.1, **NORMAL)).passed
+    (finding,) = cf.check(cf.in_rounds(factory(0.0), [claim], effort=0.1, **NORMAL)).failures
+    assert finding.claim == str(claim)
 
 
 def test_a_claim_that_nothing_could_judge_is_no_pass():

@@ -388,7 +388,50 @@ Proof.
   unfold mean_of in *. cbn [map sum]. lra.
 Qed.
 
+(* --- smooth and convex functions: the parabolas of `theory/smooth_functions.py`, along a segment of unit length ---
+   phi t = f (x + t h), whose slope is <grad f (x + t h), h>; c is L ||h||^2. *)
+
+Theorem descent (phi slope : R -> R) (c : R) :
+  (forall t, 0 <= t <= 1 -> derivable_pt_lim phi t (slope t)) ->
+  (forall t, 0 <= t <= 1 -> Rabs (slope t - slope 0) <= c * t) ->
+  Rabs (phi 1 - phi 0 - slope 0) <= c / 2.
+Proof.
+  intros D H.
+  assert (forall s, Rabs s = 1 -> s * (phi 1 - phi 0 - slope 0) <= c / 2) as one_side.
+  { intros s Hs.
+    destruct (MVT_cor2 (fun t => s * (phi t - slope 0 * t) - c / 2 * (t * t))
+                       (fun t => s * (slope t - slope 0 * 1) - c / 2 * (1 * t + t * 1)) 0 1) as [m [E B]]; [lra | |].
+    - intros t B. apply derivable_pt_lim_minus.
+      + apply (derivable_pt_lim_scal (fun t => phi t - slope 0 * t)), derivable_pt_lim_minus; [now apply D |].
+        apply (derivable_pt_lim_scal (fun t => t)), derivable_pt_lim_id.
+      + apply (derivable_pt_lim_scal (fun t => t * t)), (derivable_pt_lim_mult (fun t => t) (fun t => t));
+          apply derivable_pt_lim_id.
+    - assert (B' : 0 <= m <= 1) by lra. assert (K := H m B'). rewrite <- (Rmult_1_l (Rabs _)), <- Hs, <- Rabs_mult in K.
+      assert (A := Rle_abs (s * (slope m - slope 0))). lra. }
+  assert (P := one_side 1 Rabs_R1).
+  assert (N := one_side (-1) (eq_trans (Rabs_Ropp 1) Rabs_R1)).
+  apply Rabs_le. lra.
+Qed.
+
+Theorem tangent_below (phi : R -> R) (slope : R) :
+  (forall t, 0 <= t <= 1 -> phi t <= (1 - t) * phi 0 + t * phi 1) -> derivable_pt_lim phi 0 slope ->
+  phi 0 + slope <= phi 1.
+Proof.
+  intros C D. destruct (Rle_lt_dec (phi 0 + slope) (phi 1)) as [|L]; [assumption | exfalso].
+  assert (0 < phi 0 + slope - phi 1) as P by lra. destruct (D _ P) as [delta H].
+  set (h := Rmin (delta / 2) 1). assert (Hd := cond_pos delta).
+  assert (0 < h <= 1) as B by (split; [apply Rmin_glb_lt; lra | apply Rmin_r]).
+  assert (h <= delta / 2) as S by apply Rmin_l.
+  assert (h <> 0) as NZ by lra. assert (Rabs h < delta) as A by (rewrite Rabs_right; lra).
+  assert (K := H h NZ A). rewrite Rplus_0_l in K. apply Rabs_def2 in K. destruct K as [_ K].
+  assert (phi h <= (1 - h) * phi 0 + h * phi 1) as Ch by (apply C; lra).
+  assert ((phi h - phi 0) / h <= phi 1 - phi 0) as Q.
+  { apply (Rmult_le_reg_r h); [lra |]. unfold Rdiv. rewrite Rmult_assoc, Rinv_l, Rmult_1_r by lra. lra. }
+  lra.
+Qed.
 Print Assumptions topk_contracts.
 Print Assumptions ring_sends_all_but_two_blocks.
 Print Assumptions randk_contracts.
 Print Assumptions chebyshev_sum.
+Print Assumptions descent.
+Print Assumptions tangent_below.

@@ -61,7 +61,7 @@ class Sums(Sure):
     it is. Nothing is claimed where the sum of the magnitudes is beyond the dtype: a partial sum might be.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    about: ClassVar[tuple[str, ...]] = ("all-reduce", "reduce-scatter")
     in_book: ClassVar[tuple[str, ...]] = (
         "dense.ring.sum",
         "dense.ring.rounding",
@@ -90,7 +90,7 @@ class Averages(Sure):
     one s each, before the additions or in the end.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    about: ClassVar[tuple[str, ...]] = ("all-reduce", "reduce-scatter")
     in_book: ClassVar[tuple[str, ...]] = ("moshpit.grid.exact",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
@@ -107,7 +107,7 @@ class Averages(Sure):
 class RanksAgree(Sure):
     """All ranks end with the same bits; a NaN is a NaN, whatever its payload."""
 
-    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    about: ClassVar[tuple[str, ...]] = ("all-reduce", "all-gather")
     in_book: ClassVar[tuple[str, ...]] = ("dense.ring.agreement",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
@@ -152,7 +152,7 @@ class Conserves(Sure):
         checked_flag("averages", self.averages)
         checked_flag("mixes", self.mixes)
 
-    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    about: ClassVar[tuple[str, ...]] = ("all-reduce", "reduce-scatter")
     in_book: ClassVar[tuple[str, ...]] = ("sparse.topka.mass",)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:

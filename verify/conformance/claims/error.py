@@ -9,12 +9,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors.base import as_array, as_numbers, shown
-from commbounds.verify.conformance.aims import aim, aimed_share, farthest, magnitudes, require_room, roundings, sized
+from commbounds.verify.conformance.aims import (
+    aim,
+    aimed_share,
+    brought_out,
+    farthest,
+    magnitudes,
+    require_room,
+    roundings,
+    sized,
+)
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
+from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.claims.mean_error import MeanError
-from commbounds.verify.conformance.subject import AllReduce, Subject
+from commbounds.verify.conformance.subject import AllGather, AllReduce, Subject
 
 Array = NDArray[Any]
 
@@ -59,11 +68,13 @@ class Contraction(MeanError):
 class AbsoluteError(Sure):
     """|C(x)_i - x_i| <= bound for every entry, surely; of an all-reduce for every rank, against the exact sum or mean.
 
+    With memory: what came out up to any step is within the bound of what went in: so much may be held back.
+
     Parameters
     ----------
     bound : float, array, or callable of x
         One number for all entries, or one each. Of an all-reduce `x` is the stack, a row a rank, and what it gives is
-        for one rank's entries.
+        for one rank's entries; with memory a row a step.
 
     Notes
     -----
@@ -79,7 +90,7 @@ class AbsoluteError(Sure):
         elif not (as_numbers(self.bound, "bound") >= 0.0).all():
             raise ValueError(f"bound must hold nonnegative numbers, got {shown(self.bound)}")
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", *COLLECTIVES)
     in_book: ClassVar[tuple[str, ...]] = ("flashcomm.groupquant.error", "flashcomm.twostep.error")
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
@@ -106,6 +117,7 @@ class RelativeError(Sure):
     """|C(x)_i - x_i| <= bound |x_i| for every entry, surely.
 
     Of an all-reduce: |y_r,i - t_i| <= bound sum of |x_p,i| for every rank r, with t the exact sum; for a mean over P.
+    With memory: of sums over the steps up to each, with the sum of |x_s,i| in place of |x_i|.
 
     Parameters
     ----------
@@ -119,7 +131,7 @@ class RelativeError(Sure):
 
     bound: Number
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", *COLLECTIVES)
     in_book: ClassVar[tuple[str, ...]] = ("dense.ring.rounding",)
 
     def __post_init__(self) -> None:
@@ -133,7 +145,7 @@ class RelativeError(Sure):
 def _off(bench: Bench, case: CheckCase, limit: Array, sizes: Array | float) -> str | None:
     """Where the output is farther off than `limit`, and than what operations on numbers of these sizes round by."""
     require_room(bench.subject, case.x)
-    wanted, got = aim(bench.subject, case.x), bench.output(case).astype(np.float64)
+    wanted, got = aim(bench.subject, case.x), brought_out(bench.subject, bench.output(case))
     error = np.abs(got - wanted)
     allowance = (4.0 + roundings(bench.subject, case.x)) * (bench.eps * (sizes + limit) + bench.tiny)
     wrong = np.flatnonzero(~(error <= limit + allowance))
@@ -147,7 +159,8 @@ def _off(bench: Bench, case: CheckCase, limit: Array, sizes: Array | float) -> s
 class Bounded(Sure):
     """No entry of the output is larger than the largest of the input, times a factor: nothing wraps or overflows.
 
-    max |C(x)| <= factor max |x|; of an all-reduce <= factor sum of max |x_p| over the ranks, for a mean over P.
+    max |C(x)| <= factor max |x|; of an all-reduce <= factor sum of max |x_p| over the ranks, for a mean over P. With
+    memory: of what came out up to any step, and the sum of max |x_s| over the steps.
 
     Parameters
     ----------
@@ -157,7 +170,7 @@ class Bounded(Sure):
 
     factor: Number = 1.0
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", *COLLECTIVES)
 
     def __post_init__(self) -> None:
         checked("factor", self.factor)
@@ -165,7 +178,7 @@ class Bounded(Sure):
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         require_room(bench.subject, case.x)
         limit = sized("factor", self.factor, bench.subject, case.x) * farthest(bench.subject, case.x)
-        got = np.abs(bench.output(case).astype(np.float64))
+        got = np.abs(brought_out(bench.subject, bench.output(case)))
         allowance = (4.0 + roundings(bench.subject, case.x)) * (bench.eps * limit + bench.tiny)
         wrong = np.flatnonzero(~(got <= limit + allowance))
         if wrong.size == 0:
@@ -183,7 +196,7 @@ class Monotone(Sure):
     Entries are raised to the next number, by a tenth and by the largest of the input, a few of them at every input.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", *COLLECTIVES)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         x, tried = case.x, 0
@@ -199,7 +212,8 @@ class Monotone(Sure):
                     continue
                 tried += 1
                 after = bench.output(CheckCase(higher, case.seed)).astype(np.float64)
-                shown: Any = (slice(None), *at[1:]) if isinstance(bench.subject, AllReduce) else at
+                gathers = isinstance(bench.subject, AllGather)
+                shown: Any = (slice(None), *at[not gathers :]) if isinstance(bench.subject, AllReduce) else at
                 if (after[shown] < before[shown]).any():
                     return (
                         f"entry {at} is raised from {float(x[at])!r} to {float(higher[at])!r}, and becomes "

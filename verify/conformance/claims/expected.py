@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.aims import aim, magnitudes, require_room, roundings, sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
+from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean
 from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law, readable
 from commbounds.verify.conformance.report import CheckFinding
-from commbounds.verify.conformance.subject import Subject
+from commbounds.verify.conformance.subject import AllReduce, Subject
+from commbounds.verify.conformance.summed import summed_laws
 
 Array = NDArray[Any]
 
@@ -62,7 +63,8 @@ class Unbiased(Sure):
 
     Notes
     -----
-    Of an all-reduce means are judged by draws alone, at inputs for every number of ranks; with P - 1 additions more.
+    Of an all-reduce means are judged by draws at inputs for every number of ranks, with P - 1 additions more; and at
+    short stacks by `summed_laws`, where it draws from generators that can be given their words.
 
     Deterministic subjects have to return their input, up to eight roundings. Of those that take ``uniforms``, or whose
     generators can be given their words (`Codec`), the mean of every entry is read off, without sampling, over hostile
@@ -86,7 +88,7 @@ class Unbiased(Sure):
     assumption; then a failure says that the two claims cannot both hold.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", *COLLECTIVES)
     in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.unbiased", "flashcomm.twostep.unbiased")
     statistical: ClassVar[bool] = True
 
@@ -105,6 +107,13 @@ class Unbiased(Sure):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             i = int(wrong[0])
             return f"the output does not depend on the seed, and entry {i} is {float(y[i])!r} for {float(wide[i])!r}"
+        if isinstance(bench.subject, AllReduce):
+            summed = summed_laws(bench, case)
+            wrong = np.flatnonzero(~(np.abs(summed.off) <= summed.allowance))
+            if wrong.size == 0:
+                return None
+            i = int(wrong[0])
+            return f"entry {i} is {wide[i]:.9g}, and off by {summed.off[i]:.6g} in the mean over what ranks draw"
         if not readable(bench):
             raise NotHere("claimed in the mean over seeds: no single case breaks it")
         laws = injected_law(bench, case)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.aims import aim, generic_case
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.claim import SubjectClaim
+from commbounds.verify.conformance.claim import COLLECTIVES, SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import BOLDEST, draws_at
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.subject import AllReduce
@@ -37,7 +37,7 @@ class Independent(SubjectClaim):
     claim it.
     """
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", *COLLECTIVES)
     statistical: ClassVar[bool] = True
 
     def judge(self, bench: Bench) -> CheckFinding:

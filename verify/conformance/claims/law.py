@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, SubjectClaim
+from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import draws_at
 from commbounds.verify.conformance.injected import injected_law, limited, readable
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
@@ -72,7 +72,7 @@ class SameLaw(SubjectClaim):
 
     reference: Any
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", *COLLECTIVES)
     statistical: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

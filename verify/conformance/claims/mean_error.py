@@ -14,12 +14,13 @@ from commbounds.verify.conformance.aims import generic_case, require_room, round
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Sure
-from commbounds.verify.conformance.injected import NotElementwise, injected_law, limited, readable, seed_alone
+from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Sure
+from commbounds.verify.conformance.injected import SEEDS, NotElementwise, injected_law, limited, readable, seed_alone
 from commbounds.verify.conformance.inputs import corpus
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.special import at_levels, near_powers
 from commbounds.verify.conformance.subject import AllReduce, Subject
+from commbounds.verify.conformance.summed import stacks_to_read, summed_laws
 from commbounds.verify.sequential import SequentialTest, detectable_violation
 
 Array = NDArray[Any]
@@ -75,6 +76,11 @@ def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]
     sampled : callable (inputs) -> CheckFinding
         Judges by draws, at these inputs among others.
     """
+    if bench.randomised and isinstance(bench.subject, AllReduce):
+        read = _read_at_stacks(claim, bench)
+        if read is not None and read.verdict is CheckVerdict.FAIL:
+            return read
+        return limited(bench, sampled(()), read)
     if bench.randomised and not readable(bench):
         return limited(bench, sampled(()))
     noted: list[CheckCase] = []
@@ -91,6 +97,27 @@ def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]
     if not noted:
         return finding
     return sampled(tuple(case.x for case in noted[:2]))
+
+
+def _read_at_stacks(claim: Sure, bench: Bench) -> CheckFinding | None:
+    """The finding where words were given to what ranks draw from, at a few stacks; None where they could not be."""
+    tried, why = 0, "there is no short stack"
+    for case in stacks_to_read(bench):
+        if tried and bench.late:
+            bench.left_out.append("stacks whose draws are given")
+            break
+        try:
+            message = claim.violation(bench, case)
+            tried += 1
+            # with other seeds, too: what depends on the seed besides its draws may be right in the mean over seeds
+            if message and all(claim.violation(bench, CheckCase(case.x, seed)) for seed in SEEDS):
+                return bench.refuted(claim, case.x, message, f"{tried} stacks, words given to what ranks draw from")
+        except (NotHere, Unanswered) as error:
+            why = str(error)
+    if not tried:
+        bench.unread = why
+        return None
+    return CheckFinding(str(claim), CheckVerdict.PASS, f"{tried} stacks")
 
 
 def _certain(bench: Bench, case: CheckCase) -> bool:
@@ -120,7 +147,7 @@ def draws_at(bench: Bench, x: Array, rng: np.random.Generator, count: int) -> It
 class MeanError(Sure):
     """E||C(x) - x||^2 <= share ||x||^2; of an all-reduce for every rank, with `aims.square_error`."""
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", *COLLECTIVES)
     statistical: ClassVar[bool] = True
 
     @abstractmethod
@@ -149,9 +176,12 @@ class MeanError(Sure):
             if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
             return f"{self._said(bench)} = {error:.6g}, claimed at most {bound:.6g}"
-        if not readable(bench):
+        if isinstance(bench.subject, AllReduce):
+            error, allowed, slack = *_mean_error_of_sum(bench, case, allowed), 0.0
+        elif not readable(bench):
             raise NotHere("claimed in the mean over seeds: no single case breaks it")
-        error, slack = _mean_error(bench, case)
+        else:
+            error, slack = _mean_error(bench, case)
         if error <= allowed + slack:
             return None
         return f"E|C(x) - x|^2 / |x|^2 = {error:.6g}, read off the uniforms, claimed at most {bound:.6g}"
@@ -267,6 +297,17 @@ class MeanError(Sure):
         some = [(case.label, case.x) for case in short]
         hostile = [some[i] for i in np.unique(np.linspace(0, len(some) - 1, _SCOUTED).astype(int))] if some else []
         return usual, hostile
+
+
+def _mean_error_of_sum(bench: Bench, case: CheckCase, allowed: float) -> tuple[float, float]:
+    """E||result - sum||^2 over the squared norm of the input, as `square_error` has it; and what is allowed there."""
+    laws = summed_laws(bench, case)
+    wide = case.x.astype(np.float64)
+    square = float((wide**2).sum()) / (len(wide) ** 2 if bench.subject.op == "mean" else 1)  # type: ignore[attr-defined]
+    if not 0.0 < square < math.inf:
+        raise NotHere("the square of the norm leaves the range of float64")
+    error = float((laws.off**2 + laws.variance).sum()) / square
+    return error, (math.sqrt(allowed) + float(np.linalg.norm(laws.allowance)) / math.sqrt(square)) ** 2
 
 
 def _mean_error(bench: Bench, case: CheckCase) -> tuple[float, float]:

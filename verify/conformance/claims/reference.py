@@ -15,9 +15,9 @@ from commbounds.compressors.base import checked_choice
 from commbounds.verify.conformance.aims import magnitudes, roundings, sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
+from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.injected import uniforms_for
-from commbounds.verify.conformance.subject import AllReduce, AllReduceResult
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful
 from commbounds.verify.kernel_law import injection
 
 Array = NDArray[Any]
@@ -28,12 +28,14 @@ class Matches(Sure):
     """|C(x)_i - R(x)_i| <= operations eps scale_i for every entry, with scale_i = max(|x_i|, |R(x)_i|).
 
     Of an all-reduce for every rank: R has what each ends with, or one row for all; in scale_i the sum of |x_p,i| over
-    the ranks takes the place of |x_i|, and 2 (P - 1) operations are added.
+    the ranks takes the place of |x_i|, and 2 (P - 1) operations are added. With memory R is made anew for every run,
+    ``R(seed)`` giving its step; the sum of |x_s,i| over the steps, and two operations a step, take their places.
 
     Parameters
     ----------
     reference : compressor of commbounds, or callable f(x), f(x, seed) or f(x, ..., uniforms=...)
-        R. Answers may have another dtype; they are rounded to that of x.
+        R; for a subject with memory a callable (seed) -> step. Answers may have another dtype; they are rounded to
+        that of x.
     operations : number, or callable of n (vectors) or of m, n (matrices)
         Operations by which either side may come to the entry, each of which rounds a number no larger than scale_i by
         half an eps: two sides, half an eps each. With 0 the two have to be equal (0 and -0 are), of all-reduces too.
@@ -54,7 +56,7 @@ class Matches(Sure):
     operations: Number = 4
     along: str = "entry"
 
-    about: ClassVar[tuple[str, ...]] = ("compressor", "all-reduce")
+    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", *COLLECTIVES)
 
     def __post_init__(self) -> None:
         if not isinstance(self.reference, Reference) and not callable(self.reference):
@@ -64,10 +66,10 @@ class Matches(Sure):
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y, expected = self._both(bench, case)
-        if isinstance(bench.subject, AllReduce) and expected.shape == case.x.shape[1:]:
+        if isinstance(bench.subject, AllReduce) and expected.shape == y.shape[1:]:
             expected = np.repeat(expected[None], len(case.x), axis=0)  # the same for all ranks
-        if expected.shape != case.x.shape:
-            raise NotHere(f"the reference gives shape {expected.shape} for {case.x.shape}")
+        if expected.shape != y.shape:
+            raise NotHere(f"the reference gives shape {expected.shape} for {y.shape}")
         with np.errstate(over="ignore"):
             r = expected.astype(case.x.dtype).astype(np.float64)
         got = y.astype(np.float64)
@@ -91,11 +93,14 @@ class Matches(Sure):
         if takes and getattr(bench.subject, "injectable", False):
             uniforms = uniforms_for(bench, case)
             return bench.output(case, uniforms=uniforms), self._expected(case, uniforms)
-        return bench.output(case), self._expected(case, None)
+        return bench.output(case), self._expected(case, None, isinstance(bench.subject, Stateful))
 
-    def _expected(self, case: CheckCase, uniforms: Array | None) -> Array:
+    def _expected(self, case: CheckCase, uniforms: Array | None, in_steps: bool = False) -> Array:
         x, given = case.x.copy(), None if uniforms is None else uniforms.copy()
         try:
+            if in_steps:
+                step = self.reference(case.seed)
+                return np.stack([np.asarray(step(row)) for row in x])
             if isinstance(self.reference, Reference):
                 wide = x if x.dtype in (np.float32, np.float64) else x.astype(np.float32)
                 if given is not None:

@@ -15,7 +15,7 @@ from commbounds.compressors.base import checked_choice, shown
 from commbounds.verify.conformance.aims import given_sizes
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.claim import NoBound, NotHere, Sure, checked
+from commbounds.verify.conformance.claim import COLLECTIVES, NoBound, NotHere, Sure, checked
 
 _OF = ("sent", "received", "both", "sum")
 
@@ -51,7 +51,7 @@ class WordsAtMost(Sure):
     of: str
     values: tuple[tuple[str, Any], ...]
 
-    about: ClassVar[tuple[str, ...]] = ("all-reduce",)
+    about: ClassVar[tuple[str, ...]] = COLLECTIVES
     in_book: ClassVar[tuple[str, ...]] = (
         "dense.ring.sent",
         "dense.ring.received",

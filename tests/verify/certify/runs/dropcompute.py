@@ -2,15 +2,17 @@
 
 from fractions import Fraction
 
+import numpy as np
 import sympy as sp
 
 from commbounds.collectives import drop_step
-from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
+from commbounds.verify.experiments.dropcompute.laws import NAMED_LAWS, SMALL_LAWS
 
 WALD = {
     "late": lambda found, tau: found.late(tau),
     "done": lambda measured: measured,
     "begun": lambda done, late: done + late,
+    "ending": lambda found, tau, latency, late: found.capped_worker(tau) + latency * late,  # an exponential's rest
 }
 GAIN = {
     "capped": lambda found, tau: found.capped(tau),
@@ -18,6 +20,15 @@ GAIN = {
     "root": lambda M: float(M) ** 0.5,
     "power": lambda tau, latency: sp.N(sp.exp(-tau / latency), 30),
 }
+
+
+def worked(settings, tau):
+    """When the last micro-batch that a worker begins ends, on average over every outcome of the latencies."""
+    count = settings["M"]
+    return sum(
+        p * Fraction(float(t[0][: min(int((np.cumsum(t[0]) < float(tau)).sum()) + 1, count)].sum()))
+        for t, p in NAMED_LAWS[settings["law"]].outcomes(1, count)
+    )
 
 
 def counts(settings):
@@ -34,7 +45,7 @@ ROOTS = {
     "curved": lambda smoothness: sp.sqrt(sp.Rational(smoothness)),
     "two": lambda: sp.sqrt(2),
 }
-DONE = {"done": lambda measured: measured}
+DONE = {"done": lambda measured: measured, "begun": lambda done, late: done + late, "ending": worked}
 
 RUNS = {
     "dropcompute.completed.exponential": WALD,
