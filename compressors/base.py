@@ -356,9 +356,11 @@ def check_number(name: str, value: Any, dtype: np.dtype[Any]) -> None:
     """See that a part of a message is a float, and finite in this dtype: else a TypeError or a ValueError."""
     if not isinstance(value, float | np.floating) or isinstance(value, np.longdouble):  # which no kernel takes
         raise TypeError(f"{name} of the message must be a float, got {shown(value)}")
-    with np.errstate(over="ignore"):
-        finite = np.isfinite(dtype.type(value))
-    if not finite:
+    held = value
+    if type(value) is not dtype.type:
+        with np.errstate(over="ignore"):
+            held = dtype.type(value)
+    if not math.isfinite(held):
         raise ValueError(f"{name} of the message must be finite in {dtype}, got {shown(value)}")
 
 

@@ -72,6 +72,12 @@ def test_an_ordinary_iteration_of_oktopk_moves_no_more_than_is_said(P):
     assert said / 3 <= data <= said  # its lower end is a third of its upper end
 
 
+@pytest.mark.parametrize("P", [8, 10, 11, 64])
+def test_spardl_says_where_it_sends_nothing(P):
+    row = rows(Cluster(ranks=P, shapes=((1000,),), density=0.01))["spardl"]
+    assert (row.bytes == 0) == ("nothing is sent" in row.why) == (P > 10)
+
+
 @pytest.mark.parametrize("P", RANKS)
 def test_seconds_are_steps_and_bytes(P):
     cluster = Cluster(ranks=P, shapes=((30, 40),), latency=0.25, bandwidth=1e3)

@@ -158,6 +158,22 @@ def test_lines_survive_a_killed_process(tmp_path):
         monitor.step("w", sent=np.ones(8), received=np.ones(8))
 
 
+def test_a_look_that_the_disk_takes_half_of_is_not_begun_and_can_be_written_again(tmp_path):
+    program = (
+        "import resource, signal, numpy as np; from commbounds import watch\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"m = watch.Monitor({str(tmp_path)!r}, {{}}, overhead=1e9)\n"
+        "one = lambda t: m.step('w', step=t, sent=np.ones(8), received=np.ones(8))\n"
+        "one(0)\n"
+        "def limit(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
+        "limit(m._file.tell() + 20)\n"
+        "try: one(1)\n"
+        "except OSError: limit(-1); one(1); one(2)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert [look.step for _, look in watch.read(tmp_path).looks()] == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -472,3 +472,33 @@ def under_tangents(name: str = "f at a mean") -> tuple[Goal, ...]:
             vectors=(x, slope),
         ),
     )
+
+
+def about_means(name: str = "about the means") -> tuple[Goal, ...]:
+    """That products about the means add up to all products less that of the means, times the number: one after another.
+
+    ``products`` and ``about`` are the sums of the products of two vectors each, as they are and about ``m`` and ``k``;
+    with the vectors ``a`` and ``b`` for one thing, and ``A`` and ``B`` for the sums of all.
+    """
+    a, b, m, k, A, B = sp.symbols("a b m k A B", commutative=False)
+    products, about, count = sp.symbols("products about count", real=True)
+    apart = about - products + m * B + A * k - count * m * k
+    more = apart + (a - m) * (b - k) - a * b + m * b + a * k - m * k
+    means = {"the mean of one": (A - count * m) * k, "the mean of the other": m * (B - count * k)}
+    return (
+        Goal(f"{name}: one more", more, equal=True, zero={"those before": apart}, vectors=(a, b, m, k, A, B)),
+        Goal(f"{name}: all", about - products + count * m * k, equal=True, zero={"all": apart, **means},
+             vectors=(m, k, A, B)),
+    )  # fmt: skip
+
+
+def noisy_squares(variance: Any) -> tuple[Goal, ...]:
+    """What noises add to a square: drawn independently of the rest and of each other, with no mean and a `variance`."""
+    x, u = sp.symbols("x u", commutative=False)
+    size = sp.Symbol("size_of_noise", nonnegative=True)
+    none = {"<x, noise>": x * u, "size of the noise": u**2 - size}
+    return (
+        *independent_of("noise"),
+        *uncorrelated(variance),
+        Goal("square with noise", (x + u) ** 2 - x**2 - size, equal=True, zero=none, vectors=(x, u)),
+    )

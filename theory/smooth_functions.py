@@ -25,25 +25,45 @@ def between_parabolas(smoothness: Any, convexity: Any) -> tuple[Goal, ...]:
     Returns
     -------
     tuple of Goal
-        The interpolation inequality, times 2 L (L - mu)^2: that 2 L (f(x) - f(y) - <h, x - y>) is at least ||g - h||^2
-        + mu/(L - mu) ||L (x - y) - (g - h)||^2. At a point z the parabolas above at x and below at y are closest.
+        The interpolation inequality, times 2 L (L - mu): that 2 L (f(x) - f(y) - <h, x - y>) is at least ||g - h||^2 +
+        mu/(L - mu) ||L (x - y) - (g - h)||^2, by the point z at which the parabolas above at x and below at y are
+        closest. What two of these say of the slopes: they are cocoercive (mu = 0), or Lipschitz (mu = -L). And that
+        f(x) is no less than ||g||^2/(2 L) above the least value.
     """
     L, mu = smoothness, convexity
     x, y, g, h = sp.symbols("x y g h", commutative=False)
-    f_x, f_y, f_z = sp.symbols("f_x f_y f_z", real=True)
-    gap, apart = L - mu, L * (x - y) - (g - h)
-    to_z = mu * (x - y) - (g - h)  # L - mu times what leads from x to z
-    from_y = gap * (x - y) + to_z
-    known = L * gap**2 * 2 * (f_x - f_y - h * (x - y)) - gap**2 * (g - h) ** 2 - mu * gap * apart**2
+    f_x, f_y, f_z, least = sp.symbols("f_x f_y f_z least", real=True)
+    gap, away, turn = L - mu, x - y, g - h
+    to_z = mu * away - turn  # L - mu times what leads from x to z
+    from_y = gap * away + to_z
+
+    def apart(f: Any, slope: Any, sign: int) -> Any:
+        return L * gap * 2 * (f - sign * slope * away) - gap * turn**2 - mu * (L * away - turn) ** 2
+
+    positive = {"L": L, "L - mu": gap}
     return (
         Goal(
             "interpolation",
-            known,
+            gap * apart(f_x - f_y, h, 1),
             given={
                 "parabola above at x, at z": gap**2 * 2 * (f_x - f_z) + gap * 2 * g * to_z + L * to_z**2,
                 "parabola below at y, at z": gap**2 * 2 * (f_z - f_y) - gap * 2 * h * from_y - mu * from_y**2,
             },
-            positive={"L": L, "L - mu": gap},
+            positive=positive,
             vectors=(x, y, g, h),
+        ),
+        Goal(
+            "slopes",
+            2 * L * ((L + mu) * turn * away - turn**2 - L * mu * away**2),
+            given={"x over y": apart(f_x - f_y, h, 1), "y over x": apart(f_y - f_x, g, -1)},
+            positive=positive,
+            vectors=(x, y, g, h),
+        ),
+        Goal(
+            "above the least value",
+            2 * L * (f_x - least) - g**2,
+            given={"parabola above at x, where g/L leads": 2 * L * (f_x - f_z) - g**2, "nowhere less": f_z - least},
+            positive={"L": L},
+            vectors=(g,),
         ),
     )

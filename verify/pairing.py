@@ -242,7 +242,7 @@ class Agreement:
 
 def compared(pairing: Pairing, P: int, world: World) -> list[Agreement]:
     """An agreement for every case of `pairing` at `P` ranks."""
-    return [_agreed(pairing, P, world, case) for case in pairing.cases(P)]
+    return [_agreed(pairing, P, case, world) for case in pairing.cases(P)]
 
 
 def _refused(pairing: Pairing, P: int, world: World, case: RankCase) -> Agreement:
@@ -265,18 +265,24 @@ def _refused_as(kind: type[Exception], pairing: Pairing, P: int, world: World, c
     return f"{kind.__name__} in one process, nothing is refused apart"
 
 
-def _agreed(pairing: Pairing, P: int, world: World, case: RankCase) -> Agreement:
+def _agreed(pairing: Pairing, P: int, case: RankCase, *worlds: World) -> Agreement:
+    """Whether the ranks do in every world what one process does."""
     if case.unlike:
-        return _refused(pairing, P, world, case)
+        return _refused(pairing, P, worlds[0], case)
+    found = Agreement(pairing.name, str(case), P)
     try:
         expected, traffic = pairing.collective(case)
     except (TypeError, ValueError) as error:
-        return Agreement(pairing.name, str(case), P, _refused_as(type(error), pairing, P, world, case))
-    results, counted = world.run(lambda comm: pairing.program(comm, case), P)
-    ranks = enumerate(zip(expected, results, strict=True))
-    bits = next((d for r, (ours, theirs) in ranks if (d := _difference(f"rank {r}", dict(ours), dict(theirs)))), "")
-    moved = _difference("traffic", traffic.as_dict(), counted.as_dict())
-    return Agreement(pairing.name, str(case), P, bits, moved)
+        said = (_refused_as(type(error), pairing, P, world, case) for world in worlds)
+        return replace(found, bits=next(filter(None, said), ""))
+    for world in worlds:
+        results, counted = world.run(lambda comm: pairing.program(comm, case), P)
+        ranks = enumerate(zip(expected, results, strict=True))
+        bits = next((d for r, (ours, theirs) in ranks if (d := _difference(f"rank {r}", dict(ours), dict(theirs)))), "")
+        found = replace(found, bits=bits, traffic=_difference("traffic", traffic.as_dict(), counted.as_dict()))
+        if found.difference:
+            break
+    return found
 
 
 def _difference(where: str, ours: Any, theirs: Any) -> str:
@@ -339,10 +345,9 @@ def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
 
 def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
     """Of ranks with callers of their own, and of a collective's ranks with one caller, which do not ask one another."""
-    found = _agreed(pairing, case.settings["P"], LockstepWorld(), case.exact)
-    if found.difference or case.exact.unlike or not isinstance(implementation, Collective):
-        return found
-    return _agreed(pairing, case.settings["P"], LockstepWorld(one_caller=True), case.exact)
+    callers = [False] if case.exact.unlike or not isinstance(implementation, Collective) else [False, True]
+    worlds = (LockstepWorld(one_caller=one) for one in callers)
+    return _agreed(pairing, case.settings["P"], case.exact, *worlds)
 
 
 def _differing(pairing: Pairing, implementation: Any, case: Case) -> Outcome:

@@ -62,11 +62,12 @@ class OkTopkState:
                 f"got shapes {local.shape} and {cuts.shape}"
             )
         cuts = cuts.astype(np.int64)
-        if cuts[0] != 0 or cuts[-1] < 1 or (np.diff(cuts) < 0).any():
+        if cuts[0] != 0 or cuts[-1] < 1 or (cuts[1:] < cuts[:-1]).any():
             raise ValueError(f"boundaries must go from 0 to n >= 1 and never descend, got {cuts.tolist()}")
-        for name, thresholds in (("local_thresholds", local), ("global_threshold", np.array(wide))):
-            if not (np.isfinite(thresholds) & (thresholds >= 0)).all():
-                raise ValueError(f"{name} must be finite and not negative, got {thresholds.tolist()}")
+        for name, least, most in (("local_thresholds", local.min(), local.max()), ("global_threshold", wide, wide)):
+            if not 0 <= least <= most < np.inf:  # no NaN is
+                found = local.tolist() if name == "local_thresholds" else wide
+                raise ValueError(f"{name} must be finite and not negative, got {found}")
         object.__setattr__(self, "t", checked_count(self.t, "t", 0))
         object.__setattr__(self, "k", checked_count(self.k, "k", 1, int(cuts[-1])))
         for name, array in (("local_thresholds", local), ("boundaries", cuts)):
@@ -86,9 +87,7 @@ class OkTopkState:
 
     def checked_for(self, P: int, n: int, k: int) -> OkTopkState:
         """The state itself, if it is one of `P` ranks, `n` entries and `k` of them aimed at."""
-        for name, own, asked in (("P", self.P, P), ("n", self.n, n), ("k", self.k, k)):
-            if own != asked:
-                raise ValueError(f"state must be one of {name} = {asked}, got one of {name} = {own}")
+        _require_for(self, P, n, k)
         return self
 
 
@@ -134,9 +133,15 @@ class OkTopkRankState:
 
     def checked_for(self, P: int, n: int, k: int) -> OkTopkRankState:
         """The state itself, if it is one of `P` ranks, `n` entries and `k` of them aimed at."""
-        cuts = self.boundaries
-        OkTopkState(self.t, self.k, np.zeros(cuts.size - 1), self.global_threshold, cuts).checked_for(P, n, k)
+        _require_for(self, P, n, k)
         return self
+
+
+def _require_for(state: OkTopkState | OkTopkRankState, P: int, n: int, k: int) -> None:
+    of = {"P": state.boundaries.size - 1, "n": int(state.boundaries[-1]), "k": state.k}
+    for (name, own), asked in zip(of.items(), (P, n, k), strict=True):
+        if own != asked:
+            raise ValueError(f"state must be one of {name} = {asked}, got one of {name} = {own}")
 
 
 @dataclass(frozen=True, eq=False)

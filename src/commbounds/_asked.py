@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from commbounds._arrays import Array, format_of, stacked
+from commbounds._arrays import Array, format_of, same_bits, stacked
 from commbounds._exact import assert_exact, covering_inputs
 from commbounds._orders import SCHEDULES, Order, in_one_format, replayed, schedule_order
-from commbounds._replayed import assert_replayed, same_bits
+from commbounds._replayed import assert_replayed
 from commbounds._reveal import ASKABLE, Revealed, reveal
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.precision.roundings import OTHER_NAMES

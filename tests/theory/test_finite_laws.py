@@ -65,6 +65,8 @@ def test_at_most_each(most, missing):
         lambda: finite_laws.drawn_next("a draw", sp.Symbol("average")),
         finite_laws.square_of_mean,
         finite_laws.under_tangents,
+        finite_laws.about_means,
+        lambda: finite_laws.noisy_squares(sp.Symbol("variance")),
         lambda: smooth_functions.between_parabolas(*sp.symbols("L mu")),
         lambda: smooth_functions.between_parabolas(sp.Symbol("L"), sp.S.Zero),
         lambda: smooth_functions.between_parabolas(sp.Symbol("L"), -sp.Symbol("L")),

@@ -17,8 +17,10 @@ from commbounds.theory.feedback.models_convex import CONVEX_MODELS
 from commbounds.theory.feedback.models_econtrol import ECONTROL_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.feedback.models_worst import WORST_MODELS
-from commbounds.theory.model import Goal, Model, Step, by_claim, extents, vectors
+from commbounds.theory.finite_laws import about_means, never_negative, noisy_squares, square_of_mean
+from commbounds.theory.model import Goal, Model, by_claim, extents, vectors
 from commbounds.theory.quantities import P, alpha
+from commbounds.theory.smooth_functions import between_parabolas
 
 _q = sp.Symbol("q", nonnegative=True)
 _e, _g, _new, _d, _turn = vectors("e g new d turn")
@@ -46,6 +48,12 @@ def _smooth(before: Any, after: Any, slope: Any, step: Any, more: Any = 0) -> di
     return {"L-smooth: f - <grad f, step> + L/2 ||step||^2 - f+": ahead}
 
 
+def _of_workers() -> tuple[Goal, ...]:
+    """What smoothness says of two points, squares of means over the workers, and what is added up."""
+    smooth = between_parabolas(t.smoothness, -t.smoothness)
+    return *smooth, *square_of_mean(), *never_negative("steps and workers")
+
+
 # --- error feedback of 2014 -------------------------------------------------------------------------------------------
 
 
@@ -53,20 +61,24 @@ def _limit(noise: Any = 0) -> Any:
     return _q**2 * t.reach**2 / (1 - _q) ** 2 + _q**2 / (1 - _q) * noise
 
 
-def _keeps(noise: Any = 0) -> Goal:
-    limit = _limit(noise)
-    return Goal(
-        "residual",
-        limit - _new**2,
-        given={
-            "new residual: q^2 (||e + g||^2 + noise) - ||new||^2": _q**2 * ((_e + _g) ** 2 + noise) - _new**2,
-            "old residual: limit - ||e||^2": limit - _e**2,
-            "step: M^2 - ||g||^2": t.reach**2 - _g**2,
-            **_SHRINKS,
-        },
-        positive=_LESS,
-        vectors=(_e, _g, _new),
-        hints=((1 - _q) * _e - _q * _g,),
+def _keeps(noise: Any = 0) -> tuple[Goal, ...]:
+    limit, sizes = _limit(noise), {"M^2": t.reach**2, **({"noise": noise} if noise else {}), **_SHRINKS}
+    return (
+        *(noisy_squares(t.variance) if noise else ()),
+        Goal("no residual", limit, given=sizes, positive=_LESS),
+        Goal(
+            "residual",
+            limit - _new**2,
+            given={
+                "new residual: q^2 (||e + g||^2 + noise) - ||new||^2": _q**2 * ((_e + _g) ** 2 + noise) - _new**2,
+                "old residual: limit - ||e||^2": limit - _e**2,
+                "step: M^2 - ||g||^2": t.reach**2 - _g**2,
+                **_SHRINKS,
+            },
+            positive=_LESS,
+            vectors=(_e, _g, _new),
+            hints=((1 - _q) * _e - _q * _g,),
+        ),
     )
 
 
@@ -81,7 +93,7 @@ def _residual_noisy(bound: Any) -> tuple[Goal, ...]:
 def _stays(bound: Any, noise: Any) -> tuple[Goal, ...]:
     sizes = {"M^2": t.reach**2, **({"noise": noise} if noise else {})}
     return (
-        _keeps(noise),
+        *_keeps(noise),
         Goal("bound", _in_q(bound) - _limit(noise), given={**sizes, **_SHRINKS}, positive={**_LESS, "1 + q": 1 + _q}),
     )
 
@@ -100,7 +112,8 @@ def _ef14_rated(bound: Any, variance: Any) -> tuple[Goal, ...]:
     gains = t.smoothness * t.stepsize**2 * noise / 2
     workers = {"P": P} if variance else {}
     return (
-        _keeps(own),
+        *_keeps(own),
+        *_of_workers(),
         Goal(
             "step",
             _before - _after - t.stepsize / 4 * _slope**2 + paid * _e**2 + gains,
@@ -208,7 +221,7 @@ _FALLEN = t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope
 
 
 def _descent(bound: Any) -> tuple[Goal, ...]:
-    return (*_contracts(_LAG), _small_step(1), _falls(bound))
+    return (*_contracts(_LAG), *_of_workers(), _small_step(1), _falls(bound))
 
 
 def _descent_sharp(bound: Any) -> tuple[Goal, ...]:
@@ -218,6 +231,8 @@ def _descent_sharp(bound: Any) -> tuple[Goal, ...]:
     at = _in_q(bound).subs({t.lag: d**2 + apart**2, t.slope: _slope**2})
     spent = (1 - q) ** 2 * (1 + q) * (1 - r) - q**2 * (s**2 + q * r**2)
     return (
+        *_of_workers(),
+        *about_means(),
         Goal(
             "descent",
             (1 - q) ** 2 * (1 + q) * (at - _after - t.stepsize / (2 * (1 - q)) * _lag_after),
@@ -254,13 +269,15 @@ def _ef21_rate(bound: Any) -> tuple[Goal, ...]:
 
 
 def _ef21_pl(bound: Any) -> tuple[Goal, ...]:
+    kept = 1 - t.stepsize * t.convexity
     now, after = (f + t.stepsize / (1 - _q) * lag for f, lag in ((t.gap, t.lag), (_after, _lag_after)))
     return (
         *_contracts(_LAG),
+        *_of_workers(),
         _small_step(2),
         Goal(
             "fall",
-            (1 - _q) ** 2 * ((1 - t.stepsize * t.convexity) * now - after),
+            (1 - _q) ** 2 * (kept * now - after),
             given={
                 **_step_of_ef21(2),
                 "Polyak-Lojasiewicz: ||grad f||^2 - 2 mu (f - f*)": _slope**2 - 2 * t.convexity * t.gap,
@@ -272,7 +289,17 @@ def _ef21_pl(bound: Any) -> tuple[Goal, ...]:
             hints=(_move,),
         ),
         Goal("first", bound.subs(t.horizon, 0) - t.potential, equal=True),
-        Goal("step", bound.subs(t.horizon, t.horizon + 1) - (1 - t.stepsize * t.convexity) * bound, equal=True),
+        Goal(
+            "step",
+            bound.subs(t.horizon, t.horizon + 1) - _after,
+            given={
+                "up to here": bound - _before,
+                "fall": kept * _before - _after,
+                "theta - 2 gamma mu": 1 - _q - 2 * t.stepsize * t.convexity,
+                "gamma mu": t.stepsize * t.convexity,
+                **_SHRINKS,
+            },
+        ),
     )
 
 
@@ -302,6 +329,7 @@ def _cgd(bound: Any) -> tuple[Goal, ...]:
         return f - other_f - slope * away - t.smoothness / (2 * wide) * bent
 
     return (
+        *between_parabolas(t.smoothness, t.convexity),
         Goal(
             "step",
             both * total**3 * (_in_q(bound) - _after),
@@ -543,18 +571,18 @@ MODELS = by_claim(
     ),
 )
 
+SHOWN_BY: Mapping[str, Mapping[str, str]] = {"feedback.ef21.pl": {"up to here": "first"}}
+"""By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
+
 EXTENTS = extents(
     "feedback",
     {
         (): "ef14.telescoping ef21m.step ef14.residual ef14.residual_simple ef21.contraction "
-        "econtrol.telescoping econtrol.rate econtrol.growth plain.growth",
-        (Step.FUNCTIONS,): "ef14.strongly_convex ef21.strongly_convex ef21m.descent ef14.rate_share ef21.rate_share "
-        "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor",
-        (Step.INDEPENDENCE, Step.EXPECTATION): "ef14.residual_noisy ef21m.momentum ef21m.lag",
-        (Step.SUM, Step.FUNCTIONS): "ef14.strongly_convex_workers ef21.strongly_convex_workers ef21.descent_sharp",
-        (Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate ef21.descent ef21.rate ef21.pl",
-        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.FUNCTIONS): "arc.bound",
-        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): "ef14.rate_noisy ef21m.bound",
+        "econtrol.telescoping econtrol.rate econtrol.growth plain.growth ef14.strongly_convex ef21.strongly_convex "
+        "ef14.strongly_convex_workers ef21.strongly_convex_workers ef21m.descent ef14.rate_share ef21.rate_share "
+        "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor ef14.residual_noisy "
+        "ef21m.momentum ef21m.lag ef21.descent_sharp ef14.rate ef21.descent ef21.rate ef21.pl arc.bound "
+        "ef14.rate_noisy ef21m.bound",
     },
     every_case="ef14.rate_share ef14.rate_share_workers ef21.rate_share ef21.rate_share_workers ef21m.bound_share",
 )

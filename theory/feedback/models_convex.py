@@ -8,8 +8,10 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
+from commbounds.theory.finite_laws import about_means, never_negative
 from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import alpha
+from commbounds.theory.smooth_functions import between_parabolas
 
 _q = sp.Symbol("q", nonnegative=True)
 _z, _middle = sp.symbols("z middle", positive=True)
@@ -29,6 +31,16 @@ def _root_of_rate() -> Goal:
         equal=True,
         positive={"z": _z, "1 - q": 1 - _q, "middle": _middle},
     )
+
+
+def _of_functions() -> tuple[Goal, ...]:
+    """The root in the bound, and what smoothness and strong convexity say of two points."""
+    return _root_of_rate(), *between_parabolas(t.smoothness, t.convexity)
+
+
+def _of_workers() -> tuple[Goal, ...]:
+    """The same of all workers' functions, and of their averages and what they differ from these by."""
+    return *_of_functions(), _over(), *about_means(), *never_negative("workers")
 
 
 def _bent(away: Any, turn: Any, apart: Any) -> Any:
@@ -63,7 +75,7 @@ def _energy(bound: Any, d: Any, slope: Any, turn: Any) -> tuple[Any, Any, Any, A
 def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
     fallen, bent, kept, hint = _energy(bound, 0, 0, 0)
     return (
-        _root_of_rate(),
+        *_of_functions(),
         Goal(
             "step",
             (1 + _q) * (_z**2 - _q) * fallen,
@@ -80,8 +92,7 @@ def _strongly_convex_workers(bound: Any) -> tuple[Goal, ...]:
     fallen, bent, kept, hint = _energy(bound, d, slope, turn)
     scale = (1 + _q) * (_z**2 - _q) * _ABOVE
     return (
-        _root_of_rate(),
-        _over(),
+        *_of_workers(),
         Goal(
             "step",
             scale * fallen,
@@ -110,7 +121,7 @@ def _virtual_energy(bound: Any, e: Any, slope: Any) -> tuple[Any, Any, Any, Any]
 def _ef14_strongly_convex(bound: Any) -> tuple[Goal, ...]:
     fallen, bent, kept, hint = _virtual_energy(bound, 0, 0)
     return (
-        _root_of_rate(),
+        *_of_functions(),
         Goal(
             "step",
             (1 + _q) * (_z**2 - _q) * fallen,
@@ -128,8 +139,7 @@ def _ef14_strongly_convex_workers(bound: Any) -> tuple[Goal, ...]:
     scale = (1 + _q) ** 2 * _middle**2 * (_z**2 - _q) * _ABOVE
     paid = _q * _z**2 * (1 - _q) ** 2
     return (
-        _root_of_rate(),
-        _over(),
+        *_of_workers(),
         Goal(
             "step",
             scale * fallen,

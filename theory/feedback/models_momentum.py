@@ -9,6 +9,7 @@ import sympy as sp
 
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
+from commbounds.theory.finite_laws import never_negative, noisy_squares, square_of_mean
 from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import P, alpha
 
@@ -46,7 +47,7 @@ def _follows(bound: Any, name: str, lag: Any, smoothness: Any, noise: Any) -> Go
 
 
 def _momentum(bound: Any) -> tuple[Goal, ...]:
-    return (_follows(bound, "momentum", t.momentum_lag, t.smoothness, t.variance / P),)
+    return *noisy_squares(t.variance), _follows(bound, "momentum", t.momentum_lag, t.smoothness, t.variance / P)
 
 
 def _own_momenta() -> Goal:
@@ -54,7 +55,8 @@ def _own_momenta() -> Goal:
 
 
 def _contracts(bound: Any) -> tuple[Goal, ...]:
-    return (_lags(bound.subs({t.lag: _a**2, t.own_lag: _d**2}), t.smoothness_apart, t.variance),)
+    lags = bound.subs({t.lag: _a**2, t.own_lag: _d**2})
+    return *noisy_squares(t.variance), _lags(lags, t.smoothness_apart, t.variance)
 
 
 def _lags(bound: Any, smoothness: Any, noise: Any) -> Goal:
@@ -124,6 +126,7 @@ def _rate(bound: Any, apart: Any, lemmas: Mapping[str, tuple[Any, Any]]) -> tupl
     common = (t.stepsize * alpha * t.eta) ** 2 * P
     known = {f"{weight} {name}": common * weight * lemma for name, (weight, lemma) in lemmas.items()}
     return (
+        *never_negative("steps and workers"),
         Goal("half step", 1 - 2 * slow, given={**in_eta, **_AT_MOST, "L gamma": slow}),
         Goal("square of alpha", squares["square of alpha"], given={**in_alpha, "L~ gamma": fast}),
         Goal("square of eta", squares["square of eta"], given={**in_eta, "L gamma": slow}),
@@ -145,7 +148,8 @@ def _ef21m_bound(bound: Any) -> tuple[Goal, ...]:
     return (
         *_momentum(_RHS["feedback.ef21m.momentum"]),
         _own_momenta(),
-        *_contracts(_RHS["feedback.ef21m.lag"]),
+        *_contracts(_RHS["feedback.ef21m.lag"])[-1:],
+        *square_of_mean(),
         *_descent(_RHS["feedback.ef21m.descent"]),
         *_rate(
             bound,

@@ -25,6 +25,7 @@ from commbounds.theory.feedback.worst import (
 )
 from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import alpha
+from commbounds.theory.smooth_functions import between_parabolas
 
 _lowest = sp.Symbol("lowest")
 _q = sp.Symbol("q", nonnegative=True)
@@ -65,13 +66,14 @@ def _shown(bound: Any, slopes: Sequence[Any], values: Sequence[Any], at: Mapping
 
 
 @cache
-def _units(bound: Any) -> Goal:
-    """That the bound of L f at gamma/L is L^2 times that of f at gamma, so that L = 1 may be taken."""
+def _units(bound: Any) -> tuple[Goal, ...]:
+    """That the bound of L f at gamma/L is L^2 times that of f at gamma, so that L = 1 may be taken; what is so then."""
     lags = {lag: t.smoothness**2 * lag for lag in (t.lag, t.own_lag, t.momentum_lag)}
     step = {t.stepsize: t.stepsize / t.smoothness}
     scaled = bound.subs({t.gap: t.smoothness * t.gap, **lags, **step}, simultaneous=True)
     apart = scaled - t.smoothness**2 * bound.subs(t.smoothness, 1)
-    return Goal("units", apart.subs(alpha, 1 - _q**2), equal=True, positive={"1 - q": 1 - _q})
+    units = Goal("units", apart.subs(alpha, 1 - _q**2), equal=True, positive={"1 - q": 1 - _q})
+    return units, *between_parabolas(sp.S.One, -sp.S.One)
 
 
 def _path(steps: Sequence[Any]) -> list[Any]:
@@ -90,7 +92,7 @@ def _ef21(bound: Any, row: int) -> tuple[Goal, ...]:
         known[f"contraction in step {i}"] = q**2 * (estimates[i - 1] - slopes[i]) ** 2 - (estimates[i] - slopes[i]) ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - slopes[0]) ** 2}
     return (
-        _units(bound),
+        *_units(bound),
         Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *estimates)),
     )
 
@@ -108,7 +110,7 @@ def _ef14(bound: Any, row: int) -> tuple[Goal, ...]:
         known[f"contraction in step {i - 1}"] = q**2 * offered[i - 1] ** 2 - left[i] ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach: sp.sqrt(square)}
     return (
-        _units(bound),
+        *_units(bound),
         Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *left[1:])),
     )
 
@@ -128,7 +130,7 @@ def _ef21m(bound: Any, row: int) -> tuple[Goal, ...]:
     at = {alpha: 1 - q**2, t.eta: weight, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - momenta[0]) ** 2}
     at |= {t.own_lag: own, t.momentum_lag: own}
     return (
-        _units(bound),
+        *_units(bound),
         Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, momenta[0], *estimates)),
     )
 
@@ -158,7 +160,7 @@ def _smooth_apart(
 def _ef21_workers(bound: Any, row: int) -> tuple[Goal, ...]:
     q, weight, horizon, share = _numbers(WORST_EF21_WORKERS, row)
     gamma, workers = weight * (1 - q), range(WORST_EF21_WORKERS[row - 1].workers)
-    (first,) = vectors("slope_0")
+    first, x, y, c, slope = vectors("slope_0 x y c slope")
     slopes = [[first, *_vectors(f"slope_{worker}_", horizon)[1:]] for worker in workers]
     estimates = [_vectors(f"estimate_{worker}_", horizon - 1) for worker in workers]
     means = [_of_all(at) for at in zip(*estimates, strict=True)]
@@ -171,7 +173,12 @@ def _ef21_workers(bound: Any, row: int) -> tuple[Goal, ...]:
     lag = _of_all([(held[0] - first) ** 2 for held in estimates])
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: lag}
     every = (first, *chain.from_iterable((*own[1:], *held) for own, held in zip(slopes, estimates, strict=True)))
-    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=every))
+    return (
+        *_units(bound),
+        Goal("a linear function more", c * x - c * y - (slope + c) * (x - y) + slope * (x - y), equal=True,
+             vectors=(x, y, c, slope)),
+        Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=every),
+    )  # fmt: skip
 
 
 def _ef14_workers(bound: Any, row: int) -> tuple[Goal, ...]:
@@ -192,15 +199,15 @@ def _ef14_workers(bound: Any, row: int) -> tuple[Goal, ...]:
             )
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach: sp.sqrt(square)}
     every = tuple(chain.from_iterable((*own, *e[1:]) for own, e in zip(slopes, left, strict=True)))
-    return (_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=every))
+    return (*_units(bound), Goal("rate", _shown(bound, mean_slopes, values, at), given=known, vectors=every))
 
 
 _UNITS = "'units': f may be divided by L, and the step size multiplied by it. In 'rate' L = 1, and x begins at 0. "
 _INTERPOLATION = (
     "Every two points of an L-smooth function have f_i - f_j >= <grad_j, x_i - x_j> + ||grad_i - grad_j||^2/(2 L) - "
     "L/4 ||x_i - x_j - (grad_i - grad_j)/L||^2 (the interpolation inequality of Taylor, Hendrickx and Glineur 2017 at "
-    "mu = -L, recalled; here: at z = (x_i + x_j)/2 - (grad_i - grad_j)/(2 L) the parabola that f is under at x_i is "
-    "not below the one that f is above at x_j), and f - ||grad f||^2/(2 L) is not below the lowest value. "
+    "mu = -L, recalled; here from the parabolas that f is under at x_i and above at x_j), and f - ||grad f||^2/(2 L) "
+    "is not below the lowest value. "
 )
 _WORDS = (
     _UNITS + "slope0, slope1, ... are the gradients at x^0, x^1, ..., f0, f1, ... the values of f there, {0}. "

@@ -15,8 +15,7 @@ EXTENTS = extents(
         (): "groupquant.error groupquant.order groupquant.error_rounded groupquant.ends_rounded groupquant.stored "
         "groupquant.repaired groupquant.repaired_rounded groupquant.integer_point groupquant.log2_inflation "
         "stochastic.unbiased stochastic.variance spikes.error twostep.error twostep.error_by_scales "
-        "twostep.error_mixed ring.error oneshot.error",
-        (Step.EXPECTATION,): "twostep.unbiased",
+        "twostep.error_mixed ring.error oneshot.error twostep.unbiased",
         (Step.COUNTING,): "bitplanes.lossless",
     },
     by_definition="groupquant.value_bits spikes.range spikes.pays_isolated twostep.bytes ring.bytes "

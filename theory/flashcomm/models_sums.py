@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_histories
 from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.flashcomm.models_quantiser import HALF_STEPS
 from commbounds.theory.model import Goal, Model, recurrence
@@ -104,11 +105,14 @@ def _ring(bound: Any) -> tuple[Goal, ...]:
 
 
 def _unbiased(bound: Any) -> tuple[Goal, ...]:
-    f, c, low, mean, exact = sp.symbols("f c low mean exact", real=True)
+    f, c, low, mean, exact, entries = sp.symbols("f c low mean exact entries", real=True)
     read = low + _step * (f * (c + 1) + (1 - f) * c)
     entry = low + _step * (c + f)
     return (
         Goal("given what was read", read - entry - bound, equal=True),
+        *over_histories(
+            "a rounding", ((f, low + _step * (c + 1)), (1 - f, low + _step * c)), {entries: entry}, entries
+        ),
         Goal(
             "what was read, one more rank",
             mean + read - (exact + entry) - bound,

@@ -23,15 +23,11 @@ EXTENTS = extents(
         (): "traffic.words traffic.critical_path random_groups.general random_groups.factor random_groups.labels "
         "random_groups.all_partitions random_groups.skip random_groups.abort random_groups.regrouping mean.one_way "
         "grid.factor grid.failures grid.partial sgd.mean_square sgd.flat sgd.spread random_groups.upper mean.leaving "
-        "trials.random trials.fixed trials.keys random_groups.with_replacement sgd.leaving",
+        "trials.random trials.fixed trials.keys random_groups.with_replacement sgd.leaving sgd.convex "
+        "sgd.strongly_convex sgd.convex_noiseless sgd.nonconvex_noiseless sgd.averaging_quality",
         (Step.COUNTING,): "grid.exact grid.late grid.no_repeats grid.rectangular",
-        (Step.FUNCTIONS,): "sgd.nonconvex_noiseless",
-        (Step.NORMS, Step.FUNCTIONS): "sgd.convex_noiseless",
-        (Step.INDEPENDENCE, Step.FUNCTIONS): "sgd.averaging_quality",
-        (Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): (
-            "sgd.convex sgd.strongly_convex sgd.nonconvex"
-        ),
-        (Step.SYMMETRY, Step.INDEPENDENCE, Step.EXPECTATION, Step.SUM, Step.NORMS, Step.FUNCTIONS): "sgd.departures",
+        (Step.LIMIT,): "sgd.nonconvex",
+        (Step.SYMMETRY,): "sgd.departures",
     },
     by_definition="traffic.equal_chunks traffic.messages",
 )

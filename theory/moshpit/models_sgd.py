@@ -6,7 +6,17 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import independent_of, over_all, over_pairs_of_subsets, proved_by, uncorrelated
+from commbounds.theory.finite_laws import (
+    independent_of,
+    never_negative,
+    noisy_squares,
+    over_all,
+    over_pairs_of_subsets,
+    proved_by,
+    square_of_mean,
+    uncorrelated,
+    under_tangents,
+)
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.moshpit.terms import (
     N,
@@ -26,6 +36,7 @@ from commbounds.theory.moshpit.terms import (
     stepsize,
     survivors,
 )
+from commbounds.theory.smooth_functions import between_parabolas
 
 _x, _m, _g, _s, _d, _u, _w = vectors("x m g s d u w")
 """Vectors: a peer's point and the mean, less a minimiser, gradients there, a difference of points, two noises."""
@@ -40,7 +51,7 @@ _several = {"N - 1": N - 1}
 _noisy = noise**2 * (1 - 1 / N)
 
 
-def _pair() -> Goal:
+def _pair() -> tuple[Goal, ...]:
     """What a step makes of the squared distance of two peers, expected over their noises."""
     zero = {
         "<d, u>": _d * _u, "<d, w>": _d * _w, "<u, w>": _u * _w,
@@ -48,22 +59,20 @@ def _pair() -> Goal:
     }  # fmt: skip
     after = (1 - stepsize * curvature) * _d - stepsize * (_u - _w)
     made = (1 - stepsize * curvature) ** 2 * _d**2 + 2 * stepsize**2 * noise**2
-    return Goal("two peers", after**2 - made, equal=True, zero=zero, vectors=(_d, _u, _w))
+    two = Goal("two peers", after**2 - made, equal=True, zero=zero, vectors=(_d, _u, _w))
+    return *independent_of("noise"), two
 
 
-def _all_pairs() -> tuple[Goal, ...]:
+def _all_pairs(growth: Any = (1 - stepsize * curvature) ** 2, equal: bool = True) -> tuple[Goal, ...]:
     """That all ordered pairs do what two peers do, and that the distortion is the sum over them, over 2 N^2."""
     after, before, count, of, squares = sp.symbols("after before count of squares", real=True)
     mean = {"peers before": of - 2 * (count * squares - _s**2)}
     return (
-        *independent_of("noise"),
         *over_all(
-            lambda later, now, noises: (
-                later - (1 - stepsize * curvature) ** 2 * now - 2 * stepsize**2 * noise**2 * noises
-            ),
+            lambda later, now, noises: growth * now + 2 * stepsize**2 * noise**2 * noises - later,
             (after, before, sp.S.One),
             case="pairs: ",
-            equal=True,
+            equal=equal,
         ),
         Goal(
             "squares of one more peer's differences",
@@ -82,7 +91,7 @@ def _spread_after() -> Any:
 
 
 def _spread(bound: Any) -> tuple[Goal, ...]:
-    return _pair(), *_all_pairs(), Goal("all pairs", bound - _spread_after(), equal=True)
+    return *_pair(), *_all_pairs(), Goal("all pairs", bound - _spread_after(), equal=True)
 
 
 def _mean_square(bound: Any) -> tuple[Goal, ...]:
@@ -107,7 +116,7 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
     )
     drawn = longer - (moment + one * _u**2 + 2 * both * _x * _u)
     return (
-        _pair(),
+        *_pair(),
         *_all_pairs(),
         *uncorrelated(noise**2),
         *proved_by("those that stay", over_pairs_of_subsets()),
@@ -124,17 +133,51 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
 def _flat(bound: Any) -> tuple[Goal, ...]:
     positive = {"1 - rho": 1 - mixing}
     return (
-        _pair(),
+        *_pair(),
         *_all_pairs(),
         *recurrence(bound, periods, 0, lambda before, _: mixing * (before + period * _noisy), positive=positive),
     )
 
 
-def _no_expansion() -> Goal:
-    """That a step of gradient descent brings two points no further apart, times L."""
-    shown = smoothness * (_d**2 - (_d - stepsize * _g) ** 2)
-    given = {"cocoercive": _d * _g * smoothness - _g**2, "gamma <= 2/L": 2 - stepsize * smoothness, "gamma": stepsize}
-    return Goal("no expansion", shown, given=given, vectors=(_d, _g), hints=(_g,))
+def _no_further(growth: Any) -> tuple[Goal, ...]:
+    """That a step multiplies all squared differences by `growth` at most, and adds the noises' variances at most."""
+    zero = {"<d, u>": _d * _u, "<d, w>": _d * _w, "<g, u>": _g * _u, "<g, w>": _g * _w, "<u, w>": _u * _w}
+    given = {
+        "without noise": growth * _d**2 - (_d - stepsize * _g) ** 2,
+        "variance of u, times gamma^2": stepsize**2 * (noise**2 - _u**2),
+        "variance of w, times gamma^2": stepsize**2 * (noise**2 - _w**2),
+    }
+    after = (_d - stepsize * (_g + _u - _w)) ** 2
+    made = growth * _d**2 + 2 * stepsize**2 * noise**2 - after
+    return (
+        *noisy_squares(noise**2),
+        Goal("two peers with noise", made, given=given, zero=zero, vectors=(_d, _g, _u, _w)),
+        *_all_pairs(growth, equal=False),
+    )
+
+
+def _no_expansion() -> tuple[Goal, ...]:
+    """That a step of gradient descent brings two points no further apart, times L, and that slopes are Lipschitz."""
+    cocoercive = {"cocoercive": _d * _g * smoothness - _g**2}
+    given = {**cocoercive, "gamma <= 2/L": 2 - stepsize * smoothness, "gamma": stepsize}
+    return (
+        *between_parabolas(smoothness, sp.S.Zero),
+        Goal(
+            "no expansion",
+            smoothness * (_d**2 - (_d - stepsize * _g) ** 2),
+            given=given,
+            vectors=(_d, _g),
+            hints=(_g,),
+        ),
+        Goal(
+            "Lipschitz",
+            smoothness**2 * _d**2 - _g**2,
+            given=cocoercive,
+            vectors=(_d, _g),
+            hints=(smoothness * _d - _g,),
+        ),
+        *_no_further(sp.S.One),
+    )
 
 
 def _averaging_quality(bound: Any) -> tuple[Goal, ...]:
@@ -143,7 +186,7 @@ def _averaging_quality(bound: Any) -> tuple[Goal, ...]:
     before = sp.cancel((bound - _now) * (1 - mixing) * N)
     more = bound - mixing * (_now + period * _noisy)
     return (
-        _no_expansion(),
+        *_no_expansion(),
         Goal("at the start", bound, given=given, positive=positive),
         Goal("one more average", more, given={"up to here, times (1 - rho) N": before, **given}, positive=positive),
     )
@@ -169,6 +212,32 @@ def _one_peer(mu: Any) -> Goal:
     }
     shown = most - (stepsize**2 * _g**2 - 2 * stepsize * _g * _m)
     return Goal("one peer", shown, given=given, vectors=(_x, _m, _g, _s), hints=(_g - 2 * _s,))
+
+
+def _all_peers(mu: Any) -> tuple[Goal, ...]:
+    """That the mean of all peers makes `the step`: `m`, the mean slope `g` and the mean noise `u`, of variance "
+    "share.
+    """
+    slopes, points, drift = sp.symbols("slopes points drift", nonnegative=True)
+    mean = drift - 2 * stepsize * (1 - 2 * stepsize * smoothness) * _fm
+    given = {
+        "one peer, their mean": mean - stepsize * mu * points - stepsize**2 * slopes + 2 * stepsize * _g * _m,
+        "mean slope, times gamma^2": stepsize**2 * (slopes - _g**2),
+    }
+    if mu != 0:
+        given["mean point, times gamma mu"] = stepsize * mu * (points - _m**2)
+    return (
+        *square_of_mean(),
+        *never_negative("peers, pairs and outcomes"),
+        *under_tangents(),
+        Goal(
+            "the mean's step",
+            (1 - stepsize * mu) * _m**2 + mean + _share - (_m - stepsize * (_g + _u)) ** 2,
+            given=given,
+            zero={"<m, u>": _m * _u, "<g, u>": _g * _u, "mean noise": stepsize**2 * _u**2 - _share},
+            vectors=(_m, _g, _u),
+        ),
+    )
 
 
 def _between_averages(growth: Any = 1, expansion: Any = 1, most: Any = 1) -> tuple[Goal, ...]:
@@ -210,9 +279,10 @@ def _convex(bound: Any) -> tuple[Goal, ...]:
     given = {"the steps, times peers": left.subs(_weights, iterations), "now": _now}
     positive = {"K": iterations, "gamma": stepsize, "N": N}
     return (
-        _no_expansion(),
+        *_no_expansion(),
         *_between_averages(),
         _one_peer(sp.Integer(0)),
+        *_all_peers(sp.Integer(0)),
         step,
         Goal("the average", bound - _sum / iterations, given=given, positive=positive),
     )
@@ -229,9 +299,10 @@ def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
     }
     positive = {"weights": _weights, "gamma": stepsize, "N": N}
     return (
-        _no_expansion(),
+        *_no_expansion(),
         *_between_averages(),
         _one_peer(convexity),
+        *_all_peers(convexity),
         step,
         Goal("the average", bound - _sum / _weights, given=given, positive=positive),
     )
@@ -243,9 +314,10 @@ def _departures(bound: Any) -> tuple[Goal, ...]:
     positive = {"K": iterations, "gamma": stepsize, "n'": survivors}
     measured = _sum / iterations + _now / (stepsize * iterations)
     return (
-        _no_expansion(),
+        *_no_expansion(),
         *_between_averages(),
         _one_peer(sp.Integer(0)),
+        *_all_peers(sp.Integer(0)),
         step,
         Goal("the average", bound - measured, given=given, positive=positive),
     )
@@ -281,7 +353,11 @@ def _nonconvex(bound: Any) -> tuple[Goal, ...]:
     at_end = {_weights: iterations, _limit: _euler * _largest, _share: stepsize**2 * noise**2 / N}
     given = {"the steps, times N": sp.expand(N * left.subs(at_end)), "f": _value, "noise**2": noise**2, **_small}
     return (
+        *between_parabolas(smoothness, -smoothness),
         grown,
+        *_no_further(growth),
+        *square_of_mean(),
+        *never_negative("peers, pairs and outcomes"),
         *_between_averages(growth, _expansion, _euler),
         step,
         Goal("the average", final, given=given, positive={"K": iterations, "gamma > 0": stepsize, "N": N}),
@@ -301,6 +377,8 @@ def _convex_noiseless(bound: Any) -> tuple[Goal, ...]:
     sizes = {"K": K, "gamma": stepsize, "L": L}
     last = stepsize * (K - 1) * L + 1
     return (
+        *between_parabolas(L, sp.S.Zero),
+        *under_tangents(),
         Goal("one more point", more, equal=True, positive={"L": L}, vectors=(x, S, g)),
         Goal(
             "one more square",
@@ -349,9 +427,9 @@ _V = (
 _PEER = (
     "A peer's point `x` and the mean `m`, less a minimiser, with f there, `f_x` and `f_m`, less the minimum, and the "
     "slopes `g` and `s`: convexity between x and the minimiser, smoothness between x and m, twice between slopes. Over "
-    "the peers <g, m> adds up to that of the mean slope, ||g||^2 to its square at least (Jensen), ||x - m||^2 to V, "
-    "||x||^2 to ||m||^2 at least; the mean of independent noises adds gamma^2 sigma^2/{peers}. So the expected squared "
-    "distance makes `the step`. "
+    "the peers <g, m> adds up to that of the mean slope, ||g||^2 to its square at least (a mean of squares), ||x - "
+    "m||^2 to V, ||x||^2 to ||m||^2 at least; the mean of independent noises adds gamma^2 sigma^2/{peers}. So the "
+    "expected squared distance makes `the step`. "
 )
 _TELESCOPE = (
     "`now` and `next` are expected squared distances before and after a step, `value` is the expected f at the mean, "
@@ -466,7 +544,7 @@ SGD_MODELS = by_claim(
         "multiplies V by (1 + gamma L)^2 at most, `expansion` since the last average, and adds gamma^2 sigma^2 at "
         "most; `age` <= tau - 1 steps expand by (1 + gamma L)^(2 (tau - 1)) <= exp(2 gamma L (tau - 1)) <= e, as 1 + "
         "x <= exp(x) and gamma <= 1/(2 L (tau - 1)). Then `s` is the slope at the mean and `g` the mean slope, L^2 V "
-        "apart at most in the mean square (Jensen); `value` and `next` are expected f at the mean, less the infimum: "
+        "apart at most in the mean square; `value` and `next` are expected f at the mean, less the infimum: "
         "the descent lemma. Induction over the steps, from `excess`; `sum` adds up ||s||^2.",
         scope="every L-smooth f that is bounded below, in every dimension, every gamma <= 1/(2 L) and 1/(2 L (tau - "
         "1)), every tau, N, K and sigma, real arithmetic",

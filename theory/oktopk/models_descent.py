@@ -6,9 +6,11 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import norm_of_a_sum, of_the_largest, over_all, proved_by
 from commbounds.theory.model import Goal, Model, recurrence, vectors
 from commbounds.theory.oktopk.terms import before, eta, gap, horizon, missed, moment, move, smooth, xi
 from commbounds.theory.quantities import k, n
+from commbounds.theory.smooth_functions import between_parabolas
 
 _gamma, _residual, _rest, _accumulated = sp.symbols("gamma residual rest accumulated", nonnegative=True)
 
@@ -26,18 +28,44 @@ _TRIANGLES = {
 }
 _NORMS = (
     "A is the mean accumulated gradient, with norm `accumulated`; `rest` is that of A - TopK(A), which is at most "
-    "gamma = sqrt(1 - k/n) times it, by sparsifiers.topk.contraction. The mean residual is A - u/P, by conservation of "
-    "mass. "
+    "gamma = sqrt(1 - k/n) times it: squares of no less than a level are kept, and no others. The mean residual is A - "
+    "u/P, by conservation of mass. "
 )
 
 
+def _norms() -> tuple[Goal, ...]:
+    """That what Top-K leaves of A has a norm of gamma times A's at most, and that norms of sums are no more than "
+    "norms'.
+    """
+    kept, left = sp.symbols("kept left", nonnegative=True)
+    known, goals = of_the_largest(k, n - k, kept, left)
+    positive = {"n": n}
+    return (
+        *goals,
+        Goal(
+            "Top-K",
+            n * ((1 - k / n) * (kept + left) - left),
+            given={**known, "n >= k": n - k, "k": k},
+            positive=positive,
+        ),
+        Goal(
+            "its root",
+            (_gamma * _accumulated - _rest) * (_gamma * _accumulated + _rest),
+            given={"Top-K": (1 - k / n) * _accumulated**2 - _rest**2},
+            positive=positive,
+            zero={"gamma": _gamma**2 - (1 - k / n)},
+        ),
+        norm_of_a_sum(),
+    )
+
+
 def _residual_missed(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("residual", _with_gamma(bound) - _residual, given=_TRIANGLES),)
+    return *_norms(), Goal("residual", _with_gamma(bound) - _residual, given=_TRIANGLES)
 
 
 def _residual_xi(bound: Any) -> tuple[Goal, ...]:
     zero = {"definition of xi": missed - xi * move}
-    return (Goal("residual", _with_gamma(bound) - _residual, given=_TRIANGLES, zero=zero),)
+    return *_norms(), Goal("residual", _with_gamma(bound) - _residual, given=_TRIANGLES, zero=zero)
 
 
 def _gradient(bound: Any) -> tuple[Goal, ...]:
@@ -48,7 +76,12 @@ def _gradient(bound: Any) -> tuple[Goal, ...]:
     most = grows / (1 - _gamma)
     positive = {"1 - gamma": 1 - _gamma, "eta": eta, "T": horizon, "L": smooth}
     at = _with_gamma(bound).subs(gap, horizon * drop)
+    rest = at.subs(drop, 0)
+    drops, squares = sp.symbols("drops squares", real=True)
     return (
+        *proved_by("residual", _residual_xi(sp.sqrt(1 - k / n) * before + (sp.sqrt(1 - k / n) + xi) * move)),
+        *proved_by("iterates", _iterates(sp.S.Zero)),
+        *between_parabolas(smooth, -smooth),
         Goal(
             "residuals stay bounded",
             most - nearer,
@@ -75,7 +108,15 @@ def _gradient(bound: Any) -> tuple[Goal, ...]:
             vectors=(w, x),
             hints=(x,),
         ),
-    )
+        *over_all(lambda fell, square, count: 2 / eta * fell + rest * count - square, (drop, squares, sp.S.One),
+                  case="steps: ", positive=positive),
+        Goal(
+            "all steps",
+            horizon * _with_gamma(bound) - squares,
+            given={"the steps": 2 / eta * drops + rest * horizon - squares, "f stays above its infimum": gap - drops},
+            positive=positive,
+        ),
+    )  # fmt: skip
 
 
 def _iterates(bound: Any) -> tuple[Goal, ...]:

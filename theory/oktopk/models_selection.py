@@ -6,8 +6,9 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import at_most_each, proved_by
 from commbounds.theory.model import Goal, Model
-from commbounds.theory.oktopk.models_words import POSITIVE, RANKS
+from commbounds.theory.oktopk.models_words import POSITIVE, RANKS, global_count, heard_of_others
 from commbounds.theory.oktopk.terms import union, winners
 from commbounds.theory.quantities import P, k, n
 
@@ -33,7 +34,8 @@ _ONE_MORE = Goal(
 
 def _lower_most(bound: Any) -> tuple[Goal, ...]:
     given = {"all ranks": _told(P), "none receives more than the most, summed": P * _most - _total}
-    return (_ONE_MORE, Goal("most", 2 * _most - bound, given=given, positive=POSITIVE, zero=_OWNER))
+    most = at_most_each("no rank more than the most", _most, P, _total, POSITIVE)
+    return (_ONE_MORE, *most, Goal("most", 2 * _most - bound, given=given, positive=POSITIVE, zero=_OWNER))
 
 
 def _lower_mean(bound: Any) -> tuple[Goal, ...]:
@@ -58,18 +60,27 @@ def branches(bound: Any) -> tuple[tuple[str, Any], ...]:
     return tuple((f"at most that of {branch}", bound.xreplace({least: branch})) for branch in least.args)
 
 
+_SELECTED = at_most_each("selected", k, P, union, POSITIVE)
 _UNION = {"at most k entries of each rank": k * P - union, "at most n sums": n - union}
 
 
 def _mean_worst(bound: Any) -> tuple[Goal, ...]:
     mean = 2 * union * (P - 1) / P
-    return tuple(Goal(name, at - mean, given={**_UNION, **RANKS}, positive=POSITIVE) for name, at in branches(bound))
+    return (
+        *_SELECTED,
+        *proved_by("any sums", _mean_gathered(mean)),
+        *(Goal(name, at - mean, given={**_UNION, **RANKS}, positive=POSITIVE) for name, at in branches(bound)),
+    )
 
 
 def _most_gathered(bound: Any) -> tuple[Goal, ...]:
     given = {**_UNION, "own >= 0": _own}
     zero = {"the rank is told what others own, once": _received - (union - _own)}
-    return tuple(Goal(name, at - 2 * _received, given=given, zero=zero) for name, at in branches(bound))
+    return (
+        *_SELECTED,
+        *heard_of_others(union, _own, _received),
+        *(Goal(name, at - 2 * _received, given=given, zero=zero) for name, at in branches(bound)),
+    )
 
 
 # --- thresholds and regions -------------------------------------------------------------------------------------------
@@ -95,33 +106,6 @@ def _inclusive(bound: Any) -> tuple[Goal, ...]:
 
 def _strict(bound: Any) -> tuple[Goal, ...]:
     return _passing(bound, _above)
-
-
-def _global_count(bound: Any) -> tuple[Goal, ...]:
-    M, number, before, upto, quota, others, inside = sp.symbols(
-        "M number before upto quota others inside", nonnegative=True
-    )
-    cuts = {
-        "M <= k P": k * P - M,
-        "the cut before lies behind at least number M/P entries": P * before - number * M,
-        "before the last index there are fewer than ceil((number + 1) M/P)": quota - 1 - upto,
-        "quota is that ceiling": (number + 1) * M + P - 1 - P * quota,
-    }
-    within = {
-        "no more than k + 1 - 1/P, whole numbers": k - 1 - (upto - before),
-        "inside: what others hold before the last index": upto - before - inside,
-        "one entry at the last index of every other rank": P - 1 - others,
-    }
-    return (
-        Goal(
-            "before the last index there are fewer than k",
-            k - (upto - before) - 1 / P,
-            given=cuts,
-            positive=POSITIVE,
-        ),
-        Goal("a region", bound - (inside + others), given=within),
-        Goal("an empty region", bound, given={"P >= 1": P - 1, "k >= 1": k - 1}),
-    )
 
 
 def _mass(bound: Any) -> tuple[Goal, ...]:
@@ -194,7 +178,7 @@ SELECTION = (
         "region. That is less than k by at least 1/P, so by at least 1, being whole: what the second goal begins with. "
         "An empty region receives nothing; behind the last entry there is none.",
         scope="all vectors, every k >= 1 and P >= 2, where at most k entries are selected",
-        goals=_global_count,
+        goals=global_count,
     ),
     Model(
         claim="oktopk.update.mass",

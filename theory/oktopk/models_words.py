@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import at_most_each, over_all
+from commbounds.theory.finite_laws import at_most_each, over_all, proved_by
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.oktopk.terms import inbound, selected, winners
 from commbounds.theory.quantities import P, k
@@ -211,12 +211,42 @@ def _worst_received(bound: Any) -> tuple[Goal, ...]:
     return *at_most_each("split, one more rank", k, P - 1, _entered), *_received(bound, winners, given)
 
 
+def global_count(bound: Any) -> tuple[Goal, ...]:
+    """That `bound` entries of others come into a region whose cuts split all selected entries evenly."""
+    M, number, before, upto, quota, others, inside = sp.symbols(
+        "M number before upto quota others inside", nonnegative=True
+    )
+    cuts = {
+        "M <= k P": k * P - M,
+        "the cut before lies behind at least number M/P entries": P * before - number * M,
+        "before the last index there are fewer than ceil((number + 1) M/P)": quota - 1 - upto,
+        "quota is that ceiling": (number + 1) * M + P - 1 - P * quota,
+    }
+    within = {
+        "no more than k + 1 - 1/P, whole numbers": k - 1 - (upto - before),
+        "inside: what others hold before the last index": upto - before - inside,
+        "one entry at the last index of every other rank": P - 1 - others,
+    }
+    return (
+        Goal(
+            "before the last index there are fewer than k",
+            k - (upto - before) - 1 / P,
+            given=cuts,
+            positive=POSITIVE,
+        ),
+        Goal("a region", bound - (inside + others), given=within),
+        Goal(
+            "an empty region", bound - inside, given={"P >= 1": P - 1, "k >= 1": k - 1}, zero={"nothing comes": inside}
+        ),
+    )
+
+
 def _counted_received(bound: Any) -> tuple[Goal, ...]:
     given = {
         "oktopk.boundaries.global_count": k + P - 2 - _entered,
         "winners <= k": k - winners,
     }
-    return _received(bound, winners, given)
+    return *proved_by("a region", global_count(k + P - 2)), *_received(bound, winners, given)
 
 
 def _path(bound: Any) -> tuple[Goal, ...]:

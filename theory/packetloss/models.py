@@ -41,9 +41,8 @@ EXTENTS = extents(
         "drift.as_reviewed_with_correlated_updates drift.autoregressive drift.owner_limit drift.consensus_limit "
         "drift.whole_vector_limit drift.autocovariance arrivals.unbiased arrivals.conditional_variance "
         "arrivals.zero_fill arrivals.variance arrivals.mean_inverse arrivals.mean_inverse_recurrence owner.bias "
-        "owner.variance_iid owner.inflation volume.received",
+        "owner.variance_iid owner.inflation volume.received training.descent training.convergence",
         (Step.EXPECTATION,): "workers.range",
-        (Step.INDEPENDENCE, Step.SUM, Step.NORMS, Step.FUNCTIONS): "training.descent training.convergence",
     },
     by_definition="volume.sent drift.one_step corners.owner_at_certain_loss",
 )

@@ -169,7 +169,8 @@ def _empty(bound: Any) -> tuple[Goal, ...]:
     return recurrence(bound, N, p, lambda chance, _: p * chance, start=1)
 
 
-def _zero_fill(bound: Any) -> tuple[Goal, ...]:
+def zero_fill_goals(bound: Any) -> tuple[Goal, ...]:
+    """That the mean of what arrives, or zero, is `bound` of the mean of all."""
     return (
         *proved_by("given arrivals", _unbiased(sp.S.Zero)),
         *recurrence(bound, N, _q, lambda share, _: share + (1 - share) * _q, start=1),
@@ -320,7 +321,7 @@ MODELS = by_claim(
         "gbar is the probability that something arrives. Of one worker more something arrives if it did before, or "
         "else if the new packet does. Induction on N.",
         scope=f"{_GRADIENTS} that do not cancel, every p in [0, 1], every N",
-        goals=_zero_fill,
+        goals=zero_fill_goals,
         checked_by=("packetloss.arrivals.zero_fill",),
     ),
     Model(

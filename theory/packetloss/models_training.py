@@ -6,7 +6,16 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import (
+    independent_of,
+    never_negative,
+    over_all,
+    over_histories,
+    proved_by,
+    square_of_mean,
+)
 from commbounds.theory.model import Goal, Model, by_claim, vectors
+from commbounds.theory.packetloss.models_estimators import zero_fill_goals
 from commbounds.theory.packetloss.terms import (
     N,
     estimatesquare,
@@ -19,8 +28,9 @@ from commbounds.theory.packetloss.terms import (
     smooth,
     t,
 )
+from commbounds.theory.smooth_functions import between_parabolas
 
-_a, _b, _x, _u = vectors("a b x u")
+_a, _b, _x, _u, _ghat = vectors("a b x u ghat")
 _root = sp.Symbol("root", nonnegative=True)
 _fallen, _falls = sp.symbols("fallen falls", real=True)
 _estimates, _estimate, _squares, _drift, _later = sp.symbols("estimates estimate squares drift later", nonnegative=True)
@@ -69,6 +79,25 @@ def _lag() -> Goal:
     )
 
 
+def _of_steps() -> tuple[Goal, ...]:
+    """What losses and smoothness make of a step, in the mean over what is lost in it."""
+    size, shard = sp.symbols("size shard", nonnegative=True)
+    descent = _falls - eta * _a * _ghat + smooth / 2 * eta**2 * _ghat**2
+    mean = _falls + smooth * eta**2 * _estimate / 2 - eta * (1 - p**N) * _a * _b
+    unbiased = {"unbiased": _a * _ghat - (1 - p**N) * _a * _b, "estimate": _ghat**2 - _estimate}
+    return (
+        *between_parabolas(smooth, -smooth),
+        *square_of_mean(),
+        *never_negative("workers and outcomes"),
+        *independent_of("losses"),
+        *proved_by("what arrives", zero_fill_goals(1 - p**N)),
+        Goal("falls", mean, given={"parabola above": descent}, zero=unbiased, vectors=(_a, _b, _ghat)),
+        *over_histories("a broadcast", ((1 - p, sp.S.Zero), (p, (_x + _u) ** 2)), {size: (_x + _u) ** 2}, p * size,
+                        vectors=(_x, _u)),
+        *over_all(lambda gaps, all_of: gaps - (N - 1) * all_of, ((N - 1) * shard, shard), case="shards: ", equal=True),
+    )  # fmt: skip
+
+
 def _training(bound: Any, measured: Any, drift_weight: Any, falls: Any) -> tuple[Goal, ...]:
     """`bound` at the falls and estimates of the steps made, times their number, less what a step adds."""
     arrives = 1 - p**N
@@ -95,6 +124,7 @@ def _training(bound: Any, measured: Any, drift_weight: Any, falls: Any) -> tuple
         "square": _b**2,
     }
     return (
+        *_of_steps(),
         _lag(),
         Goal("no step", left(t, 0, 0, 0, 0), given={}, positive=positive),
         Goal("step", after, given=step, positive=positive, vectors=(_a, _b)),

@@ -20,6 +20,7 @@ from commbounds.theory.precision.bounds import (
     any_tree,
     followed,
     fraction,
+    one_after_another,
     one_rounding,
     upwards,
 )
@@ -28,9 +29,8 @@ from commbounds.theory.precision.split import (
     TF32_DIGITS,
     log_sum_error,
     loss_error,
-    mean_square_error,
-    normed_error,
     product_error,
+    reciprocal_root,
     softmax_distance,
 )
 from commbounds.theory.precision.tolerance import rounded_up, tolerance
@@ -224,17 +224,17 @@ def cross_entropy(
     unit, own = _unit_and_function(form, function)
     across, under = reduction.errors(not format_named(reduction.wire).holds(form))
     own_entries = -(-vocabulary // reduction.parts) if longest is None else longest
-    at_a_rank = sp.sympify(added(own_entries, unit, additions), strict=True)
-    sums = followed(own, followed(at_a_rank, sp.Rational(across)))
-    if sums >= 1:
+    stages = own, sp.sympify(added(own_entries, unit, additions), strict=True), sp.Rational(across)
+    if max(stages) >= 1:
         return math.inf, math.inf, float(unit)
-    off = log_sum_error(softmax_distance(vocabulary), unit, sums)
+    rounded = one_rounding(unit)
+    off = log_sum_error(softmax_distance(vocabulary), rounded, *stages)
     # exponentials below the normal range may be lost, and parts of the sum on the wire, beside a sum of at least 1
     off += 2 * (vocabulary * sp.Rational(form.normal) + sp.Rational(under))
     return (
-        _number(loss_error(off, unit, own, vocabulary, 0, 0)),
-        _number(loss_error(0, unit, 0, 1, 1, 0)),
-        _number(loss_error(0, unit, 0, 1, 0, 1)),
+        _number(loss_error(off, rounded, own, vocabulary, 0, 0)),
+        _number(loss_error(0, rounded, 0, 1, 1, 0)),
+        _number(loss_error(0, rounded, 0, 1, 0, 1)),
     )
 
 
@@ -243,10 +243,11 @@ def root_mean_square(
 ) -> tuple[float, float]:
     """Of sqrt(mean x^2 + eps), and of x over it times a weight, relatively, from n exact entries."""
     unit, own = _unit_and_function(format_named(accumulate), function)
-    mean = mean_square_error(unit, sp.sympify(added(n, unit, additions), strict=True))
-    if mean >= 1:
+    sums = sp.sympify(added(n, unit, additions), strict=True)
+    if max(sums, own) >= 1:
         return math.inf, math.inf
-    return _number((1 + own) / sp.sqrt(1 - mean) - 1), _number(normed_error(unit, own, mean))
+    stages, rounded = reciprocal_root(unit, own, sums), one_rounding(unit)
+    return _number(one_after_another(*stages)), _number(one_after_another(*stages, rounded, rounded))
 
 
 def _unit_and_function(form: Format, function: float) -> tuple[Any, Any]:

@@ -13,4 +13,6 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
         cost = sparse_cost(cluster, name)
         if cost is not None:
             why = "No claim bounds the steps that its losses cost."
+            if name == "spardl" and cluster.selected < cluster.ranks:
+                why = f"Of {cluster.selected} entries a block's share is floor(k/P) = 0: nothing is sent."
             yield method_cost(name, title, cost, None, cluster.entries * cluster.item, (), why)

@@ -65,7 +65,8 @@ def forms(claim: str) -> dict[str, dict[str, Form]]:
             for name, expression in {
                 **goal.given,
                 **goal.positive,
-                **{name: -abs(sp.expand(zero)) for name, zero in goal.zero.items()},
+                **{f"{name}, no more": -zero for name, zero in goal.zero.items()},
+                **goal.zero,
                 "what is shown": goal.show,
             }.items()
         }
@@ -350,7 +351,7 @@ def test_few_steps(claim, mechanism):
     name = f"feedback.{claim}_share"
     # one row of five: the claim's study runs them all, here the models' conditions are computed from a run
     for number, row in list(enumerate(few_steps.ROWS[mechanism], 1))[::5]:
-        _, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
+        *_, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
         held = {s.name for s in goal.vectors}
         known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
         for start in few_steps.some_starts(mechanism, row):
@@ -370,7 +371,7 @@ def test_few_steps(claim, mechanism):
 def test_few_steps_of_workers(mechanism):
     name = f"feedback.{mechanism.lower()}.rate_share_workers"
     for number, row in list(enumerate(few_steps.ROWS_OF_WORKERS[mechanism], 1))[::5]:
-        _, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
+        *_, goal = MODELS[name].goals(BOOK[name].relation.rhs, number)
         held = {s.name for s in goal.vectors}
         known = {what: Form(e, held) for what, e in {**goal.given, "what is shown": goal.show}.items()}
         for start in few_steps.some_starts(mechanism, row):

@@ -252,7 +252,7 @@ def test_cuts_at_equal_counts():
                 "others": sum(held),
                 "inside": int(run.inbound[r]) - sum(held),
             }
-            assert len(met(claim, values)) == 3
+            assert len(met(claim, values)) == 2 + (values["inside"] == 0)
             assert met(claim, values)[1, "a region"] == bound - int(run.inbound[r])
             worst = max(worst, int(run.inbound[r]))
         assert worst == outcome.measured
@@ -285,7 +285,7 @@ def test_residuals(seed):
     slack = 64 * n * P * 2.0**-53 * float(np.abs(accumulated).max() + np.abs(residuals).max()) * P
     for claim in ("oktopk.sgd.residual", "oktopk.sgd.residual_missed"):
         bound = claims()[claim].bound(**values, n=n, k=k)
-        (goal,) = goals(claim).values()
+        *_, goal = goals(claim).values()
         assert all(value(e, values) >= -slack for e in goal.given.values())
         assert all(abs(value(e, values)) <= slack for e in goal.zero.values())
         assert abs(value(goal.show, values) - Fraction(bound - values["residual"])) <= slack
