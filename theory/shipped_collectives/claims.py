@@ -344,6 +344,7 @@ CLAIMS: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_N + "error",
         extremal="two ranks of 448: 448 in place of 896, where 1/17 of the magnitudes would be 53",
+        note="All ranks get the same cut-off number: comparing them shows nothing.",
     ),
     _claim(
         _N + "agreement",
