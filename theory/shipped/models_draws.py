@@ -264,8 +264,8 @@ _ATOMIC = (
     model_of("atomic.variance", _DRAWN_ALONE + "The claim, times the squared norm.", _some, _capped),
     model_of(
         "atomic.shrunk_contraction",
-        "Unbiased, with the variance omega - slack, omega = n/B - 1 and slack >= 0 by shipped.atomic.variance: divided "
-        "by 1 + omega it has the variance over its square, and the bias omega/(1 + omega).",
+        "Unbiased, with the variance omega - slack, omega = n/B - 1 and slack >= 0 as goals of shipped.atomic.variance "
+        "show: divided by 1 + omega it has the variance over its square, and the bias omega/(1 + omega).",
         _some,
         _shrunk,
     ),
