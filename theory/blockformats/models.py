@@ -28,7 +28,8 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "blockformats",
     {
-        (): "microscaling.maximum microscaling.maximum_unclipped stochastic.unbiased stochastic.bias nvfp4.maximum "
+        (): "microscaling.maximum microscaling.maximum_of_nearest microscaling.maximum_unclipped stochastic.unbiased "
+        "stochastic.bias nvfp4.maximum "
         "stochastic_nvfp4.unbiased microexponents.maximum correlated.unbiased correlated.pair table.sums "
         "table.at_a_number microscaling.contraction_even microscaling.contraction_rceil microscaling.contraction_wide",
         (Step.SYMMETRY,): "correlated.equal",
