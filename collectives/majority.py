@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_mask, checked_rng
-from commbounds.collectives.dense.on_rank import gathered
+from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
-from commbounds.collectives.ranks.communicator import Communicator, parcel
+from commbounds.collectives.ranks.communicator import Communicator, Parcel, parcel
 from commbounds.collectives.ranks.one_program import one_program
 
 Array = NDArray[Any]
@@ -130,7 +130,8 @@ def _packed(ballot: Ballot, zeros: str) -> Array:
     return np.packbits(np.concatenate(planes))
 
 
-def _unpacked(message: Array, n: int, zeros: str) -> Ballot:
+def _unpacked(comm: Communicator, source: int, sent: Parcel | Block, n: int, zeros: str) -> Ballot:
+    (message,) = comm.fitting(source, sent, (np.uint8, (-(-(2 if zeros == "abstain" else 1) * n // 8),)))
     if zeros != "abstain":
         return 2 * np.unpackbits(message, count=n).view(np.int8) - np.int8(1)
     bits = np.unpackbits(message, count=2 * n).view(np.int8)
@@ -151,9 +152,9 @@ def _by_server(comm: Communicator, own: Ballot, zeros: str, ties: Coins | None) 
     if comm.rank:
         comm.step({0: parcel(_packed(own, zeros))})
         comm.phase("votes")
-        return _unpacked(comm.step(sources=[0])[0].arrays[0], own.size, zeros)
+        return _unpacked(comm, 0, comm.step(sources=[0])[0], own.size, zeros)
     arrived = comm.step(sources=others) if others else {}
-    vote = _decided([own, *(_unpacked(part.arrays[0], own.size, zeros) for part in arrived.values())], zeros, ties)
+    vote = _decided([own, *(_unpacked(comm, r, part, own.size, zeros) for r, part in arrived.items())], zeros, ties)
     comm.phase("votes")
     if others:
         message = parcel(_packed(vote, zeros))
@@ -167,20 +168,25 @@ def _by_shards(comm: Communicator, own: Ballot, zeros: str, ties: Coins | None) 
     others = [rank for rank in range(comm.size) if rank != comm.rank]
     comm.phase("ballots")
     arrived = comm.step({rank: parcel(_packed(blocks[rank], zeros)) for rank in others}, others) if others else {}
-    ballots = [mine, *(_unpacked(part.arrays[0], mine.size, zeros) for part in arrived.values())]
+    ballots = [mine, *(_unpacked(comm, r, part, mine.size, zeros) for r, part in arrived.items())]
     part_of_ties = None if ties is None else np.array_split(ties, comm.size)[comm.rank]
     vote = _decided(ballots, zeros, part_of_ties)
     comm.phase("votes")
     message = parcel(_packed(vote, zeros))
     arrived = comm.step(dict.fromkeys(others, message), others) if others else {}
-    held = {comm.rank: vote, **{r: _unpacked(part.arrays[0], blocks[r].size, zeros) for r, part in arrived.items()}}
+    held = {
+        comm.rank: vote,
+        **{r: _unpacked(comm, r, part, blocks[r].size, zeros) for r, part in arrived.items()},
+    }
     return np.concatenate([held[rank] for rank in range(comm.size)])
 
 
 def _by_all(comm: Communicator, own: Ballot, zeros: str, ties: Coins | None) -> Ballot:
     comm.phase("ballots")
     messages = gathered(comm, (_packed(own, zeros),))
-    return comm.shared(lambda: _decided([_unpacked(part, own.size, zeros) for (part,) in messages], zeros, ties))
+    return comm.shared(
+        lambda: _decided([_unpacked(comm, r, part, own.size, zeros) for r, part in enumerate(messages)], zeros, ties)
+    )
 
 
 COLLECTIVES = {"majority_vote": majority_vote}

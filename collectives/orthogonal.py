@@ -19,10 +19,10 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense.allreduce import ring_allreduce
-from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
+from commbounds.collectives.sparse.entries import dense_sum, gathered_entries
 from commbounds.compressors.base import as_array, checked_choice, checked_real, shown
 
 Array = NDArray[Any]
@@ -316,19 +316,12 @@ def ef21_muon(
     with np.errstate(over="ignore", invalid="ignore"):
         difference = (x - held[comm.rank]).reshape(-1)
         where = np.sort(np.argsort(-np.abs(difference), kind="stable")[:kept])
-        messages = gathered(comm, (where, difference[where].copy()))
-        total = comm.shared(lambda: _added(messages, m * n, dtype))
+        messages = gathered_entries(comm, (where, difference[where].copy()), m * n)
+        total = comm.shared(lambda: dense_sum(messages, m * n, dtype))
         mine = held[comm.rank].reshape(-1).copy()
         mine[where] += difference[where]
         after = now + (total / dtype.type(P)).reshape(m, n)
     return TrackedUpdate(_near_one(comm, after, count, name), mine.reshape(m, n), after)
-
-
-def _added(messages: list[tuple[Array, ...]], size: int, dtype: np.dtype[Any]) -> Array:
-    total = np.zeros(size, dtype)
-    for where, values in messages:
-        total[where] += values
-    return total
 
 
 def _orthonormal(x: Array) -> Array:

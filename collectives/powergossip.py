@@ -173,7 +173,7 @@ def _round(
         arrived = comm.step({peer: parcel(product) for peer, product in products.items()}, sorted(peers))
         matrix = matrix.copy()
         for peer in sorted(peers):
-            theirs, factors = arrived[peer].arrays[0], held[peers[peer]]
+            (theirs,), factors = comm.fitting(peer, arrived[peer], products[peer]), held[peers[peer]]
             new = factors[:m] if left else factors[m:]
             new[:] = products[peer] - theirs if comm.rank > peer else theirs - products[peer]
             moved = _product(factors[:m], factors[m:].T)

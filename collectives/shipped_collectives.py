@@ -51,11 +51,12 @@ def _padded(x: Array, multiple: int) -> Array:
     return np.concatenate([x, np.zeros(-x.size % multiple, x.dtype)])
 
 
-def _exchanged(comm: Communicator, codes: Sequence[Bytes]) -> list[Bytes]:
-    """What every rank has for this one, which sends ``codes[rank]`` to each."""
+def _exchanged(comm: Communicator, codes: Sequence[Bytes], sizes: Sequence[int]) -> list[Bytes]:
+    """What every rank has for this one, which sends ``codes[rank]`` to each: ``sizes[rank]`` bytes of that one."""
     others = [rank for rank in range(comm.size) if rank != comm.rank]
     arrived = comm.step({rank: parcel(codes[rank]) for rank in others}, others) if others else {}
-    return [codes[rank] if rank == comm.rank else arrived[rank].arrays[0] for rank in range(comm.size)]
+    fitting = {r: comm.fitting(r, part, (np.uint8, (sizes[r],)))[0] for r, part in arrived.items()}
+    return [codes[rank] if rank == comm.rank else fitting[rank] for rank in range(comm.size)]
 
 
 def _two_shot(
@@ -68,10 +69,11 @@ def _two_shot(
 ) -> tuple[Array, Array]:
     """What is read of all sums, and this rank's own sum as it is."""
     mine = owned[comm.rank]
-    terms = [read(sent, mine.size) for sent in _exchanged(comm, [code(x[part]) for part in owned])]
+    codes = [code(x[part]) for part in owned]
+    terms = [read(sent, mine.size) for sent in _exchanged(comm, codes, [codes[comm.rank].size] * comm.size)]
     total, sent = added(terms)
     result = np.empty_like(total, shape=x.shape)
-    for part, arrived in zip(owned, _exchanged(comm, [sent] * comm.size), strict=True):
+    for part, arrived in zip(owned, _exchanged(comm, [sent] * comm.size, [c.size for c in codes]), strict=True):
         result[part] = read(arrived, part.size)
     return result, total
 
@@ -107,7 +109,7 @@ def quick_code(x: Array, width: int, saturates: bool = True) -> Bytes:
 
 def quick_read(sent: Bytes, n: int, width: int, saturates: bool = True) -> Array:
     """The float16 numbers that `quick_code` made `sent` of."""
-    codes = unpacked_numbers(sent, width, n).reshape(-1, PAIRS, 2) - 2.0 ** (width - 1)
+    codes = unpacked_numbers(sent[: n * width // 8], width, n).reshape(-1, PAIRS, 2) - 2.0 ** (width - 1)
     scale = sent[n * width // 8 :].copy().view(np.float16).reshape(-1, 1, 2)
     with np.errstate(all="ignore"):
         return halves(codes * scale.astype(np.float64), saturates).ravel()
@@ -426,9 +428,12 @@ def quantization_hook(comm: Communicator, vector: ArrayLike, channel: int | None
         scales = np.maximum(comm.agreed(lambda: _finite(high - low)) / np.float32(255), LEAST_SCALE)
         points = np.clip(-np.rint(low / scales), 0, 255).astype(np.float32)
         codes = np.clip(np.rint(rows / scales[:, np.newaxis]) + points[:, np.newaxis], 0, 255).astype(np.uint8)
-    params = _exchanged(comm, [np.stack([scales, points]).view(np.uint8).ravel()] * comm.size)
+    own = np.stack([scales, points]).view(np.uint8).ravel()
+    params = _exchanged(comm, [own] * comm.size, [own.size] * comm.size)
     total = np.zeros_like(rows)
-    for sent, arrived in zip(params, _exchanged(comm, [codes.ravel()] * comm.size), strict=True):
+    for sent, arrived in zip(
+        params, _exchanged(comm, [codes.ravel()] * comm.size, [codes.size] * comm.size), strict=True
+    ):
         scale, point = sent.copy().view(np.float32).reshape(2, -1, 1)
         with np.errstate(all="ignore"):
             total = total + scale * (arrived.reshape(rows.shape).astype(np.float32) - point)

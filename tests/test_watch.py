@@ -158,6 +158,22 @@ def test_lines_survive_a_killed_process(tmp_path):
         monitor.step("w", sent=np.ones(8), received=np.ones(8))
 
 
+def test_a_look_that_the_disk_takes_half_of_is_not_begun_and_can_be_written_again(tmp_path):
+    program = (
+        "import resource, signal, numpy as np; from commbounds import watch\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        f"m = watch.Monitor({str(tmp_path)!r}, {{}}, overhead=1e9)\n"
+        "one = lambda t: m.step('w', step=t, sent=np.ones(8), received=np.ones(8))\n"
+        "one(0)\n"
+        "def limit(size): resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))\n"
+        "limit(m._file.tell() + 20)\n"
+        "try: one(1)\n"
+        "except OSError: limit(-1); one(1); one(2)\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
+    assert [look.step for _, look in watch.read(tmp_path).looks()] == [0, 1, 2]
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -419,6 +435,28 @@ def test_faults_of_hooks_are_noticed_at_once(tmp_path, hook, fault, check):
     pytest.importorskip("torch")
     gloo(tmp_path, hook, fault)
     assert checks(tmp_path)[0] == (check, 20)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("fault", ["", "sum"])
+def test_diloco_of_torchft_is_watched(tmp_path, fault):
+    pytest.importorskip("torchft")
+    program = Path(__file__).with_name("watched_torchft.py")
+
+    def weights(folder, *given):
+        told = subprocess.run([sys.executable, program, folder, *given], capture_output=True, text=True, timeout=290)
+        assert told.returncode == 0, told.stderr[-2000:]
+        return told.stdout.split()
+
+    of_one, of_the_other = weights(str(tmp_path), *filter(None, [fault]))
+    assert of_one == of_the_other
+    found = watch.read(tmp_path)
+    assert {look.step for _, look in found.looks()} == set(range(8))
+    if fault:
+        assert checks(tmp_path)[0] == ("sum", 0)
+        return
+    assert found.alarms == []
+    assert weights("-") == [of_one, of_the_other]
 
 
 @pytest.mark.parametrize("height", [10, 40])

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_rng
-from commbounds.collectives.blockformats.wire import packed_numbers, unpacked_numbers
+from commbounds.collectives.blockformats.wire import packed_form, packed_numbers, unpacked_numbers
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, parcel
@@ -107,7 +107,7 @@ def homomorphic_allreduce(
     bits = index_bits(2 * comm.size * top + 1) if sum_width is None else sum_width
     comm.phase("exponents")
     own = _exponents(x, block, top)
-    shared = gathered(comm, (own,), "ring", _two_bytes)
+    shared = gathered(comm, (own,), "ring", _two_bytes, lambda _: [own])
     exponents = comm.shared(lambda: np.repeat(np.max([e for (e,) in shared], axis=0), block)[: x.size])
     # one last bit of the dtype is 2^-1074 at least: scaled up to codes, entries are exact or far below a half
     levels = np.ldexp(x.astype(np.float64), -exponents)
@@ -120,11 +120,12 @@ def homomorphic_allreduce(
     outgoing = {rank: parcel(packed_numbers(codes[parts[rank]] + top, width)) for rank in others}
     arrived = comm.step(outgoing, others) if others else {}
     total = codes[parts[comm.rank]]
-    for part in arrived.values():
-        total = total + unpacked_numbers(part.arrays[0], width, sizes[comm.rank]) - top
+    for rank, part in arrived.items():
+        (code,) = comm.fitting(rank, part, packed_form(width, total.size))
+        total = total + unpacked_numbers(code, width, total.size) - top
     comm.phase("sums")
     sent = packed_numbers(total % 2**bits, bits)
-    rounds = gathered(comm, (sent,))
+    rounds = gathered(comm, (sent,), forms=lambda rank: [packed_form(bits, sizes[rank])])
 
     def read() -> Array:
         sums = np.concatenate([unpacked_numbers(code, bits, size) for (code,), size in zip(rounds, sizes, strict=True)])

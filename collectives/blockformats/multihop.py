@@ -158,7 +158,7 @@ def multihop_allreduce(
         mine, total = comm.rank, _by_halves(comm, x, ends, code_of, read_of)
     comm.phase("all-gather")
     sent = code(total, hop_stages(topology, comm.size) - 1, mine)
-    arrived = gathered(comm, (sent,))
+    arrived = gathered(comm, (sent,), forms=lambda _: [(np.uint8, (None,))])
     shift = mine - comm.rank
     return comm.shared(lambda: np.concatenate([read(arrived[(j - shift) % comm.size][0], j) for j in range(comm.size)]))
 
@@ -173,7 +173,7 @@ def _by_halves(comm: Communicator, x: Array, ends: list[int], code: Any, read: A
         low, middle, high = ends[first], ends[first + half], ends[first + count]
         kept, away = (slice(middle, high), slice(low, middle)) if upper else (slice(low, middle), slice(middle, high))
         sent = code(held[away.start - low : away.stop - low], stage, away)
-        (arrived,) = comm.step({partner: parcel(sent)}, [partner])[partner].arrays
+        (arrived,) = comm.fitting(partner, comm.step({partner: parcel(sent)}, [partner])[partner], (np.uint8, (None,)))
         held = _summed([read(arrived, kept.stop - kept.start), held[kept.start - low : kept.stop - low]])
         first, count, stage = first + half * upper, half, stage + 1
     return held

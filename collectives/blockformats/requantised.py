@@ -103,7 +103,7 @@ def requantised_allreduce(
     mine, total = (_by_ring if schedule == "ring" else _directly)(comm, x, parts, code, read)
     comm.phase("all-gather")
     sent = code(total, rounding_stages(schedule, comm.size) - 1, mine)
-    arrived = gathered(comm, (sent,))
+    arrived = gathered(comm, (sent,), forms=lambda _: [(np.uint8, (None,))])
     shift = mine - comm.rank
     return comm.shared(lambda: np.concatenate([read(arrived[(j - shift) % comm.size][0], j) for j in range(comm.size)]))
 
@@ -119,7 +119,10 @@ def _by_ring(comm: Communicator, x: Array, parts: list[slice], code: Code, read:
     for hop in range(P - 1):
         part, following = (own - hop) % P, (own - hop - 1) % P
         sent = code(partial, hop, part)
-        (arrived,) = comm.step({(own + 1) % P: parcel(sent)}, [(own - 1) % P])[(own - 1) % P].arrays
+        before = (own - 1) % P
+        (arrived,) = comm.fitting(
+            before, comm.step({(own + 1) % P: parcel(sent)}, [before])[before], (np.uint8, (None,))
+        )
         partial = _summed([read(arrived, following), x[parts[following]]])
     return (own + 1) % P, partial
 
@@ -128,7 +131,10 @@ def _directly(comm: Communicator, x: Array, parts: list[slice], code: Code, read
     own, others = comm.rank, [rank for rank in range(comm.size) if rank != comm.rank]
     codes = [code(x[part], 0, j) for j, part in enumerate(parts)]
     arrived = comm.step({rank: parcel(codes[rank]) for rank in others}, others) if others else {}
-    held = {own: codes[own], **{rank: part.arrays[0] for rank, part in arrived.items()}}
+    held = {
+        own: codes[own],
+        **{rank: comm.fitting(rank, part, (np.uint8, (None,)))[0] for rank, part in arrived.items()},
+    }
     return own, _summed([read(held[rank], own) for rank in range(comm.size)])
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_rng
-from commbounds.collectives.blockformats.wire import packed_numbers, unpacked_numbers
+from commbounds.collectives.blockformats.wire import packed_form, packed_numbers, unpacked_numbers
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, parcel
@@ -133,14 +133,15 @@ def table_allreduce(
     outgoing = {rank: parcel(packed_numbers(indices[parts[rank]], width)) for rank in others}
     arrived = comm.step(outgoing, others) if others else {}
     total = numbers[indices[parts[comm.rank]]]
-    for part in arrived.values():
-        total = total + numbers[unpacked_numbers(part.arrays[0], width, total.size)]
+    for rank, part in arrived.items():
+        (code,) = comm.fitting(rank, part, packed_form(width, total.size))
+        total = total + numbers[unpacked_numbers(code, width, total.size)]
     comm.phase("sums")
     bits = index_bits(P * g + 1) if sum_bits is None else sum_bits
-    rounds = gathered(comm, (packed_numbers(total % 2**bits, bits),))
+    sizes = [part.stop - part.start for part in parts]
+    rounds = gathered(comm, (packed_numbers(total % 2**bits, bits),), forms=lambda j: [packed_form(bits, sizes[j])])
 
     def read() -> Array:
-        sizes = [part.stop - part.start for part in parts]
         sums = np.concatenate([unpacked_numbers(code, bits, size) for (code,), size in zip(rounds, sizes, strict=True)])
         with np.errstate(over="ignore"):
             found = (2.0 * sums - P * g) * limit / g
@@ -190,7 +191,7 @@ def _limit(comm: Communicator, y: Array, top: float) -> float:
     """`top` root mean squares of the vector that is largest."""
     largest = float(np.abs(y).max())
     own = largest * float(np.sqrt(np.mean((y / largest) ** 2))) if largest > 0 else 0.0
-    shares = gathered(comm, (np.array([own]),), "ring", lambda part: 8 * part[0].size)
+    shares = gathered(comm, (np.array([own]),), "ring", lambda part: 8 * part[0].size, lambda _: [(np.float64, (1,))])
     limit = float(top) * max(float(share[0]) for (share,) in shares)
 
     def finite() -> float:

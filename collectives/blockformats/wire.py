@@ -20,8 +20,21 @@ def packed_numbers(numbers: Array, width: int) -> Bytes:
     return np.packbits(bits.astype(np.uint8).ravel(), bitorder="little")
 
 
+def packed_form(width: int, count: int) -> tuple[type[np.uint8], tuple[int]]:
+    """What `packed_numbers` makes of so many numbers: its dtype and shape."""
+    return np.uint8, (-(-count * width // 8),)
+
+
 def unpacked_numbers(sent: Bytes, width: int, count: int) -> NDArray[np.int64]:
-    """The `count` numbers that `packed_numbers` made `sent` of."""
+    """The `count` numbers that `packed_numbers` made `sent` of.
+
+    Raises
+    ------
+    ValueError
+        `sent` has another size.
+    """
+    if sent.shape != packed_form(width, count)[1]:
+        raise ValueError(f"sent must have shape {packed_form(width, count)[1]}, got {sent.shape}")
     bits = np.unpackbits(sent, count=count * width, bitorder="little").reshape(count, width)
     numbers: NDArray[np.int64] = (bits.astype(np.int64) << np.arange(width)).sum(axis=1)
     return numbers

@@ -284,7 +284,9 @@ def _gathered(blocks: Sequence[Array], algorithm: str = "ring") -> tuple[Array, 
 
 def _joined(comm: Communicator, own: Array, algorithm: str) -> Array:
     comm.phase("all-gather")
-    return np.concatenate([array for (array,) in gathered(comm, (own,), algorithm)])
+    return np.concatenate(
+        [array for (array,) in gathered(comm, (own,), algorithm, forms=lambda _: [(own.dtype, (None,))])]
+    )
 
 
 @fused_program(_gathered, stack="blocks")

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from commbounds.collectives.dense.gathering import gather_counts
 from commbounds.collectives.dense.message_by_message import Part
 from commbounds.collectives.dense.messages import gather_steps, of_rank
-from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
+from commbounds.collectives.ranks.communicator import Communicator, Counted, Form, Parcel
 
 Array = NDArray[Any]
 Block = tuple[Array, ...]
@@ -27,7 +27,11 @@ def _entries(block: Block) -> int:
 
 
 def gathered(
-    comm: Communicator, block: Block, algorithm: str = "ring", words: Callable[[Block], int] = _entries
+    comm: Communicator,
+    block: Block,
+    algorithm: str = "ring",
+    words: Callable[[Block], int] = _entries,
+    forms: Callable[[int], Sequence[Form]] | None = None,
 ) -> list[Block]:
     """Every rank's block, in the order of the ranks: the twin of `gather_blocks`.
 
@@ -42,6 +46,8 @@ def gathered(
         As in `gather_blocks`.
     words : callable (block) -> int
         What a block counts; one for every entry if not given. A rank applies it to blocks that it passes on as well.
+    forms : callable (rank) -> forms
+        What that rank's arrays must be like; anything if not given.
 
     Returns
     -------
@@ -51,7 +57,7 @@ def gathered(
     Raises
     ------
     ValueError
-        There is no such algorithm.
+        There is no such algorithm, or a block is of another form.
     """
     if comm.one_caller:
         found: list[Block] = comm.fused(tuple(block), lambda blocks: _all_gathered(blocks, algorithm, words))
@@ -67,7 +73,8 @@ def gathered(
         for _, source, _, first, count in receives:
             arrays = arrived[source].arrays
             for i in range(count):
-                have[(first + i) % comm.size] = arrays[i * width : (i + 1) * width]
+                owner, part = (first + i) % comm.size, arrays[i * width : (i + 1) * width]
+                have[owner] = tuple(part if forms is None else comm.fitting(owner, part, *forms(owner)))
     return [have[rank] for rank in range(comm.size)]
 
 
@@ -107,8 +114,10 @@ def carried_out_on_rank(comm: Communicator, held: Array, edges: NDArray[np.int64
                 outgoing[target] = Parcel((message,), message.size)
             arrived = comm.step(outgoing, [source for _, source, *_ in receives])
             for _, source, _, first, count in receives:
-                (message,) = arrived[source].arrays
-                _take(held, _places(edges, first, count), message, part.adds)
+                places = _places(edges, first, count)
+                form = held.dtype, (sum(place.stop - place.start for place in places),)
+                (message,) = comm.fitting(source, arrived[source], form)
+                _take(held, places, message, part.adds)
 
 
 def _take(held: Array, places: list[slice], message: Array, adds: bool) -> None:

@@ -22,7 +22,7 @@ from commbounds.collectives.feedback.steps import average_of_messages, message_w
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.compressors import Compressor, FeedbackState, Message
-from commbounds.compressors.base import checked_array, checked_rng
+from commbounds.compressors.base import checked_array, checked_kind, checked_rng
 
 Array = NDArray[Any]
 
@@ -188,7 +188,19 @@ def _gathered_messages(comm: Communicator, sgd: FeedbackSGD, message: Message, d
     """All ranks' messages, in the order of the ranks: each is sent as its record, beside the words that it counts."""
     record = np.frombuffer(pickle.dumps(message), np.uint8)
     block = (record, np.array([message_words(message, dtype)], np.int64))
-    return [pickle.loads(own.tobytes()) for own, _ in gathered(comm, block, sgd.allgather, _claimed_words)]
+    forms = (np.uint8, (None,)), (np.int64, (1,))
+    blocks = gathered(comm, block, sgd.allgather, _claimed_words, lambda _: forms)
+    return [_unpickled(comm, rank, sent, type(message)) for rank, (sent, _) in enumerate(blocks)]
+
+
+def _unpickled(comm: Communicator, source: int, sent: Array, kind: type[Message]) -> Message:
+    try:
+        message: Message = pickle.loads(sent.tobytes())
+        checked_kind("what was sent", message, kind)
+        message.check()
+    except Exception as error:  # what was altered may raise anything
+        raise ValueError(f"rank {comm.rank_of(source)} must send a message of {kind.__name__}: {error}") from error
+    return message
 
 
 def _claimed_words(block: Block) -> int:

@@ -58,14 +58,15 @@ class _Wire:
         if peers:
             self._rows.append({rank: code_size(outgoing[rank]) for rank in peers})
             arrived = self._comm.step({rank: _parcel(outgoing[rank]) for rank in peers}, peers)
-            codes |= {rank: part.arrays[0] for rank, part in arrived.items()}
+            codes |= {rank: self._comm.fitting(rank, part, (np.uint8, (None,)))[0] for rank, part in arrived.items()}
         return {rank: codes[rank] for rank in outgoing}
 
     def passed_on(self, code: Array) -> Array:
         """What the rank before has, when every rank sends to the next."""
         after, before = (self._comm.rank + 1) % self._comm.size, (self._comm.rank - 1) % self._comm.size
         self._rows.append({after: code_size(code)})
-        return self._comm.step({after: _parcel(code)}, [before])[before].arrays[0]
+        sent = self._comm.step({after: _parcel(code)}, [before])[before]
+        return self._comm.fitting(before, sent, (np.uint8, (None,)))[0]
 
     def gathered(self, code: Array) -> list[Array]:
         """What all ranks have, when it goes round the ring."""

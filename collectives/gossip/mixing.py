@@ -155,11 +155,7 @@ def _delivered(comm: Communicator, message: Array, targets: Peers, works: Mask) 
     sources = np.flatnonzero((sends & (targets == comm.rank)).any(axis=1)).tolist()
     arrived = comm.step({target: packets(copies) for target, copies in outgoing.items()}, sources)
     for source, parcel in arrived.items():
-        for array in parcel.arrays:  # a kernel adds it
-            if array.shape != message.shape or array.dtype != message.dtype:
-                raise ValueError(
-                    f"rank {source} must send {message.dtype} {message.shape}, got {array.dtype} {array.shape}"
-                )
+        comm.fitting(source, parcel, *[message] * len(parcel.arrays))  # a kernel adds them
     return {source: iter(message.arrays) for source, message in arrived.items()}
 
 

@@ -159,7 +159,7 @@ def loco_round(
     h = gradient.astype(np.float64) + error
     codes = _codes(h, step, bits)
     total = np.zeros(h.size)
-    for (arrived,) in gathered(comm, (codes,)):
+    for (arrived,) in gathered(comm, (codes,), forms=lambda _: [codes]):
         total += arrived * float(step)
     left = np.zeros_like(h) if reset else (1.0 - fresh) * error + fresh * (h - codes * float(step))
     if kept is not None:
@@ -253,7 +253,7 @@ def _swapped(comm: Communicator, codes: Mapping[int, Array], phase: str) -> dict
     comm.phase(phase)
     others = [rank for rank in codes if rank != comm.rank]
     arrived = comm.step({rank: parcel(codes[rank]) for rank in others}, others) if others else {}
-    return {rank: codes[rank] if rank == comm.rank else arrived[rank].arrays[0] for rank in codes}
+    return {r: codes[r] if r == comm.rank else comm.fitting(r, arrived[r], codes[r])[0] for r in codes}
 
 
 def _added(arrived: Mapping[int, Array], step: float, like: Array) -> Array:
@@ -272,7 +272,7 @@ def _one_hop(comm: Communicator, blocks: Array, step: float, bits: int, node: in
     comm.phase("across")
     if far:
         answer = comm.step({rank: parcel(code) for rank, code in far.items()}, list(far))
-        arrived |= {rank: message.arrays[0] for rank, message in answer.items()}
+        arrived |= {rank: comm.fitting(rank, message, far[rank])[0] for rank, message in answer.items()}
     return _added(arrived, step, blocks[0])
 
 
@@ -295,6 +295,6 @@ def _ring(comm: Communicator, blocks: Array, step: float, bits: int, _node: int,
     for hop in range(1, P):
         code = _codes(partial, hop * step, bits)
         before = (rank - 1) % P
-        (arrived,) = comm.step({(rank + 1) % P: parcel(code)}, [before])[before].arrays
+        (arrived,) = comm.fitting(before, comm.step({(rank + 1) % P: parcel(code)}, [before])[before], code)
         partial = arrived * (hop * step) + blocks[(rank - 1 - hop) % P]
     return partial

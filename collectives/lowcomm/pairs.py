@@ -105,7 +105,7 @@ def noloco_round(
         outgoing = {} if alone else {partner: parcel(own, change)}
         arrived = comm.step(outgoing, [] if alone else [partner])
         if not alone:
-            other, other_change = arrived[partner].arrays
+            other, other_change = comm.fitting(partner, arrived[partner], own, change)
             mean_own, mean_change = (own + other) / 2, (change + other_change) / 2
     kind = own.dtype.type
     new = kind(momentum) * velocity - kind(outer_lr) * mean_change - kind(pull) * (own - mean_own)

@@ -96,7 +96,7 @@ def quorum_merge(
     if late:
         sends = comm.rank in late
         arriving = comm.step({0: parcel(own)} if sends else {}, late if comm.rank == 0 else [])
-        vectors |= {rank: message.arrays[0] for rank, message in arriving.items()}
+        vectors |= {rank: comm.fitting(rank, message, own)[0] for rank, message in arriving.items()}
     merged = own
     if comm.rank == 0:
         total = np.zeros(own.size)
@@ -112,5 +112,5 @@ def quorum_merge(
     answer = comm.step(
         {rank: parcel(merged) for rank in range(1, P)} if comm.rank == 0 else {}, [] if comm.rank == 0 else [0]
     )
-    result: Array = merged if comm.rank == 0 else answer[0].arrays[0]
+    result: Array = merged if comm.rank == 0 else comm.fitting(0, answer[0], own)[0]
     return result

@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.lowcomm._parts import checked_between, of_rows, own_rows
 from commbounds.collectives.lowcomm.transform import dct_matrix
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
+from commbounds.collectives.sparse.entries import gathered_entries
 from commbounds.compressors import ChunkTopK
 from commbounds.compressors.base import checked_choice, checked_count, checked_flag
 
@@ -79,7 +79,7 @@ def binned(values: ArrayLike, bins: int = 4, reach: float = 6.0) -> Array:
 def _exchanged(comm: Communicator, sent: Array, indices: Array, share: str) -> Array:
     """The sum of what all ranks sent, by index, over the number of ranks, or of those that sent it."""
     total, senders = np.zeros(sent.size), np.zeros(sent.size, np.int64)
-    for where, values in gathered(comm, (indices, sent[indices])):
+    for where, values in gathered_entries(comm, (indices, sent[indices]), sent.size):
         total[where] += values
         senders[where] += 1
     return total / (comm.size if share == "ranks" else np.maximum(senders, 1))

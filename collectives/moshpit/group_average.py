@@ -133,7 +133,7 @@ def combined_in_groups(
     result = own.copy()
     if others:
         mine = own[chunk[comm.rank]]
-        rows = [mine if peer == comm.rank else arrived[peer].arrays[0] for peer in members]
+        rows = [mine if peer == comm.rank else comm.fitting(peer, arrived[peer], mine)[0] for peer in members]
         result[chunk[comm.rank]] = combine(np.stack(rows))
     if not (in_company & gets).any():
         return own.copy()
@@ -142,7 +142,7 @@ def combined_in_groups(
         comm.step(outgoing)
         return own.copy()
     for peer, message in comm.step(outgoing, others).items():
-        result[chunk[peer]] = message.arrays[0]
+        (result[chunk[peer]],) = comm.fitting(peer, message, own[chunk[peer]])
     return result
 
 

@@ -13,7 +13,6 @@ from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
-from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.oktopk.exchange import balanced_on_rank, joined, split_on_rank, summed_region
 from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
@@ -29,7 +28,7 @@ from commbounds.collectives.oktopk.winners import BALANCE, evened_out, gathered_
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
-from commbounds.collectives.sparse.entries import Entries, cut_up
+from commbounds.collectives.sparse.entries import Entries, cut_up, gathered_entries, sizes_of_all
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors._largest import largest
 from commbounds.compressors.base import checked_choice, checked_flag, checked_kind, shown
@@ -167,16 +166,11 @@ def _entries(passed: Passing, start: int = 0) -> Entries:
     return Entries(indices.astype(np.int64) + start, values)
 
 
-def _gathered_sizes(comm: Communicator, size: int, allgather: str) -> NDArray[np.int64]:
-    """One number of every rank."""
-    return np.concatenate([sizes for (sizes,) in gathered(comm, (np.array([size], np.int64),), allgather)])
-
-
 def _reevaluated(comm: Communicator, sums: Array, start: int, n: int, k: int, allgather: str) -> float:
     """The k-th largest magnitude of all sums, of which this rank has those of its region."""
     places = np.flatnonzero(sums)
     everything = np.zeros(n, sums.dtype)
-    for indices, values in gathered(comm, (places + start, sums[places]), allgather):
+    for indices, values in gathered_entries(comm, (places + start, sums[places]), n, allgather):
         everything[indices] = values
     return _kth_largest(everything, k)
 
@@ -318,24 +312,24 @@ def oktopk_allreduce(
         cuts = agreed_boundaries(comm, own.indices, n, boundaries, allgather)
     comm.phase("split")
     pieces = cut_up(own, cuts)
-    parts = split_on_rank(comm, pieces, rotation, options.bucket)
+    parts = split_on_rank(comm, pieces, rotation, options.bucket, n)
     start, stop = int(cuts[rank]), int(cuts[rank + 1])
     sums, nonzero = comm.agreed(partial(summed_region, parts, start, stop))
     global_threshold = alone.global_threshold
     if fresh:
         comm.phase("sizes")
-        _gathered_sizes(comm, nonzero, allgather)
+        sizes_of_all(comm, nonzero, allgather)
         comm.phase("reevaluation")
         global_threshold = _reevaluated(comm, sums, start, n, now.k, allgather)
     passed = passing(sums[np.newaxis], options.keys(np.array([global_threshold]), row.dtype), _room(now.k))
     mine = _entries(passed, start)
     comm.phase("sizes")
-    winners = _gathered_sizes(comm, mine.indices.size, allgather)
+    winners = sizes_of_all(comm, mine.indices.size, allgather)
     if evened_out(winners, balance):
         comm.phase("balance")
-        mine = balanced_on_rank(comm, mine, winners)
+        mine = balanced_on_rank(comm, mine, winners, n)
     comm.phase("allgather")
-    indices, values = joined([Entries(*block) for block in gathered(comm, mine, allgather)])
+    indices, values = joined(gathered_entries(comm, mine, n, allgather))
 
     update = np.zeros(n, row.dtype)
     update[indices] = values

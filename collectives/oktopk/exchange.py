@@ -11,7 +11,7 @@ from commbounds.collectives.oktopk.split import summed_regions
 from commbounds.collectives.oktopk.threshold_filter import Passing
 from commbounds.collectives.oktopk.winners import equal_shares, moved_part
 from commbounds.collectives.ranks.communicator import Communicator, parcel
-from commbounds.collectives.sparse.entries import Entries
+from commbounds.collectives.sparse.entries import Entries, entries_from
 
 
 def joined(parts: Sequence[Entries]) -> Entries:
@@ -19,7 +19,7 @@ def joined(parts: Sequence[Entries]) -> Entries:
     return Entries(np.concatenate([i for i, _ in parts]), np.concatenate([v for _, v in parts]))
 
 
-def split_on_rank(comm: Communicator, pieces: Sequence[Entries], rotation: bool, bucket: int) -> list[Entries]:
+def split_on_rank(comm: Communicator, pieces: Sequence[Entries], rotation: bool, bucket: int, n: int) -> list[Entries]:
     """What all ranks selected in this rank's region, in the order of the ranks; the twin of `split_traffic`.
 
     Parameters
@@ -30,7 +30,10 @@ def split_on_rank(comm: Communicator, pieces: Sequence[Entries], rotation: bool,
         What this rank selected in every region.
     rotation, bucket
         As in `split_traffic`.
+    n : int
+        Entries of a vector.
     """
+    dtype = pieces[comm.rank].values.dtype
     rank, P = comm.rank, comm.size
     others = [p for p in range(P) if p != rank]
     have = {rank: pieces[rank]}
@@ -45,7 +48,7 @@ def split_on_rank(comm: Communicator, pieces: Sequence[Entries], rotation: bool,
             outgoing[target] = parcel(*pieces[target])
             sources += [(rank - round_ - 1) % P] if rotation else []
         arrived = comm.step(outgoing, sources)
-        have |= {source: Entries(*message.arrays) for source, message in arrived.items()}
+        have |= {p: entries_from(comm, p, part, n, dtype) for p, part in arrived.items()}
     return [have[p] for p in range(P)]
 
 
@@ -66,7 +69,7 @@ def summed_region(parts: Sequence[Entries], start: int, stop: int) -> tuple[NDAr
     return sums, int(nonzero[0])
 
 
-def balanced_on_rank(comm: Communicator, own: Entries, winners: NDArray[np.int64]) -> Entries:
+def balanced_on_rank(comm: Communicator, own: Entries, winners: NDArray[np.int64], n: int) -> Entries:
     """A rank's equal share of the winners; the twin of `balanced`.
 
     Parameters
@@ -77,6 +80,8 @@ def balanced_on_rank(comm: Communicator, own: Entries, winners: NDArray[np.int64
         Those of this rank's region, ``winners[rank]`` of them.
     winners : (P,) int64
         How many every rank has.
+    n : int
+        Entries of a vector.
     """
     rank, P = comm.rank, comm.size
     if winners.shape != (P,):  # they come from the others
@@ -95,5 +100,5 @@ def balanced_on_rank(comm: Communicator, own: Entries, winners: NDArray[np.int64
         target, source = (rank + shift) % P, (rank - shift) % P
         outgoing = {target: parcel(*part(target))} if moved_part(held, targets, rank, target) else {}
         arrived = comm.step(outgoing, [source] if moved_part(held, targets, source, rank) else [])
-        have |= {p: Entries(*message.arrays) for p, message in arrived.items()}
+        have |= {p: entries_from(comm, p, part, n, own.values.dtype) for p, part in arrived.items()}
     return joined([have[p] for p in sorted(have)])

@@ -15,6 +15,7 @@ from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import fused_program
+from commbounds.collectives.sparse.entries import sizes_of_all
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors.base import as_array, checked_choice, shown
 
@@ -168,14 +169,15 @@ def _summed(comm: Communicator, numbers: Cuts, allgather: str) -> Cuts:
         outgoing = {target: parcel(numbers[target - 1 : target])} if target > 0 else {}
         arrived = comm.step(outgoing, [source] if rank > 0 else [])
         for message in arrived.values():
-            own += message.arrays[0]
-    return np.concatenate([sums for (sums,) in gathered(comm, (own,), allgather)])
+            own += comm.fitting(source, message, own)[0]
+    return np.concatenate(
+        [sums for (sums,) in gathered(comm, (own,), allgather, forms=lambda r: [(np.int64, (min(r, 1),))])]
+    )
 
 
 def _at_equal_counts(comm: Communicator, selected: Cuts, n: int, allgather: str) -> Cuts:
     """The rule "global-count"."""
-    counts = gathered(comm, (np.array([selected.size], np.int64),), allgather)
-    total = sum(int(count[0]) for (count,) in counts)
+    total = int(sizes_of_all(comm, selected.size, allgather).sum())
     if total == 0:
         return even_cuts(n, comm.size)[1:-1]
     starts = np.array([0, selected.size], np.int64)

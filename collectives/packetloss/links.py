@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.packetloss.loss_processes import Mask, checked_count, checked_probability
 from commbounds.collectives.ranks._agreement import agreed_row
-from commbounds.collectives.ranks.communicator import Communicator, packets
+from commbounds.collectives.ranks.communicator import Communicator, Parcel, packets
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_array, checked_choice, shown
@@ -210,9 +210,13 @@ def _turns(comm: Communicator) -> Iterator[tuple[int, int]]:
         yield (comm.rank + shift) % comm.size, (comm.rank - shift) % comm.size
 
 
-def _unpacked(arrays: tuple[Array, ...], pieces: list[slice], start: int, row: Array, here: Mask) -> None:
+def _unpacked(
+    comm: Communicator, source: int, message: Parcel, pieces: list[slice], start: int, row: Array, here: Mask
+) -> None:
     """Put the packets that came into `row`, which begins at coordinate `start`; those that were lost come empty."""
-    for array, piece in zip(arrays, pieces, strict=True):
+    lengths = [p.stop - p.start if array.size else 0 for array, p in zip(message.arrays, pieces, strict=False)]
+    comm.fitting(source, message, *((row.dtype, (length,)) for length in lengths))
+    for array, piece in zip(message.arrays, pieces, strict=True):
         if array.size:
             place = slice(piece.start - start, piece.stop - start)
             row[place], here[place] = array, True
@@ -295,7 +299,7 @@ def lossy_reduce_scatter(
         lost = [not mask[comm.rank, target, q] for q in range(len(pieces))]
         outgoing = {target: packets([own[piece] for piece in pieces], lost)} if pieces else {}
         for message in comm.step(outgoing, [source] if mine else []).values():
-            _unpacked(message.arrays, mine, shard.start, rows[source], here[source])
+            _unpacked(comm, source, message, mine, shard.start, rows[source], here[source])
     rows[comm.rank] = own[shard]
     here[comm.rank] = mask[comm.rank, comm.rank, cut.packet[shard]] | (estimator == "owner")
     estimate, arrivals = np.empty(rows.shape[1], own.dtype), np.empty(rows.shape[1], np.int64)
@@ -403,7 +407,7 @@ def broadcast(
         outgoing = {target: packets([result[piece] for piece in mine], lost)} if mine else {}
         pieces = _pieces(cut, source)
         for message in comm.step(outgoing, [source] if pieces else []).values():
-            _unpacked(message.arrays, pieces, 0, result, fresh)
+            _unpacked(comm, source, message, pieces, 0, result, fresh)
     return result, fresh
 
 

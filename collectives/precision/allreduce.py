@@ -227,7 +227,12 @@ class _Rank:
         for _, source, _, first, count in receives:
             place = places(edges, first, count)
             numbers = None if adding is None else adding[place]
-            held[place] = added_in(held[place], arrived[source].arrays[0], self._accumulate, numbers)
+            held[place] = added_in(
+                held[place],
+                self._comm.fitting(source, arrived[source], held[place])[0],
+                self._accumulate,
+                numbers,
+            )
 
 
 def places(edges: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
@@ -246,5 +251,5 @@ def _copying_step(
     arrived = comm.step(outgoing, [source for _, source, *_ in receives])
     for _, source, _, first, count in receives:
         place = places(edges, first, count)
-        held[place] = arrived[source].arrays[0]
+        (held[place],) = comm.fitting(source, arrived[source], held[place])
         sent[place] = held[place]

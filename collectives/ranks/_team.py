@@ -27,6 +27,9 @@ class Team(Communicator):
         super().__init__(list(members).index(whole.rank), len(members))
         self._whole, self._members = whole, tuple(members)
 
+    def rank_of(self, source: int) -> int:
+        return self._whole.rank_of(self._members[source])
+
     def phase(self, name: str) -> None:
         self._whole.phase(name)
 

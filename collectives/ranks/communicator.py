@@ -14,11 +14,13 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from commbounds.collectives.traffic import Traffic
 
 Array = NDArray[Any]
+Form = Array | tuple[DTypeLike, tuple[int | None, ...]]
+"""What an array is to be like: in dtype and shape; None is any length."""
 T = TypeVar("T")
 Record = list[tuple[str, int, int, int, int]]
 """A row for every step of one rank: phase, words sent, words received, messages sent, words sent that got lost."""
@@ -163,6 +165,33 @@ class Communicator(ABC):
             received += words
         self._record.append((self._phase, sent, received, messages, lost))
         return arrived
+
+    def rank_of(self, source: int) -> int:
+        """The number that `source` has among all ranks: that of a team is another."""
+        return source
+
+    def fitting(self, source: int, sent: Parcel | Sequence[Array], *forms: Form) -> Sequence[Array]:
+        """The arrays that `source` sent, each of its form: what is altered on its way is found before it is read.
+
+        Raises
+        ------
+        ValueError
+            There are more or less of them, or one is of another dtype or shape.
+        """
+        arrays: Sequence[Array] = sent.arrays if isinstance(sent, Parcel) else sent
+        if self.one_caller:  # nothing was on its way
+            return arrays
+        wanted = [(np.dtype(f[0]), f[1]) if isinstance(f, tuple) else (f.dtype, f.shape) for f in forms]
+        fit = len(arrays) == len(wanted)
+        for array, (dtype, shape) in zip(arrays, wanted, strict=False):
+            fit = fit and array.dtype == dtype and array.ndim == len(shape)
+            fit = fit and all(b in (None, a) for a, b in zip(array.shape, shape, strict=False))
+        if not fit:
+            got, expected = (
+                ", ".join(f"{d} {s}" for d, s in all_) for all_ in ([(a.dtype, a.shape) for a in arrays], wanted)
+            )
+            raise ValueError(f"rank {self.rank_of(source)} must send {expected}, got {got}")
+        return arrays
 
     def agreed(self, check: Callable[[], T]) -> T:
         """What `check` returns on this rank; if it raises on any rank, the lowest such rank's error is raised on all.

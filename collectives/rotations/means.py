@@ -89,7 +89,9 @@ def rotated_mean(
         return -(-block[0].size * width // 8) + block[1].size * block[1].itemsize
 
     comm.phase("messages")
-    blocks = gathered(comm, (message.codes, message.numbers), words=size)
+    blocks = gathered(
+        comm, (message.codes, message.numbers), words=size, forms=lambda _: (message.codes, message.numbers)
+    )
 
     def decoded() -> Array:
         total = np.zeros(x.size)

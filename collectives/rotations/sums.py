@@ -92,7 +92,7 @@ def rotated_sum(
     y = comm.agreed(lambda: _finite(forward(x, turned), "the rotated entries"))
     comm.phase("scales")
     own = (np.array([np.abs(y).max()]),)
-    top = max(float(block[0][0]) for block in gathered(comm, own, words=lambda _: x.itemsize))
+    top = max(float(block[0][0]) for block in gathered(comm, own, words=lambda _: x.itemsize, forms=lambda _: own))
     step = top / levels
     codes = _rounded(y, step, levels, thresholds[comm.rank])
     sums = _added(comm, codes, levels)
@@ -148,10 +148,13 @@ def _added(comm: Communicator, codes: Codes, levels: int) -> Codes:
     parcels = {rank: Parcel((blocks[rank],), _bytes(blocks[rank].size, 2 * levels + 1)) for rank in others}
     arrived = comm.step(parcels, others) if others else {}
     mine = blocks[comm.rank].copy()
-    for part in arrived.values():
-        mine += part.arrays[0]
+    for rank, part in arrived.items():
+        mine += comm.fitting(rank, part, mine)[0]
     comm.phase("sums")
     message = Parcel((mine,), _bytes(mine.size, 2 * comm.size * levels + 1))
     arrived = comm.step(dict.fromkeys(others, message), others) if others else {}
-    held = {comm.rank: mine, **{rank: part.arrays[0] for rank, part in arrived.items()}}
+    held = {
+        comm.rank: mine,
+        **{rank: comm.fitting(rank, part, blocks[rank])[0] for rank, part in arrived.items()},
+    }
     return np.concatenate([held[rank] for rank in range(comm.size)])

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
+from commbounds.collectives.sparse.entries import dense_sum, gathered_entries
 from commbounds.compressors._largest import largest
 from commbounds.compressors.base import checked_count, checked_flag, checked_real
 
@@ -105,7 +105,7 @@ def dgc_steps(
         accumulated[indices] = 0
         if masking:
             momentum[indices] = 0
-        blocks = gathered(comm, (indices, values))
+        blocks = gathered_entries(comm, (indices, values), row.size)
         updates.append(comm.shared(lambda sent=blocks: _mean(sent, gradients.shape[1], row.dtype)))  # type: ignore[misc]
     return DGCRun(np.stack(updates), momentum, accumulated)
 
@@ -118,9 +118,6 @@ def _chosen(v: Array, k: int) -> tuple[Array, Array]:
 
 
 def _mean(blocks: Any, n: int, dtype: np.dtype[Any]) -> Array:
-    total = np.zeros(n, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        for indices, values in blocks:
-            total[indices] += values
-        mean: Array = total / dtype.type(len(blocks))
+        mean: Array = dense_sum(blocks, n, dtype) / dtype.type(len(blocks))
     return mean

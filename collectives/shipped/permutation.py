@@ -65,7 +65,7 @@ def permk_mean(
     if not comm.one_caller:
         agreed_alike(comm, {"the checksum of the owners": checksum(chosen)})
     comm.phase("values")
-    blocks = gathered(comm, (x[chosen == comm.rank],))
+    blocks = gathered(comm, (x[chosen == comm.rank],), forms=lambda r: [x[chosen == r]])
 
     def assembled() -> Array:
         mean: Array = np.empty_like(x)

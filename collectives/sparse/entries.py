@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from commbounds.collectives.dense.on_rank import Block, gathered
+from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.compressors._largest import largest
 
 
@@ -27,6 +29,38 @@ class Entries(NamedTuple):
 
     indices: NDArray[np.int64]
     values: NDArray[Any]
+
+
+def entries_from(comm: Communicator, source: int, sent: Parcel | Block, n: int, *dtypes: DTypeLike) -> Entries:
+    """What `source` sent as entries of a vector of `n`; `dtypes` are those of values and, unless int64, of indices.
+
+    Raises
+    ------
+    ValueError
+        Another form, not as many indices as values, or an index out of range.
+    """
+    value, index = (*dtypes, np.int64)[:2]
+    indices, values = comm.fitting(source, sent, (index, (None,)), (value, (None,)))
+    if not comm.one_caller:
+        low, high = int(indices.min(initial=n)), int(indices.max(initial=-1))
+        if indices.size != values.size or (indices.size and (low < 0 or high >= n)):
+            got = f"{values.size} values and {indices.size} indices in [{low}, {high}]"
+            raise ValueError(
+                f"rank {comm.rank_of(source)} must send as many values as indices in [0, {n - 1}], got {got}"
+            )
+    return Entries(indices, values)
+
+
+def sizes_of_all(comm: Communicator, size: int, allgather: str) -> NDArray[np.int64]:
+    """One number of every rank."""
+    own = np.array([size], np.int64)
+    return np.concatenate([sizes for (sizes,) in gathered(comm, (own,), allgather, forms=lambda _: [own])])
+
+
+def gathered_entries(comm: Communicator, own: Block, n: int, allgather: str = "ring") -> list[Entries]:
+    """Every rank's entries of a vector of `n`, in the order of the ranks, `own` among them."""
+    blocks = gathered(comm, own, allgather)
+    return [entries_from(comm, rank, block, n, own[1].dtype, own[0].dtype) for rank, block in enumerate(blocks)]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.dense.messages import ALGORITHMS
-from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
@@ -20,7 +19,9 @@ from commbounds.collectives.sparse.entries import (
     SparseRankResult,
     SparseResult,
     dense_sum,
+    gathered_entries,
     of_all_ranks,
+    sizes_of_all,
     without,
 )
 from commbounds.compressors.base import checked_choice, checked_count
@@ -120,9 +121,9 @@ def gaussiank_allreduce(
     row = agreed_row(comm, vector, request)
     threshold, own = _selection(row[0], k, adapt)
     comm.phase("sizes")
-    gathered(comm, (np.array([own.indices.size]),), allgather)  # an all-gather of unequal blocks needs them
+    sizes_of_all(comm, own.indices.size, allgather)  # an all-gather of unequal blocks needs them
     comm.phase("allgather")
-    parts = [Entries(*block) for block in gathered(comm, own, allgather)]
+    parts = gathered_entries(comm, own, row.size, allgather)
     update = comm.shared(lambda: dense_sum(parts, row.size, row.dtype))
     return GaussiankRankResult(update, without(row[0], own), own.indices, threshold)
 

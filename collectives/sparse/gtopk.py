@@ -18,6 +18,7 @@ from commbounds.collectives.sparse.entries import (
     SparseRankResult,
     added,
     dense_vector,
+    entries_from,
     left_over,
     of_all_ranks,
     selected_entries,
@@ -79,7 +80,7 @@ def gtopk_allreduce(comm: Communicator, vector: ArrayLike, k: int, *, putback: s
     comm.phase("reduce")
     bag = _reduced(comm, own, k, held)
     comm.phase("broadcast")
-    final = _broadcast(comm, bag)
+    final = _broadcast(comm, bag, row.size)
     update = comm.shared(lambda: dense_vector([final], row.size, row.dtype))
     if putback == "published":
         residual = row[0].copy()
@@ -102,20 +103,20 @@ def _reduced(comm: Communicator, bag: Entries, k: int, held: Array) -> Entries:
         elif place == 0 and comm.rank + distance < comm.size:
             source = comm.rank + distance
             arrived = comm.step(sources=[source])[source]
-            bag, dropped = strongest(added(bag, Entries(*arrived.arrays)), k)
+            bag, dropped = strongest(added(bag, entries_from(comm, source, arrived, held.size, held.dtype)), k)
             held[dropped.indices] += dropped.values
         else:
             comm.step()
     return bag
 
 
-def _broadcast(comm: Communicator, bag: Entries) -> Entries:
+def _broadcast(comm: Communicator, bag: Entries, n: int) -> Entries:
     """What rank 0 has: the same tree downwards."""
     for distance in reversed(_levels(comm.size)):
         place = comm.rank % (2 * distance)
         if place == distance:
             source = comm.rank - distance
-            bag = Entries(*comm.step(sources=[source])[source].arrays)
+            bag = entries_from(comm, source, comm.step(sources=[source])[source], n, bag.values.dtype)
         elif place == 0 and comm.rank + distance < comm.size:
             comm.step({comm.rank + distance: parcel(*bag)})
         else:

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.cuts import even_cuts
-from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks._team import Team
 from commbounds.collectives.ranks.communicator import Communicator, parcel
@@ -21,6 +20,8 @@ from commbounds.collectives.sparse.entries import (
     SparseRankResult,
     added,
     dense_vector,
+    entries_from,
+    gathered_entries,
     largest_marked,
     left_over,
     of_all_ranks,
@@ -111,7 +112,7 @@ def spardl_allreduce(
     else:
         bag = _at_once(across, bag, h, _checked_sag(h, teams, synchronise, sag_entries), held)
     comm.phase("allgather")
-    blocks = [Entries(*block) for block in gathered(within, bag, "bruck")]
+    blocks = gathered_entries(within, bag, row.size, "bruck")
     update = comm.shared(lambda: dense_vector(blocks, row.size, row.dtype))
     final = np.concatenate([block.indices for block in blocks])
     return SparseRankResult(update, left_over(row, held[np.newaxis], final)[0], final)
@@ -152,7 +153,8 @@ def _reduce_scattered(team: Communicator, held: Array, cuts: NDArray[np.int64], 
         source = (j - gap) % m
         outgoing = parcel(*(array for part in parts for array in part))
         arrived = team.step({(j + gap) % m: outgoing}, [source])[source].arrays
-        for indices, values in zip(arrived[::2], arrived[1::2], strict=True):
+        for pair in zip(arrived[::2], arrived[1::2], strict=True):
+            indices, values = entries_from(team, source, pair, held.size, held.dtype)
             held[indices] += values
     return _largest_of_block(held, cuts, j, h)
 
@@ -162,7 +164,8 @@ def _recursively(teams: Communicator, bag: Entries, h: int, held: Array) -> Entr
     t, d = teams.rank, teams.size
     for distance in (1 << level for level in range((d - 1).bit_length())):
         partner = t ^ distance
-        arrived = Entries(*teams.step({partner: parcel(*bag)}, [partner])[partner].arrays)
+        sent = teams.step({partner: parcel(*bag)}, [partner])[partner]
+        arrived = entries_from(teams, partner, sent, held.size, held.dtype)
         low, high = (bag, arrived) if t < partner else (arrived, bag)  # the same bits on both
         bag, dropped = strongest(added(low, high), h)
         if t % (2 * distance) == 0:
@@ -174,7 +177,7 @@ def _at_once(teams: Communicator, bag: Entries, h: int, sent: int, held: Array) 
     """The `h` largest of the block over all teams, from the `sent` largest of each; this rank keeps its own drops."""
     bag, dropped = strongest(bag, sent)
     held[dropped.indices] += dropped.values
-    first, *others = [Entries(*part) for part in gathered(teams, bag, "bruck")]
+    first, *others = gathered_entries(teams, bag, held.size, "bruck")
     total = first
     for part in others:
         total = added(total, part)

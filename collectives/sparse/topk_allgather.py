@@ -8,14 +8,13 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from commbounds.collectives.dense.messages import ALGORITHMS
-from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import (
-    Entries,
     SparseRankResult,
     dense_sum,
+    gathered_entries,
     of_all_ranks,
     selected_entries,
     without,
@@ -68,6 +67,6 @@ def topk_allgather(comm: Communicator, vector: ArrayLike, k: int, *, allgather: 
         },
     )
     (own,) = selected_entries(row, k)
-    parts = [Entries(*block) for block in gathered(comm, own, allgather)]
+    parts = gathered_entries(comm, own, row.size, allgather)
     update = comm.shared(lambda: dense_sum(parts, row.size, row.dtype))
     return SparseRankResult(update, without(row[0], own), own.indices)

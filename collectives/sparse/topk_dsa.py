@@ -22,8 +22,11 @@ from commbounds.collectives.sparse.entries import (
     added,
     cut_up,
     dense_vector,
+    entries_from,
+    gathered_entries,
     of_all_ranks,
     selected_entries,
+    sizes_of_all,
     without,
 )
 from commbounds.compressors.base import checked_choice, checked_count
@@ -88,18 +91,18 @@ def topk_dsa(
     n, rank, cuts = row.size, comm.rank, even_cuts(row.size, comm.size)
     (own,) = _nonzero(selected_entries(row, k))
     comm.phase("split")
-    region = _split(comm, cut_up(own, cuts))
+    region = _split(comm, cut_up(own, cuts), n)
     comm.phase("sizes")
-    sizes = gathered(comm, (np.array([region.indices.size]),), allgather)
-    if _travels_densely(switch, sum(int(size[0]) for (size,) in sizes), n):
+    sizes = sizes_of_all(comm, region.indices.size, allgather)
+    if _travels_densely(switch, int(sizes.sum()), n):
         comm.phase("dense")
         mine = np.zeros(cuts[rank + 1] - cuts[rank], row.dtype)
         mine[region.indices - cuts[rank]] = region.values
-        blocks = gathered(comm, (mine,), allgather)
+        blocks = gathered(comm, (mine,), allgather, forms=lambda r: [(row.dtype, (int(cuts[r + 1] - cuts[r]),))])
         regions = [Entries(np.arange(cuts[r], cuts[r + 1]), block) for r, (block,) in enumerate(blocks)]
     else:
         comm.phase("allgather")
-        regions = [Entries(*block) for block in gathered(comm, region, allgather)]
+        regions = gathered_entries(comm, region, n, allgather)
     update = comm.shared(lambda: dense_vector(regions, n, row.dtype))
     return SparseRankResult(update, without(row[0], own), own.indices)
 
@@ -114,12 +117,12 @@ def _travels_densely(switch: str, union: int, n: int) -> bool:
     return switch != "never" and (2 if switch == "model" else 3) * union >= n
 
 
-def _split(comm: Communicator, pieces: list[Entries]) -> Entries:
+def _split(comm: Communicator, pieces: list[Entries], n: int) -> Entries:
     """The sum of this rank's region, the nearest rank before it first."""
     rank, P = comm.rank, comm.size
     region = pieces[rank]
     for s in range(1, P):
         target, source = (rank + s) % P, (rank - s) % P
         arrived = comm.step({target: parcel(*pieces[target])}, [source])
-        region = added(region, Entries(*arrived[source].arrays))
+        region = added(region, entries_from(comm, source, arrived[source], n, region.values.dtype))
     return region

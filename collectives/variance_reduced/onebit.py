@@ -59,8 +59,9 @@ def _parcel(signs: Array, scale: Array) -> Parcel:
     return Parcel((packed, size), packed.nbytes + size.nbytes)
 
 
-def _received(message: Parcel, n: int) -> Array:
-    packed, scale = message.arrays
+def _received(comm: Communicator, source: int, message: Parcel, n: int, dtype: np.dtype[Any]) -> Array:
+    forms = (np.uint8, (-(-n // 8),)), (dtype, (min(n, 1),))
+    packed, scale = comm.fitting(source, message, *forms)
     return _valued(np.unpackbits(packed, count=n).astype(np.bool_), scale)
 
 
@@ -173,11 +174,11 @@ def compressed_mean(comm: Communicator, offered: Array, served: Array, scale: st
     mine = halves[comm.rank]
     total = np.zeros(mine.size, dtype)
     for rank in range(P):
-        total += _valued(mine, size) if rank == comm.rank else _received(arrived[rank], mine.size)
+        total += _valued(mine, size) if rank == comm.rank else _received(comm, rank, arrived[rank], mine.size, dtype)
     signs, size, left = _compressed(total / dtype.type(P) + served, scale)
     comm.phase("down")
     arrived = comm.step(dict.fromkeys(others, _parcel(signs, size)), others) if others else {}
-    blocks = {rank: _received(message, halves[rank].size) for rank, message in arrived.items()}
+    blocks = {rank: _received(comm, rank, message, halves[rank].size, dtype) for rank, message in arrived.items()}
     blocks[comm.rank] = _valued(signs, size)
     return np.concatenate([blocks[rank] for rank in range(P)]), error, left
 

@@ -12,6 +12,7 @@ from commbounds.collectives._peers import checked_count, checked_step_size
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
+from commbounds.collectives.sparse.entries import entries_from
 from commbounds.collectives.variance_reduced.state import Primal, checked_state, stacked
 
 Array = NDArray[Any]
@@ -80,8 +81,8 @@ def primal_step(
         if comm.rank == 0:
             arrived = comm.step(sources=others) if others else {}
             total = x.copy()
-            for message in arrived.values():
-                total += message.arrays[0]
+            for source, message in arrived.items():
+                total += comm.fitting(source, message, total)[0]
             after = at - gamma * (total / dtype.type(P))
             difference = after - held
             where = np.sort(np.argsort(-np.abs(difference), kind="stable")[:count])
@@ -92,7 +93,7 @@ def primal_step(
         else:
             comm.step({0: parcel(x)})
             comm.phase("down")
-            where, values = comm.step(sources=[0])[0].arrays
+            where, values = entries_from(comm, 0, comm.step(sources=[0])[0], held.size, held.dtype)
         moved = held.copy()
         moved[where] += values
     return Primal(after, moved)

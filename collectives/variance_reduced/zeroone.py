@@ -85,11 +85,11 @@ def _whole_mean(comm: Communicator, x: Array) -> Array:
     arrived = comm.step(sent, others) if others else {}
     total = np.zeros(blocks[comm.rank].size, x.dtype)
     for rank in range(comm.size):
-        total += blocks[comm.rank] if rank == comm.rank else arrived[rank].arrays[0]
+        total += blocks[comm.rank] if rank == comm.rank else comm.fitting(rank, arrived[rank], total)[0]
     own = total / x.dtype.type(comm.size)
     comm.phase("whole down")
     arrived = comm.step(dict.fromkeys(others, Parcel((own,), own.nbytes)), others) if others else {}
-    found = {**{rank: message.arrays[0] for rank, message in arrived.items()}, comm.rank: own}
+    found = {rank: comm.fitting(rank, part, blocks[rank])[0] for rank, part in arrived.items()} | {comm.rank: own}
     return np.concatenate([found[rank] for rank in range(comm.size)])
 
 

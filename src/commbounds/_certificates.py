@@ -11,6 +11,7 @@ import click
 from commbounds._count import Count
 from commbounds._index import claim_names, current, meant
 from commbounds._progress import Progress, compiling_here, progress
+from commbounds._terminal import plain
 
 
 def _matching(patterns: tuple[str, ...], names: Any, what: str) -> list[str]:
@@ -102,7 +103,9 @@ def _write_coq(names: list[str], folder: Path) -> None:
     for why, count in sorted(Counter(why for _, _, why in left_out).items()):
         click.echo(f"left out: {count} goals, each {why}")
     about = len({lemma.claim for lemma in lemmas})
-    click.echo(f"{len(lemmas)} lemmas about {about} claims in {len(paths)} files: coqc {folder}/NAME.v checks one")
+    click.echo(
+        f"{len(lemmas)} lemmas about {about} claims in {len(paths)} files: coqc {plain(str(folder))}/NAME.v checks one"
+    )
 
 
 class _AllRuns:

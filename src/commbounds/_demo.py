@@ -85,7 +85,7 @@ def demo(out: Path) -> None:
 
         drawn = [finding for finding in findings if finding.claim == _DRAWN]
         (figure,) = save(drawn, out, ("svg",))
-    click.echo(f"{figure}: the bound of {_DRAWN} beside what was measured")
+    click.echo(f"{plain(str(figure))}: the bound of {_DRAWN} beside what was measured")
     click.echo("what next: `commbounds claims` lists the book, `commbounds report` confronts all of it")
     sys.exit(0 if all(finding.as_stated for finding in findings) else 1)
 

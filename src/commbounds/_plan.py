@@ -219,7 +219,7 @@ def _threshold(path: Path) -> dict[str, float]:
         lines = [line.partition("#")[0] for line in path.read_text("utf-8").splitlines()]
         table = np.array([line.split(",") for line in lines if line.strip()], float)
     except ValueError as error:
-        raise ValueError(f"{path} must be numbers in columns of step, worker, seconds...: {error}") from error
+        raise ValueError(f"{path} must be numbers in columns of step, worker, seconds...: {error!s:.99}") from error
     if table.ndim != 2 or table.shape[1] < 3:
         raise ValueError(f"{path} must be numbers in columns of step, worker, seconds..., got shape {table.shape}")
     steps, workers = (np.unique(table[:, column]) for column in (0, 1))

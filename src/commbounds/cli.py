@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -57,7 +58,7 @@ def _keep_caches_together() -> None:
         ("MPLCONFIGDIR", "matplotlib"),
         ("HYPOTHESIS_STORAGE_DIRECTORY", "hypothesis"),
     ):
-        os.environ.setdefault(variable, str(cache_folder() / name))
+        os.environ[variable] = os.environ.get(variable) or str(cache_folder() / name)
     for folder in (cache_folder(), Path(os.environ["NUMBA_CACHE_DIR"])):
         with suppress(OSError):  # where none can be made, no code is loaded from it
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -94,7 +95,10 @@ def main(context: click.Context) -> None:
         raise click.UsageError("commands need a POSIX system: Linux, macOS, or WSL on Windows; the library needs none")
     if os.environ.get("NO_COLOR"):
         context.color = False
-    _keep_caches_together()
+    try:
+        _keep_caches_together()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
     if context.invoked_subcommand != "new-column":  # whose folder may not be there yet
         try:
             columns()
@@ -295,6 +299,8 @@ def report(
     fresh: bool,
 ) -> None:
     """Verify, draw and write a site about every claim; exits with 1 if a finding is not as the book says."""
+    if re.search(r"[^!-~]|[{}\\]", address):
+        raise click.UsageError(f"--address must be a URL, got {plain(address[:100])}")
     all_versions = out
     if versioned:
         out = out / __version__

@@ -18,10 +18,35 @@ FAILURES = frozenset(
 """Errors of the machine: no other folder that is asked for would help."""
 
 
+def home() -> Path | None:
+    """The user's home: HOME if that is an absolute path, else what the system says; None where it says nothing."""
+    named = Path(os.environ.get("HOME", ""))
+    if named.is_absolute():
+        return named
+    import pwd
+
+    try:
+        return Path(pwd.getpwuid(os.geteuid()).pw_dir)
+    except KeyError:
+        return None
+
+
 def cache_folder() -> Path:
-    """The one folder besides ``--out`` that commands write to."""
-    base = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    return Path(os.environ.get("COMMBOUNDS_CACHE") or Path(base) / "commbounds")
+    """The one folder besides ``--out`` that commands write to; a relative XDG_CACHE_HOME counts as none.
+
+    Raises
+    ------
+    ValueError
+        The user has no home, and no variable names another place.
+    """
+    if own := os.environ.get("COMMBOUNDS_CACHE"):
+        return Path(own).absolute()
+    base, place = Path(os.environ.get("XDG_CACHE_HOME", "")), home()
+    if base.is_absolute():
+        return base / "commbounds"
+    if place is None:
+        raise ValueError("this user has no home for a cache: name a folder by COMMBOUNDS_CACHE, or set HOME")
+    return place / ".cache" / "commbounds"
 
 
 def ready(folder: Path) -> None:
@@ -88,6 +113,7 @@ def require_private(folder: Path) -> None:
     """
     if not hasattr(os, "geteuid"):
         raise ValueError(f"this system does not say who may write to {folder}")
+    folder.stat()  # an OSError for a link to itself, which cannot be resolved
     for start in dict.fromkeys((folder.absolute(), folder.resolve())):
         for place in (start, *start.parents):
             found = place.stat()
@@ -95,7 +121,7 @@ def require_private(folder: Path) -> None:
                 raise ValueError(f"{place} belongs to another user")
             if shared(found) and (place == start or not found.st_mode & stat.S_ISVTX):
                 raise ValueError(f"others may write to {place}")
-            if place == Path.home():
+            if place == home():
                 break
 
 
@@ -159,8 +185,8 @@ def written(path: Path, content: bytes, lasting: bool = True) -> None:
         raise
 
 
-def appended(file: IO[bytes], line: bytes) -> None:
-    """Put a line at the end of a file, on the disk: whole, or not at all.
+def appended(file: IO[bytes], line: bytes, lasting: bool = True) -> None:
+    """Put a line at the end of a file: whole, or not at all.
 
     Parameters
     ----------
@@ -168,12 +194,15 @@ def appended(file: IO[bytes], line: bytes) -> None:
         Open for appending, without a buffer.
     line : bytes
         With its newline.
+    lasting : bool
+        Whether to wait until it is on the disk.
     """
     before, left = file.seek(0, os.SEEK_END), memoryview(line)
     try:
         while left:
             left = left[file.write(left) :]
-        os.fsync(file.fileno())
+        if lasting:
+            os.fsync(file.fileno())
     except BaseException as error:
         with suppress(OSError):
             os.ftruncate(file.fileno(), before)

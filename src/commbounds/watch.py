@@ -162,7 +162,7 @@ class Monitor:
         """Go on from what the file has."""
         self._file.truncate(before.size if before else 0)
         if before is None:
-            self._file.write(as_line(self.run))
+            appended(self._file, as_line(self.run), lasting=False)
             return
         if before.run != self.run:
             raise ValueError(f"{path} is of another run: choose another folder")
@@ -274,6 +274,8 @@ class Monitor:
         ------
         ValueError
             Sizes differ, a step is negative, or numbers of examples are out of range.
+        OSError
+            The look cannot be written. The file holds whole lines, and the same call may be made again.
 
         Notes
         -----
@@ -317,12 +319,12 @@ class Monitor:
                 if samples is not None:
                     looking.drawn(samples)
                 if not repeated:
-                    self._file.write(as_line(looking.look(self._begun)))
+                    appended(self._file, as_line(looking.look(self._begun)), lasting=False)
             for alarm in looking.alarms:
                 place = (alarm.check, tensor, alarm.claim)
                 if place not in self._raised:
-                    self._raised.add(place)
                     appended(self._file, as_line(alarm))
+                    self._raised.add(place)
                     alarms.append(alarm)
         known.step, known.given = max(known.step, number), number
         self._account(started, due, sampled)

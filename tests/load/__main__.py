@@ -1,10 +1,10 @@
 """An hour's load: ``python tests/load --minutes 60 --log FILE``. It takes a C compiler and a system with /proc.
 
-Over and over `verify` and `check` run; in turn they are left alone, lose a worker or themselves to a signal, or have
-disks that fail and clocks that jump (`faults.c`). What must be there afterwards is what undisturbed runs gave: findings
-to the byte, the same verdicts, nothing running, no traceback, statuses that docs/reliability.md names. A process beside
-them judges and verifies all the time, and its memory is looked at. Every run is a line of the log; the last one is the
-summary.
+Over and over `verify` and `check` run, and two watched ranks of a training run with `watch report` after them; in turn
+they are left alone, lose a worker or themselves to a signal, or have disks that fail and clocks that jump (`faults.c`).
+What must be there afterwards is what undisturbed runs gave: findings and looks to the byte, the same verdicts, nothing
+running, no traceback, statuses that docs/reliability.md names. A process beside them judges and verifies all the time,
+and its memory is looked at. Every run is a line of the log; the last one is the summary.
 """
 
 from __future__ import annotations
@@ -31,6 +31,27 @@ import numpy as np
 from commbounds.verify.conformance import Codec, Contraction
 sub = Codec(lambda x, seed: x / 2, [Contraction(0.75)], shape=(4,), effort=0.05, name="half")
 """
+TRAINED = """
+import sys, time
+import numpy as np
+from commbounds import watch
+rank, rng, residual = int(sys.argv[1]), np.random.default_rng(int(sys.argv[1])), np.zeros(64)
+try:
+    claims = {"sparsifiers.topk.contraction": {"k": 8}}
+    with watch.Monitor("run", claims, rank=rank, ranks=2, overhead=1e9) as monitor:
+        for step in range(300):
+            gradient, received = rng.standard_normal(64), np.zeros(64)
+            sent = gradient + residual
+            kept = np.argsort(np.abs(sent))[-8:]
+            received[kept] = sent[kept]
+            residual = sent - received
+            seen = {"gradient": gradient, "sent": sent, "received": received, "residual": residual}
+            assert not monitor.step("w", step=step, **seen)
+            time.sleep(0.01)
+except OSError as error:
+    sys.exit(print(error) or 3)
+"""
+"""Every start goes through all steps: those that the file has are judged again, and not written again."""
 STEADY = """
 import os, sys, time
 sys.path.insert(0, os.getcwd())
@@ -63,8 +84,9 @@ class Load:
         source = Path(__file__).with_name("faults.c")
         subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", self._library, source, "-ldl"], check=True)
         (folder / "mine.py").write_text(SUBJECT)
+        (folder / "trained.py").write_text(TRAINED)
         self.mark = f"LOAD_MARK={folder.name}"
-        self.findings, self.report = b"", ""
+        self.findings, self.report, self.looks = b"", "", b""
 
     def note(self, kind: str, **what: object) -> None:
         """A line of the log."""
@@ -80,10 +102,12 @@ class Load:
             given |= {"LOAD_RATE": str(rate), "LOAD_CLOCK": "50"}
         return given
 
-    def started(self, arguments: list[str], faults: bool = False) -> subprocess.Popen[str]:
+    def started(
+        self, arguments: list[str], faults: bool = False, program: tuple[str, ...] = ("-m", "commbounds")
+    ) -> subprocess.Popen[str]:
         """A command that runs."""
         return subprocess.Popen(
-            [sys.executable, "-m", "commbounds", *arguments],
+            [sys.executable, *program, *arguments],
             cwd=self.folder,
             env=self.environment(faults),
             stdout=subprocess.PIPE,
@@ -118,8 +142,10 @@ class Load:
             except ProcessLookupError:
                 return
 
-    def ended(self, process: subprocess.Popen[str], what: str, how: str, good: tuple[int, ...]) -> tuple[int, str]:
-        """Status of a command and what it said, once it has ended and nothing of it is left."""
+    def ended(
+        self, process: subprocess.Popen[str], what: str, how: str, good: tuple[int, ...], others: tuple[int, ...] = ()
+    ) -> tuple[int, str]:
+        """Status of a command and what it said, once it has ended and nothing but `others` is left running."""
         try:
             out, err = process.communicate(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
@@ -127,10 +153,10 @@ class Load:
             out, err = process.communicate()
             self.note("LOST: hung", command=what, how=how, said=err[-500:])
         until = time.monotonic() + 30.0
-        while (left := self.family()) and time.monotonic() < until:
+        while (left := set(self.family()) - set(others)) and time.monotonic() < until:
             time.sleep(0.1)
         if left:
-            self.note("LOST: left running", command=what, how=how, left=left)
+            self.note("LOST: left running", command=what, how=how, left=sorted(left))
             for number in left:
                 os.kill(number, signal.SIGKILL)
         if process.returncode not in good:
@@ -187,6 +213,33 @@ class Load:
                 self.note("LOST: report", how=how, said=report[:500])
         self.note(f"check, {how}", status=status)
 
+    def watch(self, how: str) -> None:
+        """Two watched ranks, one disturbed, or both by faults, and again until they are through; then the report."""
+        folder = self.folder / "run"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        ranks = {str(rank): self.started([str(rank)], how == "faults", ("trained.py",)) for rank in range(2)}
+        if how in ("killed", "terminated", "lost a worker"):
+            self.disturbed(self.rng.choice(list(ranks.values())), "killed" if how == "lost a worker" else how)
+        again, statuses = 0, []
+        for rank, process in ranks.items():
+            others = tuple(other.pid for other in ranks.values())
+            status, _ = self.ended(process, "watched", how, (*GOOD, -signal.SIGKILL), others)
+            statuses.append(status)
+            if status != 0:
+                again += 1
+                self.ended(self.started([rank], False, ("trained.py",)), "watched", "again", (0,), others)
+        status, _ = self.ended(self.started(["watch", "report", "run"], how == "faults"), "watch", how, GOOD)
+        if status != 0:
+            self.ended(self.started(["watch", "report", "run"]), "watch", "again", (0,))
+        files = {path.name: path.read_bytes() for path in folder.glob("*")}
+        looks = b"".join(files.pop(f"rank-0000{rank}.jsonl", b"") for rank in range(2))
+        looks = re.sub(rb', "monitor_share": [^},]*', b"", looks)
+        self.looks = self.looks or looks
+        if looks != self.looks or list(files) != ["watch.html"]:
+            self.note("LOST: looks", how=how, bytes=len(looks), expected=len(self.looks), files=list(files))
+        self.note(f"watch, {how}", status=statuses, report=status, again=again)
+
     def close(self, sizes: list[int]) -> dict[str, object]:
         """The summary, as the last line of the log."""
         summary: dict[str, object] = {
@@ -228,10 +281,11 @@ def main() -> int:
             text=True,
         )
         ways = ["undisturbed", "killed", "terminated", "lost a worker", "faults", "faults"]
-        for run in (load.verify, load.check):
+        runs = (load.verify, load.check, load.watch)
+        for run in runs:
             run("undisturbed")
         while time.monotonic() - begun < seconds:
-            load.rng.choice((load.verify, load.check))(load.rng.choice(ways))
+            load.rng.choice(runs)(load.rng.choice(ways))
         points, _ = steady.communicate()
         if steady.returncode:
             load.note("LOST: the steady process", status=steady.returncode)

@@ -24,7 +24,7 @@ GTOPK, GAUSSIANK, SPARDL, TOPKA, DSA, SHARED = (
 )
 
 
-GATHERED = SPARDL.gathered
+GATHERED = SPARDL.gathered_entries
 
 
 @contextmanager
@@ -262,8 +262,8 @@ def shares_rounded_up(stack, k, **options):
 def last_step_of_bruck_uncut(stack, k, **options):
     """Sends a power of two of blocks in the last step of the all-gather too."""
 
-    def uncut(team, bag, algorithm):
-        blocks = GATHERED(team, bag, algorithm)
+    def uncut(team, bag, n, algorithm):
+        blocks = GATHERED(team, bag, n, algorithm)
         rank, size = team.rank, team.size
         whole = 1 << (size - 1).bit_length()
         if whole > size:
@@ -271,7 +271,7 @@ def last_step_of_bruck_uncut(stack, k, **options):
             team.step({(rank - whole // 2) % size: parcel(*again)}, [(rank + whole // 2) % size])
         return blocks
 
-    with using(SPARDL, gathered=uncut):
+    with using(SPARDL, gathered_entries=uncut):
         return SPARDL.spardl_allreduce(stack, k, **options)
 
 

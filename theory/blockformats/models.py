@@ -34,7 +34,7 @@ EXTENTS = extents(
             "table.at_a_number microscaling.contraction_even microscaling.contraction_rceil "
             "microscaling.contraction_wide fouroversix.contraction requantised.direct_error table.unbiased "
             "multihop.nearest_error correlated.independent table.variance table.two_stages_nested multihop.ring_law "
-            "multihop.butterfly_law"
+            "multihop.butterfly_law microscaling.maximum_of_nearest"
         ),
         (Step.SYMMETRY,): "correlated.equal",
         (Step.LEMMA,): "correlated.never_worse",

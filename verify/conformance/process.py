@@ -365,8 +365,10 @@ class Process:
                     self.offences.append(named(found))
                     raise Died(f"it had started {len(found)} processes, and was ended")
                 held = sum(map(resident_bytes, (child.pid, *found)))
-                if held > self._memory > 0:  # what was forked shares pages
-                    held = sum(map(shared_out_bytes, (child.pid, *found)))
+                for _ in range(
+                    2 * (held > self._memory > 0)
+                ):  # what was forked shares pages, and may end while they are counted
+                    held = min(held, sum(map(shared_out_bytes, (child.pid, *relatives(child.pid, self._mark)))))
                 if held > self._memory > 0:
                     self._kill()
                     raise Died(f"it had {held / 2**30:.3g} GiB of memory in use, and was ended")

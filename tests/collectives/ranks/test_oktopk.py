@@ -241,7 +241,7 @@ def test_a_step_size_of_one_rank_is_refused_on_all():
 
 def test_a_program_that_forgets_the_rotation(monkeypatch):
     kept = EXCHANGE.split_on_rank
-    monkeypatch.setattr(OKTOPK, "split_on_rank", lambda comm, pieces, _, bucket: kept(comm, pieces, False, bucket))
+    monkeypatch.setattr(OKTOPK, "split_on_rank", lambda comm, pieces, _, *rest: kept(comm, pieces, False, *rest))
     found = differences()
     assert found
     assert all(agreement.traffic and not agreement.bits for agreement in found)
@@ -256,8 +256,8 @@ def test_a_program_that_counts_indices_only(monkeypatch):
 
 
 def test_a_program_that_adds_in_order_of_arrival(monkeypatch):
-    def by_arrival(comm, pieces, rotation, bucket):
-        parts = kept(comm, pieces, rotation, bucket)
+    def by_arrival(comm, *given):
+        parts = kept(comm, *given)
         return [parts[(comm.rank - s) % comm.size] for s in range(comm.size)]
 
     kept = EXCHANGE.split_on_rank

@@ -17,6 +17,7 @@ TOPS = [1 + Fraction(i, 64) for i in range(64)]
 
 @pytest.mark.models(
     "blockformats.microscaling.maximum",
+    "blockformats.microscaling.maximum_of_nearest",
     "blockformats.microscaling.maximum_unclipped",
     "blockformats.stochastic.bias",
     "blockformats.stochastic.unbiased",
@@ -36,6 +37,12 @@ def test_formats(name):
         assert failing(goals("blockformats.microscaling.maximum")["clipped" if clipped else "rounded"], **given) == []
         if clipped:
             assert failing(goals("blockformats.stochastic.bias")["clipped"], **given) == []
+        quantiser = Microscaling(name, 1, "nearest")
+        scale = Fraction(2) ** int(quantiser.compress(np.array([float(t)])).exponents[0])
+        off = abs(Fraction(float(quantiser(np.array([float(t)]))[0])) - t) / (element.reach * power * scale)
+        nearest = {"ratio": t / (element.reach * power * scale), "off": off}
+        goal = goals("blockformats.microscaling.maximum_of_nearest")["clipped" if nearest["ratio"] > 1 else "rounded"]
+        assert failing(goal, **nearest) == []
         if element.floating:
             read = Fraction(float(Microscaling(name, 1, "rceil")(np.array([float(t)]))[0]))
             rounded = {**given, "off": abs(read - t)}
