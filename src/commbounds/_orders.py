@@ -20,7 +20,7 @@ from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.dense.messages import backwards
 from commbounds.collectives.precision.steps import hierarchical_parts, tree_parts
 from commbounds.theory.precision.formats import Format, innocuous
-from commbounds.theory.precision.roundings import OTHER_NAMES
+from commbounds.theory.precision.roundings import one_name
 
 Numbers = NDArray[np.int64]
 AVERAGES = (None, "after", "before", "times after", "times before", "in accumulator", "times in accumulator")
@@ -291,8 +291,7 @@ def schedule_order(
         entries 2 to 3: one after another: 0 2 1
         entries 4 to 5: one after another: 0 .. 2
     """
-    schedule = schedule.replace("-", "_").replace(" ", "_")
-    schedule = OTHER_NAMES.get(schedule, schedule)
+    schedule = one_name(schedule)
     wire = named(dtype)
     wide = wire if accumulate is None else named(accumulate)
     if not wide.holds(wire):
