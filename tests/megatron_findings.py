@@ -57,7 +57,7 @@ def _local_ratios():
     sums, before, left = np.array([[[2.0]], [[6.0]]], F32), np.array([1, 2]), np.array([[1], [1]])
     wrong = (sums[:, 0, 0] * before / left[:, 0]).sum() / before.sum()
     assert abs(wrong - 14 / 3) < 1e-6
-    return Accumulate(sums, left), np.array([4.0], F32), np.array([wrong], F32)
+    return Accumulate(sums, left, counted=before[:, None]), np.array([4.0], F32), np.array([wrong], F32)
 
 
 def _replicas_mixed():
@@ -97,9 +97,9 @@ def _uneven_shards():
 
 def _counts_overwritten():
     """An auxiliary loss times the tokens of all ranks, where the rank's own are due."""
-    sums, tokens = _normal(2, 1, 5, seed=4), np.array([[4], [4]])
+    sums, tokens = _normal(2, 1, 5, seed=4), np.array([[5], [3]])
     right = (sums.sum(axis=(0, 1)) / F32(8)).astype(F32)
-    return Accumulate(sums, tokens), right, (sums[:, 0] * 2).sum(axis=0) / F32(8)
+    return Accumulate(sums, tokens), right, (sums[:, 0] * (F32(8) / tokens.astype(F32))).sum(axis=0) / F32(8)
 
 
 def _norm_weight():
@@ -139,7 +139,12 @@ FINDINGS = {
         "labels are smoothed over the classes of rank 0, and not over all, by alpha K/(K - 1)",
     ),
     "2": Finding("gathered logits in a split loss: log P too much", _READ, *_gathered_logits(), "log P too much"),
-    "3": Finding("ratios of a rank's token counts: 14/3, not 4", _READ, *_local_ratios(), "none of the mistakes"),
+    "3": Finding(
+        "ratios of a rank's token counts: 14/3, not 4",
+        _READ,
+        *_local_ratios(),
+        "weighted by tokens that were counted otherwise, as before a shift or mask",
+    ),
     "4": Finding(
         "recomputed activations of another replica",
         _READ,
@@ -162,15 +167,25 @@ FINDINGS = {
         *_uneven_shards(),
         "divided by the ranks' own token counts",
     ),
-    "10": Finding("a router's token count overwritten", _READ, *_counts_overwritten(), "multiplied by P = 2"),
+    "10": Finding(
+        "a router's token count overwritten",
+        _READ,
+        *_counts_overwritten(),
+        "every rank multiplies by the tokens of all, where its own are due",
+    ),
     "11": Finding(
         "the gradient of a shared norm, not added up",
         _READ,
         *_norm_weight(),
         "the result is the part of rank 0, not reduced",
     ),
-    "B1": Finding("a replicated gradient, added up", _READ, *_replicated_summed(), "multiplied by P = 2"),
+    "B1": Finding(
+        "a replicated gradient, added up",
+        _READ,
+        *_replicated_summed(),
+        "multiplied by P = 2: the result that every rank has whole is added up",
+    ),
     "C1": Finding("an auxiliary loss divided once more", _TOLD, *_mean_of_a_sum(), "divided by P = 2 twice"),
-    "C2": Finding("a scale that is left out: 6, 10, not 3, 5", _TOLD, *_scale_left_out(), "multiplied by P = 2"),
+    "C2": Finding("a scale that is left out: 6, 10, not 3, 5", _TOLD, *_scale_left_out(), "not divided"),
 }
 """Number there -> what is rebuilt."""

@@ -44,15 +44,17 @@ def result(column, order, entry, rounding, flushed, rng):
     def to(form, value):
         return rounded(value, form, rounding, flushed, rng)
 
-    share = to(wire, Fraction(1, order.P)) if (order.average or "").startswith("times") else Fraction(1, order.P)
+    average = order.average or ""
+    last = wide if average.endswith("in accumulator") else wire  # of the sum that is divided
+    share = to(last, Fraction(1, order.P)) if average.startswith("times") else Fraction(1, order.P)
     sums = [to(wire, Fraction(float(term))) for term in column]
-    if (order.average or "").endswith("before"):
+    if average.endswith("before"):
         sums = [to(wire, term * share) for term in sums]
     tree = order.tree_of(entry)
-    for (a, b), sent in zip(tree.additions.tolist(), tree.sent.tolist(), strict=True):
+    for k, ((a, b), sent) in enumerate(zip(tree.additions.tolist(), tree.sent.tolist(), strict=True)):
         total = to(wide, sums[a] + sums[b])
-        sums.append(to(wire, total) if sent else total)
-    return to(wire, sums[-1] * share) if (order.average or "").endswith("after") else sums[-1]
+        sums.append(to(last if k == order.P - 2 else wire, total) if sent else total)
+    return to(wire, to(last, sums[-1] * share)) if average.endswith(("after", "accumulator")) else sums[-1]
 
 
 def worst(P, name, way, average, rounding, flushed, run):

@@ -129,6 +129,7 @@ def test_means_are_divided_where_the_order_says():
             rows[0] = rows[0] + row
         return rows[0]
 
+    wide = total(list(x.astype(np.float32)))
     made = {
         None: total(list(x)),
         "after": total(list(x)) / six,
@@ -136,9 +137,15 @@ def test_means_are_divided_where_the_order_says():
         "times after": total(list(x)) * share,
         "times before": total(list(x * share)),
     }
-    assert made.keys() == set(AVERAGES)
+    in_wide = {
+        "in accumulator": (wide / np.float32(6)).astype(x.dtype),
+        "times in accumulator": (wide * (np.float32(1) / np.float32(6))).astype(x.dtype),
+    }
+    assert {*made, *in_wide} == set(AVERAGES)
     for average, result in made.items():
         assert_replayed(result, x, "in_rank_order", average=average)
+    for average, result in in_wide.items():
+        assert_replayed(result, x, "in_rank_order", average=average, accumulate="float32", per_hop=False)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)

@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from under_mpi import NEEDS_MPI, mpirun
 
 from commbounds.cli import main
 from commbounds.collectives import (
@@ -260,6 +261,14 @@ def test_a_sweep_of_a_thousand_settings_is_the_same_wherever_it_is_made(executor
         pytest.importorskip("distributed")
     setting = ("--n", "1600", "--P", "4", "--over", "bandwidth=1Mbit/s..1Gbit/s:500", "--over", "latency=1us,1ms")
     assert run(*setting, "--executor", executor, "--jobs", "2").output == run(*setting, "--jobs", "1").output
+
+
+@pytest.mark.wide
+@NEEDS_MPI
+def test_a_sweep_under_mpirun_is_printed_once():
+    setting = ("--n", "1600", "--P", "4", "--over", "bandwidth=1Mbit/s..1Gbit/s:50", "--over", "latency=1us,1ms")
+    done = mpirun(3, sys.executable, "-m", "commbounds", "plan", *setting, "--executor", "mpi", seconds=200)
+    assert done.stdout == run(*setting).output, done.stderr
 
 
 @pytest.mark.parametrize("text", ["{", "[[0]]", "[[]]", "[]", "3", '{"a": [1.5]}', '[["x"]]', "[" * 5000])

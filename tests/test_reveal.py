@@ -7,7 +7,7 @@ import pytest
 
 from commbounds._arrays import FLOATS
 from commbounds._orders import SCHEDULES, Order, canonical, replayed, schedule_order
-from commbounds.testing import Revealed, assert_replayed, reveal
+from commbounds.testing import Revealed, assert_allreduce_close, assert_replayed, reveal
 
 
 def renamed(order, rng):
@@ -56,9 +56,15 @@ def test_accumulators_and_what_is_rounded_on_the_way_are_found():
                         assert found == order
 
 
-@pytest.mark.parametrize("average", ["after", "before", "times after", "times before"])
-def test_means_are_found(average):
-    order = schedule_order("ring", 6, 60, "bfloat16", average=average)
+@pytest.mark.parametrize(
+    ("average", "wide"),
+    [
+        *((average, None) for average in ("after", "before", "times after", "times before")),
+        *((average, "float32") for average in ("in accumulator", "times in accumulator")),
+    ],
+)
+def test_means_are_found(average, wide):
+    order = schedule_order("ring", 6, 60, "bfloat16", accumulate=wide, per_hop=wide is None, average=average)
     found = asked(order).order
     x = np.random.default_rng(9).standard_normal((6, 60)).astype(FLOATS["bfloat16"])
     assert_replayed(replayed(x, order), x, found)
@@ -122,6 +128,27 @@ def test_what_cannot_be_found_out_is_said():
     assert "predict" in reveal(truncated, 6, 40).unknown[0]
     for f in (hurried, fused, truncated):
         assert reveal(f, 6, 40).order is None
+
+
+def test_bits_of_other_orders_in_a_wider_format_are_told_apart():
+    """Of float16 terms few sums show in which order float32 added them, unless large ones cancel."""
+    rng = np.random.default_rng(4)
+    order = renamed(schedule_order("binomial", 100, 64, "float16", accumulate="float32", per_hop=False), rng)
+    assert asked(order).order == order
+
+
+@pytest.mark.parametrize("divided", [np.divide, lambda total, P: total * (np.float32(1) / P)])
+def test_means_of_an_accumulator_are_replayed_and_bounded(divided):
+    def f(x):
+        return divided(np.add.reduce(x.astype(np.float32), axis=0), np.float32(len(x))).astype(x.dtype)
+
+    x = np.random.default_rng(5).standard_normal((7, 300)).astype(FLOATS["bfloat16"])
+    order = reveal(f, 7, 300, "bfloat16").order
+    assert order.average.endswith("in accumulator")
+    assert_replayed(f(x), x, order)
+    assert_allreduce_close(f(x), x, op="mean", order=order)
+    with pytest.raises(AssertionError, match="divided in accumulator"):
+        assert_replayed(f(x), x, Order(*list(order.__dict__.values())[:-1], "after"))
 
 
 def test_flushed_subnormals_are_seen():

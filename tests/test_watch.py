@@ -437,6 +437,28 @@ def test_faults_of_hooks_are_noticed_at_once(tmp_path, hook, fault, check):
     assert checks(tmp_path)[0] == (check, 20)
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("fault", ["", "sum"])
+def test_diloco_of_torchft_is_watched(tmp_path, fault):
+    pytest.importorskip("torchft")
+    program = Path(__file__).with_name("watched_torchft.py")
+
+    def weights(folder, *given):
+        told = subprocess.run([sys.executable, program, folder, *given], capture_output=True, text=True, timeout=290)
+        assert told.returncode == 0, told.stderr[-2000:]
+        return told.stdout.split()
+
+    of_one, of_the_other = weights(str(tmp_path), *filter(None, [fault]))
+    assert of_one == of_the_other
+    found = watch.read(tmp_path)
+    assert {look.step for _, look in found.looks()} == set(range(8))
+    if fault:
+        assert checks(tmp_path)[0] == ("sum", 0)
+        return
+    assert found.alarms == []
+    assert weights("-") == [of_one, of_the_other]
+
+
 @pytest.mark.parametrize("height", [10, 40])
 def test_what_is_followed_fits_a_terminal(tmp_path, height):
     with watch.Monitor(tmp_path, TOPK, overhead=1e9) as monitor:

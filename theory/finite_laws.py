@@ -492,13 +492,17 @@ def about_means(name: str = "about the means") -> tuple[Goal, ...]:
     )  # fmt: skip
 
 
-def noisy_squares(variance: Any) -> tuple[Goal, ...]:
-    """What noises add to a square: drawn independently of the rest and of each other, with no mean and a `variance`."""
+def square_with_noise() -> tuple[Goal, ...]:
+    """That a noise which is drawn independently of the rest, and has no mean, adds its own mean square to a square."""
     x, u = sp.symbols("x u", commutative=False)
     size = sp.Symbol("size_of_noise", nonnegative=True)
     none = {"<x, noise>": x * u, "size of the noise": u**2 - size}
     return (
         *independent_of("noise"),
-        *uncorrelated(variance),
         Goal("square with noise", (x + u) ** 2 - x**2 - size, equal=True, zero=none, vectors=(x, u)),
     )
+
+
+def noisy_squares(variance: Any) -> tuple[Goal, ...]:
+    """What noises add to a square: drawn independently of the rest and of each other, with no mean and a `variance`."""
+    return *square_with_noise(), *uncorrelated(variance)

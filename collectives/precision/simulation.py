@@ -28,8 +28,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import core_size
-from commbounds.collectives.precision.steps import renamed
 from commbounds.compressors.base import as_numbers, checked_rng
+from commbounds.theory.precision.roundings import one_name
 
 if TYPE_CHECKING:
     from commbounds.theory.precision.formats import Format
@@ -110,7 +110,7 @@ def simulated_allreduce(
     >>> simulated_allreduce(ones, "ring", "bfloat16")[0], simulated_allreduce(ones, "binomial", "bfloat16")[0]
     (array([256.]), array([300.]))
     """
-    schedule = renamed(schedule)
+    schedule = one_name(schedule)
     x, acc, narrow = _checked(stack, schedule, accumulate, wire, {"own": own, "kept": kept}, rounding, average, nodes)
     if rng is not None or rounding == "stochastic":
         checked_rng(rng)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.dense.messages import Messages, Rows, backwards, of_rank, ring_scatter
+from commbounds.theory.precision.roundings import one_name
 
 
 class StepPlan(NamedTuple):
@@ -87,11 +88,6 @@ SCHEDULES = (*_PARTS, "hierarchical")
 """Names of what is carried out."""
 
 
-def renamed(schedule: str) -> str:
-    """The name that a schedule has now."""
-    return "binomial" if schedule == "tree" else schedule
-
-
 @lru_cache(maxsize=256)
 def plan_of(schedule: str, P: int, nodes: int | None) -> StepPlan:
     """The plan of a schedule; made once: not to be changed.
@@ -101,7 +97,7 @@ def plan_of(schedule: str, P: int, nodes: int | None) -> StepPlan:
     ValueError
         There is no such schedule; nodes are missing, do not divide P, or are given to another schedule.
     """
-    schedule = renamed(schedule)
+    schedule = one_name(schedule)
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     if schedule != "hierarchical":

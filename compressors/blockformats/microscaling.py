@@ -35,7 +35,7 @@ from commbounds.compressors.quantizers.powers import floor_power
 Array = NDArray[Any]
 LOWEST, HIGHEST = -127, 127
 """Exponents that E8M0 has; its last code is NaN."""
-SCALES = ("floor", "even", "rceil", "ceil", "double", "three_quarters")
+SCALES = ("floor", "even", "rceil", "ceil", "double", "nearest", "three_quarters")
 """How the scale follows from a block's largest entry, see `Microscaling`."""
 
 
@@ -116,6 +116,8 @@ class Microscaling(Compressor):
         When the scale is twice that. "floor": never, the specification's conversion; the block's largest entry may lie
         beyond the largest element. "even": where t, rounded half up to the digits of an element, is 2. "rceil": where
         t 2^emax exceeds the largest element, so that nothing is clipped. "ceil": where t > 1. "double": always.
+        "nearest": the power of two nearest to the block's largest magnitude over the largest element, of mantissas from
+        3/2 on the upper one, which is X or half of it; quotients are not rounded.
         "three_quarters": never, but entries are multiplied with 3/4 before they are rounded, and elements with 4/3
         when they are read.
 
@@ -157,9 +159,14 @@ class Microscaling(Compressor):
 
     @property
     def limit(self) -> Fraction:
-        """Largest t for which the scale is 2^(e - emax); for "even" the smallest for which it is not."""
+        """Largest t for which the scale is 2^(e - base); for "even" and "nearest" the smallest for which it is not."""
         rules = {"even": 2 - self.format.unit, "rceil": self.format.reach, "ceil": Fraction(1), "double": Fraction(0)}
-        return rules.get(self.scale, Fraction(2))
+        return rules.get(self.scale, self.format.reach * 3 / 4 if self.scale == "nearest" else Fraction(2))
+
+    @property
+    def base(self) -> int:
+        """What is taken off the exponent of a block's largest power of two: emax, or one more."""
+        return self.format.emax + (self.scale == "nearest")
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Blocks:
         """The message for `x`; see `Compressor.compress`."""
@@ -200,8 +207,8 @@ class Microscaling(Compressor):
             return Fraction(1)
         power = floor_power(top)
         t = top / power
-        twice = t >= self.limit if self.scale == "even" else t > self.limit
-        return power / Fraction(2) ** self.format.emax * (2 if twice else 1)
+        twice = t >= self.limit if self.scale in ("even", "nearest") else t > self.limit
+        return power / Fraction(2) ** self.base * (2 if twice else 1)
 
     def _elements_exact(self, level: Fraction) -> list[tuple[Fraction, Fraction]]:
         """Elements of an entry of this magnitude, in units of the scale, with their probabilities."""
@@ -222,12 +229,12 @@ class Microscaling(Compressor):
         codes = np.empty(x.size, np.int8)
         exponents = np.empty(-(-x.size // self.block), np.int16)
         limit, gain, table = float(self.limit), float(self.gain), self.format.table
-        if self.scale == "even":
+        if self.scale in ("even", "nearest"):
             limit = float(np.nextafter(limit, 0.0))
 
         def work(part: slice, groups: slice) -> None:
             mine = exponents[groups]
-            _exponents(x[part], self.block, self.format.emax, limit, mine)
+            _exponents(x[part], self.block, self.base, limit, mine)
             if draw is None:
                 _nearest(x[part], self.block, mine, gain, table, codes[part])
             else:
@@ -251,9 +258,9 @@ class StochasticMicroscaling(Microscaling):
 
     Notes
     -----
-    Unbiased where nothing is clipped: always with "rceil", "ceil", "double" and "three_quarters"; with "floor" and
-    "even" not where a block's largest entry lies beyond the largest element. "three_quarters" is what Tseng et al. 2025
-    (arXiv:2502.20586) do. Uniforms are multiples of 2^-24 (float32) or 2^-53 (float64).
+    Unbiased where nothing is clipped: always with "rceil", "ceil", "double" and "three_quarters"; with "floor",
+    "even" and "nearest" not where a block's largest entry lies beyond the largest element. "three_quarters" is what
+    Tseng et al. 2025 (arXiv:2502.20586) do. Uniforms are multiples of 2^-24 (float32) or 2^-53 (float64).
 
     Examples
     --------

@@ -56,7 +56,8 @@ def along(
     wire, wide = named(order.dtype), named(order.accumulate)
     gaps = 1.0 if rounding == "nearest" else 2.0
     first = not wire.holds(format_of(inputs, "inputs"))
-    share, uncertain = _share(order.average, P, wire, gaps)
+    inside = (order.average or "").endswith("in accumulator")
+    share, uncertain = _share(order.average, P, wide if inside else wire, gaps)
     before = order.average is not None and order.average.endswith("before")
     flush = float(wire.normal) if flushed else 0.0
     reserve = 4.0 * flush  # a term, what it is scaled to, its addition and the rounding behind may be flushed
@@ -86,6 +87,8 @@ def along(
         if order.average is not None and not before:
             beyond = beyond * share
             beyond += uncertain * (exact * share + beyond)
+            if inside:  # besides, the sum is rounded above as if it were sent, which it is not
+                beyond += _rounding(exact * share + beyond, wide, gaps)
             beyond += _rounding(exact * share + beyond, wire, gaps) + flush
         if order.average is not None:
             exact = exact / share if before else exact

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -29,6 +30,44 @@ def stacked(values: Any, name: str) -> Array:
             raise ValueError(f"{name} must have one shape and one dtype, got {', '.join(sorted(shapes))}")
         return np.stack(rows)
     return array(values)
+
+
+class Rows(NamedTuple):
+    """Inputs, (P, n), and results of one rank or of all, (1 or P, n); the shape of one, and whether of all."""
+
+    inputs: Array
+    results: Array
+    shape: tuple[int, ...]
+    of_all: bool
+
+
+def rows_of(actual: Any, inputs: Any, op: str = "sum") -> Rows:
+    """The result of one rank, or of all, and what the ranks brought."""
+    stack = stacked(inputs, "inputs")
+    if stack.ndim < 1 or len(stack) < 1:
+        raise ValueError("inputs must hold at least one rank")
+    if op not in ("sum", "mean"):
+        raise ValueError(f"op must be sum or mean, got {op!r}: what is known here is of sums alone")
+    result, shape = stacked(actual, "actual"), stack.shape[1:]
+    of_all = result.ndim == stack.ndim
+    if result.shape != (stack.shape if of_all else shape):
+        raise ValueError(
+            f"actual must have the shape of one input, {shape}, or of all, {stack.shape}; got {result.shape}"
+        )
+    n = math.prod(shape)
+    return Rows(stack.reshape(len(stack), n), result.reshape(len(stack) if of_all else 1, n), shape, of_all)
+
+
+def place(entry: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Where an entry of a flat array is in one of that shape."""
+    return tuple(int(i) for i in np.unravel_index(int(entry), shape))
+
+
+def same_bits(row: Array, wanted: Array) -> NDArray[np.bool_]:
+    """Where two arrays of one format have the same bits; a NaN is a NaN, and a zero a zero."""
+    bits = SAME_SIZE[row.dtype.itemsize]
+    same = np.ascontiguousarray(row).view(bits) == np.ascontiguousarray(wanted).view(bits)
+    return np.asarray(same | ((row == 0) & (wanted == 0)) | ((row != row) & (wanted != wanted)))
 
 
 def array(value: Any) -> Array:

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from commbounds._arrays import Array, format_of, stacked
+from commbounds._arrays import Array, format_of, same_bits, stacked
 from commbounds._exact import assert_exact, covering_inputs
 from commbounds._orders import SCHEDULES, Order, in_one_format, replayed, schedule_order
-from commbounds._replayed import assert_replayed, same_bits
+from commbounds._replayed import assert_replayed
 from commbounds._reveal import ASKABLE, Revealed, reveal
 from commbounds.theory.precision.formats import FORMATS, Format
-from commbounds.theory.precision.roundings import OTHER_NAMES
+from commbounds.theory.precision.roundings import one_name
 
 
 @dataclass(frozen=True)
@@ -89,8 +89,7 @@ class Asked:
         """
         P, n = self._flat.shape
         dtype = self.stack.dtype.name
-        schedule = schedule.replace("-", "_").replace(" ", "_")
-        schedule = OTHER_NAMES.get(schedule, schedule)
+        schedule = one_name(schedule)
         if schedule in SCHEDULES and (self.op == "sum" or average not in (None, "any")):
             how: dict[str, Any] = {"accumulate": accumulate, "per_hop": per_hop, "nodes": nodes, "average": average}
             order = schedule_order(schedule, P, n, dtype, **how)

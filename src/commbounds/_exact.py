@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, SAME_SIZE, Array, format_of, named, stacked
+from commbounds._arrays import FLOATS, Array, format_of, named, place, rows_of, same_bits
 from commbounds._mistakes import Suspect, explanations
 from commbounds._sums import rank_sums
 from commbounds.theory.precision.formats import Format
@@ -140,44 +140,28 @@ def assert_exact(actual: Any, inputs: Any, *, op: str = "sum") -> None:
         first: entry (1,) is 102.03517150878906, the sum is 102.03519439697266
         what fits: rank 3 is missing, in entries 1 to 98
     """
-    stack = stacked(inputs, "inputs")
-    if stack.ndim < 1 or len(stack) < 1:
-        raise ValueError("inputs must hold at least one rank")
-    if op not in ("sum", "mean"):
-        raise ValueError(f"op must be sum or mean, got {op!r}")
-    result, shape = stacked(actual, "actual"), stack.shape[1:]
-    if result.shape not in (shape, stack.shape):
-        raise ValueError(
-            f"actual must have the shape of one input, {shape}, or of all, {stack.shape}; got {result.shape}"
-        )
-    P, n = len(stack), int(np.prod(shape, dtype=int))
-    format_of(stack, "inputs")
-    form = format_of(result, "actual")
-    flat, rows = stack.reshape(P, n), result.reshape(-1, n)
+    flat, rows, shape, of_all = rows_of(actual, inputs, op)
+    P, n = flat.shape
+    format_of(flat, "inputs")
+    form = format_of(rows, "actual")
     _require_exact(flat, form, shape)
     sums = rank_sums(flat)
     times = P if op == "mean" else 1
-    wanted = (sums.high / times).astype(result.dtype)  # the sums are numbers of the format: the low parts are zero
+    wanted = (sums.high / times).astype(rows.dtype)  # the sums are numbers of the format: the low parts are zero
     if (sums.distance(wanted, times) != 0.0).any():
         raise ValueError(f"the mean over P = {P} ranks is rounded: ask for the sum, or give terms that P divides")
     for rank, row in enumerate(rows):
-        differs = _bits(row) != _bits(wanted)
-        differs &= ~((row == 0) & (wanted == 0))  # a sum of zeros has either sign
-        if differs.any():
-            wrong = np.flatnonzero(differs)
+        wrong = np.flatnonzero(~same_bits(row, wanted))
+        if wrong.size:
             suspect = Suspect(flat, sums, row, times, sums.slack, wrong, float(form.unit))
-            on = f" on rank {rank}" if result.ndim > len(shape) else ""
+            on = f" on rank {rank}" if of_all else ""
             first = int(wrong[0])
-            place = tuple(int(i) for i in np.unravel_index(first, shape))
+            where, has, due = place(first, shape), float(row[first]), float(wanted[first])
             raise AssertionError(
                 f"all-reduce of {P} ranks: {wrong.size} of {n} entries{on} differ from the exact {op}\n"
-                f"    first: entry {place}{on} is {float(row[first])!r}, the {op} is {float(wanted[first])!r}\n"
+                f"    first: entry {where}{on} is {has!r}, the {op} is {due!r}\n"
                 f"    what fits: {'; '.join(explanations(suspect, {})) or 'none of the mistakes that are known here'}"
             )
-
-
-def _bits(row: Array) -> NDArray[Any]:
-    return np.ascontiguousarray(row).view(SAME_SIZE[row.dtype.itemsize])
 
 
 def _require_exact(flat: Array, form: Format, shape: tuple[int, ...]) -> None:
@@ -194,8 +178,8 @@ def _require_exact(flat: Array, form: Format, shape: tuple[int, ...]) -> None:
         limit = np.minimum(unit * 2.0**form.digits, float(form.largest))
         rounds = ~((sizes <= limit) & (unit >= float(form.smallest)))
     if rounds.any():
-        place = tuple(int(i) for i in np.unravel_index(int(np.flatnonzero(rounds)[0]), shape))
+        where = place(np.flatnonzero(rounds)[0], shape)
         raise ValueError(
-            f"some order of additions rounds entry {place} in {form.name}: give inputs such as exact_inputs makes, "
+            f"some order of additions rounds entry {where} in {form.name}: give inputs such as exact_inputs makes, "
             f"or compare with assert_allreduce_close"
         )

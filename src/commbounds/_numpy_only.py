@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -11,10 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds._along import along
-from commbounds._arrays import format_of, stacked
+from commbounds._arrays import format_of, rows_of
+from commbounds._judged import nothing_said, require_close
 from commbounds._orders import Order, _chain_parts, _in_rank_order, in_one_format, replayed, schedule_order
 from commbounds._sums import RankSums, rank_sums
-from commbounds.collectives.dense.message_by_message import ALLREDUCE
+from commbounds.collectives.dense.message_by_message import rabenseifner_parts, recursive_doubling_parts
+from commbounds.collectives.dense.messages import core_size
 from commbounds.collectives.precision.steps import tree_parts
 from commbounds.theory.precision.bounds import any_order, followed, one_rounding
 from commbounds.theory.precision.formats import FORMATS
@@ -23,10 +24,10 @@ Array = NDArray[Any]
 
 
 _PARTS: dict[str, Any] = {
-    "ring": (lambda P, nodes: ALLREDUCE["ring"][0](P), lambda P: P),
-    "direct": (lambda P, nodes: ALLREDUCE["butterfly"][0](P), lambda P: P),
-    "recursive_doubling": (lambda P, nodes: ALLREDUCE["recursive-doubling"][0](P), lambda P: 1),
-    "rabenseifner": (lambda P, nodes: ALLREDUCE["rabenseifner"][0](P), ALLREDUCE["rabenseifner"][1]),
+    "ring": (None, lambda P: P),  # a chain, as the next
+    "direct": (None, lambda P: P),
+    "recursive_doubling": (lambda P, nodes: recursive_doubling_parts(P), lambda P: 1),
+    "rabenseifner": (lambda P, nodes: rabenseifner_parts(P), core_size),
     "binomial": (lambda P, nodes: tree_parts(P), lambda P: 1),
     "chain": (lambda P, nodes: _chain_parts(P), lambda P: 1),
     "in_rank_order": (lambda P, nodes: _in_rank_order(P), lambda P: 1),
@@ -43,10 +44,14 @@ class Suspect:
     wrong: Array
     unit: float
 
+    @property
+    def distance(self) -> Array:
+        return self.sums.distance(self.y, self.times)
+
 
 def explanations(suspect: Suspect, coarser: Any) -> list[str]:
     at, found = suspect.wrong, []
-    off, room = suspect.sums.distance(suspect.y, suspect.times)[at], suspect.allowed[at]
+    off, room = suspect.distance[at], suspect.allowed[at]
     for rank, row in enumerate(suspect.stack):
         brought = row[at].astype(np.float64)
         for factor, words in ((-1.0, "is missing"), (1.0, "is counted twice"), (-2.0, "has the wrong sign")):
@@ -197,15 +202,11 @@ def assert_allreduce_close(
     ValueError, TypeError
         Something does not fit, is not finite, may overflow, or the bound says nothing.
     """
-    stack, result = stacked(inputs, "inputs"), stacked(actual, "actual")
-    if stack.ndim < 1 or len(stack) < 1 or op not in ("sum", "mean"):
-        raise ValueError(f"inputs must hold at least one rank, and op be sum or mean, got {op!r}")
-    shape, of_all = stack.shape[1:], result.ndim == stack.ndim
-    if result.shape != (stack.shape if of_all else shape) or result.dtype != stack.dtype:
-        raise ValueError(f"actual must be {shape} or {stack.shape} of {stack.dtype}, got {result.shape} {result.dtype}")
-    P, n, form = len(stack), math.prod(shape), format_of(stack, "inputs")
-    flat, rows, times = stack.reshape(P, n), result.reshape(-1, n), P if op == "mean" else 1
-    sums = rank_sums(flat)
+    given = rows_of(actual, inputs, op)
+    flat, rows = given.inputs, given.results
+    if rows.dtype != flat.dtype:
+        raise TypeError(f"actual must be of the inputs' format {flat.dtype}, got {rows.dtype}")
+    (P, n), form, times, sums = flat.shape, format_of(flat, "inputs"), len(flat) if op == "mean" else 1, rank_sums(flat)
     if order is None:
         if rounding != "nearest" or probability is not None or options:
             raise ValueError("rounding, probability and options are of an order of additions: give order=")
@@ -216,8 +217,7 @@ def assert_allreduce_close(
         how = f"any order of additions, {form.name}"
     else:
         if isinstance(order, str):
-            if times > 1:
-                options.setdefault("average", "after")
+            options.setdefault("average", "after" if times > 1 else None)
             order = schedule_order(order, P, n, form.name, **options)
         elif options:
             raise TypeError(f"options are of a schedule, an order has its own: got {', '.join(options)}")
@@ -228,17 +228,7 @@ def assert_allreduce_close(
     allowed = allowed + sums.slack
     if n and not (sums.sizes + allowed).max() <= float(form.largest):
         raise ValueError(f"magnitudes must add up to less than {float(form.largest):.4g}, or sums may overflow")
-    beyond = [np.flatnonzero(~(np.abs(sums.distance(row, times)) <= allowed)) for row in rows]
-    for rank, wrong in enumerate(beyond):
-        if wrong.size:
-            suspect = Suspect(flat, sums, rows[rank], times, allowed, wrong, float(form.unit))
-            worst = int(wrong[np.argmax(np.nan_to_num(np.abs(sums.distance(rows[rank], times)) / allowed)[wrong])])
-            raise AssertionError(
-                f"all-reduce of {P} ranks: {wrong.size} of {n} entries are beyond what rounding explains\n"
-                f"    worst: entry {worst} on rank {rank} is {float(rows[rank][worst])!r}, the {op} is "
-                f"{float(sums.wide()[worst] / times)!r}, where {allowed[worst] / times:.3g} is explained\n    {how}\n"
-                f"    what fits: {'; '.join(explanations(suspect, {})) or 'none of the mistakes that are known here'}"
-            )
-    vacuous = np.count_nonzero((sums.sizes > 0.0) & (allowed > np.abs(sums.wide())))
-    if 2 * vacuous > np.count_nonzero(sums.sizes) and not allow_vacuous:
+    require_close(given, sums, times, allowed, float(form.unit), how, lambda suspect: {})
+    vacuous, brought = nothing_said(allowed, sums)
+    if 2 * vacuous > brought and not allow_vacuous:
         raise ValueError("the bound says nothing: give exact_inputs, or order=, or compare with assert_replayed")

@@ -20,11 +20,12 @@ from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.dense.messages import backwards
 from commbounds.collectives.precision.steps import hierarchical_parts, tree_parts
 from commbounds.theory.precision.formats import Format, innocuous
-from commbounds.theory.precision.roundings import OTHER_NAMES
+from commbounds.theory.precision.roundings import one_name
 
 Numbers = NDArray[np.int64]
-AVERAGES = (None, "after", "before", "times after", "times before")
-"""How a mean is made of sums: divided by P, or multiplied by 1/P rounded; the sum, or every term before."""
+AVERAGES = (None, "after", "before", "times after", "times before", "in accumulator", "times in accumulator")
+"""How a mean is made of sums: divided by P, or multiplied by 1/P rounded; the sum, or every term before, or the sum in
+its accumulator, so that the mean is rounded to the format that is sent, and the sum is not."""
 _TILE = 1 << 17  # numbers at a time: a megabyte
 
 
@@ -191,15 +192,15 @@ class Order:
         for tree in data["trees"]:
             sent = tree["sent"]
             flags = np.full(P - 1, sent) if isinstance(sent, bool) else np.asarray(sent, bool)
-            pairs = tree.get("additions") or _in_a_row(tree["one_after_another"])
+            pairs = tree.get("additions") or _in_a_row(np.asarray(tree["one_after_another"]))
             trees.append(canonical(np.asarray(pairs, np.int64).reshape(-1, 2), flags))
         stretches = tuple((a, b, c) for a, b, c in data["stretches"])
         return cls(P, data["n"], data["dtype"], data["accumulate"], tuple(trees), stretches, data["average"])
 
 
-def _in_a_row(ranks: Sequence[int]) -> list[list[int]]:
+def _in_a_row(ranks: Numbers) -> Numbers:
     P = len(ranks)
-    return [[ranks[0] if k == 0 else P + k - 1, ranks[k + 1]] for k in range(P - 1)]
+    return np.stack([np.append(ranks[:1], np.arange(P, 2 * P - 1))[: P - 1], ranks[1:]], axis=1)
 
 
 def canonical(additions: Numbers, sent: NDArray[np.bool_]) -> Tree:
@@ -254,6 +255,7 @@ def schedule_order(
     nodes: int | None = None,
     average: str | None = None,
     rank: int = 0,
+    blocks: int | None = None,
 ) -> Order:
     """The order of additions of a schedule, for the copy that a rank ends with.
 
@@ -273,6 +275,8 @@ def schedule_order(
         How the mean is made; None for the sum.
     rank : int
         Whose copy.
+    blocks : int or None
+        The first blocks alone, and their entries; None for all.
 
     Raises
     ------
@@ -287,8 +291,7 @@ def schedule_order(
         entries 2 to 3: one after another: 0 2 1
         entries 4 to 5: one after another: 0 .. 2
     """
-    schedule = schedule.replace("-", "_").replace(" ", "_")
-    schedule = OTHER_NAMES.get(schedule, schedule)
+    schedule = one_name(schedule)
     wire = named(dtype)
     wide = wire if accumulate is None else named(accumulate)
     if not wide.holds(wire):
@@ -296,7 +299,7 @@ def schedule_order(
     if average not in AVERAGES:
         raise ValueError(f"average must be one of {', '.join(map(str, AVERAGES))}, got {average!r}")
     at = even_cuts(n, _blocks(schedule, P, nodes, rank)).tolist()
-    held = tuple(block for block, (start, stop) in enumerate(pairwise(at)) if stop > start)
+    held = tuple(block for block, (start, stop) in enumerate(pairwise(at)) if stop > start)[:blocks]
     trees = _trees(schedule, P, nodes, per_hop, rank, held if len(held) + 1 < len(at) else None)
     if wide == wire:  # every sum is a number of the format, sent or not
         trees = [tree.all_sent() for tree in trees]
@@ -307,7 +310,9 @@ def schedule_order(
         if stretches and stretches[-1][2] == which:
             start = stretches.pop()[0]
         stretches.append((start, at[block + 1], which))
-    return Order(P, n, wire.name, wide.name, tuple(known), tuple(stretches), average)
+    return Order(
+        P, n if blocks is None else stretches[-1][1], wire.name, wide.name, tuple(known), tuple(stretches), average
+    )
 
 
 def double_binary_tree(P: int, chain: int = 1) -> list[list[tuple[int, int]]]:
@@ -386,9 +391,9 @@ SCHEDULES = tuple(_PARTS)
 """Schedules whose orders are known. direct: the owner of a block adds what the ranks before it hold, nearest first;
 pat: every block up a binomial tree to its owner; chain: from the last rank to rank 0; in_rank_order: rank 0 adds the
 others one after another."""
-_CHAINS: dict[str, tuple[bool, Callable[[int, int], list[int]]]] = {
-    "ring": (True, lambda P, block: [(block + 1 + i) % P for i in range(P)]),
-    "direct": (False, lambda P, block: [(block - i) % P for i in range(P)]),
+_CHAINS: dict[str, tuple[bool, Callable[[int, int], Numbers]]] = {
+    "ring": (True, lambda P, block: (block + 1 + np.arange(P)) % P),
+    "direct": (False, lambda P, block: (block - np.arange(P)) % P),
 }
 """What the P^2 messages of two schedules amount to: whether sums travel, and the order of the ranks."""
 _IN_NODES = ("hierarchical", "double_binary_tree")
@@ -420,8 +425,7 @@ def _trees(
     wanted = tuple(range(blocks)) if wanted is None else wanted
     if schedule in _CHAINS:
         sent, chain = _CHAINS[schedule]
-        rows = (np.array(_in_a_row(chain(P, block)), np.int64).reshape(-1, 2) for block in wanted)
-        return [canonical(pairs, np.full(P - 1, sent and per_hop)) for pairs in rows]
+        return [canonical(_in_a_row(chain(P, block)), np.full(P - 1, sent and per_hop)) for block in wanted]
     return by_messages(_PARTS[schedule][0](P, nodes), blocks, P, per_hop, rank, wanted)
 
 
@@ -547,10 +551,13 @@ def replayed(inputs: Array, order: Order) -> Array:
     wire, wide = named(order.dtype), named(order.accumulate)
     out = np.empty(order.n, inputs.dtype)
     plain = wire == wide and wire.name in ("float32", "float64")
+    in_accumulator = (order.average or "").endswith("in accumulator")
     once = innocuous(wide, wire)  # rounding to the accumulator first changes no bit of what is sent
     for begin, end, pieces in tiles(order):
         terms = inputs[:, begin:end].astype(wire.name if plain else np.float64)
         pairs, sent, lasts, cuts = programs(order, pieces)
+        if in_accumulator:
+            sent[:, -1:] = False
         with np.errstate(all="ignore"):
             terms = _scaled(terms, order.average, "before", order.P, wire, plain)
             total = np.empty(end - begin, terms.dtype)
@@ -559,7 +566,11 @@ def replayed(inputs: Array, order: Order) -> Array:
             else:
                 fused = sent.all(axis=1) & once
                 _rounded_sums(terms, cuts, pairs, sent, fused, lasts, _form(wide), _form(wire), total)
-            out[begin:end] = _scaled(total, order.average, "after", order.P, wire, plain).astype(inputs.dtype)
+            total = _scaled(total, order.average, "after", order.P, wire, plain)
+            total = _scaled(total, order.average, "in accumulator", order.P, wide, plain)
+            if in_accumulator and not plain:
+                _round_all(total, _form(wire))
+            out[begin:end] = total.astype(inputs.dtype)
     return out
 
 
@@ -603,12 +614,18 @@ def _form(form: Format) -> NDArray[np.float64]:
 @lru_cache(maxsize=4096)
 def _program(tree: Tree) -> tuple[Numbers, NDArray[np.bool_], int]:
     """Pairs of rows, of which the first takes up the second; which sums are sent; and the row of the last sum."""
-    row = list(range(tree.ranks))
-    pairs = []
-    for a, b in tree.additions.tolist():
-        pairs.append((row[a], row[b]))
-        row.append(row[a])
-    return np.asarray(pairs, np.int64).reshape(-1, 2), tree.sent, row[-1]
+    row, pairs = np.arange(2 * tree.ranks - 1), tree.additions
+    _in_place(pairs, row)
+    return pairs, tree.sent, int(row[-1])
+
+
+@njit(cache=True)
+def _in_place(pairs, row):  # type: ignore[no-untyped-def]
+    P = pairs.shape[0] + 1
+    for k in range(P - 1):
+        for side in range(2):
+            pairs[k, side] = row[pairs[k, side]]
+        row[P + k] = pairs[k, 0]
 
 
 def _scaled(terms: Array, average: str | None, when: str, P: int, wire: Format, plain: bool) -> Array:

@@ -249,7 +249,7 @@ class Matmul(Split):
                 yield f"the part of rank {p} is missing", exact - part
                 yield f"the part of rank {p} is counted twice", exact + part
             yield f"the mean of {P} parts, where the sum is due", (exact - bias) / P + bias
-            yield f"multiplied by P = {P}", P * exact
+            yield f"multiplied by P = {P}: the result that every rank has whole is added up", P * exact
             yield f"divided by P = {P}", exact / P
         if self.bias is not None:
             yield "the bias is missing", exact - bias
@@ -616,6 +616,9 @@ class Accumulate(Split):
         reciprocal counts as two.
     schedule : str
         Of the reductions.
+    counted : (P, M) array of integers or None
+        Tokens that may have been counted in place of `tokens`, as before labels are shifted or masked: a mistake that
+        is named.
     """
 
     _reduced, _summed = "gradients are reduced", "micro-batches are accumulated"
@@ -627,6 +630,7 @@ class Accumulate(Split):
     replicas: int = 1
     divisions: int = 2
     schedule: str = "any"
+    counted: Any = None
 
     @cached_property
     def _given(self) -> tuple[Wide, Wide]:
@@ -636,10 +640,13 @@ class Accumulate(Split):
         P, M = gradients.shape[:2]
         if self.replicas < 1 or P % self.replicas:
             raise ValueError(f"replicas must divide P = {P}, got {self.replicas}")
-        tokens = np.ones((P, M)) if self.tokens is None else np.asarray(array(self.tokens), np.float64)
-        if tokens.shape != (P, M) or tokens.min() < 0 or not tokens.sum():
-            raise ValueError(f"tokens must be ({P}, {M}), none negative and not all zero")
-        return gradients, tokens
+        return gradients, np.ones((P, M)) if self.tokens is None else self._counts("tokens", (P, M))
+
+    def _counts(self, name: str, shape: tuple[int, ...]) -> Wide:
+        tokens: Wide = np.asarray(array(getattr(self, name)), np.float64)
+        if tokens.shape != shape or tokens.min() < 0 or not tokens.sum():
+            raise ValueError(f"{name} must be {shape}, none negative and not all zero")
+        return tokens
 
     def _exact(self) -> Wide:
         gradients, tokens = self._given
@@ -684,11 +691,14 @@ class Accumulate(Split):
         ranks = gradients.sum(axis=1)
         if self.tokens is not None:
             own = np.maximum(tokens.sum(axis=1), 1.0)
-            shape = (P,) + (1,) * (ranks.ndim - 1)
-            yield (
-                "divided by the ranks' own token counts: the mean of their means",
-                (ranks / own.reshape(shape)).mean(axis=0),
-            )
+            means = (ranks.T / own).T
+            yield "divided by the ranks' own token counts: the mean of their means", means.mean(axis=0)
+            yield "every rank multiplies by the tokens of all, where its own are due", means.sum(axis=0)
+            if self.counted is not None:
+                before = self._counts("counted", (P, M)).sum(axis=1)
+                words = "the ranks' means are weighted by tokens that were counted otherwise, as before a shift or mask"
+                yield words, (means.T * before).T.sum(axis=0) / before.sum()
+                yield "divided by tokens that were counted otherwise", exact * total / before.sum()
             each = np.maximum(tokens, 1.0).reshape(*tokens.shape, *(1,) * (gradients.ndim - 2))
             yield "divided by the micro-batches' own token counts", (gradients / each).mean(axis=(0, 1))
             for p in range(P):

@@ -189,8 +189,8 @@ def _sweep(cluster: Cluster, over: dict[str, list[Any]], executor: str, jobs: in
 
     settings = [dict(zip(over, values, strict=True)) for values in itertools.product(*over.values())]
     clusters = [replace(cluster, **setting) for setting in settings]
-    click.echo(",".join((*over, "quickest", "seconds_a_step", "second", "times_as_long", "worth_a_trial")))
     with workers(executor, 1 if executor == "process" and len(clusters) < _FEW else jobs) as pool:
+        click.echo(",".join((*over, "quickest", "seconds_a_step", "second", "times_as_long", "worth_a_trial")))
         each = -(-len(clusters) // 64)
         parts = [clusters[i : i + each] for i in range(0, len(clusters), each)]
         rows = itertools.chain.from_iterable((pool.map if pool else map)(planning.bests, parts))

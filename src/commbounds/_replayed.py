@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, SAME_SIZE, Array, format_of, stacked
+from commbounds._arrays import FLOATS, SAME_SIZE, Array, format_of, place, rows_of, same_bits, stacked
 from commbounds._orders import AVERAGES, Order, Tree, in_one_format, quick_to_make, replayed, schedule_order
 from commbounds.theory.precision.formats import FORMATS
 
@@ -58,42 +58,27 @@ def assert_replayed(actual: Any, inputs: Any, order: Order | str, **options: Any
         what fits: the order of additions is chain, in entries 0 to 17
     """
     stack = stacked(inputs, "inputs")
-    if stack.ndim < 1 or len(stack) < 1:
-        raise ValueError("inputs must hold at least one rank")
-    result, shape = stacked(actual(stack) if callable(actual) else actual, "actual"), stack.shape[1:]
-    if result.shape not in (shape, stack.shape):
-        raise ValueError(
-            f"actual must have the shape of one input, {shape}, or of all, {stack.shape}; got {result.shape}"
-        )
-    P, n = len(stack), int(np.prod(shape, dtype=int))
+    flat, rows, shape, of_all = rows_of(actual(stack) if callable(actual) else actual, stack)
     form = format_of(stack, "inputs")
-    if result.dtype != stack.dtype:
-        raise TypeError(f"actual must be of the inputs' format {stack.dtype.name}, got {result.dtype.name}")
+    if rows.dtype != stack.dtype:
+        raise TypeError(f"actual must be of the inputs' format {stack.dtype.name}, got {rows.dtype.name}")
     if isinstance(order, str):
-        order = schedule_order(order, P, n, form.name, **options)
+        order = schedule_order(order, len(flat), flat.shape[1], form.name, **options)
     elif options:
         raise TypeError(f"options are of a schedule, an order has its own: got {', '.join(options)}")
-    flat, rows = stack.reshape(P, n), result.reshape(-1, n)
     wanted = replayed(flat, order)
     for rank, row in enumerate(rows):
         wrong = np.flatnonzero(~same_bits(row, wanted))
         if wrong.size:
-            on = f" on rank {rank}" if result.ndim > len(shape) else ""
+            on = f" on rank {rank}" if of_all else ""
             raise AssertionError(_message(flat, order, row, wanted, wrong, shape, on))
-
-
-def same_bits(row: Array, wanted: Array) -> NDArray[np.bool_]:
-    """Where two arrays of one format have the same bits; a NaN is a NaN, and a zero a zero."""
-    bits = SAME_SIZE[row.dtype.itemsize]
-    same = np.ascontiguousarray(row).view(bits) == np.ascontiguousarray(wanted).view(bits)
-    return np.asarray(same | ((row == 0) & (wanted == 0)) | ((row != row) & (wanted != wanted)))
 
 
 def _message(
     flat: Array, order: Order, row: Array, wanted: Array, wrong: NDArray[np.intp], shape: tuple[int, ...], on: str
 ) -> str:
     first = int(wrong[0])
-    place = tuple(int(i) for i in np.unravel_index(first, shape))
+    where, has, given = place(first, shape), float(row[first]), float(wanted[first])
     formats = order.dtype if order.accumulate == order.dtype else f"{order.accumulate}, sent as {order.dtype}"
     units = _units(row[first : first + 1], wanted[first : first + 1])
     off = f", {units} unit{'s' * (units != 1)} in the last place off" if units is not None else ""
@@ -101,7 +86,7 @@ def _message(
     return (
         f"all-reduce of {order.P} ranks: {wrong.size} of {order.n} entries{on} have other bits than {order.name}, "
         f"{formats}, gives\n"
-        f"    first: entry {place}{on} is {float(row[first])!r}, the order gives {float(wanted[first])!r}{off}\n"
+        f"    first: entry {where}{on} is {has!r}, the order gives {given!r}{off}\n"
         f"    its sum is made {order.tree_of(first)}\n"
         f"    what fits: {'; '.join(fits) or 'none of the mistakes that are known here'}"
     )

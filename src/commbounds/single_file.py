@@ -16,7 +16,17 @@ import commbounds
 _MODULES = (
     *("theory.precision.formats", "theory.precision.roundings", "theory.precision.bounds", "_arrays"),
     *("collectives.cuts", "collectives.dense.messages", "collectives.dense.message_by_message"),
-    *("collectives.precision.steps", "_numpy_only", "_sums", "_exact", "_orders", "_replayed", "_reveal", "_along"),
+    *(
+        "collectives.precision.steps",
+        "_numpy_only",
+        "_sums",
+        "_judged",
+        "_exact",
+        "_orders",
+        "_replayed",
+        "_reveal",
+        "_along",
+    ),
 )
 """In the order in which what is taken of them is written: what the public names need."""
 _PUBLIC = (
@@ -184,7 +194,7 @@ def _text(node: ast.stmt, lines: list[str]) -> str:
 
 
 def _joined(text: str) -> str:
-    """With statements and heads of functions on one line, where they fit."""
+    """With as much of statements and heads of functions on a line as fits."""
     lines: list[str | None] = list(text.splitlines())
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
@@ -194,15 +204,27 @@ def _joined(text: str) -> str:
         else:
             continue
         old = [line for at in span if (line := lines[at - 1]) is not None]
-        new = old[0]
+        if any("#" in line for line in old):
+            continue
+        new = old[:1]
         for line in map(str.strip, old[1:]):
             closes = line[0] in ")]}"
-            new = (new.removesuffix(",") if closes else new) + ("" if closes or new[-1] in "([{" else " ") + line
-        if len(new) <= 118 and not any("#" in line for line in old):
-            for at in span:
-                lines[at - 1] = None
-            lines[span[0] - 1] = new
-    return "\n".join(line for line in lines if line is not None)
+            longer = (new[-1].removesuffix(",") if closes else new[-1]) + " " * (
+                not closes and new[-1][-1] not in "([{"
+            )
+            if len(longer + line) <= 118:
+                new[-1] = longer + line
+            else:
+                new.append(old[1][: -len(old[1].lstrip())] + line)
+        for at in span:
+            lines[at - 1] = None
+        lines[span[0] - 1] = "\n".join(new)
+    joined = "\n".join(line for line in lines if line is not None)
+    # but for what ends a docstring
+    before, after = (re.sub(r"(\\n)?\s*'\)", "')", ast.dump(ast.parse(code))) for code in (text, joined))
+    if before != after:
+        raise ValueError(f"joining lines changes what they say: {text}")
+    return joined
 
 
 def _lines(node: ast.AST, first: int | None = None) -> range:

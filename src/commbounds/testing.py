@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
@@ -10,11 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds._along import along
-from commbounds._arrays import FLOATS, SAME_SIZE, format_of, named, stacked
+from commbounds._arrays import FLOATS, SAME_SIZE, Rows, format_of, named, place, rows_of, stacked
 from commbounds._asked import Asked
 from commbounds._exact import assert_exact as assert_exact
 from commbounds._exact import exact_inputs as exact_inputs
-from commbounds._mistakes import Suspect, explanations
+from commbounds._judged import nothing_said, require_close
+from commbounds._mistakes import Suspect
 from commbounds._orders import Order as Order
 from commbounds._orders import replayed as replayed
 from commbounds._orders import schedule_order as schedule_order
@@ -131,24 +131,14 @@ def assert_allreduce_close(
         any order of additions, float32: On its longest way a term passes 1 addition, rounded to float32 (u = 2^-24).
         what fits: the result is the input of rank 0, not reduced
     """
-    stack = stacked(inputs, "inputs")
-    if stack.ndim < 1 or len(stack) < 1:
-        raise ValueError("inputs must hold at least one rank")
-    if op not in ("sum", "mean"):
-        raise ValueError(f"op must be sum or mean, got {op!r}: bounds are derived for sums alone")
     if op == "sum" and average is not None:
         raise ValueError(f"average is of op='mean', got {average!r}")
-    shape = stack.shape[1:]
+    stack = stacked(inputs, "inputs")
     reduce = actual if callable(actual) else None
-    result = stacked(actual if reduce is None else reduce(stack.copy()), "actual")
-    of_all = result.ndim == len(shape) + 1
-    if result.shape != (stack.shape if of_all else shape):
-        raise ValueError(
-            f"actual must have the shape of one input, {shape}, or of all, {stack.shape}; got {result.shape}"
-        )
+    flat, rows, shape, of_all = rows_of(actual if reduce is None else reduce(stack.copy()), stack, op)
     if same_bits and not of_all:
         raise ValueError("same_bits asks for the results of all ranks")
-    P, n = len(stack), int(np.prod(shape, dtype=int))
+    P, n = flat.shape
     if probability is not None and order is None and rounding == "nearest":
         raise ValueError(
             "probability takes roundings to nearest to have mean zero, which the same number on every rank breaks: "
@@ -156,8 +146,7 @@ def assert_allreduce_close(
         )
     if n == 0:
         return
-    flat, rows = stack.reshape(P, n), result.reshape(-1, n)
-    held, brought = format_of(result, "actual"), format_of(stack, "inputs")
+    held, brought = format_of(rows, "actual"), format_of(stack, "inputs")
     wire = held if dtype is None else named(dtype)
     if not held.holds(wire):
         raise ValueError(
@@ -193,6 +182,9 @@ def assert_allreduce_close(
             "per_hop": order.rounds == "every hop",
         }
     bound = _tolerance(dtype=wire.name, accumulate=accumulate, wider_input=not wire.holds(brought), **options)
+    judged = asked is not None and order is not None
+    if asked is not None and order is None and (schedule != "any" or accumulate is not None or not per_hop):
+        judged = asked.has_promised(schedule, accumulate, nodes, average, per_hop)
     sums, times = rank_sums(flat), P if op == "mean" else 1
     _require_range(bound, sums, shape)
     if order is None:
@@ -205,19 +197,18 @@ def assert_allreduce_close(
     earlier = None if previous is None else stacked(previous, "previous").reshape(-1)
     if earlier is not None and earlier.shape != (n,):
         raise ValueError(f"previous must have the shape of one input, {shape}")
-    distances = [np.abs(sums.distance(row, times)) for row in rows]
-    beyond = [np.flatnonzero(~(distance <= allowed)) for distance in distances]
-    if any(wrong.size for wrong in beyond):
-        rank = next(rank for rank, wrong in enumerate(beyond) if wrong.size)
-        suspect = Suspect(flat, sums, rows[rank], times, allowed, beyond[rank], float(wire.unit), earlier)
-        fits = explanations(suspect, _coarser(suspect, bound, wire, brought, options))
-        words = _how(bound, order, probability is not None and rounding == "nearest")
-        raise AssertionError(_message(suspect, words, shape, rank if of_all else None, beyond, fits))
+    require_close(
+        Rows(flat, rows, shape, of_all),
+        sums,
+        times,
+        allowed,
+        float(wire.unit),
+        _how(bound, order, probability is not None and rounding == "nearest"),
+        lambda suspect: _coarser(suspect, bound, wire, brought, options),
+        earlier,
+    )
     if same_bits:
         _require_same_bits(rows, shape)
-    judged = asked is not None and order is not None
-    if asked is not None and order is None and (schedule != "any" or accumulate is not None or not per_hop):
-        judged = asked.has_promised(schedule, accumulate, nodes, average, per_hop)
     if not allow_vacuous and not judged:
         _require_a_verdict(allowed, sums, bound, order, asked)
 
@@ -276,7 +267,7 @@ def _require_range(bound: Tolerance, sums: RankSums, shape: tuple[int, ...]) -> 
         raise ValueError(
             f"magnitudes must add up to at most {float(bound.largest):.4g}, beyond which sums in {bound.accumulate} "
             f"sent in {bound.dtype} may overflow; they add up to {sums.sizes[over[0]]:.4g} in entry "
-            f"{_entry(over[0], shape)}"
+            f"{place(over[0], shape)}"
         )
 
 
@@ -284,9 +275,8 @@ def _require_a_verdict(
     allowed: Wide, sums: RankSums, bound: Tolerance, order: Order | None, asked: Asked | None
 ) -> None:
     """That zeros in place of the result would be refused at half of the entries, at least, or bits were compared."""
-    brought = sums.sizes > 0.0
-    vacuous = int(np.count_nonzero(brought & (allowed > np.abs(sums.wide()))))
-    if 2 * vacuous > np.count_nonzero(brought) and (asked is None or asked.order is None):
+    vacuous, brought = nothing_said(allowed, sums)
+    if 2 * vacuous > brought and (asked is None or asked.order is None):
         helps = [
             "the all-reduce itself in place of its result" if asked is None else "an order that can be revealed",
             "inputs with exact sums (exact_inputs, assert_exact)",
@@ -297,7 +287,7 @@ def _require_a_verdict(
         if bound.accumulate == bound.dtype:
             helps.append("accumulate=, where sums are made in a wider format, with per_hop=False")
         raise ValueError(
-            f"the bound says nothing: it exceeds the sum at {vacuous} of {np.count_nonzero(brought)} entries, so that "
+            f"the bound says nothing: it exceeds the sum at {vacuous} of {brought} entries, so that "
             f"zeros would pass there. What helps: {'; '.join(helps)}. allow_vacuous=True accepts it as it is"
         )
 
@@ -346,51 +336,7 @@ def _require_same_bits(rows: Array, shape: tuple[int, ...]) -> None:
         if differ.size:
             entry = int(differ[0])
             raise AssertionError(
-                f"ranks must hold the same bits: entry {_entry(entry, shape)} is {float(rows[0, entry])!r} on rank 0 "
+                f"ranks must hold the same bits: entry {place(entry, shape)} is {float(rows[0, entry])!r} on rank 0 "
                 f"and {float(rows[rank, entry])!r} on rank {rank}; {differ.size} of {rows.shape[1]} entries "
                 f"differ there"
             )
-
-
-# --- messages ----------------------------------------------------------------------------------------------------
-
-
-def _entry(flat: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(int(flat), shape))
-
-
-def _message(
-    suspect: Suspect,
-    how: str,
-    shape: tuple[int, ...],
-    rank: int | None,
-    beyond: list[NDArray[np.intp]],
-    fits: Iterable[str],
-) -> str:
-    wrong, size = suspect.wrong, np.abs(suspect.distance[suspect.wrong])
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        ratio = np.where(np.isfinite(size), size / suspect.allowed[wrong], np.inf)
-    worst = int(np.argmax(ratio))
-    entry = int(wrong[worst])
-    asked = "mean" if suspect.times > 1 else "sum"
-    exact = suspect.sums.wide()[entry] / suspect.times
-    on, number = (
-        ("", "")
-        if rank is None
-        else (f" on rank {rank}", f"{sum(w.size > 0 for w in beyond)} of {len(beyond)} ranks are wrong; ")
-    )
-    off = (
-        f"off by {size[worst] / suspect.times:.3g}, where {suspect.allowed[entry] / suspect.times:.3g} is explained: "
-        f"{ratio[worst]:.3g} times"
-        if np.isfinite(size[worst])
-        else "not finite"
-    )
-    explained = "; ".join(fits) or "none of the mistakes that are known here"
-    return (
-        f"all-reduce of {suspect.sums.ranks} ranks: {number}{wrong.size} of {len(suspect.y)} entries{on} are beyond "
-        "what rounding explains\n"
-        f"    worst: entry {_entry(entry, shape)}{on} is {float(suspect.y[entry])!r}, the {asked} is "
-        f"{float(exact)!r}: {off}\n"
-        f"    {how}\n"
-        f"    what fits: {explained}"
-    )

@@ -5,6 +5,8 @@ import pytest
 
 from commbounds.collectives.shipped_collectives import (
     flashinfer_allreduce,
+    float8,
+    nccl_sum,
     quantization_hook,
     quick_code,
     quick_read,
@@ -106,3 +108,20 @@ def test_what_is_claimed_of_a_port_goes_by_its_settings():
     ]
     with pytest.raises(TypeError, match="asks for 'width'"):
         cf.like(quickreduce)
+
+
+@pytest.mark.parametrize(("element", "stuck"), [("e4m3", 16), ("e5m2", 8)])
+def test_sums_of_ones_in_float8_end_before_the_ranks_do(element, stuck):
+    for P in (stuck - 1, stuck, stuck + 1, 2 * stuck):
+        assert (nccl_sum(np.ones((P, 3)), element)[0] == min(P, stuck)).all()
+
+
+@pytest.mark.parametrize("element", ["e4m3", "e5m2"])
+def test_two_numbers_of_float8_are_added_with_one_rounding(element):
+    """Float16 between float64 and float8 changes no sum, of all pairs."""
+    kind = float8(np.zeros(1), element).dtype
+    numbers = np.arange(256, dtype=np.uint8).view(kind).astype(np.float64)
+    numbers = numbers[np.isfinite(numbers)]
+    stack = np.stack(np.broadcast_arrays(numbers[:, None], numbers)).reshape(2, -1)
+    most = np.abs(numbers).max()
+    assert (nccl_sum(stack, element)[0][0] == np.clip(stack.sum(axis=0), -most, most).astype(kind)).all()

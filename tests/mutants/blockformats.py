@@ -558,6 +558,7 @@ MUTANTS = (
     Mutant(ElementsTruncated, "Microscaling", _M + "contraction", EXACT),
     Mutant(NeverClips, "Microscaling", _M + "contraction", SEARCH),
     Mutant(ClipsAnyway, "Microscaling", _M + "maximum_unclipped", EXACT),
+    Mutant(ClipsAnyway, "Microscaling", _M + "maximum_of_nearest", EXACT),
     Mutant(AlwaysDoubled, "Microscaling", _M + "idempotence", EXACT),
     Mutant(BlockScalesShifted, "Microscaling", _M + "maximum", EXACT),
     Mutant(ElementsUnsigned, "Microscaling", _M + "sign_symmetry", EXACT),

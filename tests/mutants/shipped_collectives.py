@@ -13,6 +13,7 @@ _DEFAULTS = {
     "flashinfer_allreduce": {"group": 256, "block": 4096},
     "torchft_allreduce": {"columns": 1, "native": True, "mean": False},
     "quantization_hook": {"channel": None},
+    "nccl_sum": {"element": "e4m3"},
 }
 
 
@@ -95,7 +96,7 @@ def _no_scales(sent, _stack, o):
     return sent * (8 * o["width"]) // (8 * o["width"] + 4)
 
 
-_Q, _F, _T, _H = ("quickreduce", "flashinfer_allreduce", "torchft_allreduce", "quantization_hook")
+_Q, _F, _T, _H, _N = tuple(_DEFAULTS)
 _EXACT, _SEARCH = Method.EXACT, Method.SEARCH
 _LISTED = (
     (_Q, "halved", "The sum is halved.", _ends_with(_shrunk), "quickreduce.error", _SEARCH),
@@ -193,6 +194,26 @@ _LISTED = (
         _SEARCH,
     ),
     (_H, "sends_twice", "Bytes are counted twice.", _sends(_twice), "hook.bytes", _EXACT),
+    (_N, "halved", "The sum is halved.", _ends_with(_shrunk), "nccl.error", _SEARCH),
+    (
+        _N,
+        "skips_the_last",
+        "Of four ranks and more the last is left out.",
+        _of(_without_the_last),
+        "nccl.error",
+        _SEARCH,
+    ),
+    (_N, "one_rank_apart", _one_rank_more.__doc__, _ends_with(_one_rank_more), "nccl.agreement", _SEARCH),
+    (_N, "sends_twice", "Bytes are counted twice.", _sends(_twice), "nccl.bytes", _EXACT),
+    (_N, "two_bits", "E4M3 is E5M2.", _with(lambda *_: {"element": "e5m2"}), "nccl_sum.definition", _SEARCH),
+    (
+        _N,
+        "from_another_rank_on",
+        "Sums begin one rank further on.",
+        _of(lambda stack: np.roll(stack, 1, axis=0)),
+        "nccl_sum.definition",
+        _SEARCH,
+    ),
 )
 MUTANTS = (
     *(

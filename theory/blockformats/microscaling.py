@@ -17,12 +17,14 @@ from commbounds.theory.blockformats.terms import (
     EVEN_SCALE,
     FLOATING_ELEMENTS,
     FLOOR_SCALE,
+    FLYDSL_AT,
     LINEAR_DENSITY,
     MAXIMUM_ERROR,
     MEAN_DRIFT_OF_DENSITY,
     MICROXCALING,
     MICROXCALING_AT,
     MX,
+    NEAREST_POWER,
     NEURON,
     NO_POWER,
     NOTHING_CLIPPED,
@@ -84,6 +86,13 @@ _OTHERS = (
     "times its square where it is half of the smallest element and is lost, to the even zero. The largest entry's "
     "error "
     "less q times its square is convex between half-way points, so that it is largest at an end: {0}."
+)
+
+_NEAREST_AT = FLYDSL_AT.at(
+    "tests/kernels/utils/gemm_common_utils.py",
+    "53-60",
+    default="the reference of its tests, not a kernel",
+    upstream="pull request 590 proposed scales of even rounding beside it, and was closed without being merged",
 )
 
 MICROSCALING: tuple[Claim, ...] = (
@@ -181,6 +190,40 @@ MICROSCALING: tuple[Claim, ...] = (
         extremal="INT8, and the largest entry just above 127/128: off by 1/127",
         axis="block",
         note="Equidistant elements do not become denser below a power of two.",
+    ),
+    Claim(
+        name=_M + "maximum_of_nearest",
+        title="MX formats with scales of the quotient to nearest: a block’s largest entry is off by less than 1/3",
+        relation=Le(MAXIMUM_ERROR, sp.Rational(1, 3)),
+        assumes=(NEAREST_POWER, E8M0_FITS, NONZERO),
+        source=derived(
+            "The quotient of maximum and largest element is below 3/2 of the scale, and from 3/4 of it on. Beyond one "
+            "the entry is clipped to the largest element, 1/3 less at most; else it is rounded, by a quarter at most.",
+            code=_NEAREST_AT,
+        ),
+        tightness=1,
+        extremal="the largest entry just below 3/2 of the largest element, times a power of two",
+        axis="block",
+        note="The scale is one step below the specification's where the maximum's significand is below 3/4 of the "
+        "largest element's: 9/8 of E2M1, 21/16 of E4M3, 45/32 of E2M3, which are 1/8, 5/16 and 13/32 of all "
+        "significands.",
+    ),
+    Claim(
+        name=_M + "maximum_of_nearest_scale",
+        title="MX formats with scales of the quotient to nearest: a block’s largest entry is off by half the overshoot",
+        relation=Le(MAXIMUM_ERROR, overshoot / 2),
+        assumes=(NEAREST_POWER, E8M0_FITS, NONZERO),
+        source=derived(
+            "Expected of scales that are rounded to nearest. Refuted: what is rounded is the quotient of maximum and "
+            "largest element; where it is rounded down the scale is one step below the specification's, and the "
+            "largest entry is clipped by up to a third.",
+            code=_NEAREST_AT,
+        ),
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_M + "maximum_of_nearest",
+        extremal="E2M3, the largest entry just below 45/32: read as 15/16, off by 1/3 and not by 1/16",
+        axis="block",
+        note="E2M1: 1/3 in place of 1/4; E4M3: 1/3 in place of 1/8.",
     ),
     Claim(
         name=_M + "contraction",

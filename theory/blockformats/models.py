@@ -28,16 +28,19 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "blockformats",
     {
-        (): "microscaling.maximum microscaling.maximum_unclipped stochastic.unbiased stochastic.bias nvfp4.maximum "
-        "stochastic_nvfp4.unbiased microexponents.maximum correlated.unbiased correlated.pair table.sums "
-        "table.at_a_number microscaling.contraction_even microscaling.contraction_rceil microscaling.contraction_wide",
+        (): (
+            "microscaling.maximum microscaling.maximum_unclipped stochastic.unbiased stochastic.bias nvfp4.maximum "
+            "stochastic_nvfp4.unbiased microexponents.maximum correlated.unbiased correlated.pair table.sums "
+            "table.at_a_number microscaling.contraction_even microscaling.contraction_rceil "
+            "microscaling.contraction_wide fouroversix.contraction requantised.direct_error table.unbiased "
+            "multihop.nearest_error correlated.independent table.variance table.two_stages_nested multihop.ring_law "
+            "multihop.butterfly_law microscaling.maximum_of_nearest"
+        ),
         (Step.SYMMETRY,): "correlated.equal",
-        (Step.INDEPENDENCE,): "correlated.independent table.variance table.two_stages_nested",
-        (Step.SUM,): "fouroversix.contraction requantised.direct_error table.unbiased multihop.nearest_error",
         (Step.LEMMA,): "correlated.never_worse",
         (Step.CLAIM,): "multihop.butterfly_bounded",
         (Step.SPECTRUM,): "mseden.projection",
-        (Step.INDEPENDENCE, Step.EXPECTATION): "multihop.ring_law multihop.butterfly_law multihop.mxfp4_ring",
+        (Step.INDEPENDENCE, Step.EXPECTATION): "multihop.mxfp4_ring",
         (Step.SUM, Step.CLAIM): "nvfp4.contraction",
         (Step.SUM, Step.SPECTRUM): "table.beyond",
     },

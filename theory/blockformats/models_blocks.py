@@ -60,6 +60,16 @@ def _maximum(bound: Any) -> tuple[Goal, ...]:
     return _clipped(bound), Goal("rounded", bound * _top - _off, given=given)
 
 
+def _of_quotient(bound: Any) -> tuple[Goal, ...]:
+    """Maximum over largest element, in units of the scale: `ratio`."""
+    beyond = {"3/2": sp.Rational(3, 2) - _ratio, "1": _ratio - 1}
+    within = {"3/4": _ratio - sp.Rational(3, 4), "half a gap, of at most a quarter of it": _ratio / 4 - _off}
+    return (
+        Goal("clipped", bound * _ratio - (_ratio - 1), given=beyond),
+        Goal("rounded", bound * _ratio - _off, given=within),
+    )
+
+
 def _unclipped(bound: Any) -> tuple[Goal, ...]:
     given = {
         "off by half a gap": element_unit - _off,
@@ -230,6 +240,14 @@ BLOCKS = (
         "by u at most, half a gap, and u is at most half of the overshoot in every format of the column.",
         _NOT_ZERO + ", every element format",
         _maximum,
+    ),
+    named(
+        "microscaling.maximum_of_nearest",
+        "`ratio` is a block's largest entry over the largest element, in units of the scale: from 3/4 to 3/2, as it is "
+        "rounded to a power of two. Beyond one it becomes one; else it is `off` by half a gap, a quarter of it at most "
+        "in every format of the column.",
+        _NOT_ZERO + ", every element format",
+        _of_quotient,
     ),
     named(
         "microscaling.maximum_unclipped",

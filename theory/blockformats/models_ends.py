@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.blockformats.models_blocks import E2M1, named
+from commbounds.theory.finite_laws import over_all, share_of_squares
 from commbounds.theory.model import Goal, in_range
 
 _a, _six, _least, _chosen = sp.symbols("a six least chosen", nonnegative=True)
@@ -34,7 +35,17 @@ def _either(bound: Any) -> tuple[Goal, ...]:
         goals.append(Goal(f"from {low} to {high}", bound * _a**2 + bound / 15 - lost, given=in_range(_a, low, high)))
     less = {"six": _six - _least, "four": _chosen - _least}
     weighed = _OF_SIX * _six + _OF_FOUR * _chosen - _least
-    return (Goal("the less of two", weighed, given=less), *goals)
+    share, squares, lost, count = sp.symbols("share squares lost count", nonnegative=True)
+    entries = share * squares + share / 15 * count - lost
+    return (
+        Goal("the less of two", weighed, given=less),
+        *goals,
+        *over_all(lambda of, off, number: share * of + share / 15 * number - off, (squares, lost, sp.S.One),
+                  case="entries: "),
+        Goal("a block", share * (squares + 1) - lost,
+             given={"other entries": entries, "15 at most": 15 - count, "share": share}),
+        *share_of_squares("blocks"),
+    )  # fmt: skip
 
 
 def _less_of_two(bound: Any) -> tuple[Goal, ...]:

@@ -19,6 +19,7 @@ from commbounds.theory.blockformats.hops import (
 )
 from commbounds.theory.blockformats.models_blocks import named
 from commbounds.theory.blockformats.terms import elementbits
+from commbounds.theory.finite_laws import over_histories, relative_errors, square_with_noise
 from commbounds.theory.model import Goal, in_range
 from commbounds.theory.quantities import P, block, n
 
@@ -38,7 +39,12 @@ def _table_unbiased(bound: Any) -> tuple[Goal, ...]:
     chance = _below / (_below + _above)
     coarse = (1 - chance) * (_level - _below) + chance * (_level + _above)
     fine = (1 - _part) * (_level - _part * _step) + _part * (_level + (1 - _part) * _step)
+    levels = sp.Symbol("levels")
+    table = (1 - chance, _level - _below), (chance, _level + _above)
+    multiples = (1 - _part, _level - _part * _step), (_part, _level + (1 - _part) * _step)
     return (
+        *over_histories("a rank's draw", table, {levels: _level}, levels, positive=_GAP),
+        *over_histories("a rank's first draw", multiples, {levels: _level}, levels),
         Goal("to the table", bound + coarse - _level, equal=True, positive=_GAP),
         Goal("to the fine grid", bound + fine - _level, equal=True),
     )
@@ -49,6 +55,7 @@ def _table_variance(bound: Any) -> tuple[Goal, ...]:
     one = chance * (1 - chance) * (_below + _above) ** 2
     more = bound.subs(tablenoise, _before + _below * _above) - bound.subs(tablenoise, _before)
     return (
+        *square_with_noise(),
         Goal("no rank", bound.subs(tablenoise, 0), equal=True),
         Goal("one more rank", more - one, equal=True, positive=_GAP),
     )
@@ -60,6 +67,7 @@ def _nested(bound: Any) -> tuple[Goal, ...]:
     up = ((1 - _part) * _place + _part * (_place + _fine)) / _gap
     more = bound.subs(tablenoise, _before + at * (_gap - at)) - bound.subs(tablenoise, _before)
     return (
+        *square_with_noise(),
         Goal("no rank", bound.subs(tablenoise, 0), equal=True),
         Goal("one more rank", more - up * (1 - up) * _gap**2, equal=True, positive={"the gap": _gap}),
     )
@@ -85,11 +93,15 @@ def _beyond(bound: Any) -> tuple[Goal, ...]:
 # --- hops ------------------------------------------------------------------------------------------------------------
 
 
-def _thinning() -> Goal:
-    """That a rounding, of what is kept with probability 1/(1 + w), adds w times the square."""
-    kept = 1 / (1 + _w)
-    return Goal(
-        "a rounding", kept * (_sent / kept) ** 2 - _sent**2 - _w * _sent**2, equal=True, positive={"1 + w": 1 + _w}
+def _thinning() -> tuple[Goal, ...]:
+    """That a rounding, of what is kept with probability 1/(1 + w), adds w times the square, whatever is rounded."""
+    kept, positive, mean = 1 / (1 + _w), {"1 + w": 1 + _w}, sp.Symbol("mean")
+    squares = (kept, (_sent / kept) ** 2), (1 - kept, sp.S.Zero)
+    values = (kept, _sent / kept), (1 - kept, sp.S.Zero)
+    return (
+        *over_histories("a rounding's square", squares, {mean: _sent**2}, (1 + _w) * mean, positive=positive),
+        *over_histories("a rounding", values, {mean: _sent}, mean, positive=positive),
+        *square_with_noise(),
     )
 
 
@@ -105,7 +117,7 @@ def _ring_law(bound: Any) -> tuple[Goal, ...]:
 
     positive = {"w": _w, "1 + w": 1 + _w}
     return (
-        _thinning(),
+        *_thinning(),
         Goal("one rank", arrived(_ONE), equal=True, positive=positive),
         Goal("one more", arrived(P + 1) - (1 + _w) * arrived(P) - _w * P**2, equal=True, positive=positive),
     )
@@ -118,7 +130,7 @@ def _butterfly_law(bound: Any) -> tuple[Goal, ...]:
     positive = {"1 + w": 1 + _w, "w is not two": (2 - _w) ** 2}
     step = arrived(halvings + 1) - (2 + _w) * arrived(halvings) - _w * 4**halvings
     return (
-        _thinning(),
+        *_thinning(),
         Goal("one rank", arrived(sp.Integer(0)), equal=True, positive=positive),
         Goal("twice as many", step, equal=True, positive=positive),
     )
@@ -171,6 +183,7 @@ def _nearest_error(bound: Any) -> tuple[Goal, ...]:
     most, up, down = grown.xreplace({power: _up}), sp.Rational(6, 5), sp.Rational(3, 4)
     more = {"up": _up - up**2, "down": down**2 - _down}
     return (
+        *relative_errors(),
         Goal("the power at first", power.subs(halvings, 0) - up, equal=True),
         Goal("one more", power.subs(halvings, halvings + 1) - up * power, equal=True),
         Goal("one rounding up", alone - (up - 1)),

@@ -16,6 +16,7 @@ from commbounds.theory.blockformats.terms import (
     otherfraction,
     ownfraction,
 )
+from commbounds.theory.finite_laws import over_all, share_of_squares, square_with_noise
 from commbounds.theory.model import Goal, in_range, recurrence
 from commbounds.theory.quantities import P, block, index_bits, n
 
@@ -78,6 +79,10 @@ def _two_roundings(bound: Any) -> tuple[Goal, ...]:
     }
     moved = _out - (_plus - _minus)
     return (
+        *share_of_squares("terms, no more"),
+        *over_all(
+            lambda sent, sizes: sent - sp.Rational(3, 4) * sizes, sp.symbols("sent size"), case="terms, no less: "
+        ),
         *(
             Goal(f"becomes {element}, {name}", show, given=in_range(_top, low, high))
             for element, low, high in ends
@@ -104,6 +109,7 @@ def _added(bound: Any) -> tuple[Goal, ...]:
     own = _f * (1 - _f) ** 2 + (1 - _f) * _f**2
     more = bound.subs(fractionnoise, fractionnoise + _f * (1 - _f)) - bound
     return (
+        *square_with_noise(),
         Goal("no rank", bound.subs(fractionnoise, 0), equal=True),
         Goal("one more rank", more - own, equal=True),
     )

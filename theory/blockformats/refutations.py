@@ -50,6 +50,18 @@ REFUTATIONS = by_claim(
         met={**_FLOOR, **_FITS, **_NOT_ZERO, "floating_elements": "They are."},
     ),
     Refutation(
+        claim="blockformats.microscaling.maximum_of_nearest_scale",
+        words="E2M3: an entry u/v from 1 to 45/32, over 15/2, is next to 1/8, and clipped to 15/16.",
+        whole={_u: 1, _v: 1},
+        measured=1 - sp.Rational(15, 16) / _ENTRY,
+        values={overshoot: sp.Rational(1, 8)},
+        x=(_ENTRY,),
+        given={"u/v >= 1": _u - _v},
+        positive={"u/v < 45/32": 45 * _v - 32 * _u},
+        zero=_EXACT,
+        met={"nearest_power_scale": "The quantiser is run so.", **_FITS, **_NOT_ZERO},
+    ),
+    Refutation(
         claim="blockformats.microscaling.maximum_unclipped_fixed",
         words="INT8: 127/2 + 2^-j is above half of the largest element, and becomes 64.",
         whole={_j: 2},

@@ -18,6 +18,7 @@ MX = Work(
 )
 MICROXCALING_AT = Repository("microsoft/microxcaling", "7bc41952de394f5cc5e782baf132e7c7542eb4e4")
 TORCHAO_AT = Repository("pytorch/ao", "36027d82d1ad9949597ea16002ff4940374b1b94")
+FLYDSL_AT = Repository("ROCm/FlyDSL", "11c4174d82b7491c2d08d5828a254183f2a8b959")
 TSENG_AT = Repository("amazon-science/mxfp4-llm", "0cc57fecd911a1b4809201d6a9eddbc0157efb70")
 PANFEROV_AT = Repository("IST-DASLab/Quartet-II", "8776a90b7aa0c0a400ad858a3c05a66f7ec55b73")
 THC_AT = Repository("SophiaLi06/BytePS_THC", "a6af970c43c47fcfdaabed595f87338487faff6b")
@@ -250,6 +251,11 @@ RCEIL_SCALE = Hypothesis(
     "rceil_scale",
     'Scales are "rceil": the least power of two with which nothing is clipped.',
     lambda scale: scale == "rceil",
+)
+NEAREST_POWER = Hypothesis(
+    "nearest_power_scale",
+    'Scales are "nearest": the power of two nearest to the largest magnitude over the largest element.',
+    lambda scale: scale == "nearest",
 )
 WIDE_SCALE = Hypothesis("wide_scale", 'Scales are "ceil" or "double".', lambda scale: scale in ("ceil", "double"))
 THREE_QUARTERS = Hypothesis(

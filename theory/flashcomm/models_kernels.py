@@ -4,13 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+import sympy as sp
+
 from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.model import Goal, Model
 from commbounds.theory.quantities import n
 
 
 def _lossless(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("every code at every place", bound, equal=True, run="bitplanes"),)
+    """Of a byte, place by place: `place` is 2 to its number, `low` what the bits before it make, `high` those "
+    "behind.
+    """
+    bit, place, low, high = sp.symbols("bit place low high", nonnegative=True)
+    sizes = {"bits before": place - 1 - low, "place": place, "bit": bit, "1 - bit": 1 - bit}
+    left = low + place * bit + 2 * place * high - place * (bit + 2 * high)
+    return (
+        Goal("no bit", sp.S.One - 1 - bound, equal=True),
+        Goal("one bit more", 2 * place - 1 - (low + place * bit), given=sizes),
+        Goal("read, no less", left, given={"low": low}),
+        Goal("read, less than a place more", place - 1 - left, given=sizes),
+        Goal("every code at every place", bound, equal=True, run="bitplanes"),
+    )
 
 
 def _order(bound: Any) -> tuple[Goal, ...]:
@@ -25,9 +39,11 @@ def _bytes(bound: Any, b: int) -> tuple[Goal, ...]:
 KERNELS = (
     Model(
         claim="flashcomm.bitplanes.lossless",
-        words="A byte of a plane is made by OR from the bits of at most eight codes, each at its own place. If a code "
-        "changed what is read of another, it would do so in company of any third ones: it is enough that nine codes "
-        "survive of which one is anything, at any place, and the others any other number.",
+        words="A byte of a plane is made by OR from the bits of at most eight codes, each at its own place, which is "
+        "their sum. By induction the bits before a place make less than it. So the byte over the place, rounded down, "
+        "is the bit there and twice those behind: its remainder by two is the bit. The planes of a code are bits of "
+        "its own. The kernel packs and reads nine codes, one of them anything, at any place, the others any other "
+        "number.",
         scope="every vector of codes of 1 to 8 bits (every code at every place was run among all others when the "
         "certificate was made, a check runs every 1021st case)",
         goals=_lossless,

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_all, over_histories
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.moshpit.models_grid import by_size_of_sets, variance_of_factor, whole_mean
 from commbounds.theory.moshpit.models_groups import second_moment
@@ -108,14 +109,22 @@ def _own_instead(bound: Any) -> tuple[Goal, ...]:
     works = sp.Symbol("works", nonnegative=True)
     counted = works * _y + (1 - works) * _x, works * _x + (1 - works) * _y
     moved = (sum(counted) - _x - _y) / (_parts * N)
-    return (Goal("one link", bound - moved**2, equal=True, vectors=(_x, _y)),)
+    x, y = sp.symbols("entry_of_x entry_of_y")
+    counted_there = (works * y + (1 - works) * x) + (works * x + (1 - works) * y)
+    return (
+        Goal("one link", bound - moved**2, equal=True, vectors=(_x, _y)),
+        *over_all(lambda after, before: after - before, (counted_there, x + y), case="links: ", equal=True),
+    )
 
 
 def _one_way(bound: Any) -> tuple[Goal, ...]:
     squares = sp.Symbol("squares", nonnegative=True)
     shift = loss * (1 - loss) * squares / (3 * N) ** 2
     links = {"all links": squares - N * roughness}
+    mean, ones, gone, one = sp.symbols("mean ones gone one")
+    fates = (loss, gone + one), (1 - loss, gone)
     return (
+        *over_histories("one more vector", fates, {mean: gone, ones: one}, mean + loss * ones),
         second_moment(loss),
         Goal("shift of the mean", bound - shift, equal=True, positive={"N": N}, zero=links),
     )
@@ -125,7 +134,11 @@ def _push_sum_mean(bound: Any) -> tuple[Goal, ...]:
     broken, working = sp.symbols("broken working", integer=True, nonnegative=True)
     moved = (1 + broken + working) * _x / _parts - _x
     zero = {"a share for oneself and one for every target": _parts - (1 + broken + working)}
-    return (Goal("shares", bound - moved**2, equal=True, positive={"parts": _parts}, zero=zero, vectors=(_x,)),)
+    shares, whole = sp.symbols("shares whole")
+    return (
+        Goal("shares", bound - moved**2, equal=True, positive={"parts": _parts}, zero=zero, vectors=(_x,)),
+        *over_all(lambda after, before: after - before, (shares, whole), case="peers: ", equal=True),
+    )
 
 
 def _push_sum_range(bound: Any) -> tuple[Goal, ...]:
@@ -330,9 +343,10 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "gossip",
     {
-        (): "push_sum.range restarts.attempts restarts.restarts restarts.capped one_peer.factor",
-        (Step.INDEPENDENCE,): "mean.one_way",
-        (Step.SUM,): "mean.own_instead push_sum.mean",
+        (): (
+            "push_sum.range restarts.attempts restarts.restarts restarts.capped one_peer.factor mean.own_instead "
+            "push_sum.mean mean.one_way"
+        ),
         (Step.COUNTING,): "one_peer.exact",
         (Step.SPECTRUM,): "ring.distortion torus.distortion exponential.distortion",
         (Step.SYMMETRY, Step.INDEPENDENCE): "ring.iid",

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_all, share_of_squares
 from commbounds.theory.lowcomm.models_rounds import ROUNDS
 from commbounds.theory.lowcomm.terms import (
     arrive_first,
@@ -36,11 +37,12 @@ _FIRST = {"the first momentum is g": _m - _g}
 
 def _gap(bound: Any) -> tuple[Goal, ...]:
     left = _g - outerlr * (_g + outermu * _m)
-    return (Goal("an entry", bound * _g**2 - left**2, equal=True, zero=_FIRST),)
+    return Goal("an entry", bound * _g**2 - left**2, equal=True, zero=_FIRST), *share_of_squares("entries", equal=True)
 
 
 def _progress(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("an entry", bound * _g**2 - outerlr * (_g + outermu * _m) * _g, equal=True, zero=_FIRST),)
+    one = Goal("an entry", bound * _g**2 - outerlr * (_g + outermu * _m) * _g, equal=True, zero=_FIRST)
+    return one, *share_of_squares("entries", equal=True)
 
 
 _FORGETS = {"1 - mu": 1 - outermu}
@@ -168,7 +170,10 @@ def _two_hops(bound: Any) -> tuple[Goal, ...]:
 
 
 def _ring(bound: Any) -> tuple[Goal, ...]:
-    return recurrence(bound, P, 0, lambda off, ranks: off + ranks * _half, start=1)
+    return (
+        *recurrence(bound, P, 0, lambda off, ranks: off + ranks * _half, start=1),
+        *over_all(lambda steps, off: _half * steps - off, sp.symbols("ranks off"), case="codes: "),
+    )
 
 
 _WORDS_OF_PAIRS = (
@@ -322,13 +327,12 @@ EXTENTS = extents(
     "lowcomm",
     {
         (Step.SUM, Step.SPECTRUM): "demo.contraction",
-        (): "diloco.effective_step diloco.ball_step local.limit quorum.stragglers loco.compensation loco.late "
-        "loco.kept_compensation loco.kept_dead",
+        (): (
+            "diloco.effective_step diloco.ball_step local.limit quorum.stragglers loco.compensation loco.late "
+            "loco.kept_compensation loco.kept_dead streaming.blend diloco.first_round diloco.progress "
+            "local.drift_bound local.drift_sharp qgz.ring e3m0.contraction local.spread local.spread_bound"
+        ),
         (Step.SYMMETRY,): "noloco.even noloco.odd noloco.half noloco.pull",
-        (Step.INDEPENDENCE,): "local.spread",
-        (Step.SUM,): "streaming.blend diloco.first_round diloco.progress local.drift_bound local.drift_sharp "
-        "qgz.ring e3m0.contraction",
-        (Step.INDEPENDENCE, Step.CLAIM): "local.spread_bound",
         (Step.SUM, Step.CLAIM): "sparseloco.residual loco.kept_late_rounds",
     },
 )

@@ -7,6 +7,14 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import (
+    about_means,
+    at_most_each,
+    over_all,
+    share_of_squares,
+    square_with_noise,
+    uncorrelated,
+)
 from commbounds.theory.lowcomm.kept import keptstep
 from commbounds.theory.lowcomm.terms import (
     amplitude_senders,
@@ -35,7 +43,8 @@ _ranks = {"P": P}
 
 def _blend(bound: Any) -> tuple[Goal, ...]:
     after, centre = (blendweight * v + (1 - blendweight) * _anchor for v in (_x, _mean))
-    return (Goal("an entry", bound * (_x - _mean) ** 2 - (after - centre) ** 2, equal=True),)
+    one = Goal("an entry", bound * (_x - _mean) ** 2 - (after - centre) ** 2, equal=True)
+    return one, *share_of_squares("entries", equal=True)
 
 
 def _one_curvature(bound: Any) -> tuple[Goal, ...]:
@@ -43,11 +52,16 @@ def _one_curvature(bound: Any) -> tuple[Goal, ...]:
     return (Goal("a fixed point", average - bound, equal=True),)
 
 
+_NOISE = *about_means(), *uncorrelated(sp.S.One), *square_with_noise()
+"""What independent noises add to the workers' distances from their average."""
+
+
 def _spread(bound: Any) -> tuple[Goal, ...]:
     flat, curved = cases(sp.piecewise_fold(bound), sp.Eq(retained**2, 1))
     noise, powers = 1 - 1 / P, {"q^2 is not one": (1 - retained**2) ** 2}
     first, step = recurrence(curved, localsteps, noise, lambda spread, _: retained**2 * spread + noise, start=1)
     return (
+        *_NOISE,
         Goal("one step", first.show, equal=True, positive={**_ranks, **powers}),
         Goal("one step more", step.show, equal=True, positive={**_ranks, **powers}),
         Goal("one step, q^2 = 1", flat.subs(localsteps, 1) - noise, equal=True, positive=_ranks),
@@ -60,6 +74,7 @@ def _spread_bound(bound: Any) -> tuple[Goal, ...]:
     noise = 1 - 1 / P
     given = {"up to here": bound - _S, "q^2 <= 1": 1 - retained**2, "S": _S}
     return (
+        *_NOISE,
         Goal("one step", bound.subs(localsteps, 1) - noise, positive=_ranks),
         Goal(
             "one step more",
@@ -73,6 +88,8 @@ def _spread_bound(bound: Any) -> tuple[Goal, ...]:
 def _apart(bound: Any) -> tuple[Goal, ...]:
     """A worker that is `size` from the start at most, and its next step; the mean square S, and the mean's square M."""
     return (
+        *about_means(),
+        *at_most_each("workers", localsteps**2, P, P * _S, {"P": P}),
         Goal(
             "a step",
             (_size + 1) ** 2 - (_vector + _more) ** 2,
@@ -275,7 +292,12 @@ def _three_exponents(bound: Any) -> tuple[Goal, ...]:
         "concave in d": _u * others * (1 - _share) * d * (_u / 2 - d),
         "squares": (_u - 2 * d) * others * _share * _u**2,
     }
+    squares, errors = sp.symbols("squares errors", nonnegative=True)
+    added = others * _share * squares + _share * others - others * errors
     return (
+        *over_all(lambda off, of, count: others * _share * of + _share * count - others * off,
+                  (errors, squares, sp.S.One), case="entries: "),
+        Goal("with the largest", others * (_share * (squares + 1) - errors), given={"other entries": added}),
         Goal("becomes zero", excess(_a, _a), given={
             "share": lost, "a <= 1/128": others * (1 - _share) * (least**2 - _a**2)}),
         Goal("becomes 1/64", excess(_a, 2 * least - _a), given={

@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_all
 from commbounds.theory.majority.terms import GAUSS, flip, gauss, inverting, snr, tieloss, vote_error, votebits
 from commbounds.theory.model import Goal, Model, Step, by_claim, cases, extents, in_range, recurrence
 from commbounds.theory.quantities import P, choose, n
@@ -202,7 +203,11 @@ def _distortion(bound: Any) -> tuple[Goal, ...]:
     size, mean, vote = sp.symbols("y m t", real=True)
     entry = bound * size**2 - (mean * vote - size) ** 2 - 4 * mean * (size - mean)
     given = {"y": size, "m": mean, "t >= -1": 1 + vote, "t <= 1": 1 - vote}
-    return (Goal("an entry", entry, given=given, hints=(size - mean, mean)),)
+    share, *one = sp.symbols("share square error off")
+    return (
+        Goal("an entry", entry, given=given, hints=(size - mean, mean)),
+        *over_all(lambda squares, errors, off: share * squares - errors - 4 * mean * off, one, case="entries: "),
+    )
 
 
 _plus, _minus, _tied = sp.symbols("plus minus tied", nonnegative=True)
@@ -375,9 +380,8 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "majority",
     {
-        (): "server.worker vote.even_worker",
+        (): "server.worker vote.even_worker vote.distortion",
         (Step.SYMMETRY,): "ties.drift",
-        (Step.SUM,): "vote.distortion",
         (Step.COUNTING,): "shards.busiest",
         (Step.SYMMETRY, Step.INDEPENDENCE): "adversaries.half",
         (Step.INDEPENDENCE, Step.CLAIM): "vote.sharp",

@@ -107,6 +107,11 @@ def followed(first: Any, then: Any) -> Any:
     return first + then + first * then
 
 
+def one_after_another(*errors: Any) -> Any:
+    """Relative bounds one after the other: the product of all 1 + error, less 1."""
+    return sp.Mul(*(1 + error for error in errors)) - 1
+
+
 def sure(
     counted: Roundings,
     accumulate: Format,

@@ -289,9 +289,10 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "precision",
     {
-        (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure average.error split.step",
+        (): "any.sure running.sure hierarchical.sure stochastic.running_sure average.error split.step",
         (Step.SUM, Step.CLAIM): "underflow.wider_input average.underflow_before split.product split.gradient",
         (Step.SUM, Step.FUNCTIONS): "split.distance",
         (Step.NORMS,): "split.root",
+        (Step.COUNTING,): "tree.sure",
     },
 )

@@ -18,8 +18,8 @@ from commbounds.theory.precision.bounds import (
     ROUNDING,
     any_order,
     any_tree,
-    followed,
     fraction,
+    one_after_another,
     one_rounding,
     upwards,
 )
@@ -28,9 +28,8 @@ from commbounds.theory.precision.split import (
     TF32_DIGITS,
     log_sum_error,
     loss_error,
-    mean_square_error,
-    normed_error,
     product_error,
+    reciprocal_root,
     softmax_distance,
 )
 from commbounds.theory.precision.tolerance import rounded_up, tolerance
@@ -171,11 +170,11 @@ def matmul(
     how: dict[str, Any] = {"operands": operand, "exact": exact, "rounding": rounding, "additions": additions}
     per_part = upwards(sp.sympify(products(own, unit, **how), strict=True))
     stages = [(f"{own} products in {accumulate}" + (", operands in tf32" if tf32 else ""), per_part)]
-    total, absolute = per_part, Fraction(2 * terms) * acc.smallest
+    absolute = Fraction(2 * terms) * acc.smallest
     if reduction.parts > 1 or narrow:
         across, under = reduction.errors(narrow)
         stages.append((f"{reduction.parts} parts added in {reduction.accumulate or reduction.wire}", across))
-        total, absolute = _both(total, across), absolute * (1 + across) + under
+        absolute = absolute * (1 + across) + under
     more: list[tuple[str, Format]] = []
     if bias is not None:  # which is rounded itself, where the wire does not hold it
         more += [("the bias", wire)] * (1 if wire.holds(format_named(bias)) else 2)
@@ -184,9 +183,9 @@ def matmul(
     for words, form in more:
         last = fraction(one_rounding(sp.Rational(form.unit)))
         stages.append((words, last))
-        total, absolute = _both(total, last), absolute * (1 + last) + form.smallest
+        absolute = absolute * (1 + last) + form.smallest
     reference = "sum over the inner dimension of |a| |b|" + (", and |bias|" if bias else "")
-    return _bound(total, absolute, reference, stages)
+    return _bound(absolute, reference, stages)
 
 
 def cross_entropy(
@@ -224,17 +223,17 @@ def cross_entropy(
     unit, own = _unit_and_function(form, function)
     across, under = reduction.errors(not format_named(reduction.wire).holds(form))
     own_entries = -(-vocabulary // reduction.parts) if longest is None else longest
-    at_a_rank = sp.sympify(added(own_entries, unit, additions), strict=True)
-    sums = followed(own, followed(at_a_rank, sp.Rational(across)))
-    if sums >= 1:
+    stages = own, sp.sympify(added(own_entries, unit, additions), strict=True), sp.Rational(across)
+    if max(stages) >= 1:
         return math.inf, math.inf, float(unit)
-    off = log_sum_error(softmax_distance(vocabulary), unit, sums)
+    rounded = one_rounding(unit)
+    off = log_sum_error(softmax_distance(vocabulary), rounded, *stages)
     # exponentials below the normal range may be lost, and parts of the sum on the wire, beside a sum of at least 1
     off += 2 * (vocabulary * sp.Rational(form.normal) + sp.Rational(under))
     return (
-        _number(loss_error(off, unit, own, vocabulary, 0, 0)),
-        _number(loss_error(0, unit, 0, 1, 1, 0)),
-        _number(loss_error(0, unit, 0, 1, 0, 1)),
+        _number(loss_error(off, rounded, own, vocabulary, 0, 0)),
+        _number(loss_error(0, rounded, 0, 1, 1, 0)),
+        _number(loss_error(0, rounded, 0, 1, 0, 1)),
     )
 
 
@@ -243,10 +242,11 @@ def root_mean_square(
 ) -> tuple[float, float]:
     """Of sqrt(mean x^2 + eps), and of x over it times a weight, relatively, from n exact entries."""
     unit, own = _unit_and_function(format_named(accumulate), function)
-    mean = mean_square_error(unit, sp.sympify(added(n, unit, additions), strict=True))
-    if mean >= 1:
+    sums = sp.sympify(added(n, unit, additions), strict=True)
+    if max(sums, own) >= 1:
         return math.inf, math.inf
-    return _number((1 + own) / sp.sqrt(1 - mean) - 1), _number(normed_error(unit, own, mean))
+    stages, rounded = reciprocal_root(unit, own, sums), one_rounding(unit)
+    return _number(one_after_another(*stages)), _number(one_after_another(*stages, rounded, rounded))
 
 
 def _unit_and_function(form: Format, function: float) -> tuple[Any, Any]:
@@ -286,36 +286,33 @@ def accumulated(
     Relative to the sum of the magnitudes of all micro-batches' gradients, divided as they are.
     """
     form = format_named(accumulate)
-    own = fraction(any_order(batches, sp.Rational(form.unit)))
-    stages, absolute = [(f"{batches} micro-batches in {accumulate}", own)], Fraction(0)
+    unit = sp.Rational(form.unit)
+    stages, absolute = [(f"{batches} micro-batches in {accumulate}", fraction(any_order(batches, unit)))], Fraction(0)
     if not form.holds(format_named(inputs)):
-        first = fraction(one_rounding(sp.Rational(form.unit)))
-        own, absolute = _both(own, first), Fraction(batches) * form.smallest
-    total, held, ranks = own, form, 1
+        stages.append((f"gradients to {accumulate}", fraction(one_rounding(unit))))
+        absolute = Fraction(batches) * form.smallest
+    held, ranks = form, 1
     for reduction in reductions:
         wire = format_named(reduction.wire)
         across, under = reduction.errors(not wire.holds(held))
         stages.append((f"{reduction.parts} ranks, sent in {reduction.wire}", across))
-        total, absolute = _both(total, across), absolute * reduction.parts * (1 + across) + under
+        absolute = absolute * reduction.parts * (1 + across) + under
         held, ranks = wire, ranks * reduction.parts
     if divisions < 0:
         raise ValueError(f"divisions must be at least 0, got {divisions}")
     coarser = min(form, held, key=lambda either: either.digits)  # one may be before the reduction
     last = fraction(one_rounding(sp.Rational(coarser.unit)))
     for _ in range(divisions):
-        total, absolute = _both(total, last), absolute * (1 + last) + ranks * max(form.smallest, held.smallest)
+        absolute = absolute * (1 + last) + ranks * max(form.smallest, held.smallest)
     if divisions:
-        stages.append((f"{divisions} division{'s' * (divisions > 1)} in {coarser.name}", divisions * last))
-    return _bound(total, absolute, "sum over ranks and micro-batches of |gradient|, divided as it is", stages)
+        divided = fraction(one_after_another(*[last] * divisions))
+        stages.append((f"{divisions} division{'s' * (divisions > 1)} in {coarser.name}", divided))
+    return _bound(absolute, "sum over ranks and micro-batches of |gradient|, divided as it is", stages)
 
 
-def _both(first: Fraction, then: Fraction) -> Fraction:
-    return fraction(followed(sp.Rational(first), sp.Rational(then)))
-
-
-def _bound(total: Fraction, absolute: Fraction, reference: str, stages: Sequence[tuple[str, Any]]) -> Bound:
+def _bound(absolute: Fraction, reference: str, stages: Sequence[tuple[str, Any]]) -> Bound:
     return Bound(
-        rounded_up(total),
+        rounded_up(fraction(one_after_another(*(error for _, error in stages)))),
         rounded_up(absolute),
         reference,
         tuple((words, rounded_up(Fraction(e))) for words, e in stages),

@@ -52,6 +52,14 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
     {"tree": "binomial", "sharp": "collnet", "nccl_tree": "double_binary_tree", "nccl": "any"}
 )
 """Spellings of schedules that are understood, besides hyphens: nccl chooses an order by size and topology."""
+
+
+def one_name(name: str) -> str:
+    """The name of a schedule in one spelling: with underscores, and as it is called now."""
+    name = name.replace("-", "_").replace(" ", "_")
+    return OTHER_NAMES.get(name, name)
+
+
 SCHEDULE_NAMES = (
     *("ring", "recursive_doubling", "rabenseifner", "butterfly", "direct", "binomial", "hierarchical", "chain"),
     *("in_rank_order", "double_binary_tree", "pat", "nvls", "collnet", "any"),
@@ -130,7 +138,7 @@ def roundings(
     """
     if average is not None and average not in AVERAGES:
         raise ValueError(f"average must be None, {', '.join(AVERAGES[:-1])} or {AVERAGES[-1]}, got {average!r}")
-    schedule = OTHER_NAMES.get(schedule, schedule)
+    schedule = one_name(schedule)
     additions = _additions(schedule)
     once = schedule in _AT_ONE_PLACE or not per_hop
     # the sums of a node's chain are sent, the last to the switch
@@ -159,7 +167,7 @@ def schedule_of(name: str) -> Schedule:
     ValueError
         There is none.
     """
-    name = OTHER_NAMES.get(name, name)
+    name = one_name(name)
     if name not in SCHEDULE_NAMES or name in _OTHERS or name == "any":
         known = ", ".join(known for known in SCHEDULE_NAMES if known not in _OTHERS and known != "any")
         raise ValueError(f"schedule must be one of {known}, got {name!r}")

@@ -10,7 +10,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Hypothesis, Le, for_one_reason
 from commbounds.theory.dense.terms import unit
 from commbounds.theory.functions import ExactFunction
-from commbounds.theory.precision.bounds import any_order, any_tree, followed, one_rounding
+from commbounds.theory.precision.bounds import any_order, any_tree, one_after_another, one_rounding
 from commbounds.theory.precision.formats import format_named
 from commbounds.theory.precision.terms import on_the_wire, wire_unit
 from commbounds.theory.quantities import P, Quantity
@@ -74,37 +74,26 @@ class softmax_distance(ExactFunction):
 
 def product_error(operand: Any, product: Any, added: Any) -> Any:
     """Of a sum of products, relative to the magnitudes: both operands are rounded, the product, and the sum."""
-    return followed(followed(followed(operand, operand), product), added)
+    return one_after_another(operand, operand, product, added)
 
 
-def reduced(own: Any, cast: Any, across: Any) -> Any:
-    """What a rank's part is off, then its rounding to the wire, then the sum over ranks."""
-    return followed(own, followed(cast, across))
+def log_sum_error(distance: Any, rounded: Any, *stages: Any) -> Any:
+    """Of the log of a sum of exponentials, but for its own rounding: by rounded differences, and stage after stage."""
+    return -distance * sp.log(1 - rounded) - sp.Add(*(sp.log(1 - stage) for stage in stages))
 
 
-def log_sum_error(distance: Any, unit: Any, sums: Any) -> Any:
-    """Of the log of a sum of exponentials, but for its own rounding: by rounded differences, and by `sums`."""
-    return -distance * sp.log(1 - unit) - sp.log(1 - sums)
-
-
-def loss_error(log_sum: Any, unit: Any, function: Any, classes: Any, shift: Any, loss: Any) -> Any:
+def loss_error(log_sum: Any, rounded: Any, function: Any, classes: Any, shift: Any, loss: Any) -> Any:
     """Of a loss, by the log of the sum, its own rounding, the target's difference and their sum."""
     log = (1 + function) * log_sum + function * sp.log(expression("classes", classes))
-    return (1 + unit) * (log + unit * shift) + unit * loss
+    return (1 + rounded) * (log + rounded * shift) + rounded * loss
 
 
-def mean_square_error(unit: Any, sums: Any) -> Any:
-    """Of a mean square: every square, the sum, 1/n, the product with it and the sum with eps are rounded."""
-    twice = followed(unit, unit)
-    return followed(followed(twice, twice), sums)
+def reciprocal_root(unit: Any, function: Any, sums: Any) -> tuple[Any, ...]:
+    """By how much of itself 1/root grows at most: squares, 1/n, the product and the sum with eps; `sums`; the root.
 
-
-def normed_error(unit: Any, function: Any, mean: Any) -> Any:
-    """Of an entry over its root, and of its product with a weight."""
-    root = sp.sqrt(1 - mean)
-    above = followed(followed(unit, unit), function)
-    below = function + (1 - function) * mean / (1 + root)
-    return (above + below) / ((1 - function) * root)
+    Where a mean is e too small, 1/sqrt(1 - e) <= 1 + e/(2 (1 - e)), which of one rounding is 1 + u/2.
+    """
+    return (*[unit / 2] * 4, sums / (2 * (1 - sums)), function / (1 - function))
 
 
 def root_moved(moved: Any, root: Any) -> Any:
@@ -121,9 +110,8 @@ def step_moved(moved: Any, size: Any, eps: Any) -> Any:
 
 _V = one_rounding(unit)
 _FUNCTION = 2 * unit * ulps
-_ACROSS = followed(one_rounding(cast_unit), any_order(P, wire_unit))
-_SUMS = followed(_FUNCTION, followed(any_order(own_classes, unit), _ACROSS))
-_GRADIENT = reduced(any_order(batches, unit), one_rounding(cast_unit), any_order(P / replicas, wire_unit))
+_ACROSS = one_rounding(cast_unit), any_order(P, wire_unit)
+_SUMS = any_order(own_classes, unit), *_ACROSS
 
 PRODUCT_ERROR = Quantity(
     "split_product_error", r"\frac{\lvert y-\sum_k a_k b_k\rvert}{\sum_k\lvert a_k b_k\rvert}",
@@ -159,6 +147,9 @@ FAR_FROM_ENDS = Hypothesis(
     "Numbers are zero or between 2^-20 and 2^20, so that nothing overflows, and no rounding underflows.",
     lambda x, accumulate, wire: _between(x) and min(map(_exponents, (accumulate, wire))) >= 8,
 )
+FEW_TERMS = Hypothesis(
+    "few_terms", "There are less than 1/u + 2 terms, whose sum may not lose all.", (terms - 1) * unit < 1 + unit
+)
 SURELY_SIGNED = Hypothesis("surely_signed", "The gradient is larger than what it is off.", Le(moved, gradient))
 ROOT_LEFT = Hypothesis("root_left", "The root is larger than what its entries are moved by.", moved < root)
 LOGITS_FIT = Hypothesis(
@@ -179,10 +170,45 @@ def _exponents(name: str) -> int:
     return int(format_named(name).largest).bit_length().bit_length()
 
 
-_LOOSE = for_one_reason(
-    "loose by nature: a stage attains its rounding alone, but those of several do not all go one way at once",
-    "*",
-)
+_SECOND_ORDER = for_one_reason(
+    "a share u of a share: to nearest the largest errors u/(1 + u) are downwards, and one after another such ones are "
+    "less than the product of all 1 + error",
+    "exponent -2 of unit + 1", "10/9 times the term unit", "exponent -2 of wire_unit + 1",
+    "10/9 times the term wire_unit",
+)  # fmt: skip
+_OF_LOSSES = (
+    *for_one_reason(
+        "a share u of a share: the factors 1 + u of what is rounded again",
+        "without the factor unit/(unit + 1) + 1", "0.9 times the term unit/(unit + 1)",
+        "without the factor 2*ulps*unit + 1", "0.9 times the term 2*ulps*unit",
+    ),
+    *for_one_reason(
+        "differences, exponentials and their log are rounded in the format of the V_p - 1 additions, one unit each: no "
+        "input has the largest errors of all of them, and one way, so that the loss of one share is not seen",
+        "*softmax_distance(classes)", "*log(-2*ulps*unit + 1)", "*2*ulps*unit*log(classes)", "*factor log(classes)",
+        "0.9 times the term -2*ulps*unit", "0.9 times the term -unit/(unit + 1)", "10/9 times the term 1",
+        "10/9 times the term -1", "without the term 1", "classes - 1 for classes", "own_classes - 1 for own_classes",
+    ),
+    *for_one_reason(
+        "differences and losses of 16 to 30 are rounded by one unit of 16 at most, 32 in all, beside which the log of "
+        "the sum has three: more than a tenth of either",
+        "0.9 times the term token_loss*unit/(unit + 1)", "0.9 times the term logit_shift*unit/(unit + 1)",
+    ),
+)  # fmt: skip
+_OF_NORMS = (
+    *for_one_reason(
+        "of few entries seven roundings count, of which 1/n and the product with it are exact or upwards where the "
+        "others are largest: 3.06 units of 5.05 were found, and of many entries these seven are nothing",
+        "without the factor unit/(unit + 1) + 1", "without the factor 2*ulps*unit/(-2*ulps*unit + 1) + 1",
+        "exponent 3 of unit/2 + 1", "0.9 times the term unit/2", "0.9 times the term unit/(unit + 1)",
+        "10/9 times the term 1", "0.9 times the term 2*ulps*unit/(-2*ulps*unit + 1)", "terms - 1 for terms",
+    ),
+    *for_one_reason(
+        "what e/(1 - e) is more than e, and 1/(1 - 2 u f) more than 1: a share of a share",
+        "without the factor 1/(-2*ulps*unit + 1)", "0.9 times the term -2*ulps*unit", "*-2*unit*(terms - 1)/(unit + 1)",
+        "without the factor terms - 1", "10/9 times the term -1", "without the term terms", "0.9 times the term terms",
+    ),
+)  # fmt: skip
 
 
 def _claim(
@@ -198,13 +224,11 @@ CLAIMS = (
         "product",
         "Split products of exact terms: operands, sums at a rank, the wire and the sum over ranks",
         PRODUCT_ERROR,
-        reduced(product_error(one_rounding(operand_unit), 0, any_order(terms, unit)), one_rounding(cast_unit),
-                any_order(P, wire_unit)),
+        one_after_another(product_error(one_rounding(operand_unit), 0, any_order(terms, unit)), *_ACROSS),
         "An operand is rounded by t/(1 + t) of itself at most, and so twice in a product, which is exact. A rank's "
         "sum is off by (K - 1) u/(1 + u) of its terms' magnitudes (precision.any.sure), its rounding to the wire by "
         "c/(1 + c), and the sum over ranks by (P - 1) w/(1 + w) of the parts' magnitudes. Relative errors compound.",
         FAR_FROM_ENDS, HALF_THE_DIGITS,
-        unpinned=_LOOSE,
         tightness=1,
         extremal="one rank, terms 1 and u",
         note="Split-K and stream-K are the same, with parts for ranks; a rank that has nothing adds nothing.",
@@ -213,22 +237,23 @@ CLAIMS = (
         "rounded_product",
         "Split products of rounded terms: a rounding more, fused into an addition or not",
         PRODUCT_ERROR,
-        reduced(product_error(one_rounding(operand_unit), _V, any_tree(terms - 1, unit)), one_rounding(cast_unit),
-                any_order(P, wire_unit)),
+        one_after_another(product_error(one_rounding(operand_unit), _V, any_tree(terms - 1, unit)), *_ACROSS),
         "As precision.split.product, but a product is rounded by u/(1 + u), and passes K - 1 additions at most, each "
         "of which multiplies it by 1 + d, |d| <= u/(1 + u). What is fused into an addition is rounded once less.",
         FAR_FROM_ENDS,
-        unpinned=_LOOSE,
+        unpinned=_SECOND_ORDER,
+        tightness=1,
+        extremal="one rank, a product half-way between two numbers",
     ),
     _claim(
         "gradient",
         "Gradients of micro-batches, reduced within shards and over replicas, and divided",
         GRADIENT_ERROR,
-        followed(followed(_GRADIENT, any_order(replicas, wire_unit)), one_rounding(division_unit)),
+        one_after_another(any_order(batches, unit), one_rounding(cast_unit), any_order(P / replicas, wire_unit),
+                          any_order(replicas, wire_unit), one_rounding(division_unit)),
         "M micro-batches are added at a rank (precision.any.sure), the sum is rounded to the wire, then added over P/R "
         "ranks, then over R replicas, and divided: relative errors compound.",
         FAR_FROM_ENDS,
-        unpinned=_LOOSE,
         tightness=1,
         extremal="one rank of two micro-batches, 1 and u",
         note="FSDP is R = 1. A division in two, before the reduction and behind, is rounded twice.",
@@ -250,26 +275,30 @@ CLAIMS = (
         "Losses of logits split by classes: differences, exponentials, sums over ranks, log and target",
         LOSS_ERROR,
         loss_error(
-            log_sum_error(softmax_distance(classes), unit, _SUMS), unit, _FUNCTION, classes, shift, loss
+            log_sum_error(softmax_distance(classes), _V, _FUNCTION, *_SUMS), _V, _FUNCTION, classes, shift, loss
         ),
-        "Every difference -z becomes -z (1 + d), |d| <= u: log sum exp(-z (1 + t)) has the slope -sum p z in t, and "
-        "(1 + t) sum p z <= W((V - 1)/e) (precision.split.distance), so it moves by W log 1/(1 - u) at most. "
-        "Exponentials are off by 2 u f of themselves, their sums at a rank, on the wire and over ranks as in "
-        "precision.split.product, and all are positive. The log, at most log V, is rounded by 2 u f of itself, the "
-        "target's difference by u, and the loss by u.",
+        "Let v = u/(1 + u). Every difference -z becomes -z (1 + d), |d| <= v: log sum exp(-z (1 + t)) has the slope "
+        "-sum p z in t, and (1 + t) sum p z <= W((V - 1)/e) (precision.split.distance), so it moves by W log 1/(1 - v) "
+        "at most. Exponentials are off by 2 u f of themselves, their sums at a rank, on the wire and over ranks as in "
+        "precision.split.product: all are positive, and so the log moves by log 1/(1 - e) at most in each stage. The "
+        "log, at most log V, is rounded by 2 u f of itself, the target's difference by v, and the loss by v.",
         FAR_FROM_ENDS, LOGITS_FIT,
-        unpinned=_LOOSE,
+        unpinned=(*_SECOND_ORDER, *_OF_LOSSES),
+        tightness=1,
+        extremal="sums of exponentials, at a rank and over ranks, half-way between numbers of a coarser wire",
         axis="classes",
     ),
     _claim(
         "norm",
         "Entries over their root mean square: squares, their mean, the root and the quotient",
         NORM_ERROR,
-        normed_error(unit, _FUNCTION, mean_square_error(unit, any_order(terms, unit))),
-        "All squares are positive: their mean is off by a rounding of each, n - 1 additions, 1/n, the product with it"
-        " and eps. The root is off by the root of that, and by 2 u f; quotient and product by u each.",
-        FAR_FROM_ENDS,
-        unpinned=_LOOSE,
+        one_after_another(*reciprocal_root(unit, _FUNCTION, any_order(terms, unit)), _V),
+        "All squares are positive: their mean is 1 - e of itself at least after each stage, their roundings, n - 1 "
+        "additions, 1/n, the product with it and eps. 1/sqrt(1 - e) <= 1 + e/(2 (1 - e)), by (1 - r)^2 >= 0 with "
+        "r = sqrt(1 - e). The root is off by 2 u f, which 1/(1 - 2 u f) divides by, and the quotient by u/(1 + u).",
+        FAR_FROM_ENDS, FEW_TERMS,
+        unpinned=(*_SECOND_ORDER, *_OF_NORMS),
+        note="One entry 1 and n - 1 of sqrt u have 1 - 8/n of it, where 8/n is small and n u smaller.",
         axis="terms",
     ),
     _claim(

@@ -26,7 +26,7 @@ from commbounds.theory.precision.bounds import (
 )
 from commbounds.theory.precision.codes import QUANTISED, CodedBound, coded_bound
 from commbounds.theory.precision.formats import FORMATS, Format, format_named, innocuous
-from commbounds.theory.precision.roundings import HALVED, IN_A_SWITCH, OTHER_NAMES, SCHEDULE_NAMES, Roundings, roundings
+from commbounds.theory.precision.roundings import HALVED, IN_A_SWITCH, SCHEDULE_NAMES, Roundings, one_name, roundings
 
 OPERATIONS: Mapping[str, str] = MappingProxyType(
     {"allreduce": "all-reduce", "reduce_scatter": "reduce-scatter", "reduce": "reduce"}
@@ -260,8 +260,7 @@ def tolerance(
     if subnormals not in SUBNORMALS:
         raise ValueError(f"subnormals must be {' or '.join(SUBNORMALS)}, got {subnormals!r}")
     rounding = rounding.replace("_", " ").replace("-", " ")
-    schedule = schedule.replace("-", "_").replace(" ", "_")
-    schedule = OTHER_NAMES.get(schedule, schedule)
+    schedule = one_name(schedule)
     if bits is not None:
         plain = (
             accumulate is None

@@ -21,14 +21,17 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "rotations",
     {
-        (): "randomised_hadamard.inverse randomised_hadamard.additions kashin.residual kashin.finite ldlq.worst "
-        "ldlq.nearest_pair",
-        (Step.INDEPENDENCE,): "rotated_mean.private",
-        (Step.EXPECTATION,): "randomised_hadamard.coordinate randomised_hadamard.correlation ldlq.average",
-        (Step.SUM,): "randomised_hadamard.norm kashin.level",
+        (): (
+            "randomised_hadamard.inverse randomised_hadamard.additions kashin.residual kashin.finite ldlq.worst "
+            "ldlq.nearest_pair randomised_hadamard.norm randomised_hadamard.coordinate rotated_mean.private "
+            "kashin.level"
+        ),
+        (Step.EXPECTATION,): "randomised_hadamard.correlation ldlq.average",
         (Step.CLAIM,): "rotateddithering.shrunk_contraction hadamardsketch.shrunk_contraction",
-        (Step.COUNTING,): "drive.two_sparse_bias drive.two_sparse_error drive.two_sparse_error_biased "
-        "drive.one_sparse eden.one_sparse",
+        (Step.COUNTING,): (
+            "drive.two_sparse_bias drive.two_sparse_error drive.two_sparse_error_biased drive.one_sparse "
+            "eden.one_sparse"
+        ),
         (Step.SPECTRUM,): "drive.projection eden.projection",
         (Step.SYMMETRY, Step.EXPECTATION): "hadamardsketch.entry_variance",
         (Step.INDEPENDENCE, Step.LIMIT): "dithered_hadamard.variance",

@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import over_all
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import n
 from commbounds.theory.rotations.models_transform import Goals, length, named, of_length
@@ -61,6 +62,7 @@ def _kashin_level(bound: Any) -> tuple[Goal, ...]:
     positive = {"1 - eta": 1 - clip_rate, "the root of delta": _root}
     return (
         Goal("no round", at.subs(clip_rounds, 0), equal=True, positive=positive),
+        *over_all(lambda levels, size: levels - size, sp.symbols("level size"), case="rounds: "),
         Goal("one more", more - clip_rate**clip_rounds / _root, equal=True, positive=positive),
     )
 

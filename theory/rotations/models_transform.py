@@ -7,6 +7,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import drawn_next, independent_of, share_of_squares
 from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, index_bits, itembits, k, n, norm2, s
@@ -43,6 +44,7 @@ def _norm(bound: Any) -> tuple[Goal, ...]:
     growth = bound.xreplace({index_bits(n): halvings})
     return (
         Goal("two entries", (_a + _b) ** 2 + (_a - _b) ** 2 - 2 * (_a**2 + _b**2), equal=True),
+        *share_of_squares("pairs", equal=True),
         *recurrence(growth, halvings, 1, lambda so_far, _: 2 * so_far),
     )
 
@@ -70,6 +72,7 @@ def _additions(bound: Any) -> tuple[Goal, ...]:
 def _coordinate(bound: Any) -> tuple[Goal, ...]:
     free = {"the sign is drawn alone": _sum * _sign, "a sign": _sign**2 - 1, "an entry of H": _h**2 - 1}
     return (
+        *independent_of("signs"),
         Goal("one more entry", (_sum + _h * _sign * _x) ** 2 - _sum**2 - _x**2, equal=True, zero=free),
         Goal("all of them", bound * _square - _square, equal=True),
     )
@@ -203,6 +206,7 @@ def _private(bound: Any) -> tuple[Goal, ...]:
     total = single_error * P + bias_share * P * (P - 1)
     more = total.subs(P, P + 1) - total - single_error - 2 * P * bias_share
     return (
+        *drawn_next("an entry of a product", sp.Symbol("mean_of_entry")),
         Goal("no rank", total.subs(P, 0), equal=True),
         Goal("one more rank", more, equal=True),
         Goal("their mean", bound - total / P**2, equal=True, positive={"P": P}),

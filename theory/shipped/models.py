@@ -23,16 +23,17 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "shipped",
     {
-        (): "atomic.sign_symmetry atomic.scale_equivariance clippedterngrad.bias clippedterngrad.one_sparse "
-        "threelc.entry_error dgc_steps.conserved dgc_steps.dense_unmasked dgc_steps.delayed "
-        "dynamic_tree.entry_error dynamic_tree.decay dynamic_tree.smallest inceptionn.entry_error "
-        "inceptionn.enlarged ef_signs.excess replacementrandk.error bernoullilazy.variance twomeans.contraction "
-        "twomeans.contraction_halves threelc.contraction uniformbuckets.nonexpansive quantilebuckets.nonexpansive "
-        "permk_mean.error dynamic_tree.contraction shared_randk_mean.error replacementrandk.variance "
-        "replacementrandk.shrunk_contraction bernoullilazy.composed",
-        (Step.EXPECTATION,): "atomic.variance_balanced atomic.support spectral_atoms.bias spectral_atoms.kept",
-        (Step.SUM,): "atomic.variance twomeans.below_scaledsign",
-        (Step.CLAIM,): "atomic.shrunk_contraction",
+        (): (
+            "atomic.sign_symmetry atomic.scale_equivariance clippedterngrad.bias clippedterngrad.one_sparse "
+            "threelc.entry_error dgc_steps.conserved dgc_steps.dense_unmasked dgc_steps.delayed "
+            "dynamic_tree.entry_error dynamic_tree.decay dynamic_tree.smallest inceptionn.entry_error "
+            "inceptionn.enlarged ef_signs.excess replacementrandk.error bernoullilazy.variance twomeans.contraction "
+            "twomeans.contraction_halves threelc.contraction uniformbuckets.nonexpansive quantilebuckets.nonexpansive "
+            "permk_mean.error dynamic_tree.contraction shared_randk_mean.error replacementrandk.variance "
+            "replacementrandk.shrunk_contraction bernoullilazy.composed atomic.variance twomeans.below_scaledsign "
+            "atomic.variance_balanced atomic.shrunk_contraction atomic.support"
+        ),
+        (Step.EXPECTATION,): "spectral_atoms.bias spectral_atoms.kept",
         (Step.SUM, Step.FUNCTIONS, Step.CLAIM): "ridge_descent.feedback",
     },
     by_definition="replacementrandk.wire bernoullilazy.wire atomic.wire clippedterngrad.equal_entries "

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all, share_of_squares
+from commbounds.theory.finite_laws import about_means, over_all, share_of_squares
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import index_bits, itembits, n, norm1, norm2
 from commbounds.theory.shipped.models_draws import Goals, model_of
@@ -73,6 +73,7 @@ def _below_signs(bound: Any) -> tuple[Goal, ...]:
     both = bound.xreplace({norm2**2: _squares, norm2 ** (-2): 1 / _squares, norm1**2: (_low + _high) ** 2})
     one = bound.xreplace({norm2 ** (-2): 1 / _squares})
     return (
+        *about_means("a group"),
         Goal(
             "two groups",
             both.subs(n, _negative + _others) * _squares - off,

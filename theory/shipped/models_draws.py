@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_histories, proved_by, share_of_squares
+from commbounds.theory.finite_laws import over_all, over_histories, proved_by, share_of_squares, square_of_mean
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import entries, index_bits, itembits, k, n, norm1, norm2, norminf
 from commbounds.theory.shipped.terms import budget, clip, deviation, keep
@@ -171,6 +171,9 @@ def _balanced(bound: Any) -> tuple[Goal, ...]:
     entry = up * (_a / up - _a) ** 2 + (1 - up) * _a**2
     more = total(_sum + _a, _squares + _a**2) - total(_sum, _squares)
     return (
+        *over_histories(
+            "an entry's draw", ((up, (_a / up - _a) ** 2), (1 - up, _a**2)), {_squares: total(_a, _a**2)}, _squares
+        ),
         Goal("no entry", total(0, 0), equal=True),
         Goal("one more entry", more - entry, equal=True),
         Goal("all of them", bound * norm2**2 - total(norm1, norm2**2), equal=True),
@@ -186,7 +189,13 @@ def _capped(bound: Any) -> tuple[Goal, ...]:
         "certain": _certain,
         "n - B": n - budget,
     }
+    a, chance = sp.Symbol("magnitude", nonnegative=True), sp.Symbol("magnitude", nonnegative=True) / _level
+    off = chance * (_level - a) ** 2 + (1 - chance) * a**2
     return (
+        *square_of_mean(),
+        *over_all(lambda error, sums, squares: error - (_level * sums - squares), (off, a, a**2), case="entries: ",
+                  positive={"level": _level}, equal=True),
+        *over_all(lambda squares, count: squares - _level**2 * count, (_total, sp.S.One), case="entries above: "),
         Goal("as many as there are nonzero entries", bound * (_total + _squares), given={"total": _total,
              "squares": _squares, "n - B": n - budget}, positive={"B": budget}),
         Goal(
@@ -203,12 +212,22 @@ def _capped(bound: Any) -> tuple[Goal, ...]:
 def _shrunk(bound: Any) -> tuple[Goal, ...]:
     omega = n / budget - 1
     error = (omega - _slack) / (1 + omega) ** 2 + (omega / (1 + omega)) ** 2
-    return (Goal("shrunk", bound - error, given={"slack": _slack}, positive={"n": n, "B": budget}),)
+    return (
+        *proved_by("variance", _capped(omega)),
+        Goal("shrunk", bound - error, given={"slack": _slack}, positive={"n": n, "B": budget}),
+    )
 
 
 def _support(bound: Any) -> tuple[Goal, ...]:
     level = sp.Symbol("level", positive=True)
     return (
+        *over_all(
+            lambda sent, sums: level * sent - sums,
+            (_a / level, _a),
+            case="entries: ",
+            positive={"level": level},
+            equal=True,
+        ),
         Goal("all are sent", bound - _certain, given={"no more than the budget": budget - _certain}),
         Goal(
             "some are drawn",
@@ -245,8 +264,8 @@ _ATOMIC = (
     model_of("atomic.variance", _DRAWN_ALONE + "The claim, times the squared norm.", _some, _capped),
     model_of(
         "atomic.shrunk_contraction",
-        "Unbiased, with the variance omega - slack, omega = n/B - 1 and slack >= 0 by shipped.atomic.variance: divided "
-        "by 1 + omega it has the variance over its square, and the bias omega/(1 + omega).",
+        "Unbiased, with the variance omega - slack, omega = n/B - 1 and slack >= 0 as goals of shipped.atomic.variance "
+        "show: divided by 1 + omega it has the variance over its square, and the bias omega/(1 + omega).",
         _some,
         _shrunk,
     ),

@@ -7,20 +7,23 @@ __all__ = ["COLUMN"]
 COLUMN = Column(
     "shipped_collectives",
     "Shipped collectives: what quantised all-reduces of serving and training stacks promise",
-    "QuickReduce (vLLM, with sglang's repair), FlashInfer, torchft and the hooks of torch, each from its source at a "
-    "named commit: the error of an entry, the inputs for which it holds, who agrees, and what it costs in bytes. Where "
-    "the sources compute on a GPU, their arithmetic was carried out here as they write it, not on the device.",
+    "QuickReduce (vLLM, with sglang's repair), FlashInfer, torchft, the hooks of torch and NCCL's sums of float8, each "
+    "from its source at a named commit: the error of an entry, the inputs for which it holds, who agrees, and what it "
+    "costs in bytes. Where the sources compute on a GPU, their arithmetic was carried out here as they write it, not "
+    "on the device.",
     synopsis=Synopsis(
         practice=True,
         found=(
             "QuickReduce shrinks blocks below 128/65504 = 0.00195 at 8 bits, and float16 has not bfloat16's range; "
-            "torchft's coded vectors are twice as long as plain ones; FlashInfer's ranks end with different numbers."
+            "torchft's coded vectors are twice as long as plain ones; FlashInfer's ranks end with different numbers; "
+            "NCCL's sum of ones in float8 ends at 16 or at 8."
         ),
         promise="Half to a quarter of the bytes, for an error of about a step of the codes.",
         holds=(
             "Errors by the largest magnitudes of blocks, with the ranges where they hold "
             "(`shipped_collectives.quickreduce.error`, `shipped_collectives.flashinfer.error`, "
-            "`shipped_collectives.torchft.error`, `shipped_collectives.hook.error`), and the bytes of all four."
+            "`shipped_collectives.torchft.error`, `shipped_collectives.hook.error`, `shipped_collectives.nccl.error`), "
+            "and the bytes of all five."
         ),
         fails=(
             "No range of inputs is said: `shipped_collectives.quickreduce.error_of_any`, "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
+from commbounds.theory.blockformats.terms import element_unit
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Standing, for_one_reason
 from commbounds.theory.flashcomm.terms import BYTES_SENT, DISAGREEING, SUM_ERROR, group, ranges, width
 from commbounds.theory.implementations import defined
@@ -17,6 +18,8 @@ VLLM = Repository("vllm-project/vllm", "0bf6342edb9fe2d6e2d19cad409f6743540fc308
 FLASHINFER = Repository("flashinfer-ai/flashinfer", "fb28d7242b3506a2348265962041acc1fb56cca4")
 TORCHFT = Repository("meta-pytorch/torchft", "7eb7087885f7ffaf51148a9df3289d73b8709fbd")
 PYTORCH = Repository("pytorch/pytorch", "06d06f80cd6c7ad55edf9d20f7669b4c81e82235")
+
+NCCL = Repository("NVIDIA/nccl", "0180f9abe2ccbee8666c44685d1bd4c3dfafaaab")
 
 _CODEC = VLLM.at(
     "csrc/quickreduce/quick_reduce_impl.cuh",
@@ -31,12 +34,15 @@ _ROWS = TORCHFT.at(
     "431-528",
     default="should_quantize is off by default; DiLoCo with buckets hands over vectors (torchft/local_sgd.py, 498-540)",
 )
+_NCCL = NCCL.at("src/device/reduce_kernel.h", default="for data of float8, on processors of capability 9.0 on")
 _HOOK = PYTORCH.at("torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py", default="to be registered")
 
 maxima = Symbol("maxima", r"\left(\sum_p m_p\right)", Fraction(5, 2), nonnegative=True)
 """Sum over the ranks of the largest magnitudes of their blocks, groups or rows at an entry."""
 total = Symbol("total", "M", Fraction(2), nonnegative=True)
 """Largest magnitude of the block, group or row of what the owner adds up."""
+sizes = Symbol("sizes", r"\left(\sum_p |x_{p,i}|\right)", Fraction(5, 2), nonnegative=True)
+"""Sum over the ranks of an entry's magnitudes."""
 channel_scales = Symbol("channel_scales", r"\left(\sum_p \max(R_p/255, 2^{-23})\right)", Fraction(1, 16), positive=True)
 """Sum over the ranks of the scales of their channels at an entry."""
 divisor = Symbol("divisor", "d", 3, integer=True, positive=True)
@@ -83,6 +89,13 @@ GROUPS_ABOVE = Hypothesis(
     lambda above: above,
 )
 BFLOAT16 = Hypothesis("bfloat16", "Entries are numbers of bfloat16.", ensured="The stacks are rounded to it.")
+BELOW = Hypothesis(
+    "below",
+    "Entries are numbers of float8, and their magnitudes, times (1 + u/(1 + u))^(P - 1), add up to at most the "
+    "largest: 448 or 57344.",
+    lambda below: below,
+)
+DIVIDED = Hypothesis("divided", "P divides n.", lambda n, P: n % P == 0)
 NATIVE = Hypothesis("native", "Codes are float8: the processor has it.", lambda native: bool(native))
 INTEGERS = Hypothesis("integers", "Codes are integers: the processor has no float8.", lambda native: not native)
 WHOLE = Hypothesis(
@@ -90,7 +103,11 @@ WHOLE = Hypothesis(
 )
 
 _LOOSE = "loose: what float16 rounds is not at its worst in all stages at once; 96, 99, 99.7 and 99.8 % were reached"
-_Q, _F, _T, _H = (f"shipped_collectives.{name}." for name in ("quickreduce", "flashinfer", "torchft", "hook"))
+_RECURSIVE = (P - 1) * element_unit / (1 + (P - 1) * element_unit) * sizes
+"""Of float8, whose unit is 1/16 (E4M3) or 1/8 (E5M2)."""
+_Q, _F, _T, _H, _N = (
+    f"shipped_collectives.{name}." for name in ("quickreduce", "flashinfer", "torchft", "hook", "nccl")
+)
 _STEP = 2 ** (1 - width)
 _QUICK = (_STEP + Fraction(1, 2048)) * (maxima + total) + (P - 1) * Fraction(1, 2000) * maxima + P * 2 ** (width - 24)
 _E4M3 = (maxima + total) / 28
@@ -303,9 +320,52 @@ CLAIMS: tuple[Claim, ...] = (
         _HOOK,
         note="By channels, a vector that they divide has one more, of zeros.",
     ),
+    _claim(
+        _N + "error",
+        "NCCL's sum of float8 errs by (P - 1)u/(1 + (P - 1)u) of the sum of the magnitudes",
+        Le(SUM_ERROR, _RECURSIVE),
+        "A sum of two numbers of float8 that float16 does not hold is not half-way between two of float8: they are 2^8 "
+        "apart at least, so that the larger one is next to it. So every hop rounds once, correctly; and of P - 1 such "
+        "roundings the bound is that of recursive summation where (P - 1)u is one at most.",
+        _NCCL,
+        (BELOW,),
+        tightness=1,
+        extremal="one, and then u on every other rank: every sum is half-way, and becomes one again",
+        note="Sums of ones end at 16 (E4M3) and 8 (E5M2), however many ranks there are: from 17 and from 9 ranks on. "
+        "No scale is taken; whoever calls it has to leave room.",
+    ),
+    _claim(
+        _N + "error_of_any",
+        "NCCL's sum of float8 errs by (P - 1)u/(1 + (P - 1)u) of the sum of the magnitudes, however large",
+        Le(SUM_ERROR, _RECURSIVE),
+        "Expected of a sum of finite numbers. Refuted beyond 448 (E4M3) and 57344 (E5M2), where conversions end: a sum "
+        "is cut off, without an infinity or a NaN that would tell.",
+        _NCCL,
+        stands=Standing.HOLDS_AS_CORRECTED,
+        corrected_by=_N + "error",
+        extremal="two ranks of 448: 448 in place of 896, where 1/17 of the magnitudes would be 53",
+        note="All ranks get the same cut-off number: comparing them shows nothing.",
+    ),
+    _claim(
+        _N + "agreement",
+        "All ranks of NCCL's sum of float8 end with the same bits",
+        Eq(DISAGREEING, 0),
+        "The sums go round as they are.",
+        _NCCL,
+    ),
+    _claim(
+        _N + "bytes",
+        "Bytes of NCCL's sum of float8",
+        Eq(BYTES_SENT, 2 * (P - 1) / P * n),
+        "Counted: a byte an entry, and no scale.",
+        _NCCL,
+        (DIVIDED,),
+    ),
     *defined(
         "shipped_collectives",
         {
+            "nccl_sum": "Written from src/device/reduce_kernel.h at 0180f9ab and all_reduce.h at 0e35f5d3: the ring in "
+            "one channel; conversions end at the largest number, as the documentation of CUDA's types says.",
             "quickreduce": "Written from csrc/quickreduce of vllm-project/vllm, quick_reduce_impl.cuh at 0bf6342e and "
             "base.h at 1e8e8604, the instructions by their documented meaning; reciprocals are rounded correctly.",
             "flashinfer_allreduce": "Written from flashinfer/comm/quantized_allreduce.py at fb28d724; divisions are "

@@ -8,7 +8,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range
+from commbounds.theory.finite_laws import over_all, over_histories, proved_by
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range, vectors
 from commbounds.theory.quantities import P, k, n, norm2
 from commbounds.theory.sketched import terms as t
 
@@ -28,20 +29,48 @@ def _squared(bound: Any, square: Any) -> Any:
 
 def _variance(bound: Any) -> tuple[Goal, ...]:
     more = _squared(bound, _square + _added) - _squared(bound, _square)
+    x, u = vectors("error_before one_more")
+    errors, shared = sp.symbols("errors shared", nonnegative=True)
+    half = 1 / (2 * t.cells)
+    fates = (half, (x + u) ** 2), (half, (x - u) ** 2), (1 - 2 * half, x**2)
+    stated = errors + shared / t.cells
     return (
+        *over_histories("a counter and a sign", fates, {errors: x**2, shared: u**2}, stated, (x, u), positive=_CELLS),
         Goal("no other entry", _squared(bound, t.entry**2), equal=True, positive=_CELLS),
         Goal("one more entry", more - _added / t.cells, equal=True, positive=_CELLS),
     )
 
 
+_OF_ENTRY = (norm2**2 - t.entry**2) / t.cells
+"""What sketched.row.variance says."""
+
+
+def _all_errors() -> tuple[Goal, ...]:
+    """What the entries' errors come to: a c-th of the number of entries times the square, less their own squares."""
+    return over_all(
+        lambda errors, own, count: errors - (_square * count - own) / t.cells,
+        ((_square - _x**2) / t.cells, _x**2, sp.S.One),
+        case="entries: ",
+        positive=_CELLS,
+        equal=True,
+    )
+
+
 def _variance_bound(bound: Any) -> tuple[Goal, ...]:
     exact = (_square - t.entry**2) / t.cells
-    return (Goal("the entry's own", _squared(bound, _square) - exact, given={"entry": t.entry}, positive=_CELLS),)
+    return (
+        *proved_by("exact", _variance(_OF_ENTRY)),
+        Goal("the entry's own", _squared(bound, _square) - exact, given={"entry": t.entry}, positive=_CELLS),
+    )
 
 
 def _error(bound: Any) -> tuple[Goal, ...]:
     exact = (n * _square - _square) / (t.cells * _square)
-    return (Goal("all entries", bound - exact, equal=True, positive={"c": t.cells, "square": _square}),)
+    return (
+        *proved_by("of one entry", _variance(_OF_ENTRY)),
+        *_all_errors(),
+        Goal("all entries", bound - exact, equal=True, positive={"c": t.cells, "square": _square}),
+    )
 
 
 def _norm(bound: Any) -> tuple[Goal, ...]:
@@ -110,7 +139,11 @@ def _sign_pair(bound: Any) -> tuple[Goal, ...]:
 
 def _one_cell(bound: Any) -> tuple[Goal, ...]:
     error = (k * _square - _first) + (_square - _first)
-    return (Goal("error", bound - error / _square, given={"first": _first}, positive={"square": _square}),)
+    return (
+        *proved_by("of one entry", _variance(_OF_ENTRY)),
+        *_all_errors(),
+        Goal("error", bound - error / _square, given={"first": _first}, positive={"square": _square}),
+    )
 
 
 def _second_round(bound: Any) -> tuple[Goal, ...]:
@@ -412,12 +445,12 @@ MODELS = by_claim(
 EXTENTS = extents(
     "sketched",
     {
-        (): "hashes.collision hashes.sign_pair recovery.one_entry fetchsgd.same fetchsgd.growth minmax.exact",
+        (): (
+            "hashes.collision hashes.sign_pair recovery.one_entry fetchsgd.same fetchsgd.growth minmax.exact "
+            "row.variance_bound row.variance row.error recovery.one_cell"
+        ),
         (Step.SYMMETRY,): "median.lower_bias median.of_three median.tail",
-        (Step.CLAIM,): "row.variance_bound",
         (Step.SYMMETRY, Step.LIMIT): "median.variance",
-        (Step.INDEPENDENCE, Step.EXPECTATION): "row.variance",
-        (Step.SUM, Step.CLAIM): "row.error recovery.one_cell",
         (Step.LEMMA, Step.CLAIM): "row.tail",
     },
     by_definition="recovery.second_round words.one_round words.two_rounds",

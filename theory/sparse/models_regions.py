@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.models_words import named, one_rank
+from commbounds.theory.finite_laws import at_most_each, over_all
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.sparse.models_words import full
@@ -184,6 +185,7 @@ _received, _pairs, _initially, _most = sp.symbols("received pairs initially most
 
 def _needed(bound: Any) -> tuple[Goal, ...]:
     return (
+        *over_all(lambda pairs, indices: pairs - (P - 1) * indices, (_received, sp.S.One), case="indices: "),
         Goal(
             "one index",
             _received - (P - 1),
@@ -195,7 +197,8 @@ def _needed(bound: Any) -> tuple[Goal, ...]:
 
 def _needed_most(bound: Any) -> tuple[Goal, ...]:
     return (
-        _needed(bound)[0],
+        *_needed(bound)[:-1],
+        *at_most_each("ranks", _most, P, 2 * _pairs),
         Goal(
             "largest",
             P * _most - P * bound,

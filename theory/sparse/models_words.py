@@ -9,6 +9,7 @@ import sympy as sp
 
 from commbounds.theory.cost import log2
 from commbounds.theory.dense.models_words import AROUND, around, named, one_rank
+from commbounds.theory.finite_laws import over_all
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, entries, index_bits, k, mu, n
 from commbounds.theory.sparse.terms import fewest, kept, teams, z
@@ -255,6 +256,7 @@ def _gaussiank_share(bound: Any) -> tuple[Goal, ...]:
     distance = (x - mean) ** 2 - (z * sd) ** 2
     known = {"mean": mean, "z sd": z * sd}
     return (
+        *over_all(lambda squares, entries: squares - (z * sd) ** 2 * entries, (x**2, sp.S.One), case="far entries: "),
         Goal("positive entries are far", distance, given={"x > mean + z sd": x - mean - z * sd, **known}),
         Goal("negative entries are far", distance, given={"-x > mean + z sd": -x - mean - z * sd, **known}),
         Goal(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from itertools import chain
 from typing import Any
 
 import sympy as sp
@@ -16,13 +18,15 @@ from commbounds.theory.finite_laws import (
     over_subsets,
     proved_by,
 )
-from commbounds.theory.model import PART, Goal, Step, by_claim, extents, vectors
+from commbounds.theory.model import PART, Goal, Model, by_claim, extents, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
-from commbounds.theory.variance_reduced.models_descents import DESCENTS, model_of
+from commbounds.theory.variance_reduced.estimates import ESTIMATE_CLAIMS
+from commbounds.theory.variance_reduced.models_descents import CONVEX, DESCENTS, SMOOTH, model_of
 from commbounds.theory.variance_reduced.models_lamb import LAMB_MODELS
 from commbounds.theory.variance_reduced.models_zeroone import ZEROONE
+from commbounds.theory.variance_reduced.shifts import DIANA_CLAIMS
 
 _d, _e, _x, _g, _h, _y = vectors("d e x g h y")
 _s = sp.Symbol("s", real=True)
@@ -31,6 +35,7 @@ _entry = sp.Symbol("entry", real=True)
 _V, _A, _sigma, _D, _rho, _excess, _after = sp.symbols("V A sigma D rho excess after", nonnegative=True)
 _moved = sp.Symbol("moved", real=True)
 _a, _w = t.weight, t.omega
+_RHS = {claim.name: claim.relation.rhs for claim in (*DIANA_CLAIMS, *ESTIMATE_CLAIMS)}
 
 
 def _unbiased(offered: Any) -> dict[str, Any]:
@@ -155,6 +160,8 @@ def _rate_sharp(bound: Any) -> tuple[Goal, ...]:
     pays = stepsize - stepsize**2 * smoothness - factor * _a * t.largest_smoothness
     given = P * left - stepsize * (smoothness * P * left + t.largest_smoothness * _w)
     return (
+        *proved_by("diana.shift_target", _shift_target(_RHS["variance_reduced.diana.shift_target"])),
+        *CONVEX,
         *_averaged(),
         Goal("step size", pays, given={"step size": given}, positive=sizes),
         Goal(
@@ -218,6 +225,7 @@ def _marina_sharp(bound: Any) -> tuple[Goal, ...]:
     error = (1 - p) * ((_g - _h) ** 2 + _w * _V / P)
     return (
         *_marina_error((1 - p) * (t.estimate_gap + _w / P * t.mean_turn)),
+        *SMOOTH,
         Goal(
             "step",
             at - _after - stepsize / (2 * p) * error,
@@ -375,6 +383,28 @@ _ERROR = (
 )
 _ALL = "every P, n >= k >= 1, every vector, real arithmetic"
 
+_ERRORS: Mapping[str, Mapping[str, Any]] = {
+    "diana.rate": {"diana.variance": _diana_variance, "diana.shift_target": _shift_target},
+    "marina.descent": {"marina.error": _marina_error},
+    "dasha.descent": {"dasha.error": _dasha_error, "dasha.part_error": _dasha_part},
+    "dasha.code_step_alike": {"dasha.error": _dasha_error, "dasha.part_error": _dasha_part},
+}
+"""Claims about the errors after a step that descents rest on."""
+
+
+def _on_errors(model: Model) -> Model:
+    """A descent with the goals of the claims about errors that it rests on."""
+    errors = _ERRORS.get(model.claim.removeprefix("variance_reduced."))
+    if errors is None:
+        return model
+
+    def goals(bound: Any) -> tuple[Goal, ...]:
+        known = (proved_by(name, of(_RHS[f"variance_reduced.{name}"])) for name, of in errors.items())
+        return *chain.from_iterable(known), *model.goals(bound)
+
+    return replace(model, goals=goals)
+
+
 MODELS = by_claim(
     model_of(
         "diana.variance",
@@ -473,7 +503,7 @@ MODELS = by_claim(
         "every number of local steps, every beta below 1, real arithmetic",
         _momentum_kept,
     ),
-    *DESCENTS,
+    *map(_on_errors, DESCENTS),
     *ZEROONE,
     *LAMB_MODELS,
 )  # fmt: skip
@@ -496,15 +526,15 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "variance_reduced",
     {
-        (): "ef21p.gap onebit.silent_entry onebit.nothing_lost zeroone.kept zeroone.decay_momentum "
-        "zeroone.decay_tenfold zeroone.silent_move lamb.frozen_share lamb.nothing_lost lamb.scale_moves "
-        "lamb.reconstructed lamb.rise lamb.fall lamb.masked diana.unbiased diana.shift diana.shift_contracts "
-        "diana.shift_least diana.shift_target marina.bias dasha.part_error dasha.bias diana.variance marina.error "
-        "dasha.error dasha.part_contracts onebit.error onebit.worst lamb.fused lamb.scaled_share",
-        (Step.SUM,): "clag.error lamb.equally_flat lamb.at_most_double lamb.leak lamb.step_length",
-        (Step.FUNCTIONS, Step.CLAIM): "diana.rate marina.descent dasha.descent dasha.code_step_alike ef21p.descent",
-        (Step.FUNCTIONS,): "marina.descent_sharp",
-        (Step.SUM, Step.FUNCTIONS, Step.CLAIM): "diana.rate_sharp",
+        (): (
+            "ef21p.gap onebit.silent_entry onebit.nothing_lost zeroone.kept zeroone.decay_momentum "
+            "zeroone.decay_tenfold zeroone.silent_move lamb.frozen_share lamb.nothing_lost lamb.scale_moves "
+            "lamb.reconstructed lamb.rise lamb.fall lamb.masked diana.unbiased diana.shift diana.shift_contracts "
+            "diana.shift_least diana.shift_target marina.bias dasha.part_error dasha.bias diana.variance marina.error "
+            "dasha.error dasha.part_contracts onebit.error onebit.worst lamb.fused lamb.scaled_share clag.error "
+            "lamb.equally_flat lamb.at_most_double lamb.leak lamb.step_length diana.rate marina.descent dasha.descent "
+            "dasha.code_step_alike ef21p.descent marina.descent_sharp diana.rate_sharp"
+        ),
     },
     by_definition="lag.error zeroone.step_bytes zeroone.run_bytes lamb.saved",
 )

@@ -7,14 +7,27 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
+from commbounds.theory.finite_laws import never_negative, over_all, proved_by, square_of_mean
 from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.quantities import P, n
+from commbounds.theory.smooth_functions import between_parabolas
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
 
 _d, _g, _h, _y, _new = vectors("d g h y new")
 _q, _excess, _after, _V, _M, _delta, _sigma = sp.symbols("q excess after V M delta sigma", nonnegative=True)
 _LESS = {"1 - q": 1 - _q}
+
+
+_ADDED = (
+    *square_of_mean(),
+    *never_negative("workers and outcomes"),
+    Goal("twice the squares", 2 * _d**2 + 2 * _y**2 - (_d - _y) ** 2, vectors=(_d, _y), hints=(_d + _y,)),
+)
+SMOOTH = *between_parabolas(smoothness, -smoothness), *_ADDED
+"""What smoothness says of two points, a part's or the average's, and how the workers' squares and means add up."""
+CONVEX = *between_parabolas(smoothness, sp.S.Zero), *_ADDED
+"""The same of convex functions."""
 
 
 def _in_q(bound: Any) -> Any:
@@ -51,7 +64,9 @@ def _clag(bound: Any) -> tuple[Goal, ...]:
     silent, sent = sorted(largest.args, key=lambda e: not e.has(t.trigger))
     sends, keeps = (bound.xreplace({largest: e}) for e in (sent, silent))
     values = {t.part_gap: _d**2, t.mean_turn: _y**2}
+    gaps, turns, after, first, second = sp.symbols("gaps turns after first second", nonnegative=True)
     return (
+        *over_all(lambda left, gap, turn: first * gap + second * turn - left, (after, gaps, turns), case="workers: "),
         Goal(
             "who sends",
             _in_q(sends).subs(values) - _new**2,
@@ -74,6 +89,8 @@ def _ef21p(bound: Any) -> tuple[Goal, ...]:
     at = _in_q(bound).subs({t.excess_before: _excess, t.model_gap: _delta, t.squared_slope: _h**2})
     turned = _q * _delta + _q**2 / (1 - _q) * stepsize**2 * _g**2
     return (
+        *proved_by("the model", _gap((1 - t.keeping) * t.model_gap + t.adding * t.weights_turn)),
+        *between_parabolas(smoothness, -smoothness),
         Goal(
             "step",
             (1 - _q) ** 2 * (at - _after - stepsize * smoothness**2 / (2 * (1 - _q)) * turned),
@@ -98,6 +115,7 @@ def _marina(bound: Any) -> tuple[Goal, ...]:
     pays = 1 - smoothness * stepsize - (smoothness_apart * stepsize * root) ** 2
     known = 1 - smoothness * stepsize - smoothness_apart * stepsize * root
     return (
+        *SMOOTH,
         Goal(
             "step size",
             pays,
@@ -139,6 +157,7 @@ def _dasha(bound: Any) -> tuple[Goal, ...]:
     parts = (1 - a) ** 2 * _sigma + omega * _M
     pays = a**2 * P * (1 - smoothness * stepsize) - (smoothness_apart * stepsize) ** 2 * (1 - a)
     return (
+        *SMOOTH,
         Goal(
             "step",
             bound.subs(values).subs(t.omega, omega) - _after - first * error - second * parts,
@@ -189,6 +208,7 @@ def _diana_rate(bound: Any) -> tuple[Goal, ...]:
     shifts = (1 - a) * _sigma + a * A
     sizes = {"gamma": stepsize, "a": a}
     return (
+        *CONVEX,
         Goal(
             "bound",
             bound.xreplace({rates: rho}).subs(values) - rho * (x**2 + 4 * r / a * _sigma),

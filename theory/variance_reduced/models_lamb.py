@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import stepsize
-from commbounds.theory.finite_laws import over_all
+from commbounds.theory.finite_laws import at_most_each, over_all, share_of_squares
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import P, n, norm1, norm2
 from commbounds.theory.variance_reduced import lamb_terms as lt
@@ -53,7 +53,21 @@ def _equally_flat(bound: Any) -> tuple[Goal, ...]:
     """With Q = sum n_l s_l^2, R = sum n_l s_l, and s the root mean square of all."""
     Q, R = sp.symbols("Q R", nonnegative=True)
     plain = 2 * Q - 2 * _s * z.flatness * R
+    N, own = sp.symbols("N own", nonnegative=True)
+    layer = N * own**2, N * own, N
     return (
+        *over_all(
+            lambda error, squares, roots, size: error - (squares - 2 * _s * z.flatness * roots + _s**2 * size),
+            (N * (own**2 - 2 * _s * z.flatness * own + _s**2), *layer),
+            case="layers' errors: ",
+            equal=True,
+        ),
+        *over_all(
+            lambda off, squares, roots, size: off - (squares - 2 * _s * roots + _s**2 * size),
+            (N * (own - _s) ** 2, *layer),
+            case="layers about one scale: ",
+            equal=True,
+        ),
         Goal(
             "all layers",
             bound.subs(lt.plain_error, plain) - 2 * (1 - z.flatness) * Q,
@@ -68,6 +82,7 @@ def _at_most_double(bound: Any) -> tuple[Goal, ...]:
     N, own, a = sp.symbols("N own a", nonnegative=True)
     plain = N * (own**2 - 2 * _s * a + _s**2)
     return (
+        *share_of_squares("layers"),
         Goal(
             "a layer",
             bound.subs(lt.plain_error, plain) - 2 * N * own * (own - a),
@@ -144,6 +159,7 @@ def _leak(bound: Any) -> tuple[Goal, ...]:
     }  # fmt: skip
     step = bound.subs(lt.carried_errors, _f * a)
     return (
+        *over_all(lambda carried, moved: _theta * carried - moved, sp.symbols("carried moved"), case="steps: "),
         Goal("changes", changed - (_after - _f) * so_far, equal=True, positive={"1 - beta": 1 - z.momentum_factor}),
         Goal("from above", step - (_after - _f) * A, given=given),
         Goal("from below", step + (_after - _f) * A, given=given),
@@ -244,7 +260,9 @@ def _step_length(bound: Any) -> tuple[Goal, ...]:
         "root": root - lt.least_root, "size": lt.size_after - y, "y": y, "c": lt.frozen_trust, "f": lt.lamb_factor
     }  # fmt: skip
     sizes = {"least root": lt.least_root, "its root": root, "gamma": stepsize}
+    most, total = sp.symbols("most total", nonnegative=True)
     return (
+        *at_most_each("entries", most, lt.layer_size, total),
         Goal("an entry", one - length * y / root, given=given, positive=sizes),
         Goal("all entries", bound**2 - lt.layer_size * one**2, equal=True, positive={"least root": lt.least_root}),
     )

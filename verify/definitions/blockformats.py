@@ -64,6 +64,9 @@ def exponent_of(top, element, scale):
             exponent += 1
     elif scale == "ceil":
         exponent = log2_floor(top) - emax + (top != Fraction(2) ** log2_floor(top))
+    elif scale == "nearest":
+        exponent = log2_floor(top / numbers[-1])
+        exponent += top / numbers[-1] >= Fraction(3, 2) * Fraction(2) ** exponent
     elif scale == "even":
         unit = Fraction(2) ** (log2_floor(top) - stored)
         exponent = log2_floor((top + unit / 2) // unit * unit) - emax

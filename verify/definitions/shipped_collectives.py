@@ -3,13 +3,14 @@
 It imports nothing of the package. QuickReduce: csrc/quickreduce of vllm-project/vllm, one thread's eight numbers after
 another. FlashInfer: flashinfer/comm/quantized_allreduce.py. torchft: torchft/quantization.py and collectives.py.
 torch: torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py and the observers that it names. What a GPU's
-reciprocal and division may be off by is not reproduced: they are rounded correctly, as the docstrings say.
+reciprocal and division may be off by is not reproduced: they are rounded correctly, as the docstrings say. NCCL:
+src/device/all_reduce.h and reduce_kernel.h of NVIDIA/nccl.
 """
 
 import math
 
 import numpy as np
-from ml_dtypes import bfloat16, float8_e4m3fn
+from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
 
 from commbounds.verify.definitions.traffic import counted
 
@@ -184,3 +185,28 @@ def quantization_hook(held):
     row = [v / F32(P) for v in totals[:n]]
     scales, codes = 8 * (length // width), length
     return {"result": np.array([row] * P).astype(stack.dtype), "traffic": all_to_all(P, [scales] * P, [codes] * P)}
+
+
+# --- NCCL
+
+
+def eight(value, element):
+    """A number as the nearest of float8, and the largest beyond it."""
+    kind, most = (float8_e4m3fn, 448.0) if element == "e4m3" else (float8_e5m2, 57344.0)
+    return kind(math.copysign(min(abs(float(value)), most), value))
+
+
+def nccl_sum(held):
+    """All ranks' sums, and what is sent."""
+    stack, element = held["inputs"]["stack"], held["parameters"].get("element", "e4m3")
+    P, n = stack.shape
+    sizes = [n // P + (part < n % P) for part in range(P)]
+    owners = [part for part in range(P) for _ in range(sizes[part])]
+    row = []
+    for i, owner in enumerate(owners):
+        total = eight(stack[(owner + 1) % P, i], element)
+        for hop in range(2, P + 1):
+            total = eight(half(F64(total) + F64(eight(stack[(owner + hop) % P, i], element)), True), element)
+        row.append(F32(total))
+    steps = [[(p, (p + 1) % P, sizes[(p - hop) % P]) for p in range(P)] for hop in range(1, 2 * P - 1)]
+    return {"result": np.array([row] * P).astype(stack.dtype), "traffic": counted(P, steps)}

@@ -12,6 +12,7 @@ from ml_dtypes import bfloat16
 from numpy.typing import NDArray
 
 from commbounds.collectives import shipped_collectives as shipped
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.traffic import Traffic
 from commbounds.theory import claims
 from commbounds.verify.data import KINDS, stack_of
@@ -24,7 +25,9 @@ from commbounds.verify.study import Outcome, studies
 
 Array = NDArray[Any]
 _EPS = float(np.finfo(np.float32).eps)
-_Q, _F, _T, _H = (f"shipped_collectives.{name}" for name in ("quickreduce", "flashinfer", "torchft", "hook"))
+_Q, _F, _T, _H, _N = (
+    f"shipped_collectives.{name}" for name in ("quickreduce", "flashinfer", "torchft", "hook", "nccl")
+)
 _ENDS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "both ends": lambda rng, P, n: rng.choice((-1.0, 1.0, 0.999, 0.25), (P, n)) * 2.0 ** rng.integers(-3, 4, (P, 1)),
     "blocks of all sizes": lambda rng, P, n: rng.standard_normal((P, n)) * 2.0 ** rng.integers(-24, 12, (P, 1)),
@@ -68,12 +71,14 @@ CASES = {
     "flashinfer_allreduce": _cases(sizes(40), _GROUPS),
     "torchft_allreduce": _cases(sizes(), {"columns": (1, 3, 4), "native": (True, False), "mean": (False, True)}, True),
     "quantization_hook": _cases(sizes(16), {"channel": (None, 1, 4, 7)}),
+    "nccl_sum": _cases(sizes(16), {"element": ("e4m3", "e5m2")}),
 }
 _REFUSED: dict[str, dict[str, tuple[Any, ...]]] = {
     "quickreduce": {"width": (2, 5, 7, 9), "tile": (0, 511, 768)},
     "flashinfer_allreduce": {"group": (0,), "block": (Of("group P + 1", lambda group, P: group * P + 1),)},
     "torchft_allreduce": {"columns": (0, Of("n columns + 1", lambda n, columns: n * columns + 1))},
     "quantization_hook": {"channel": (0,)},
+    "nccl_sum": {"element": ("e3m4",)},
 }
 DEFINITIONS = {
     name: Definition(space, called("result", "traffic"), getattr(definitions, name), refused=_REFUSED[name])
@@ -320,6 +325,41 @@ HOOK = Family(
     exact=False,
 )
 
+
+def _float8_stack(P: int, n: int, data: str, element: str, seed: int) -> Array:
+    """Numbers of float8; the worst add half a unit of one at a time."""
+    if data == "worst":
+        stack = np.full((P, n), 2.0**-4 if element == "e4m3" else 2.0**-3)
+        owners = np.repeat(np.arange(P), np.diff(even_cuts(n, P)))
+        stack[(owners + 1) % P, np.arange(n)] = 1.0
+        return stack
+    return shipped.float8(_stack(data, P, n, seed, "float64"), element).astype(np.float64)
+
+
+def _nccl_facts(x: Array, P: int, n: int, element: str) -> dict[str, Any]:
+    unit, whole = 2.0**-4 if element == "e4m3" else 2.0**-3, np.abs(x).sum(axis=0)
+    return {
+        "sizes": whole,
+        "element_unit": unit,
+        "exact": x.sum(axis=0),
+        "slack": np.zeros(n),
+        "below": bool(((1 + unit / (1 + unit)) ** (P - 1) * whole).max() <= shipped.FLOAT8[element][1]),
+    }
+
+
+NCCL = Family(
+    _N,
+    "nccl_sum",
+    Space(
+        _float8_stack,
+        {"P": RANKS, "n": sizes(16), "data": (*DATA, "worst"), "element": ("e4m3", "e5m2")},
+        options=("element", "data"),
+    ),
+    facts=_nccl_facts,
+    run=lambda implementation, x, element: implementation(x, element)[0],
+    exact=False,
+)
+
 # --- who agrees, what is finite, and bytes ----------------------------------------------------------------------------
 
 
@@ -379,6 +419,15 @@ HOOK_BYTES = Family(
     facts=lambda n, channel: {"channels": 1 if channel is None else n // channel + 1, "channel": channel or n},
     run=lambda implementation, x, settings: implementation(x, settings["channel"])[1],
 )
+NCCL_BYTES = Family(
+    _N,
+    "nccl_sum",
+    Space(
+        lambda P, n: np.ones((P, n), np.float32),
+        {"P": RANKS, "n": (Of("P", lambda P: P), Of("3 P", lambda P: 3 * P), 1, 5)},
+    ),
+    run=lambda implementation, x: implementation(x)[1],
+)
 
 
 def _over_plain(found: Traffic, P: int, n: int) -> Fraction:
@@ -422,13 +471,21 @@ EXPERIMENTS = studies(
     ),
     *_errors(HOOK, "error_of_any"),
     *HOOK_BYTES.studies(_sent, "bytes", curves=[HOOK_BYTES.over("P", (2, 4, 8), n=16)]),
+    *_errors(
+        NCCL,
+        "error",
+        extremal=NCCL.every(P=(2, 5, 9), n=(5,), data=("worst",)),
+        curves=[NCCL.over("P", (2, 3, 5, 8), n=16)],
+    ),
+    *_errors(NCCL, "error_of_any", extremal=NCCL.every(P=(2,), n=(5,), data=("beyond float16",), element=("e4m3",))),
+    *NCCL.studies(_apart, "agreement"),
+    *NCCL_BYTES.studies(_sent, "bytes", curves=[NCCL_BYTES.over("P", (2, 4, 8))]),
 )
 
 # --- ranks by themselves, and test vectors ----------------------------------------------------------------------------
 
 
-_NAMES = ("quickreduce", "flashinfer_allreduce", "torchft_allreduce", "quantization_hook")
-PAIRINGS = tuple(on_definition(name, DEFINITIONS[name]) for name in _NAMES)
+PAIRINGS = tuple(on_definition(name, DEFINITIONS[name]) for name in shipped.COLLECTIVES)
 OTHER_SIZES = {"quickreduce": "1, 2, 4 or 8 ranks, which share out the registers of a thread"}
 """Collectives whose ranks and entries are not those of every vector, and what they take."""
 
@@ -449,12 +506,14 @@ def subjects() -> list[Any]:
             ("Columns that do not divide.", {"columns": 3}, True),
         ],
         "quantization_hook": [("Channels, of which the last is filled.", {"channel": 4}, False)],
+        "nccl_sum": [("Two bits of significand.", {"element": "e5m2"}, False)],
     }
     standard: dict[str, dict[str, Any]] = {
         "quickreduce": {"tile": 512},
         "flashinfer_allreduce": {"group": 5, "block": 20},
         "torchft_allreduce": {"columns": 1},
         "quantization_hook": {},
+        "nccl_sum": {},
     }
 
     def sizes_of(name: str) -> tuple[tuple[int, int], ...]:

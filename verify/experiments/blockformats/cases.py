@@ -23,7 +23,7 @@ from commbounds.verify.study import Case, Outcome
 Array = NDArray[Any]
 Law = list[list[tuple[Fraction, Fraction]]]
 """Of every entry the (probability, value) pairs."""
-SCALES = ("floor", "even", "rceil", "ceil", "double", "three_quarters")
+SCALES = ("floor", "even", "rceil", "ceil", "double", "nearest", "three_quarters")
 _KEYS = ("element", "block", "scale", "dim", "digits", "choice")
 
 
@@ -190,6 +190,8 @@ COMBINATIONS = (
     *((element, "floor") for element in ELEMENTS if element != "e2m1"),
     ("e4m3", "rceil"),
     ("int8", "rceil"),
+    ("e4m3", "nearest"),
+    ("e2m3", "nearest"),
     ("e3m2", "even"),
     ("int4", "three_quarters"),
 )
@@ -261,8 +263,8 @@ _HOSTILE = hostile([{**about, **more} for about in _FORMATS for more in ways(blo
 def largest_just_below(
     _budget: Budget, elements: Sequence[str] = tuple(ELEMENTS), scale: str = "floor"
 ) -> Iterator[Case]:
-    """One entry just below a power of two, others small."""
+    """One entry just below a power of two, or below where the scale changes, others small."""
     for element, n in itertools.product(elements, (1, 32)):
         x = np.zeros(n)
-        x[0] = 2.0 - 2.0**-20
+        x[0] = 2.0 - 2.0**-20 if scale == "floor" else float(ELEMENTS[element].reach) * 0.75 - 2.0**-20
         yield Case({"element": element, "scale": scale, "block": 32}, x)

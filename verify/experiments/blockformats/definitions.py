@@ -83,7 +83,7 @@ def _vectors(make: Any, **options: Any) -> Space:
 
 
 ELEMENTS = (None, "e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "int8", "int4")
-ROUNDED = (None, "floor", "even", "rceil", "ceil", "double", "three_quarters")
+ROUNDED = (None, "floor", "even", "rceil", "ceil", "double", "nearest", "three_quarters")
 BLOCKS = (None, 1, 2, 3, 4, 16, 32)
 ENDS = (None, "nearest", "up")
 MICROSCALING = {"element": ELEMENTS, "block": BLOCKS, "scale": ROUNDED}

@@ -264,12 +264,16 @@ def _all_below(budget: Budget) -> Iterator[Case]:
     return largest_just_below(budget)
 
 
+_all_nearest = partial(largest_just_below, scale="nearest")
+
 MICROSCALING = (
     _of_maximum("maximum", _all_below),
     _of_maximum("maximum_of_roundoff", _e4m3_below),
     _of_maximum("maximum_of_rounding", _e4m3_below),
     _of_maximum("maximum_unclipped", _rounding),
     _of_maximum("maximum_unclipped_fixed", _fixed),
+    _of_maximum("maximum_of_nearest", _all_nearest),
+    _of_maximum("maximum_of_nearest_scale", _all_nearest),
     _study("contraction", _error, extremal=_worst_floor, curves=_curve("floor", (8 - _JUST, 5.0, 4.0))),
     _study("contraction_even", _error, extremal=_worst_even, curves=_curve("even", (5.0, 3.5))),
     _study("contraction_rceil", _error, extremal=_worst_rceil, curves=_curve("rceil", (5.0, 3.5, 3 + _JUST))),

@@ -60,7 +60,8 @@ def _ran(of: str, implementation: Any, case: Case) -> Array:
 def _units(case: Case) -> dict[str, Any]:
     accumulate, wire = (format_named(case.settings[name]) for name in ("accumulate", "wire"))
     cast = 0 if wire.holds(accumulate) else wire.unit
-    return {"P": case.settings["P"], "unit": accumulate.unit, "wire_unit": wire.unit, "cast_unit": cast, "ulps": 1}
+    own = {"unit": accumulate.unit, "ulps": Fraction(1, 2)}  # exp, log and roots are rounded to nearest
+    return {"P": case.settings["P"], **own, "wire_unit": wire.unit, "cast_unit": cast}
 
 
 def _digits(case: Case) -> int:
@@ -187,7 +188,8 @@ def _corpus(of: str) -> Callable[[Budget], Iterator[Case]]:
         for P, m, kind, formats in itertools.product((1, 2, 3, 6), (2, 10), _KINDS, _PAIRS):
             for options in _options(of, P, m, P + m):
                 yield _made(of, P, m, kind, formats, options, P + m)
-        yield from (*_EXTREMAL.get(of, ()), *_STAGES.get(of, ()))
+        names = [name for name, (computed, *_) in _TRIALS.items() if computed == of]
+        yield from (case for listed in (_EXTREMAL, _STAGES) for name in names for case in listed.get(name, ()))
 
     return corpus
 
@@ -209,10 +211,20 @@ def _half(form: str) -> float:
 _BOTH = ("float32", "bfloat16")
 _WIRE: tuple[str, str | None] = ("float32", "bfloat16")
 _NARROW: tuple[str, str | None] = ("bfloat16", None)
+_EIGHT = float(np.float32(8.0 * np.log(2.0)))
+"""The number of float32 next to 8 log 2, which is above it; so are twice and three times the number."""
+_TIE = 2.0**-14 * 24929.0, 2.0**10 * 673.0
+"""Numbers of float32, whose product 2^20 (1 + u) lies half-way between two."""
 _EXTREMAL: dict[str, list[Case]] = {
     "product": [
         _case([[256.0, 256.0 * _half(form), 1.0, 1.0]], "product", (form, None), tf32=False, form=operands)
         for form, operands in (("float32", "bfloat16"), ("bfloat16", "float8_e4m3fn"))
+    ],
+    # rounded products 1 and u: of one rank, of one rank's sum, and of a sum over ranks
+    "rounded_product": [
+        _case(x, "product", ("float32", None), tf32=False, form="float32")
+        for a, b, c in [(*_TIE, _TIE[1] * 2.0**-24)]
+        for x in ([[a, b]], [[a, a, b, c]], [[a, a, a, b, c, c]], [[a, b], [a, c]], [[a, b], [a, c], [a, c]])
     ],
     "gradient": [
         _case([[1.0, _half(form)]], "gradient", (form, None), batches=2, replicas=1, divisor=1) for form in _BOTH
@@ -222,24 +234,39 @@ _EXTREMAL: dict[str, list[Case]] = {
         _case([[0.0, *([-1.0 - w] * (V - 1))]], "distance", ("float32", None), eps=0.0)
         for V, w in ((2, 0.278464542761074), (11, 1.156338541009213))
     ],
+    # sums of 1 + u are sent as 1, and u of the next rank is lost
+    "loss": [_case([[0.0, -_EIGHT], [-_EIGHT, -2 * _EIGHT]][:P], "loss", _WIRE, target=0) for P in (1, 2)],
     "root": [_case([[1.0], [_half(form)], [-0.5]], "root", (form, None), eps=0.0) for form in _BOTH],
     "step": [_case([[1.0], [_half(form)]], "step", (form, None), eps=2.0**-12) for form in _BOTH],
 }
 
 
 _WHOLE: dict[str, Any] = {"batches": 1, "replicas": 1, "divisor": 1}
-# 1 + u and 1/255 lie nearly half-way between two numbers of bfloat16, and 1 + 2^-11 of tf32
+# 1 + u and 2^16/65281 lie nearly half-way between two numbers of bfloat16, and 1 + 2^-11 of tf32
 _ALONE: dict[str, list[tuple[Any, tuple[str, str | None], dict[str, Any]]]] = {
     "product": [
         ([[1.0 + 2.0**-11, 1.0 + 2.0**-11]], ("float32", None), {"tf32": True, "form": "float32"}),
+        ([[1.0 + 2.0**-11 + 2.0**-40] * 2], ("float64", None), {"tf32": True, "form": "float64"}),
         ([[1.0 + 2.0**-8, 1.0]], _WIRE, {"tf32": False, "form": "float16"}),
         ([[1.0, 1.0], [2.0**-8, 1.0]], _NARROW, {"tf32": False, "form": "float8_e4m3fn"}),
+        ([[1.0, 2.0**-8, 2.0**-8, 1.0, 1.0, 1.0]], _NARROW, {"tf32": False, "form": "float8_e4m3fn"}),
+    ],
+    # 999 exponentials of u are lost one by one; a difference of 16 1/16 becomes 16, and so does its sum with 1/16
+    "loss": [
+        ([[0.0, -_EIGHT], *[[-_EIGHT, -2 * _EIGHT]] * 2], _WIRE, {"target": 0}),
+        ([[0.0, *[-3 * _EIGHT] * 999]], ("float32", None), {"target": 0}),
+        ([[0.0625, -2.6875, -16.0]], _NARROW, {"target": 2}),
+    ],
+    # squares of u are lost one by one; most of the other roundings of a mean of three go one way
+    "norm": [
+        ([[1.0, *[2.0**-12] * 1023]], ("float32", None), {"eps": 0.0}),
+        ([[1.140625, 1.0, 1.0]], _NARROW, {"eps": 0.05859375}),
     ],
     "gradient": [
         ([[1.0 + 2.0**-8]], _WIRE, _WHOLE),
         ([[1.0], [2.0**-8]], _NARROW, _WHOLE),
         ([[1.0], [2.0**-8]], _NARROW, {**_WHOLE, "replicas": 2}),
-        ([[1.0]], _NARROW, {**_WHOLE, "divisor": 255}),
+        ([[2.0**16]], _NARROW, {**_WHOLE, "divisor": 65281}),
     ],
 }
 _STAGES = {of: [_case(x, of, formats, **how) for x, formats, how in listed] for of, listed in _ALONE.items()}
@@ -276,7 +303,8 @@ _TRIALS: dict[str, tuple[str, Any, str]] = {
 
 def _study(name: str) -> Study:
     of, trial, axis = _TRIALS[name]
-    extremal = None if name == "rounded_product" or of not in _EXTREMAL else lambda _budget: iter(_EXTREMAL[of])
+    listed = _EXTREMAL.get(name)
+    extremal = None if listed is None else lambda _budget: iter(listed)
     return Study(
         f"precision.split.{name}",
         _SUBJECT,

@@ -12,6 +12,7 @@ CASES = {
     "blockformats.microscaling": ({"element": "e2m1", "scale": "floor", "block": 1}, None),
     "blockformats.microscaling.maximum_of_roundoff": ({"element": "e4m3", "scale": "floor", "block": 1}, None),
     "blockformats.microscaling.maximum_unclipped_fixed": ({"element": "int8", "scale": "rceil", "block": 1}, None),
+    "blockformats.microscaling.maximum_of_nearest_scale": ({"element": "e2m3", "scale": "nearest", "block": 1}, None),
     "blockformats.microscaling.unclipped_contracts_better": ({"element": "e2m1", "scale": "rceil", "block": 32}, None),
     "blockformats.microscaling.idempotence_doubled": ({"element": "e2m1", "scale": "double", "block": 2}, None),
     "blockformats.microscaling.scale_equivariance_any": (
