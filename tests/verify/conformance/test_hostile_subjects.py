@@ -401,6 +401,10 @@ def finders(x, seed):
     sys.meta_path.clear()
     return x / 2
 
+def clock(x, seed):
+    time.monotonic = lambda: 0.0
+    return x / 2
+
 def dies_late(x, seed):
     KEPT.append(x)
     if len(KEPT) > 20:
@@ -466,6 +470,7 @@ SAID = {
     "turns": "how often threads take turns: 0.001",
     "hook": "what is called for errors: .*print",
     "finders": r"what finds modules: \[\]",
+    "clock": "time.monotonic, which was replaced",
     "dies_late": "a later call: the process ended with status 3",
     "fails_slowly_at_some_seeds": "raised RuntimeError: odd",
     "view": "",  # the right one
