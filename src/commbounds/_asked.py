@@ -101,8 +101,10 @@ class Asked:
                 assert_replayed(self.row, self._flat, order)  # which names the format
         if self.order is None:
             found = self._revealed
-            # of float16 and float64 no one is lost beside a mask, whatever the order
-            askable = (dtype, accumulate) != ("float16", "float64")
+            # in a wide accumulator no one is lost beside a mask, whatever the order
+            askable = (
+                dtype in ASKABLE and ASKABLE[dtype][0] - ASKABLE[dtype][1] > FORMATS[accumulate or dtype].digits + 1
+            )
             if found is not None and found.deterministic and schedule in SCHEDULES and self.op == "sum" and askable:
                 raise AssertionError(
                     f"all-reduce of {P} ranks: its bits are not those of {schedule}, nor of any additions of two terms "
