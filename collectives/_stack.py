@@ -53,3 +53,23 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
     if finite and not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return writable(array)
+
+
+def checked_state(value: ArrayLike, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+    """`value` as a contiguous array of `shape` and `dtype`, finite.
+
+    Raises
+    ------
+    TypeError
+        Another dtype.
+    ValueError
+        Another shape, NaN or an infinity.
+    """
+    array = as_array(value, name)
+    if array.dtype.newbyteorder("=") != dtype:
+        raise TypeError(f"{name} must be {dtype}, as the stack, got {array.dtype}")
+    if array.shape != shape:
+        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite, got NaN or infinity")
+    return np.ascontiguousarray(array, dtype)

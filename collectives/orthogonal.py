@@ -17,7 +17,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
-from commbounds.collectives._stack import checked_stack
+from commbounds.collectives._stack import checked_stack, checked_state
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
@@ -304,8 +304,8 @@ def ef21_muon(
     P, (m, n), dtype = comm.size, x.shape, x.dtype
     held, now, kept, count, name = comm.common(
         lambda: (
-            _checked(own, "own", (P, m, n), dtype),
-            _checked(estimate, "estimate", (m, n), dtype),
+            checked_state(own, "own", (P, m, n), dtype),
+            checked_state(estimate, "estimate", (m, n), dtype),
             checked_count(k, "k", 1, m * n),
             checked_count(steps, "steps", 0),
             checked_choice("iteration", iteration, ITERATIONS),
@@ -414,7 +414,7 @@ def dion_update(
     P, (m, n), dtype = comm.size, x.shape, x.dtype
     held, q, part = comm.common(
         lambda: (
-            _checked(momentum, "momentum", (P, m, n), dtype),
+            checked_state(momentum, "momentum", (P, m, n), dtype),
             _checked_basis(basis, m, n, dtype),
             _checked_mu(mu, right),
         )
@@ -434,22 +434,11 @@ def dion_update(
         return LowRankUpdate(_times(u, np.ascontiguousarray(after.T)), kept, after)
 
 
-def _checked(value: ArrayLike, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    array = as_array(value, name)
-    if array.dtype.newbyteorder("=") != dtype:
-        raise TypeError(f"{name} must be {dtype}, as the stack, got {array.dtype}")
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return np.ascontiguousarray(array, dtype)
-
-
 def _checked_basis(basis: ArrayLike, m: int, n: int, dtype: np.dtype[Any]) -> Array:
     array = as_array(basis, "basis")
     if array.ndim != 2 or not 1 <= array.shape[1] <= min(m, n):
         raise ValueError(f"basis must be ({n}, r) with r in [1, {min(m, n)}], got shape {array.shape}")
-    return _checked(array, "basis", (n, array.shape[1]), dtype)
+    return checked_state(array, "basis", (n, array.shape[1]), dtype)
 
 
 def _checked_mu(mu: float, right: str) -> float:

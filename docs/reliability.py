@@ -13,7 +13,9 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "reliability.md"
 SOON, ALL, LONG = "not long", "wide or not wide", "long"
 ROWS = {
-    "altered messages of every compressor": (SOON, "tests/compressors/test_altered_messages.py"),
+    "altered messages of every compressor": (ALL, "tests/compressors/test_altered_messages.py"),
+    "what ranks send one another, altered": (ALL, "tests/collectives/test_altered_payloads.py"),
+    "homes and caches in odd places": (ALL, "tests/test_places.py"),
     "damaged, planted and shared caches of kernels": (SOON, "tests/test_kernel_cache.py"),
     "full disk, quota, no locks, I/O errors, signals": (SOON, "tests/test_faults.py"),
     "links, pipes and devices in the place of files": (ALL, "tests/test_strange_paths.py"),

@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numba import get_num_threads
 
+get_num_threads()  # starts them, whose stacks are as many as there are processors, before memory is limited
 SECONDS = 1.0
 """Processor time that a call may take, once what it runs is compiled."""
 MEMORY = 1 << 30

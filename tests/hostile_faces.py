@@ -354,7 +354,11 @@ def of_conformance():
         ),
         *subjects_of(),
         face(cf.Stateful, infinite=LIMITS, factory=lambda: memory_of(), claims=()),
-        face(cf.AllReduce, infinite=LIMITS, run=lambda: half_of(), claims=(), op="sum"),
+        *(
+            face(one, infinite=LIMITS, run=lambda: half_of(), claims=(), op="sum")
+            for one in (cf.AllReduce, cf.ReduceScatter, cf.AllGather)
+        ),
+        face(cf.in_rounds, infinite=LIMITS, factory=lambda: memory_of(), claims=()),
         face(cf.word_law, kernel=lambda: floor_of(), x=lambda: np.ones(2), bits=4, dtype="float32"),
     ]
 

@@ -49,3 +49,13 @@ def test_right_runs_are_not_refused():
 @pytest.mark.long
 def test_many_right_runs_are_not_refused():
     assert power.false_alarms(20_000) == [0] * 8
+
+
+def test_what_all_functions_are_asked_first_is_asked_once():
+    """For the table: a bug that exact inputs refuse is refused with any data, and another is asked about in full."""
+    x = power.data("normal", np.random.default_rng(1), 9, power.N, "bfloat16")
+    for name in ("a rank is halved", "one entry is wrong", "other digits than promised"):
+        at_once = power.refused_at_once(power.BUGS[name], 9, "bfloat16")
+        assert at_once == (name != "other digits than promised")
+        assert power.refused(power.BUGS[name], x, schedule="ring")
+        assert power.refused(power.BUGS[name], x) == at_once

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives._stack import checked_state
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
@@ -23,7 +24,6 @@ from commbounds.collectives.variance_reduced.state import (
     Tracked,
     agreed_states,
     checked_factor,
-    checked_state,
     checked_weight,
     chosen_entries,
     stacked,

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_mask
+from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.onebit import SCALES, _total, compressed_mean
-from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor, checked_state
+from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor
 from commbounds.collectives.variance_reduced.zeroone import (
     _checked_factor,
     _checked_size,

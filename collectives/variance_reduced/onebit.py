@@ -9,10 +9,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.variance_reduced.state import OneBitMomentum, agreed_states, checked_state
+from commbounds.collectives.variance_reduced.state import OneBitMomentum, agreed_states
 from commbounds.compressors.base import checked_choice, checked_real, shown
 
 Array = NDArray[Any]

@@ -9,11 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count, checked_step_size
+from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import entries_from
-from commbounds.collectives.variance_reduced.state import Primal, checked_state, stacked
+from commbounds.collectives.variance_reduced.state import Primal, stacked
 
 Array = NDArray[Any]
 

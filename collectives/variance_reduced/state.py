@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.collectives._peers import checked_count, checked_rng
 from commbounds.collectives.ranks._agreement import agreed_alike, checksum
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.compressors.base import as_array, as_numbers, checked_choice, checked_real, shown
+from commbounds.compressors.base import as_numbers, checked_choice, checked_real, shown
 
 Array = NDArray[Any]
 Indices = NDArray[np.int64]
@@ -106,26 +106,6 @@ def agreed_states(comm: Communicator, **arrays: ArrayLike | None) -> None:
     """That what every rank was given of earlier steps, or drew, is the same on all."""
     if not comm.one_caller:
         agreed_alike(comm, {f"the checksum of {name}": checksum(array) for name, array in arrays.items()})
-
-
-def checked_state(value: ArrayLike, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
-    """`value` as a contiguous array of `shape` and `dtype`, finite.
-
-    Raises
-    ------
-    TypeError
-        Another dtype.
-    ValueError
-        Another shape, NaN or an infinity.
-    """
-    array = as_array(value, name)
-    if array.dtype.newbyteorder("=") != dtype:
-        raise TypeError(f"{name} must be {dtype}, as the stack, got {array.dtype}")
-    if array.shape != shape:
-        raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return np.ascontiguousarray(array, dtype)
 
 
 def checked_weight(value: Any, name: str) -> float:

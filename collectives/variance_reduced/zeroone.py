@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.collectives._peers import checked_count
+from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.onebit import SCALES, compressed_mean
-from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor, checked_state
+from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor
 from commbounds.compressors.base import as_numbers, checked_choice, checked_real, shown
 
 Array = NDArray[Any]

@@ -81,12 +81,15 @@ def covering_inputs(P: int, n: int, form: Format, times: int = 1, seed: int = 0)
             places = start + np.arange(few)[:, None] + entries
             _with_terms(x[:, begin : begin + tile], ranks[places % P], form, rng, times)
         yield x
-    lone = _with_terms(np.zeros((P, n), FLOATS[form.name]), ranks[np.arange(n) % P][None], form, rng, times)
+    lone = np.zeros((P, n), FLOATS[form.name])
+    _with_terms(lone, ranks[np.arange(n) % P][None], form, rng, times, in_turn=True)
     yield lone * lone.dtype.type(2.0 ** (1 - form.digits))
 
 
-def _with_terms(x: Array, ranks: NDArray[np.int64], form: Format, rng: np.random.Generator, times: int = 1) -> Array:
-    """The same array, with terms of the ranks of every entry, (few, n), whose sums are exact."""
+def _with_terms(
+    x: Array, ranks: NDArray[np.int64], form: Format, rng: np.random.Generator, times: int = 1, in_turn: bool = False
+) -> Array:
+    """The same array, with terms of the ranks of every entry, (few, n), whose sums are exact, of drawn sizes or all."""
     few, n = ranks.shape
     # the first term makes the magnitudes add up to an odd number that needs all digits
     total = 2 * rng.integers(2 ** (form.digits - 2), 2 ** (form.digits - 1), n) + 1
@@ -96,7 +99,9 @@ def _with_terms(x: Array, ranks: NDArray[np.int64], form: Format, rng: np.random
     # the exponents: normal numbers, and twice the largest sum neither overflows nor is too large for `rank_sums`
     lowest = int(form.normal.denominator).bit_length() - times.bit_length()
     highest = min(int(form.largest).bit_length() - 1, 900) - form.digits
-    exponents = rng.integers(-lowest, max(-lowest, highest), n, endpoint=True)
+    highest = max(-lowest, highest)
+    drawn = rng.integers(-lowest, highest, n, endpoint=True)
+    exponents = np.arange(n) % (highest + lowest + 1) - lowest if in_turn else drawn
     x[ranks, np.arange(n)] = np.ldexp(magnitudes * rng.choice((-1.0, 1.0), (few, n)), exponents)
     return x
 

@@ -31,13 +31,16 @@ from commbounds._orders import (
 )
 
 _ONES = 200
-"""At a time, of which all counts are numbers of bfloat16."""
+"""At a time, and no more than have counts that are numbers of the format."""
 _ALIKE = 48  # questions by which entries are told apart
 _PAIRS = 8  # whose sums are asked for digits that the format has not, before all are
 _DRAWS = 3  # of random data, whose bits are predicted
 _MANY = 32  # ranks, from which on known schedules are tried first
 _MORE = 24  # draws that a known schedule predicts
-ASKABLE = {"float64": (1000, 0), "float32": (120, 0), "bfloat16": (120, 0), "float16": (14, -18)}
+ASKABLE = {
+    **{"float64": (1000, 0), "float32": (120, 0), "bfloat16": (120, 0), "float16": (14, -18)},
+    **{"float8_e4m3fn": (8, -4), "float8_e5m2": (14, -14)},
+}
 """Format -> exponents of the mask and of a one: all ones are less than half a unit of the mask, in float32 too."""
 
 
@@ -134,7 +137,7 @@ def reveal(f: Callable[[Array], Any], P: int, n: int, dtype: str = "float32", *,
         a sequence.
     P, n : int
         Ranks, and entries: with more of them fewer calls are needed.
-    dtype : {"float32", "float64", "float16", "bfloat16"}
+    dtype : {"float32", "float64", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2"}
         In which is asked.
     seed : int
         Of what is drawn: which ranks are asked about first, and the data whose bits are predicted in the end.
@@ -147,8 +150,8 @@ def reveal(f: Callable[[Array], Any], P: int, n: int, dtype: str = "float32", *,
     Raises
     ------
     ValueError
-        A number is out of range, a format has too few digits to ask in, or f returns another shape or format, or
-        something that is neither a sum nor a mean.
+        A number is out of range, there is no such format, or f returns another shape or format, or something that is
+        neither a sum nor a mean.
 
     Notes
     -----
@@ -166,14 +169,13 @@ def reveal(f: Callable[[Array], Any], P: int, n: int, dtype: str = "float32", *,
     for name, value in (("P", P), ("n", n)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
-    named(dtype)
-    if dtype not in ASKABLE:
-        raise ValueError(f"dtype must be one of {', '.join(ASKABLE)}, got {dtype!r}: others have too few digits")
+    dtype = named(dtype).name
     asking = _Asking(f, int(P), int(n), dtype)
     rng = np.random.default_rng(seed)
     asking.require_a_sum()
     unknown: list[str] = []
-    data = list(_random(rng, P, n, dtype, _DRAWS))
+    # of few digits many orders have the same sums
+    data = list(_random(rng, P, n, dtype, _DRAWS if named(dtype).digits >= 8 else _MORE))
     results = [asking.result(x) for x in data]
     deterministic = same_bits(asking.result(data[0]), results[0]).all()
     order = None
@@ -209,9 +211,11 @@ def _random(rng: np.random.Generator, P: int, n: int, dtype: str, draws: int) ->
     """Normal numbers of some sizes. Of every other draw large ones cancel, but for one or two that are small: their sum
     has the digits that a wider accumulator loses on its way, so that formats and orders show.
     """
-    large, small = (8, -8) if dtype == "float16" else (20, -20)
+    form = named(dtype)
+    large = min(20, int(form.largest).bit_length() - 5 - P.bit_length() // 2)
+    small = -min(20, int(form.normal.denominator).bit_length() - 4)
     for draw in range(draws):
-        x = rng.standard_normal((P, n)) * np.exp2(rng.integers(-3, 4, (P, n)))
+        x = rng.standard_normal((P, n)) * np.exp2(rng.integers(-3, min(4, max(large, 0) + 1), (P, n)))
         if draw % 2 and P > 2:
             turned = rng.permutation(P)[(np.arange(P)[:, None] + rng.integers(0, P, n)) % P]
             first, second, rest = np.split(turned, [(P - 1) // 2, (P - 1) // 2 * 2])
@@ -238,7 +242,8 @@ class _Asking:
         mask, one = ASKABLE[self.dtype]
         numbers = np.array([2.0**one, 2.0**mask, -(2.0**mask)]).astype(FLOATS[self.dtype])
         self.words = numbers.view(SAME_SIZE[numbers.dtype.itemsize])
-        self.one, self.most = 2.0**one, self.P if self.dtype in ("float32", "float64") else min(self.P, _ONES)
+        digits = named(self.dtype).digits
+        self.one, self.most = 2.0**one, self.P if digits >= 24 else min(self.P, _ONES, 2**digits - 2)
 
     def result(self, x: Array) -> Array:
         """What rank 0 holds for these inputs."""
@@ -262,8 +267,11 @@ class _Asking:
         x[np.arange(self.n) % self.P, np.arange(self.n)] = 1.0
         shares = self.result(x).astype(np.float64)
         self.share = 1.0 if (shares == 1.0).all() else 1.0 / self.P
-        if not (np.abs(shares - self.share) <= 2.0**-6 * self.share).all():
+        unit = float(named(self.dtype).unit)
+        if not (np.abs(shares - self.share) <= 4.0 * unit * self.share).all():
             raise ValueError(f"neither a sum nor a mean: a one of one rank becomes {shares.min()} to {shares.max()}")
+        if self.share != 1.0:  # a share is rounded, and so is a count of them
+            self.most = max(1, min(self.most, int(0.2 / unit)))
 
     def counts(self, i: Numbers, j: Numbers, which: Numbers, starts: Numbers, ranks: Numbers) -> Numbers:
         """How many ones are left, entry by entry: M at i and -M at j, ones at ranks[starts[w] : starts[w + 1]]."""
@@ -500,7 +508,9 @@ def _predicting(asking: _Asking, data: list[Array], results: list[Array], rng: n
 def _known(asking: _Asking, data: list[Array], results: list[Array], rng: np.random.Generator) -> Order | None:
     """The order of a known schedule that predicts these results, and those of more random data."""
     form = named(asking.dtype)
-    wider = [name for name in ("float32", "float64") if name != form.name and named(name).holds(form)]
+    wider = [
+        name for name in ("bfloat16", "float16", "float32", "float64") if name != form.name and named(name).holds(form)
+    ]
     ways = [(form.name, True), *product(wider, (True, False))]
     averages = [None] if asking.share == 1.0 else [a for a in AVERAGES if a]
     for schedule, (wide, per_hop), average in product(SCHEDULES, ways, averages):
@@ -547,7 +557,7 @@ def _accumulator(asking: _Asking, order: Order, pairs: Numbers, scale: int) -> t
     kept = np.zeros((len(pairs), asking.n), bool)
     for at, k in enumerate(pairs.tolist()):
         kept[at] = _keeps(asking, order, k, digits, scale)
-    for name in ("float16", "float32"):
+    for name in ("bfloat16", "float16", "float32"):
         more = named(name).digits
         if more > digits and kept.any():
             at, entry = np.argwhere(kept)[0].tolist()

@@ -94,9 +94,7 @@ def _of_largest(bound: Any) -> tuple[Goal, ...]:
 
 
 def _of_a_block() -> tuple[Goal, ...]:
-    """That other entries, the largest, and then blocks, add up: `lost` is what an other entry may take of the "
-    "largest.
-    """
+    """That other entries, the largest, and then blocks, add up: `lost` is what another may take of the largest."""
     share, lost, entries, count = sp.symbols("share_of_all lost entries count", nonnegative=True)
     squares, errors, square, error = sp.symbols("squares errors square error", nonnegative=True)
     top, off = sp.symbols("top_square top_error", nonnegative=True)

@@ -12,9 +12,7 @@ from commbounds.theory.quantities import n
 
 
 def _lossless(bound: Any) -> tuple[Goal, ...]:
-    """Of a byte, place by place: `place` is 2 to its number, `low` what the bits before it make, `high` those "
-    "behind.
-    """
+    """Of a byte, place by place: `place` is 2 to its number, `low` what the bits before it make, `high` the others."""
     bit, place, low, high = sp.symbols("bit place low high", nonnegative=True)
     sizes = {"bits before": place - 1 - low, "place": place, "bit": bit, "1 - bit": 1 - bit}
     left = low + place * bit + 2 * place * high - place * (bit + 2 * high)

@@ -215,9 +215,7 @@ def _one_peer(mu: Any) -> Goal:
 
 
 def _all_peers(mu: Any) -> tuple[Goal, ...]:
-    """That the mean of all peers makes `the step`: `m`, the mean slope `g` and the mean noise `u`, of variance "
-    "share.
-    """
+    """That the mean of all peers makes `the step`: `m`, its slope `g` and its noise `u`, of variance share."""
     slopes, points, drift = sp.symbols("slopes points drift", nonnegative=True)
     mean = drift - 2 * stepsize * (1 - 2 * stepsize * smoothness) * _fm
     given = {
@@ -254,6 +252,11 @@ def _between_averages(growth: Any = 1, expansion: Any = 1, most: Any = 1) -> tup
     )
 
 
+def _of_a_run(mu: Any) -> tuple[Goal, ...]:
+    """What a step does to the distortion and to the mean of all peers, where f is mu-strongly convex."""
+    return *_no_expansion(), *_between_averages(), _one_peer(mu), *_all_peers(mu)
+
+
 def _steps(peers: Any, weight: Any) -> tuple[Goal, Any]:
     """One more step, weighted; and the condition that all steps leave, times `peers`."""
     cost = stepsize * sp.Rational(3, 2) * smoothness * _limit + _share
@@ -279,10 +282,7 @@ def _convex(bound: Any) -> tuple[Goal, ...]:
     given = {"the steps, times peers": left.subs(_weights, iterations), "now": _now}
     positive = {"K": iterations, "gamma": stepsize, "N": N}
     return (
-        *_no_expansion(),
-        *_between_averages(),
-        _one_peer(sp.Integer(0)),
-        *_all_peers(sp.Integer(0)),
+        *_of_a_run(sp.Integer(0)),
         step,
         Goal("the average", bound - _sum / iterations, given=given, positive=positive),
     )
@@ -299,10 +299,7 @@ def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
     }
     positive = {"weights": _weights, "gamma": stepsize, "N": N}
     return (
-        *_no_expansion(),
-        *_between_averages(),
-        _one_peer(convexity),
-        *_all_peers(convexity),
+        *_of_a_run(convexity),
         step,
         Goal("the average", bound - _sum / _weights, given=given, positive=positive),
     )
@@ -314,10 +311,7 @@ def _departures(bound: Any) -> tuple[Goal, ...]:
     positive = {"K": iterations, "gamma": stepsize, "n'": survivors}
     measured = _sum / iterations + _now / (stepsize * iterations)
     return (
-        *_no_expansion(),
-        *_between_averages(),
-        _one_peer(sp.Integer(0)),
-        *_all_peers(sp.Integer(0)),
+        *_of_a_run(sp.Integer(0)),
         step,
         Goal("the average", bound - measured, given=given, positive=positive),
     )
@@ -373,21 +367,13 @@ def _convex_noiseless(bound: Any) -> tuple[Goal, ...]:
         return total * x - stepsize / 2 * total**2 - (1 / L - stepsize) / 2 * squares
 
     more = most(S + g, Q + g**2) - most(S, Q) - g * (x - stepsize * S) + g**2 / (2 * L)
-    spread_out = {"K Q - ||S||^2": K * Q - S**2}
     sizes = {"K": K, "gamma": stepsize, "L": L}
     last = stepsize * (K - 1) * L + 1
     return (
         *between_parabolas(L, sp.S.Zero),
         *under_tangents(),
         Goal("one more point", more, equal=True, positive={"L": L}, vectors=(x, S, g)),
-        Goal(
-            "one more square",
-            K * ((K + 1) * (Q + g**2) - (S + g) ** 2),
-            given={f"(K + 1) times {name}": (K + 1) * e for name, e in spread_out.items()},
-            positive={"K": K},
-            vectors=(S, g),
-            hints=(K * g - S,),
-        ),
+        *square_of_mean(),
         Goal(
             "the average",
             2 * K**2 * L * last * (K * bound.subs(distance, 1) * x**2 - most(S, Q)),

@@ -34,9 +34,7 @@ _NORMS = (
 
 
 def _norms() -> tuple[Goal, ...]:
-    """That what Top-K leaves of A has a norm of gamma times A's at most, and that norms of sums are no more than "
-    "norms'.
-    """
+    """That what Top-K leaves of A has at most gamma times A's norm, and that a sum's norm is no more than norms'."""
     kept, left = sp.symbols("kept left", nonnegative=True)
     known, goals = of_the_largest(k, n - k, kept, left)
     positive = {"n": n}
@@ -142,6 +140,9 @@ def _stalling(bound: Any) -> tuple[Goal, ...]:
     positive = {"eta": eta}
     larger = eta * B * horizon - eta * horizon
     return (
+        *proved_by("x_0 on one rank", recurrence(eta * B * horizon, horizon, 0, lambda left, _: left + eta * B)),
+        *proved_by("x_0 on the other", recurrence(-eta * B * horizon, horizon, 0, lambda left, _: left - eta * B)),
+        *proved_by("x_1", recurrence(eta * horizon, horizon, 0, lambda left, _: left + eta)),
         *recurrence(bound * eta, horizon, eta, lambda missed, t: missed + eta, start=1),
         Goal("x_0 stays the larger entry on both ranks", larger - eta, given=given, positive=positive),
     )

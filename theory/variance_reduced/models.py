@@ -11,12 +11,12 @@ import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
 from commbounds.theory.finite_laws import (
-    independent_of,
     never_negative,
     over_all,
     over_histories,
     over_subsets,
     proved_by,
+    square_with_noise,
 )
 from commbounds.theory.model import PART, Goal, Model, by_claim, extents, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
@@ -69,23 +69,11 @@ def _rand_k() -> tuple[Goal, ...]:
     )
 
 
-def _independent() -> Goal:
-    """That squares of independent errors add up, one more at a time."""
-    return Goal(
-        "one more worker",
-        (_total + _e) ** 2 - _total**2 - _e**2,
-        equal=True,
-        zero={"independent, without mean": _total * _e},
-        vectors=(_total, _e),
-    )
-
-
 def _averaged() -> tuple[Goal, ...]:
     """Errors of P workers, whose squares add up to omega P V: that of their average."""
     return (
         *_rand_k(),
-        _independent(),
-        *independent_of("an error of another worker"),
+        *square_with_noise(),
         Goal("average", _total / P**2 - _w * _V / P, equal=True, positive={"P": P}, zero={"sum": _total - _w * P * _V}),
     )
 

@@ -419,7 +419,7 @@ def usable(answer: Any, x: Array) -> Array:
     if isinstance(answer, list) and np.shape(x) == _list_shape(answer):
         rows = np.array(answer)
         answer = rows if any(hasattr(part, "dtype") for part in answer) else rows.astype(x.dtype)
-    if not isinstance(answer, np.ndarray):
+    if not isinstance(answer, np.ndarray) or isinstance(answer, np.ma.MaskedArray):
         raise Unusable(f"returned {type(answer).__name__}, not an array")
     if answer.shape != x.shape or answer.dtype != x.dtype:
         raise Unusable(f"returned {answer.dtype} {answer.shape} for {x.dtype} {x.shape}")

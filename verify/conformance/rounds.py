@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.verify.conformance.claim import SubjectClaim
-from commbounds.verify.conformance.subject import AllReduce, AllReduceResult
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, _require_call
 
 Array = NDArray[Any]
 
@@ -32,6 +32,7 @@ def in_rounds(factory: Callable[[int], Any], claims: Sequence[SubjectClaim] = ()
     claims, **options
         As of `AllReduce`.
     """
+    _require_call("factory", factory, "seed")
 
     def run(stack: Array, seed: int) -> AllReduceResult:
         step, total = factory(seed), np.zeros(stack.shape)

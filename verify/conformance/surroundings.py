@@ -12,6 +12,7 @@ import signal
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -25,7 +26,7 @@ _FILES = 64
 """Open files that calls may leave behind for later ones."""
 _SHOWN = 80
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_FOREIGN = (builtins, np, np.linalg, np.random, np.ndarray)
+_FOREIGN = (builtins, time, np, np.linalg, np.random, np.ndarray)
 """Modules and classes whose functions are not the subject's to replace."""
 
 
@@ -69,6 +70,9 @@ _STATES: Mapping[str, tuple[Callable[[], Any], bool]] = {
     "the umask": (_umask, False),
     "limits of the process": (_limits, False),
     "the priority of the process": (_priority, False),
+    "how often threads take turns": (sys.getswitchinterval, False),
+    "what is called for errors": (lambda: [sys.excepthook, sys.unraisablehook, threading.excepthook], True),
+    "what finds modules": (lambda: list(sys.meta_path), True),
     "whether garbage is collected": (gc.isenabled, False),
     "whether calls are traced and profiled": (lambda: (bool(sys.gettrace()), bool(sys.getprofile())), False),
     "numpy's error state": (np.geterr, False),

@@ -386,6 +386,25 @@ def priority(x, seed):
     os.setpriority(os.PRIO_PROCESS, 0, 19)
     return x / 2
 
+def masked(x, seed):
+    return np.ma.masked_array(x / 2, np.ones(x.shape, bool))
+
+def turns(x, seed):
+    sys.setswitchinterval(0.001)
+    return x / 2
+
+def hook(x, seed):
+    sys.excepthook = print
+    return x / 2
+
+def finders(x, seed):
+    sys.meta_path.clear()
+    return x / 2
+
+def clock(x, seed):
+    time.monotonic = lambda: 0.0
+    return x / 2
+
 def dies_late(x, seed):
     KEPT.append(x)
     if len(KEPT) > 20:
@@ -447,6 +466,11 @@ SAID = {
     "collector": "whether garbage is collected: False",
     "traces": r"whether calls are traced and profiled: \(False, True\)",
     "priority": "the priority of the process: 19" if os.nice(0) < 19 else "",
+    "masked": "returned MaskedArray, not an array",
+    "turns": "how often threads take turns: 0.001",
+    "hook": "what is called for errors: .*print",
+    "finders": r"what finds modules: \[\]",
+    "clock": "time.monotonic, which was replaced",
     "dies_late": "a later call: the process ended with status 3",
     "fails_slowly_at_some_seeds": "raised RuntimeError: odd",
     "view": "",  # the right one
