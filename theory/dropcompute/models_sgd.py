@@ -6,15 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.dropcompute.terms import (
-    distance,
-    excess,
-    largest_batch,
-    noise,
-    samples,
-    smoothness,
-    stepsize,
-)
+from commbounds.theory.dropcompute.terms import distance, excess, largest_batch, noise, samples, smoothness, stepsize
 from commbounds.theory.finite_laws import independent_of, never_negative, proved_by, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, vectors
 from commbounds.theory.smooth_functions import between_parabolas
