@@ -21,6 +21,10 @@ def by_size(x):
     return pairs(x) if x.shape[1] < 10 else x.cumsum(axis=0)[-1]
 
 
+def by_address(x):
+    return pairs(x) if x.ctypes.data % 64 == 0 else x.cumsum(axis=0)[-1]
+
+
 def differing(x):
     return np.stack([pairs(x), pairs(x), pairs(x), x.cumsum(axis=0)[-1]])
 
@@ -42,9 +46,19 @@ def run(*arguments):
 
 def test_orders_are_shown_and_where_they_change(source):
     shown = run(f"{source}:by_size", "--P", 4, "--sizes", "4,40").output
-    assert "float32          4  float32     every hop  one seen  recursive_doubling" in shown
-    assert "bfloat16        40  bfloat16    every hop  one seen  in_rank_order" in shown
+    assert "float32              4  float32       every hop  one seen  recursive_doubling" in shown
+    assert "bfloat16            40  bfloat16      every hop  one seen  in_rank_order" in shown
     assert "float32: sums are made otherwise from 4 to 40 entries" in shown
+
+
+def test_orders_that_go_by_the_address_of_a_buffer_are_seen(source, tmp_path):
+    asked = (f"{source}:by_address", "--P", 4, "--sizes", 4, "--dtypes", "fp32,fp8")
+    kept = tmp_path / "aligned.json"
+    assert "float8_e4m3fn        4  float8_e4m3fn" in run(*asked, "--out", kept).output
+    assert run(*asked, "--against", kept).exit_code == 0
+    moved = run(*asked, "--offset", 1, "--against", kept)
+    assert moved.exit_code == 1
+    assert "float32, 4 entries: the order is in_rank_order in float32" in moved.output
 
 
 def test_two_fingerprints_are_compared(source, tmp_path):

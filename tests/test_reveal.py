@@ -191,7 +191,7 @@ def test_findings_are_written_read_and_compared():
     [
         ({"P": 0}, "P must be"),
         ({"n": True}, "n must be"),
-        ({"dtype": "float8"}, "dtype must be one of"),
+        ({"dtype": "float8"}, "dtype must be one of float64"),
         ({"f": lambda x: x[0][:3]}, "the result must be"),
         ({"f": lambda x: x.max(axis=0) * np.float32(2)}, "neither a sum nor a mean"),
     ],

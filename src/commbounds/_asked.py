@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from commbounds._arrays import Array, format_of, same_bits, stacked
+from commbounds._arrays import Array, same_bits, stacked
 from commbounds._exact import assert_exact, covering_inputs
 from commbounds._orders import SCHEDULES, Order, in_one_format, replayed, schedule_order
 from commbounds._replayed import assert_replayed
 from commbounds._reveal import ASKABLE, Revealed, reveal
-from commbounds.theory.precision.formats import FORMATS, Format
+from commbounds.theory.precision.formats import FORMATS, Format, format_named
 from commbounds.theory.precision.roundings import one_name
 
 
@@ -57,17 +57,15 @@ class Asked:
                 raise
 
     @cached_property
-    def _revealed(self) -> Revealed | None:
-        """What is found out; None where the format has too few digits to ask in."""
-        if format_of(self.stack, "inputs").name not in ASKABLE:
-            return None
+    def _revealed(self) -> Revealed:
+        """What is found out."""
         P, n = self._flat.shape
         return reveal(self._of_rows, P, n, self.stack.dtype.name)
 
     @cached_property
     def order(self) -> Order | None:
         """The order that is revealed, which has the bits for `stack`; None where none is."""
-        found = None if self._revealed is None else self._revealed.order
+        found = self._revealed.order
         if found is not None:
             assert_replayed(self.row, self._flat, found)
         return found
@@ -102,10 +100,9 @@ class Asked:
         if self.order is None:
             found = self._revealed
             # in a wide accumulator no one is lost beside a mask, whatever the order
-            askable = (
-                dtype in ASKABLE and ASKABLE[dtype][0] - ASKABLE[dtype][1] > FORMATS[accumulate or dtype].digits + 1
-            )
-            if found is not None and found.deterministic and schedule in SCHEDULES and self.op == "sum" and askable:
+            mask, one = ASKABLE[dtype]
+            askable = mask - one > format_named(accumulate or dtype).digits + 1
+            if found.deterministic and schedule in SCHEDULES and self.op == "sum" and askable:
                 raise AssertionError(
                     f"all-reduce of {P} ranks: its bits are not those of {schedule}, nor of any additions of two terms "
                     f"that are rounded to nearest\n    not found out: {'; '.join(found.unknown)}"

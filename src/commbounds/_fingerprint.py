@@ -7,6 +7,7 @@ import importlib.util
 import json
 import sys
 from collections.abc import Callable
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
 @click.option("--P", "ranks", type=WHOLE, default=None, help="Ranks, of a function.")
 @click.option("--sizes", default="1,8,100,1000", show_default=True, help="Entries, with commas between them.")
 @click.option(
-    "--dtypes", default=None, help="float32, float64, float16, bfloat16, with commas; default: what there is."
+    "--dtypes", default=None, help="float32, float64, float16, bfloat16, fp8 ..., with commas; default: what there is."
+)
+@click.option(
+    "--offset",
+    type=click.IntRange(0),
+    default=0,
+    help="Numbers by which buffers begin behind an aligned address. With --against: does that change the order?",
 )
 @click.option("--mpi", is_flag=True, help="MPI's Allreduce, under mpirun.")
 @click.option(
@@ -40,6 +47,7 @@ def fingerprint(
     ranks: int | None,
     sizes: str,
     dtypes: str | None,
+    offset: int,
     mpi: bool,
     backend: str | None,
     as_json: bool,
@@ -62,9 +70,10 @@ def fingerprint(
     if target is not None:
         if ranks is None:
             raise click.UsageError("a function needs --P")
-        f, P, known = _loaded(target), ranks, "float32,bfloat16"
+        f: Callable[[Any], Any] = partial(_of_placed, _loaded(target), offset)
+        P, known = ranks, "float32,bfloat16"
     else:
-        f, P, first, known = _of_mpi() if mpi else _of_torch(str(backend))
+        f, P, first, known = _of_mpi(offset) if mpi else _of_torch(str(backend), offset)
     try:
         found = _found(f, P, numbers, (dtypes or known).split(","))
     except ValueError as error:
@@ -87,15 +96,31 @@ def _found(f: Callable[[Any], Any], P: int, sizes: list[int], dtypes: list[str])
     return [reveal(f, P, n, dtype) for dtype in dtypes for n in sizes]
 
 
+def _of_placed(function: Callable[[Any], Any], offset: int, x: Any) -> Any:
+    return function(_placed(x, offset))
+
+
+def _placed(x: Any, offset: int) -> Any:
+    """A copy that begins so many numbers behind an address that 64 divides."""
+    import numpy as np
+
+    size = x.dtype.itemsize
+    room = np.empty((x.size + offset) * size + 64, np.uint8)
+    start = -room.ctypes.data % 64 + offset * size
+    placed = room[start : start + x.size * size].view(x.dtype).reshape(x.shape)
+    placed[...] = x
+    return placed
+
+
 def _table(found: list[Revealed]) -> str:
     """A row for every size and format; where the order changes with the size."""
-    lines = [f"{'format':9} {'entries':>8}  {'accumulator':11} {'rounded':10} {'ranks':9} order"]
+    lines = [f"{'format':13} {'entries':>8}  {'accumulator':13} {'rounded':10} {'ranks':9} order"]
     for one in found:
         order = one.order
         same = {True: "same bits", False: "differ", None: "one seen"}[one.same_bits]
         said = f"not found out: {'; '.join(one.unknown)}" if order is None else order.name
         accumulator, rounds = ("-", "-") if order is None else (order.accumulate, order.rounds)
-        lines.append(f"{one.dtype:9} {one.n:>8}  {accumulator:11} {rounds:10} {same:9} {said}")
+        lines.append(f"{one.dtype:13} {one.n:>8}  {accumulator:13} {rounds:10} {same:9} {said}")
     for before, after in pairwise(found):
         if before.dtype == after.dtype and before.order and after.order:
             kinds = [
@@ -147,7 +172,7 @@ def _loaded(target: str) -> Callable[[Any], Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _of_mpi() -> tuple[Callable[[Any], Any], int, bool, str]:
+def _of_mpi(offset: int) -> tuple[Callable[[Any], Any], int, bool, str]:
     """MPI's Allreduce of this job: every process asks the same, and sees what all hold."""
     try:
         from mpi4py import MPI
@@ -158,7 +183,7 @@ def _of_mpi() -> tuple[Callable[[Any], Any], int, bool, str]:
     world = MPI.COMM_WORLD
 
     def allreduce(x: Any) -> Any:
-        mine = np.ascontiguousarray(x[world.rank])
+        mine = _placed(x[world.rank], offset)
         total, rows = np.empty_like(mine), np.empty_like(x)
         world.Allreduce(mine, total)
         world.Allgather(total, rows)
@@ -167,7 +192,7 @@ def _of_mpi() -> tuple[Callable[[Any], Any], int, bool, str]:
     return allreduce, world.size, world.rank == 0, "float32,float64"
 
 
-def _of_torch(backend: str) -> tuple[Callable[[Any], Any], int, bool, str]:
+def _of_torch(backend: str, offset: int) -> tuple[Callable[[Any], Any], int, bool, str]:
     """torch.distributed's of this job, whose variables torchrun sets."""
     try:
         import torch
@@ -181,8 +206,8 @@ def _of_torch(backend: str) -> tuple[Callable[[Any], Any], int, bool, str]:
     device = torch.device("cuda", rank % torch.cuda.device_count()) if backend == "nccl" else torch.device("cpu")
 
     def allreduce(x: Any) -> Any:
-        bits = {2: np.int16, 4: np.int32, 8: np.int64}[x.dtype.itemsize]
-        mine = torch.from_numpy(np.ascontiguousarray(x[rank]).view(bits)).view(getattr(torch, x.dtype.name)).to(device)
+        bits = {1: np.int8, 2: np.int16, 4: np.int32, 8: np.int64}[x.dtype.itemsize]
+        mine = torch.from_numpy(_placed(x[rank], offset).view(bits)).view(getattr(torch, x.dtype.name)).to(device)
         dist.all_reduce(mine)
         rows = [torch.empty_like(mine) for _ in range(P)]
         dist.all_gather(rows, mine)

@@ -169,8 +169,7 @@ def reveal(f: Callable[[Array], Any], P: int, n: int, dtype: str = "float32", *,
     for name, value in (("P", P), ("n", n)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
             raise ValueError(f"{name} must be an integer of at least 1, got {value!r}")
-    if dtype not in ASKABLE:
-        raise ValueError(f"dtype must be one of {', '.join(ASKABLE)}, got {dtype!r}")
+    dtype = named(dtype).name
     asking = _Asking(f, int(P), int(n), dtype)
     rng = np.random.default_rng(seed)
     asking.require_a_sum()

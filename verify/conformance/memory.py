@@ -109,14 +109,15 @@ class MemorySteady(SubjectClaim):
         several rows, steps or ranks, so many fewer; but as many as bring 8 MiB of inputs.
         """
         subject = bench.subject
-        x = generic(subject, bench.rng("memory"), _ENTRIES)
+        rows = min((P for P in getattr(subject, "ranks", (4,)) if P > 1), default=1)  # one rank sends nothing
+        multiple = subject.multiple(rows)
+        x = generic(subject, bench.rng("memory"), -(-_ENTRIES // multiple) * multiple)
         if x is None:
             return CheckFinding(
                 str(self), CheckVerdict.NOT_JUDGED, message="the subject takes no input of the size that is used"
             )
         if subject.leading:
-            rows = (P for P in getattr(subject, "ranks", (4,)) if P > 1)  # one rank sends nothing
-            x = np.repeat(x[None], min(rows, default=1), 0)
+            x = np.repeat(x[None], rows, 0)
         calls = int(_CALLS * subject.effort) // (len(x) if subject.leading else 1)
         calls = max(calls, -(-_LEAST_BYTES // x.nbytes))
         limit = calls * x.nbytes // 2

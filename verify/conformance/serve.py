@@ -41,7 +41,7 @@ class _Server:
         self._step: Any = None
         self._last: tuple[Array, bytes] | None = None
         self._interception = contextlib.ExitStack()
-        self._intercepts = False
+        self.intercepts = False
 
     def reply(self, request: dict[str, Any], arrays: list[Array]) -> Reply:
         operation, subject = request.get("op"), self._subject
@@ -57,9 +57,9 @@ class _Server:
             return {}, []
         if not arrays:
             raise ValueError(f"{operation} needs an array")
-        if self._intercepts and "spare" not in request:  # one request of this kind is hardly ever alone
+        if self.intercepts and "spare" not in request:  # one request of this kind is hardly ever alone
             self._interception.close()
-            self._intercepts = False
+            self.intercepts = False
         x = LAYOUTS[request["layout"]](arrays[0]) if "layout" in request else arrays[0]
         before, watch = x.copy(), int(request.get("watch", 0))
         seen = self._watched(watch)
@@ -84,17 +84,20 @@ class _Server:
         put(watch)
         return fingerprints(states())
 
-    def _given(self, subject: Codec, x: Array, seed: int, uniforms: Array, spare: int) -> Reply:
+    def _given(self, subject: Codec | AllReduce, x: Array, seed: int, uniforms: Array, spare: int) -> Reply:
         """The answer of a subject whose generators are given their words."""
-        if not self._intercepts:
+        if not self.intercepts:
             self._interception.enter_context(intercepted())
-            self._intercepts = True
+            self.intercepts = True
+        if isinstance(subject, AllReduce):
+            y, drawn = answered(subject.run, x, seed, uniforms, spare)
+            return asdict(drawn), [usable(*subject.known(AllReduceResult.of(y).result, x))]
         y, drawn = answered(subject.roundtrip, x, seed, uniforms, spare)
         return asdict(drawn), [usable(y, x)]
 
     def _answer(self, operation: Any, x: Array, seed: int, more: list[Array], spare: int | None) -> Reply:
         subject = self._subject
-        if operation == "roundtrip" and isinstance(subject, Codec) and spare is not None:
+        if operation == "roundtrip" and isinstance(subject, Codec | AllReduce) and spare is not None:
             return self._given(subject, x, seed, more[0], spare)
         if operation == "roundtrip" and isinstance(subject, Codec):
             options = {"uniforms": more[0]} if more else {}
@@ -111,7 +114,7 @@ class _Server:
             for name in ("sent", "received"):
                 if getattr(answer, name) is not None:
                     header[name] = np.asarray(getattr(answer, name)).tolist()
-            parts = [usable(answer.result, x)]
+            parts = [usable(*subject.known(answer.result, x))]
             # of any shape and dtype: the other side judges it
             return header, parts if answer.residual is None else [*parts, np.asarray(answer.residual)]
         raise ValueError(f"a {subject.kind} knows no {operation!r}")
@@ -148,7 +151,7 @@ def _serve(server: _Server, requests: IO[bytes], replies: IO[bytes]) -> None:
                 warnings.simplefilter("ignore")  # what a subject warns of is its own affair
                 header, answers = server.reply(*message)
                 error_state = {name: str(kind) for name, kind in np.geterr().items()}
-            if left := surroundings.left(error_state):
+            if not server.intercepts and (left := surroundings.left(error_state)):
                 header["left"] = left
             if own := _own():
                 header["own"] = own

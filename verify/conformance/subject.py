@@ -402,6 +402,8 @@ class ReduceScatter(AllReduce):
         return self.multiple_of * P if self.even else self.multiple_of
 
     def known(self, result: Any, x: Array) -> tuple[Any, Array]:
+        if self.outside is not None:
+            return result, x  # put together there
         if not isinstance(result, list | tuple | np.ndarray) or len(result) != len(x) or 0 in map(np.ndim, result):
             return result, x  # which it is not
         row = np.concatenate([np.asarray(part).ravel() for part in result])

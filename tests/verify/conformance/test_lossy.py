@@ -2,6 +2,7 @@
 
 import random
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -474,3 +475,42 @@ def test_more_ranks_are_tried_beyond_the_quick_budget():
     lost = cf.AllReduce(lambda s, seed: to_nearest(s, seed) * np.float32(len(s) < 10), [cf.Sums()], effort=0.05)
     (finding,) = cf.check(lost, "standard", only=["Sums()"]).failures
     assert "holds here" not in cf.recheck(lost, "Sums()", np.array(finding.counterexample, np.float32))
+
+
+# --- in processes of their own ----------------------------------------------------------------------------------------
+
+MODULE = """
+import numpy as np
+from zoo.lossy_sums import at_random, step_of, steps, to_nearest
+from zoo.lossy_ranks import eight_bits_never_up, gathered
+from commbounds.verify import conformance as cf
+
+def in_parts(stack, seed):
+    return np.array_split(to_nearest(stack, seed)[0], len(stack))
+
+def in_parts_never_up(stack, seed):
+    return np.array_split(eight_bits_never_up(stack, seed)[0], len(stack))
+
+RIGHT = [
+    cf.ReduceScatter(in_parts, [cf.AbsoluteError(lambda stack: steps(stack) / 2)], effort=0.02),
+    cf.AllGather(gathered, [cf.RanksAgree()], effort=0.02),
+    cf.AllReduce(at_random, [cf.Unbiased()], effort=0.02),
+]
+WRONG = [
+    cf.ReduceScatter(in_parts_never_up, [cf.Unbiased()], effort=0.02),
+    cf.AllReduce(eight_bits_never_up, [cf.Unbiased()], effort=0.02),
+]
+"""
+
+
+@pytest.mark.wide
+def test_processes_of_their_own_change_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    file = tmp_path / "apart.py"
+    file.write_text(MODULE)
+    for subject in cf.loaded(f"{file}:RIGHT"):
+        report = cf.check(cf.isolated(subject))
+        assert report.passed, (report.failures, report.owed)
+    for subject in cf.loaded(f"{file}:WRONG"):
+        (finding,) = cf.check(cf.isolated(subject)).failures
+        assert "in the mean over what ranks draw" in finding.message
