@@ -62,8 +62,10 @@ class Message:
         TypeError
             A part is of another kind or dtype.
         ValueError
-            A part has another shape, or entries out of its range.
+            A part is missing, has another shape, or entries out of its range.
         """
+        if missing := [field.name for field in fields(self) if not hasattr(self, field.name)]:  # as in altered pickles
+            raise ValueError(f"a message must have all parts of {type(self).__name__}, not all but {missing}")
         if not isinstance(self.dtype, np.dtype) or self.dtype not in _FLOATS:
             raise TypeError(f"dtype of a message must be float32 or float64, got {shown(self.dtype)}")
         whole = isinstance(self.shape, tuple) and all(type(size) is int for size in self.shape)

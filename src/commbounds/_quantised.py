@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, Array, format_of, stacked
+from commbounds._arrays import FLOATS, Array, format_of, rows_of
 from commbounds._mistakes import Suspect, explanations
 from commbounds._sums import rank_sums
 from commbounds.collectives.cuts import even_cuts
@@ -200,19 +200,15 @@ def assert_quantised_close(
         one_shot, asymmetric codes of 2 bits, 3 a group, scales in float32
         what fits: the result is the input of rank 0, not reduced, in entries 1 to 2
     """
-    stack, result = stacked(inputs, "inputs"), stacked(actual, "actual")
-    if stack.ndim < 2 or not stack.size:
+    stack, rows, _, of_all = rows_of(actual, inputs)
+    if not stack.size:
         raise ValueError("inputs must hold at least one rank and one entry")
-    if result.shape not in (stack.shape[1:], stack.shape):
-        raise ValueError(
-            f"actual must have the shape of one input, {stack.shape[1:]}, or of all, {stack.shape}; got {result.shape}"
-        )
     schedule = schedule.replace("-", "_").replace(" ", "_")
     if schedule not in SCHEDULES:
         raise ValueError(f"schedule must be one of {', '.join(SCHEDULES)}, got {schedule!r}")
     code, unit = Codes(codes, bits, group, scale), float(format_named(accumulate).unit)
-    form, brought = format_of(result, "actual"), format_of(stack, "inputs")
-    P, flat = len(stack), stack.reshape(len(stack), -1).astype(np.float64)
+    form, brought = format_of(rows, "actual"), format_of(stack, "inputs")
+    P, flat = len(stack), stack.astype(np.float64)
     if not np.isfinite(flat).all():
         raise ValueError(f"inputs must be finite, in {brought.name}")
     if schedule == "ring":
@@ -226,13 +222,10 @@ def assert_quantised_close(
     sums = rank_sums(terms)
     cast = float(form.unit) * (np.abs(sums.wide()) + allowed) + float(form.smallest)
     allowed = (allowed + cast) * (1.0 + P * 2.0**-50) + sums.slack
-    rows = result.reshape(-1, flat.shape[1])
     for rank, row in enumerate(rows):
         wrong = np.flatnonzero(~(np.abs(sums.distance(row)) <= allowed))
         if wrong.size:
-            raise AssertionError(
-                _message(terms, row, sums, allowed, wrong, code, schedule, rank if len(rows) > 1 else None)
-            )
+            raise AssertionError(_message(terms, row, sums, allowed, wrong, code, schedule, rank if of_all else None))
 
 
 def _ring(flat: Wide, code: Codes, unit: float) -> tuple[Wide, Wide]:

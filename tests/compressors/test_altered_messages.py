@@ -238,6 +238,18 @@ def test_altered_messages_are_refused_or_read(c):
 
 
 @pytest.mark.parametrize("c", SUBJECTS, ids=str)
+def test_messages_without_one_of_their_parts_are_refused(c):
+    for message in messages(c):
+        for field in fields(message):
+            if hasattr(type(message), field.name):  # which is what it says then
+                continue
+            sent = replace(message)
+            object.__delattr__(sent, field.name)
+            with pytest.raises(ValueError, match=f"not all but ..{field.name}"):
+                c.decompress(sent)
+
+
+@pytest.mark.parametrize("c", SUBJECTS, ids=str)
 def test_what_lies_in_other_memory_says_the_same(c):
     for message in messages(c):
         expected = decompressed(c, message)
