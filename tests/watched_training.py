@@ -2,7 +2,7 @@
 
 ``python tests/watched_training.py`` prints the table of ``docs/watch.md``, or the rows that are named, with
 ``--transformer`` that of a small transformer, with ``--steps N`` in runs of N steps; with
-``right STEPS`` it makes 200 runs without a fault.
+``right STEPS [FIRST]`` it makes 200 runs without a fault, or those from a number on.
 """
 
 import argparse
@@ -448,8 +448,8 @@ def right_runs(count=200, steps=300):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         if sys.argv[1:2] == ["right"]:
-            alarmed = 0
-            for number, run in enumerate(right_runs(steps=int(sys.argv[2]))):
+            alarmed, first = 0, int(sys.argv[3]) if sys.argv[3:] else 0
+            for number, run in enumerate(right_runs(steps=int(sys.argv[2]))[first:]):
                 (found,) = watched_runs([run], f"{folder}/{number}", Lockstep())
                 alarmed += bool(found.alarms)
                 for rank, alarm in found.alarms:
