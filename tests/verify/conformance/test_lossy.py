@@ -163,7 +163,7 @@ RIGHT = [
 ]
 
 
-STYLES = [pytest.param(*right, marks=pytest.mark.wide) if place > 5 else right for place, right in enumerate(RIGHT)]
+STYLES = [pytest.param(*right, marks=pytest.mark.wide) if place > 4 else right for place, right in enumerate(RIGHT)]
 
 
 @pytest.mark.parametrize(("run", "claims", "options"), STYLES, ids=lambda part: getattr(part, "__name__", ""))
@@ -202,19 +202,22 @@ def unbiased(run, **options):
     return finding
 
 
+def eight_bits(shape, seed):
+    return np.random.default_rng(seed).integers(0, 256, size=shape) / 256
+
+
 def test_draws_of_any_rank_are_given_their_words():
-    """A bias of a hundred-thousandth of the largest entry is seen, at stacks where draws alone see none."""
+    """A bias of a hundred-thousandth of the largest entry is seen at one stack."""
+    stack = np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32)
+    for draws, said in ((eight_bits, "in the mean over what ranks draw"), (by_columns, "holds here")):
+        assert said in cf.recheck(cf.AllReduce(drawing(draws), [cf.Unbiased()]), "Unbiased()", stack)
 
-    def eight_bits(shape, seed):
-        return np.random.default_rng(seed).integers(0, 256, size=shape) / 256
 
+@pytest.mark.wide
+def test_draws_of_any_rank_are_given_their_words_at_many_stacks():
     finding = unbiased(drawing(eight_bits))
     assert finding.verdict == "fail"
-    assert "in the mean over what ranks draw" in finding.message
     assert "words given to what ranks draw from" in finding.evidence
-    assert "off by" in cf.recheck(
-        cf.AllReduce(drawing(eight_bits), [cf.Unbiased()]), "Unbiased()", finding.counterexample
-    )
     for draws in (by_columns, by_words_and_halves):
         assert "laws of entries read off by giving" in unbiased(drawing(draws)).evidence
 
@@ -227,6 +230,7 @@ def test_variances_of_sums_are_read_off(draws):
     assert "words given to what ranks draw from" in finding.evidence
 
 
+@pytest.mark.wide
 def test_what_is_no_sum_of_steps_is_left_to_draws():
     for run in (the_same_half_of_all, lambda stack, seed: everywhere(stack.sum(axis=0) * (seed % 2) * 2, stack)):
         finding = unbiased(run)
