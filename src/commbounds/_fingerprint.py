@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from commbounds._count import WHOLE
+from commbounds._count import WHOLE, Count
 from commbounds._terminal import RegularFile, plain
 from commbounds.folders import written
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--offset",
-    type=click.IntRange(0),
+    type=Count(0),
     default=0,
     help="Numbers by which buffers begin behind an aligned address. With --against: does that change the order?",
 )

@@ -61,6 +61,14 @@ class ClipsAnyway(Microscaling):
         return Fraction(2)
 
 
+class NearestIsLower(Microscaling):
+    """Takes the lower power of two where the nearest is asked for."""
+
+    @property
+    def limit(self):
+        return Fraction(2) if self.scale == "nearest" else super().limit
+
+
 class AlwaysDoubled(Microscaling):
     """Takes twice the scale that is asked for where that clips nothing."""
 
@@ -558,7 +566,7 @@ MUTANTS = (
     Mutant(ElementsTruncated, "Microscaling", _M + "contraction", EXACT),
     Mutant(NeverClips, "Microscaling", _M + "contraction", SEARCH),
     Mutant(ClipsAnyway, "Microscaling", _M + "maximum_unclipped", EXACT),
-    Mutant(ClipsAnyway, "Microscaling", _M + "maximum_of_nearest", EXACT),
+    Mutant(NearestIsLower, "Microscaling", _M + "maximum_of_nearest", EXACT),
     Mutant(AlwaysDoubled, "Microscaling", _M + "idempotence", EXACT),
     Mutant(BlockScalesShifted, "Microscaling", _M + "maximum", EXACT),
     Mutant(ElementsUnsigned, "Microscaling", _M + "sign_symmetry", EXACT),

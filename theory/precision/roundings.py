@@ -56,6 +56,8 @@ OTHER_NAMES: Mapping[str, str] = MappingProxyType(
 
 def one_name(name: str) -> str:
     """The name of a schedule in one spelling: with underscores, and as it is called now."""
+    if not isinstance(name, str):
+        raise TypeError(f"a schedule must be a string, got {type(name).__name__}")
     name = name.replace("-", "_").replace(" ", "_")
     return OTHER_NAMES.get(name, name)
 
