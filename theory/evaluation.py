@@ -124,24 +124,52 @@ class Evaluator:
         return substituted
 
     @cached_property
+    def _summed(self) -> Any:
+        """The expression, with what floats lose in products less one added up instead."""
+        return self.expression.replace(_is_compounded, _added_up)
+
+    @property
+    def _is_summed(self) -> bool:
+        return bool(self._summed != self.expression)
+
+    @cached_property
     def _float(self) -> Callable[..., Any]:
         """The value at floats, by the operations of `_array` on Python's floats."""
         printer = _ScalarPrinter({"fully_qualified_modules": False, "inline": True, "allow_unknown_functions": True})
         modules = [_ON_FLOATS, "scipy", "numpy"]
-        return sp.lambdify(self._symbols, self.expression, modules=modules, printer=printer)  # type: ignore[no-any-return]
+        return sp.lambdify(self._symbols, self._summed, modules=modules, printer=printer, cse=self._is_summed)  # type: ignore[no-any-return]
 
     @cached_property
     def _array(self) -> Callable[[list[Any]], Any]:
         """The value at arrays."""
         import numpy as np
 
-        function = sp.lambdify(self._symbols, self.expression, modules=["scipy", "numpy"])
+        function = sp.lambdify(self._symbols, self._summed, modules=["scipy", "numpy"], cse=self._is_summed)
 
         def evaluate(arguments: list[Any]) -> Any:
             result = function(*(np.asarray(value, dtype=np.float64) for value in arguments))
             return float(result) if np.ndim(result) == 0 else result
 
         return evaluate
+
+
+def _is_compounded(expression: Any) -> bool:
+    """Whether it is a product of powers of 1 + error, less 1."""
+    if not (expression.is_Add and len(expression.args) == 2 and expression.args[0] == -1):
+        return False
+    factors = [factor.as_base_exp() for factor in sp.Mul.make_args(expression.args[1])]
+    return len(factors) > 1 and all(
+        base.is_Add and base.args[0] == 1 and power.is_Integer and 0 < power < 16 for base, power in factors
+    )
+
+
+def _added_up(expression: Any) -> Any:
+    """The same without cancellation: the errors, one after another."""
+    total = sp.S.Zero
+    for base, power in (factor.as_base_exp() for factor in sp.Mul.make_args(expression.args[1])):
+        for _ in range(int(power)):
+            total = total + (base - 1) + total * (base - 1)
+    return total
 
 
 def _plain(value: Any) -> int | Fraction:

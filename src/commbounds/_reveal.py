@@ -36,7 +36,8 @@ _ALIKE = 48  # questions by which entries are told apart
 _PAIRS = 8  # whose sums are asked for digits that the format has not, before all are
 _DRAWS = 3  # of random data, whose bits are predicted
 _MANY = 32  # ranks, from which on known schedules are tried first
-_MORE = 24  # draws that a known schedule predicts
+_TURNS = 4  # of asking entries that were taken for alike
+_MORE = 24  # further draws that the order predicts
 ASKABLE = {
     **{"float64": (1000, 0), "float32": (120, 0), "bfloat16": (120, 0), "float16": (14, -18)},
     **{"float8_e4m3fn": (8, -4), "float8_e5m2": (14, -14)},
@@ -164,7 +165,7 @@ def reveal(f: Callable[[Array], Any], P: int, n: int, dtype: str = "float32", *,
     >>> print(reveal(lambda x: (x[2] + x[0]) + (x[1] + x[3]), 4, 10))
     4 ranks, 10 entries: rabenseifner; float32, rounded at every hop
         entries 0 to 9: (0 + 2) + (1 + 3)
-        one rank was seen; subnormal numbers are kept; 58 calls
+        one rank was seen; subnormal numbers are kept; 82 calls
     """
     for name, value in (("P", P), ("n", n)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
@@ -480,29 +481,40 @@ def _predicting(asking: _Asking, data: list[Array], results: list[Array], rng: n
     """The order that predicts these results; None where what was found does not."""
     if asking.P >= _MANY and (order := _known(asking, data, results, rng)) is not None:
         return order
-    groups = _groups(asking, rng)
+    groups = alike = _groups(asking, rng)
     trees = _trees_of(asking, groups, rng)
     tree_of: list[Tree] = [trees[0]] * asking.n
-    for again in range(3):
+    for again in range(_TURNS):
         for entries, tree in zip(groups, trees, strict=True):
             for entry in entries.tolist():
                 tree_of[entry] = tree
         order = order_of_entries(tree_of, asking.P, asking.dtype, asking.dtype)
         best = np.ones(asking.n, bool)
         for candidate in _formats(asking, order, rng):
-            wrong = np.zeros(asking.n, bool)
-            for x, result in zip(data, results, strict=True):
-                wrong |= ~same_bits(replayed(x, candidate), result)
+            wrong = _wrong(candidate, data, results)
+            if not wrong.any():  # by chance, perhaps
+                more = list(_random(rng, asking.P, asking.n, asking.dtype, _MORE))
+                data, results = [*data, *more], [*results, *map(asking.result, more)]
+                wrong = _wrong(candidate, data, results)
             if not wrong.any():
                 return candidate
             if wrong.sum() < best.sum():
                 best = wrong
-        if again == 2 or best.all():
+        if again == _TURNS - 1 or best.all():
             return None
         # entries that were taken for alike and are not: ask them again, without the others
-        groups = [part for entries in groups if len(part := entries[best[entries]])]
+        groups = [part for entries in alike if len(part := entries[best[entries]])]
+        alike = [*(part for entries in alike if len(part := entries[~best[entries]])), *groups]
         trees = _trees_of(asking, groups, rng)
     return None
+
+
+def _wrong(order: Order, data: list[Array], results: list[Array]) -> NDArray[np.bool_]:
+    """The entries at which an order does not predict some result."""
+    wrong = np.zeros(order.n, bool)
+    for x, result in zip(data, results, strict=True):
+        wrong |= ~same_bits(replayed(x, order), result)
+    return wrong
 
 
 def _known(asking: _Asking, data: list[Array], results: list[Array], rng: np.random.Generator) -> Order | None:
