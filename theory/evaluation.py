@@ -126,7 +126,7 @@ class Evaluator:
     @cached_property
     def _summed(self) -> Any:
         """The expression, with what floats lose in products less one added up instead."""
-        return self.expression.replace(_is_compounded, _added_up)
+        return self.expression.replace(is_product_less_one, added_up)
 
     @property
     def _is_summed(self) -> bool:
@@ -153,7 +153,7 @@ class Evaluator:
         return evaluate
 
 
-def _is_compounded(expression: Any) -> bool:
+def is_product_less_one(expression: Any) -> bool:
     """Whether it is a product of powers of 1 + error, less 1."""
     if not (expression.is_Add and len(expression.args) == 2 and expression.args[0] == -1):
         return False
@@ -163,7 +163,7 @@ def _is_compounded(expression: Any) -> bool:
     )
 
 
-def _added_up(expression: Any) -> Any:
+def added_up(expression: Any) -> Any:
     """The same without cancellation: the errors, one after another."""
     total = sp.S.Zero
     for base, power in (factor.as_base_exp() for factor in sp.Mul.make_args(expression.args[1])):

@@ -13,6 +13,7 @@ import numpy as np
 import sympy as sp
 from numpy.typing import NDArray
 
+from commbounds.theory.evaluation import added_up, is_product_less_one
 from commbounds.theory.functions import ExactFunction
 from commbounds.theory.mutation import Regime
 
@@ -83,6 +84,8 @@ class ValuesAt:
             for branch, condition in reversed(e.args):
                 chosen = np.where(self._value(condition), self._value(branch), chosen)
             return chosen
+        if is_product_less_one(e):
+            return self._value(added_up(e))
         operation = _OPERATIONS.get(e.func)
         if operation is not None:
             return operation(*(self._value(a) for a in e.args))

@@ -14,7 +14,7 @@ from substitution import in_arrays, in_floats, powers, substituted
 from symbol_values import VALUES
 
 from commbounds.theory import claims
-from commbounds.theory.evaluation import _is_compounded, evaluator
+from commbounds.theory.evaluation import evaluator, is_product_less_one
 from commbounds.theory.quantities import choose, index_bits, k, m, mu, n, norm1, norm2, s
 from commbounds.theory.rational import exact_sum
 
@@ -52,7 +52,7 @@ def _same_floats(value, expected, expression):
     # a bound is at most ten operations: an ulp a power grows no further than theirs, of half an ulp each
     allowed = 32 * np.finfo(float).eps if powers(expression) else 0.0
     # what is expected of a product less one has been subtracted: it is off by as much as the product is
-    lost = 32 * np.finfo(float).eps * (1 + abs(expected)) if expression.find(_is_compounded) else 0.0
+    lost = 32 * np.finfo(float).eps * (1 + abs(expected)) if expression.find(is_product_less_one) else 0.0
     close = math.isclose(value, expected, rel_tol=allowed, abs_tol=lost)
     assert close or (math.isnan(value) and math.isnan(expected))
 
