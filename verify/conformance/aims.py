@@ -19,6 +19,8 @@ from commbounds.verify.conformance.subject import AllGather, AllReduce, Stateful
 Array = NDArray[Any]
 Wide = NDArray[np.float64]
 UNIT = 2.0**-53
+ROUNDINGS = 8.0
+"""That an entry may go through on its way, besides those of sums: a scale, a quotient, a product, and what follows."""
 
 
 def float_sums(x: Array) -> tuple[Wide, Wide, Wide]:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.aims import aim, generic_case, magnitudes, roundings
+from commbounds.verify.conformance.aims import ROUNDINGS, aim, generic_case, magnitudes, roundings
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.injected import NotElementwise, with_words
@@ -23,7 +23,6 @@ _CELLS = 1 << 24
 """Uniforms that are given are multiples of one over it."""
 _MOST_WORDS, _LONGEST, _HOSTILE = 400, 40, 12
 _PROBES = 12
-_ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def summed_laws(bench: Bench, case: CheckCase) -> SummedLaws:
             laws.append((own, law))
             steps += law.values.max(axis=0) - law.values.min(axis=0)
         sizes = magnitudes(bench.subject, case.x)[0].ravel() + steps
-        once = (_ROUNDINGS + roundings(bench.subject, case.x)) / 2.0 * (bench.eps * sizes + bench.tiny)
+        once = (ROUNDINGS + roundings(bench.subject, case.x)) / 2.0 * (bench.eps * sizes + bench.tiny)
         allowance = (1 + 2 * len(laws)) * once + 2.0 * steps / _CELLS
         for probe in range(_PROBES):
             other = rng.random(first.drawn)  # in the bits behind the grid, too, by which a permutation may be drawn

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.aims import aim, magnitudes, require_room, roundings, sized
+from commbounds.verify.conformance.aims import ROUNDINGS, aim, magnitudes, require_room, roundings, sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
@@ -22,8 +22,6 @@ from commbounds.verify.conformance.subject import AllReduce, Subject
 from commbounds.verify.conformance.summed import summed_laws
 
 Array = NDArray[Any]
-
-_ROUNDINGS = 8.0
 
 
 @dataclass(frozen=True)
@@ -98,7 +96,7 @@ class Unbiased(Sure):
         if not bench.randomised:
             y = bench.output(case).astype(np.float64).ravel()
             # eight roundings (half an eps each) of numbers no larger than the largest entry
-            most = (_ROUNDINGS + roundings(bench.subject, case.x)) / 2.0
+            most = (ROUNDINGS + roundings(bench.subject, case.x)) / 2.0
             allowance = most * bench.eps * magnitudes(bench.subject, case.x).max() + most / 4.0 * bench.tiny
             wrong = np.flatnonzero(~(np.abs(y - wide) <= allowance))
             if wrong.size == 0:
@@ -121,7 +119,7 @@ class Unbiased(Sure):
         step = laws.values.max(axis=0) - laws.values.min(axis=0)
         # the probability of a value is rounded to the grid at both of its ends; then roundings as above, and of two
         # values to subnormal numbers
-        allowance = 2.0 * step / laws.cells + _ROUNDINGS / 2.0 * bench.eps * size + 2.0 * bench.tiny
+        allowance = 2.0 * step / laws.cells + ROUNDINGS / 2.0 * bench.eps * size + 2.0 * bench.tiny
         off = laws.expected_difference(wide)
         wrong = np.flatnonzero(~(np.abs(off) <= allowance))
         if wrong.size == 0:

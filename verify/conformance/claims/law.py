@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance.aims import ROUNDINGS
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
@@ -29,7 +30,6 @@ _STACKS = (((3,),), ((1,), (-4,)), ((1, -4), (3, 7)), ((2,), (3,), (-1,)), ((1,)
 _SHORT, _LONGEST = 5, 250
 """Entries of the longest of these vectors; and of those that are tried where none of them is taken."""
 _MOST = 4096
-_ROUNDINGS = 8.0
 
 
 def _longer(subject: Any) -> Iterator[tuple[int, ...]]:
@@ -136,7 +136,7 @@ class SameLaw(SubjectClaim):
             # the probability of an entry's value: two cells, and roundings relative to the level it is computed from
             step = steps.values.max(axis=0) - steps.values.min(axis=0)
             level = np.abs(steps.values).max(axis=0) / np.where(step > 0.0, step, np.inf)
-            slack = float((2.0 / steps.cells + _ROUNDINGS / 2.0 * bench.eps * (1.0 + level)).sum())
+            slack = float((2.0 / steps.cells + ROUNDINGS / 2.0 * bench.eps * (1.0 + level)).sum())
             off = np.abs(found - p)
             worst = int(np.argmax(np.where(np.isnan(off), np.inf, off)))
             if not off[worst] <= slack or not found.sum() >= 1.0 - len(p) * slack:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.verify.conformance.aims import ROUNDINGS
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
@@ -20,7 +21,6 @@ from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
 Array = NDArray[Any]
 
-_ROUNDINGS = 8.0
 _SIZES, _ENTRIES = (2, 6, 50), 6
 
 
@@ -33,7 +33,7 @@ def mirrored_read(bench: Bench, case: CheckCase) -> str | None:
     values = np.concatenate([plus.values, -minus.values])
     signed = np.concatenate([plus.p, -minus.p])
     size, step = np.abs(values).max(axis=0), values.max(axis=0) - values.min(axis=0)
-    allowance = _ROUNDINGS / 2.0 * bench.eps * size + bench.tiny
+    allowance = ROUNDINGS / 2.0 * bench.eps * size + bench.tiny
     # the distribution functions, compared between values that are further apart than rounding
     order = np.argsort(values, axis=0)
     ordered, steps = np.take_along_axis(values, order, axis=0), np.take_along_axis(signed, order, axis=0)
@@ -41,7 +41,7 @@ def mirrored_read(bench: Bench, case: CheckCase) -> str | None:
     difference = np.abs(np.cumsum(steps, axis=0)[:-1]) * gaps
     # a probability comes from two cells, and from roundings relative to the level
     level = size / np.where(step > 0.0, step, np.inf)
-    slack = 4.0 / plus.cells + _ROUNDINGS * bench.eps * (1.0 + level)
+    slack = 4.0 / plus.cells + ROUNDINGS * bench.eps * (1.0 + level)
     wrong = np.flatnonzero(~(difference.max(axis=0) <= slack) | np.isnan(values).any(axis=0))
     if wrong.size == 0:
         return None

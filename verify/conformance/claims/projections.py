@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.verify.conformance.aims import aim, generic_case, magnitudes, roundings
+from commbounds.verify.conformance.aims import ROUNDINGS, aim, generic_case, magnitudes, roundings
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.claim import SubjectClaim
@@ -33,7 +33,6 @@ _MANY = 32
 HARD, HARDEST, _KINDS = 0.25, 3, 8
 """Draws at structured inputs, over those of the budget; how many of them are judged, and of how many."""
 _PILOTS_OF_REACH, _SCOUTS = 64, 16
-_ROUNDINGS = 8.0
 
 
 @dataclass
@@ -297,7 +296,7 @@ def _watches(
 
 def _most(bench: Bench, x: Array) -> float:
     """How many eps a mean may be off: eight roundings of half an eps each, and those of additions over ranks."""
-    return (_ROUNDINGS + roundings(bench.subject, x)) / 2.0
+    return (ROUNDINGS + roundings(bench.subject, x)) / 2.0
 
 
 def _entry_tests(wide: Array, sizes: Array, first: Array, allowances: Array) -> list[LearntRangeTest]:
