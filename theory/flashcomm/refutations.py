@@ -35,7 +35,7 @@ REFUTATIONS = by_claim(
         given={"a >= b - a": 2 * _a - _b},
         positive={"b > a": _b - _a},
         met={
-            "clamped_point": "The trial runs the quantiser this way.",
+            "clamped_point": "The quantiser runs this way.",
             "exact_metadata": "Small whole numbers are stored exactly.",
         },
     ),
@@ -46,6 +46,6 @@ REFUTATIONS = by_claim(
         whole={_a: 1, _b: 1},
         measured=sp.Integer(1),
         x=((0, _a, _a, 0, 0, 0), (0, 0, _b, 0, 0, 0)),
-        met={"owner_keeps": "The trial runs the two-step this way."},
+        met={"owner_keeps": "The two-step runs this way."},
     ),
 )
