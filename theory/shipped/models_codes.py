@@ -26,7 +26,7 @@ _error = _q - 2 * _mean * _sum + _count * _mean**2
 _SOME = {"count": _count}
 _GROUPED = (
     "A group of `count` entries has the sum `sum` and squares that sum to `q`; all become the mean sum/count, so that "
-    "the group errs by q - 2 mean sum + count mean^2. "
+    "the group's error is q - 2 mean sum + count mean^2. "
 )
 
 
@@ -237,8 +237,8 @@ THREE_VALUES = (
     model_of(
         "threelc.contraction",
         "In units of the largest magnitude, of which one entry is: it becomes s. Each of n - 1 others, a, becomes zero "
-        "below s/2 and s else, and errs by at most bound a^2 + (1 - bound) s^2/4; summed over them, with the largest "
-        "entry's (s - 1)^2, that is the bound times 1 and all a^2.",
+        "below s/2 and s else, with the error at most bound a^2 + (1 - bound) s^2/4; summed over them, with the "
+        "largest entry's (s - 1)^2, that is the bound times 1 and all a^2.",
         _PRODUCTS,
         _contraction,
     ),

@@ -118,7 +118,7 @@ WORKERS = (
     ),
     model_of(
         "permk_mean.identical",
-        "Whoever owns an entry has `v`, and the mean `m` is that: P m = P v.",
+        "The owner of an entry has `v`, and the mean `m` is that: P m = P v.",
         "every P and n, every x in R^n, whatever is drawn",
         _identical,
     ),

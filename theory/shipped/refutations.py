@@ -20,10 +20,10 @@ from commbounds.theory.shipped.terms import (
 
 _a, _b, _u, _v, _g, _j, _m = sp.symbols("a b u v g j m", integer=True, nonnegative=True)
 _ONE = sp.Integer(1)
-_ROOM = {"products_fit": "Small whole numbers do."}
+_ROOM = {"products_fit": "Small whole numbers qualify."}
 _NOT_ZERO = {"nonzero": "a is positive."}
 _MIDDLE = {"middle_range": "Small whole numbers are in it."}
-_ONCE = {"overwritten": "The compressor is run so."}
+_ONCE = {"overwritten": "The compressor runs this way."}
 _DYADIC = {"dyadic": "They are."}
 _drawn = 1 - (1 - 1 / n) ** k
 _LIMIT = sp.Rational(5, 4) * (_a - _b)
@@ -391,7 +391,7 @@ REFUTATIONS = by_claim(
         {_g: 1},
         2 / _g,
         zero={"g is a power of two": sp.Mod(2**20, _g)},
-        met={"ridge_signs_alone": "It is run so."},
+        met={"ridge_signs_alone": "It runs this way."},
     ),
     _shipped(
         "ridge_descent.converges",
@@ -401,6 +401,6 @@ REFUTATIONS = by_claim(
         values={ridgestep: 1 / _g, ridgesteps: ridgesteps},
         positive=_PROPER,
         zero={"v is a power of two": sp.Mod(2**20, _v), "g is a power of two": sp.Mod(2**20, _g)},
-        met={"ridge_signs_alone": "It is run so."},
+        met={"ridge_signs_alone": "It runs this way."},
     ),
 )
