@@ -219,8 +219,8 @@ def _against_gather(bound: Any) -> tuple[Goal, ...]:
 
 _ALIKE = (
     "Row j has squared norm w_j and is selected with chance c_j; scores are w_j q_j. The sketches of orthogonal rows "
-    "are independent Gaussians, so that outcomes with two q's exchanged are equally likely. Of two such outcomes the "
-    "larger row is selected in no fewer: with the other's draw it scores no less, and the other with its draw no "
+    "are independent Gaussians, so that outcomes with two q's exchanged are equally likely. In two such outcomes the "
+    "larger row is selected at least as often: with the other's draw it scores no less, and the other with its draw no "
     "more. So (c_i - c_j)(w_i - w_j) >= 0, outcome by outcome. "
 )
 

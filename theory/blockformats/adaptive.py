@@ -194,8 +194,8 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
             f"{_REFERENCE}, select_fouroversix: both candidates are drawn before their errors are compared; and "
             "utils.py, "
             "RoundStyle: stochastic_unbiased",
-            "Of two unbiased outcomes the one nearer to the entries is kept; the choice depends on the draws, so "
-            "neither is unbiased given the choice.",
+            "The closer of two unbiased outcomes is kept; the choice depends on the draws, so neither is unbiased "
+            "given the choice.",
             reading="We read the style named unbiased as unbiased with blocks that choose; scales rounded up replace "
             "its factor 17/16.",
             code=COOK_AT.at(

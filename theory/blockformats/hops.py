@@ -151,7 +151,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "index_sums",
-        title="Table indices can be added as they are: the table of the sum is the sum of the tables",
+        title="Table indices can be added directly: the table of the sum is the sum of the tables",
         relation=Eq(INDEX_AMBIGUITY, 0),
         source=LI_2024.second_hand(
             "its abstract on the web: the direct aggregation of compressed values",
@@ -167,7 +167,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "index_sums_of_even",
-        title="Table indices can be added as they are where the table’s numbers are at equal distances",
+        title="Table indices can be added directly if the table’s numbers are at equal distances",
         relation=Eq(INDEX_AMBIGUITY, 0),
         assumes=(EVEN_STEPS,),
         source=derived("T(j) = c j, so that sum_p T(j_p) = c sum_p j_p; and only then, for two ranks."),
@@ -211,7 +211,7 @@ TABLE: tuple[Claim, ...] = (
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, AT_ONCE),
-        source=derived("Of each rank’s two numbers; independent draws add up."),
+        source=derived("This is the variance of each rank’s two numbers; independent draws add up."),
         axis="tablenoise",
     ),
     Claim(
@@ -309,7 +309,7 @@ TABLE: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(GAUSSIAN_RANGE,),
         source=derived(
-            "Of four equal entries a rotated one is two root mean squares with probability 1/8.",
+            "For four equal entries a rotated one is two root mean squares with probability 1/8.",
             code=THC_AT.at("byteps/torch/compression.py", "459-471"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -358,9 +358,8 @@ MULTIHOP: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(THINNED, HALVES, LIKE_ENTRIES, NOISE_NOT_TWO),
         source=derived(
-            "Of two independent sums of h one is rounded: V(2 h) = (2 + w) V(h) + w h^2, V(1) = 0; and (1 + w) V + w "
-            "P^2 at "
-            "the end."
+            "One of two independent sums of h is rounded: V(2 h) = (2 + w) V(h) + w h^2, V(1) = 0; and (1 + w) V + w "
+            "P^2 at the end."
         ),
         axis="halvings",
     ),

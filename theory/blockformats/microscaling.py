@@ -133,7 +133,7 @@ MICROSCALING: tuple[Claim, ...] = (
         tightness=2,
         extremal="E4M3, and x = (2 - 2^-20): C(x) = 7/4, off by 1/8 and not by 1/16",
         axis="block",
-        note="Of the seven formats it fails only for MXFP8 with E4M3, by a factor of two: 1/8 in place of 1/16. For "
+        note="Among the seven formats it fails only for MXFP8 with E4M3, by a factor of two: 1/8 in place of 1/16. For "
         "the others half the overshoot equals the unit roundoff.",
     ),
     Claim(
@@ -143,8 +143,8 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=FOLKLORE.recalled(
             "rounding to nearest has a relative error of at most u/(1 + u)",
-            "It is the error half-way above a power of two. Clipping errs by up to half the overshoot, which is u "
-            "or 2 u.",
+            "It is the error half-way above a power of two. Clipping has an error of up to half the overshoot, which "
+            "is u or 2 u.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "maximum",
@@ -398,8 +398,7 @@ MICROSCALING: tuple[Claim, ...] = (
         source=SHRINKAGE_2026.read(
             "abstract: non-uniform formats such as E2M1 inherently have a systematic negative rounding error, by the "
             "asymmetry of their bins",
-            "Of the bins about 2 and 4 the upper half is the wider one, and their entries shrink. The bin of the "
-            "largest "
+            "In the bins about 2 and 4 the upper half is wider, and their entries shrink. The bin of the largest "
             "element has no upper half, and its entries grow by as much, if the density is uniform.",
             reading="The statement for every density, with its lower bound, is our reading.",
         ),

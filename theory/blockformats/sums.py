@@ -99,9 +99,8 @@ REQUANTISED: tuple[Claim, ...] = (
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
-            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above "
-            "5 to 6. Of "
-            "two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - "
+            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above 5 to "
+            "6. For two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - "
             "(3/4)^2 less."
         ),
         tightness=1,

@@ -137,7 +137,7 @@ GAINS: tuple[Claim, ...] = (
             "True of normal times, by the bound at the mean and the lower bound on the largest of N normals. Refuted "
             "for "
             "bounded latency, where E[T] <= M b.",
-            reading="Whatever the latencies, and with this constant.",
+            reading="It is read for all latencies, and with this constant.",
         ),
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BEST_TAU),

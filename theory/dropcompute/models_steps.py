@@ -406,11 +406,11 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.time.dependent",
-        words="Of an outcome: `excess` is T less the workers' mean time, `spread` the sum of squares about that "
-        "mean, no more than about any number. The others' deviations sum to -excess, so that N - 1 times their squares "
-        "is at least excess^2. Over all outcomes, `mean` is that of the excess, E T - M mu, `seen` that of its square, "
-        "and `spread` at most N variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times "
-        "a factor that is positive where sigma > 0 and N >= 2; else E T = M mu.",
+        words="In an outcome `excess` is T less the workers' mean time, `spread` the sum of squares about that mean, "
+        "no more than about any number. The others' deviations sum to -excess, so that N - 1 times their squares is at "
+        "least excess^2. Over all outcomes, `mean` is that of the excess, E T - M mu, `seen` that of its square, and "
+        "`spread` at most N variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times a "
+        "factor that is positive where sigma > 0 and N >= 2; else E T = M mu.",
         scope=f"{_LAWS}, workers dependent in any way, latencies of a worker uncorrelated, every N and M",
         goals=_dependent,
         checked_by=("dropcompute.time.dependent",),
@@ -436,8 +436,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.time.increasing",
-        words="Of an outcome of probability `weight`: the slowest of the fewer takes `other`, the new worker "
-        "`took`, and both together the larger of the two. Induction on the outcomes.",
+        words="In an outcome of probability `weight` the slowest of the fewer takes `other`, the new worker `took`, "
+        "and both together the larger of the two. Induction on the outcomes.",
         scope=f"{_LAWS}, every N and M",
         goals=_increasing,
         checked_by=("dropcompute.time.increasing",),

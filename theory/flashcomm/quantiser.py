@@ -101,7 +101,7 @@ _ERROR = (
         ),
         note="It holds for any distance of the group from zero.",
         unpinned=(
-            ("0.9 times the bound", _NOT_AT_ONCE + "2.7 u (hi - lo) is the most that was found."),
+            ("0.9 times the bound", _NOT_AT_ONCE + "2.7 u (hi - lo) is the largest error found."),
             ("0.9 times the term 2**width", _SUBNORMAL),
             ("exponent width - 1 of 2", _SUBNORMAL),
             ("10/9 times the term -1", _SUBNORMAL),
@@ -235,7 +235,7 @@ _ERROR = (
         assumes=(t.LOG2_SCALE, t.SOME_RANGE),
         source=derived(
             "If j > -128, then j - 1 is too small: 2^((j-1)/theta) < s, so 2^(j/theta) < 2^(1/theta) s. Else the "
-            "stored scale is 2^(-128/theta), whatever the exact one."
+            "stored scale is 2^(-128/theta), for any exact one."
         ),
         tightness=1,
         extremal="an exact scale just above a power 2^(j/theta); an exact scale below 2^(-128/theta)",

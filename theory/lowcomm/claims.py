@@ -29,7 +29,7 @@ _DEFINITIONS = defined(
         "quorum_merge": "Written from the documented rule, minimum quorum and weights by tokens of arXiv:2604.21428's "
         "abstract: sums in rank order in float64.",
         "resets": "Written from deepspeedai/DeepSpeed, coalesced_collectives.py, one update after another.",
-        "sparse_bits": "Written from the documented coding of positions: bits that tell numbers, or sets, apart.",
+        "sparse_bits": "Written from the documented coding of positions: bits that identify numbers or sets.",
         "sparseloco_round": "Written from arXiv:2508.15706 and one-covenant/templar, chunk by chunk.",
     },
 )

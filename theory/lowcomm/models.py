@@ -306,8 +306,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="lowcomm.qgz.ring",
-        words="The code of a sum of h vectors is off by half of h steps at most; of P + 1 ranks there is one for h = P "
-        "besides.",
+        words="The code of a sum of h vectors is off by half of h steps at most; for P + 1 ranks there is one more, "
+        "for h = P.",
         scope="every P, all vectors of which no code is cut off",
         goals=_ring,
         checked_by=("lowcomm.qgz.ring",),

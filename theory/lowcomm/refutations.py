@@ -86,7 +86,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="lowcomm.sparseloco.keeps",
-        words="Of two equal entries one is sent; the other, 1, is halved before the second round, and of what is then "
+        words="One of two equal entries is sent; the other, 1, is halved before the second round, and of what is then "
         "offered, 1 and 3/2, the larger is sent.",
         whole={t.outerrounds: 1},
         measured=(t.outerrounds - 1) * _HALF,
@@ -112,7 +112,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="lowcomm.loco.cut_off",
-        words="Of an entry of eight steps four bits send seven, and the error is kept whole.",
+        words="Four bits send seven of an entry of eight steps, and the error is kept entirely.",
         whole={},
         measured=sp.Integer(1),
         values={},

@@ -216,8 +216,8 @@ SPARSE_CLAIMS = (
         relation=Eq(BIN_SIGN, 0),
         assumes=(SOME_VALUE, FOUR_BINS),
         source=derived(
-            "Refuted by -12, -5 and eighteen zeros: the two fall into separate bins, at -2 and -1. Of 12 and 5 both "
-            "fall into the bin at 1, which is the last.",
+            "Refuted by -12, -5 and eighteen zeros: the two fall into separate bins, at -2 and -1. 12 and 5 both fall "
+            "into the bin at 1, which is the last.",
             "what one expects of a quantiser",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -365,7 +365,7 @@ ONE_OF_TWO = Hypothesis(
 TOO_WEAK = Hypothesis("too_weak", "The weaker change is at most 1 - beta: d <= 1 - beta.", Le(weak + decay, 1))
 NOT_TOO_WEAK = Hypothesis("strong_enough", "The weaker change is less than the other.", sp.Lt(weak, 1))
 SOME_VALUE = Hypothesis("some_value", "Not all values are zero.", lambda x: bool((x != 0).any()))
-FOUR_BINS = Hypothesis("four_bins", "There are four bins, as two bits tell apart.", lambda bins: bins == 4)
+FOUR_BINS = Hypothesis("four_bins", "There are four bins, as for two bits.", lambda bins: bins == 4)
 ODD_BINS = Hypothesis("odd_bins", "The number of bins is odd.", lambda bins: bins % 2 == 1)
 POSITIONS_ONE_BY_ONE = Hypothesis(
     "positions_one_by_one", "Every position is coded by itself.", ensured="Messages are counted this way."
@@ -376,7 +376,7 @@ POSITIONS_AS_A_SET = Hypothesis(
 EMPTY_MOMENTUM = Hypothesis("empty_momentum", "The momenta are zero at first.", ensured="Runs begin so.")
 ONE_AMPLITUDE = Hypothesis(
     "one_amplitude",
-    "Of a chunk all nonzero amplitudes that are sent are one and the same.",
+    "All nonzero amplitudes that are sent of a chunk are the same one.",
     ensured="Some workers have it in their momenta, and the others nothing.",
 )
 FITS_CHUNK = Hypothesis("fits_chunk", "At most as many entries are requested as a chunk has.", Le(k, chunk))

@@ -193,8 +193,8 @@ def _critical_path(bound: Any) -> tuple[Goal, ...]:
         most = step / 2 - (M * _full + over - _own)
         goals += [
             Goal(f"{name} chunks: both steps", step - 2 * (M - 1) * largest, equal=True),
-            Goal(f"{name} chunks: nobody receives more", step / 2 - (M - 1) * _own, given=given),
-            Goal(f"{name} chunks: nobody sends more", most, given={"over <= M - 1": M - 1 - over, **given}),
+            Goal(f"{name} chunks: no member receives more", step / 2 - (M - 1) * _own, given=given),
+            Goal(f"{name} chunks: no member sends more", most, given={"over <= M - 1": M - 1 - over, **given}),
         ]
     return tuple(goals)
 

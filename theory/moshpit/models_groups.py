@@ -260,8 +260,8 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
 _COUNTING = (
     "A grouping has seats, which peers take in any order, all with one probability. Averaging within groups is a "
     "matrix A whose entries are 1/size between members of one group: its trace is the number R of groups, peers by "
-    "themselves included, all entries add up to N. Of all `orders` an Nth has a peer in a seat, and of these one of "
-    "N - 1 another peer in another seat. Over all groupings and orders an entry of the diagonal is in the mean "
+    "themselves included, all entries add up to N. An Nth of all `orders` has a peer in a seat, and one of N - 1 of "
+    "these another peer in another seat. Over all groupings and orders an entry of the diagonal is in the mean "
     "`diagonal`, any other `other`: E A = a I + b J. The squared norm of A x is <x, A x>, the mean over a group being "
     "orthogonal to what it leaves; its mean is that of the squares and of the products of two peers, of which x "
     "without a mean has minus as much: a is the factor of a round. "
@@ -368,11 +368,10 @@ GROUP_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.mean.leaving",
-        words="Of N vectors that add up to zero n' are drawn without replacement: each with probability n'/N, two of "
+        words="n' of N vectors that add up to zero are drawn without replacement: each with probability n'/N, two of "
         "them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - both) sum ||x_i||^2 + "
         "both ||sum x_i||^2, by induction over the vectors, of all subsets of n'; the sum of the squares is N V with "
-        "no round, V the "
-        "distortion, and every round multiplies the mean by a. " + _COUNTING,
+        "no round, V the distortion, and every round multiplies the mean by a. " + _COUNTING,
         scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
         goals=_leaving,
         checked_by=("moshpit.mean.leaving",),

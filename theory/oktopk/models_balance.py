@@ -265,7 +265,7 @@ ROUNDS = (
         claim="oktopk.split.steps",
         words="These are the rounds of the split (`step`), of balancing (`moved`), and of two of Bruck's all-gathers "
         "(`rounds`), `bits` = ceil(log2 P) each.",
-        scope=f"{ANY_P}, an iteration that finds neither thresholds nor boundaries anew",
+        scope=f"{ANY_P}, an iteration that keeps thresholds and boundaries",
         goals=_all_rounds,
     ),
 )

@@ -36,7 +36,7 @@ SPLITTING: tuple[Claim, ...] = (
         assumes=(SPLIT,),
         source=derived("Regions are a partition: an entry lies in one of them, and is sent to its owner, once."),
         axis="P",
-        note="Checks the counting: selected entries are located anew from the vectors and the boundaries.",
+        note="Checks the counting: selected entries are located again from the vectors and the boundaries.",
     ),
     Claim(
         name="oktopk.split.messages",
@@ -183,7 +183,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "abstract, “less than 6k”, taken for every iteration",
             "With disjoint supports the gathering of all sums makes ranks send up to 2kP words more.",
-            reading="Of every iteration.",
+            reading="It is read for every iteration.",
         ),
         stands=Standing.REFUTED,
         extremal="disjoint supports on many ranks",

@@ -182,7 +182,7 @@ LOWER: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, read in a summary, taken for every rank",
             "If only rank 0 has nonzero entries, all in its own region, it has the result from the start.",
-            reading="Of every rank.",
+            reading="It is read for every rank.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,

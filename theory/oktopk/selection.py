@@ -109,7 +109,7 @@ UPDATE: tuple[Claim, ...] = (
             "The indices returned are the intersection of those selected with those of the result.",
         ),
         axis="P",
-        note="The published code for BERT intersects, on iterations that find thresholds anew, with indices in the "
+        note="The published code for BERT intersects, on iterations that find new thresholds, with indices in the "
         "order of magnitude by a search that needs them ascending, and finds few of them.",
     ),
     Claim(

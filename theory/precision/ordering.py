@@ -167,7 +167,7 @@ _SHARDS = (
         (t.ROUND_THE_BLOCK, ONE_FORMAT, NEAREST, t.SHARES_IN_A_ROW),
         "1, 2^m, -2^m and 1 from four ranks or one, 2^m beyond the significand",
         "shards.doubling",
-        "The same batch on more ranks gives other bits, whatever else is fixed.",
+        "The same batch on more ranks gives other bits, even if all else is fixed.",
     ),
     _but(
         "shards.rabenseifner",

@@ -197,7 +197,7 @@ _OF_LOSSES = (
 )  # fmt: skip
 _OF_NORMS = (
     *for_one_reason(
-        "of few entries seven roundings count, of which 1/n and the product with it are exact or upwards where the "
+        "for few entries seven roundings count, of which 1/n and the product with it are exact or upwards where the "
         "others are largest: 3.06 units of 5.05 were found, and of many entries these seven are nothing",
         "without the factor unit/(unit + 1) + 1", "without the factor 2*ulps*unit/(-2*ulps*unit + 1) + 1",
         "exponent 3 of unit/2 + 1", "0.9 times the term unit/2", "0.9 times the term unit/(unit + 1)",

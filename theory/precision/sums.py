@@ -93,8 +93,8 @@ _ONE_FORMAT = (
         title="Running sums in one format: P - 1 roundings, and at most the sum of the magnitudes",
         relation=Le(RELATIVE_SUM_ERROR, running_sum(P, unit)),
         source=derived(
-            f"{_ANY_ORDER} Of a running sum b = 1: no rounding is by more than the term that is added, so all together "
-            "are at most the sum of the magnitudes."
+            f"{_ANY_ORDER} For a running sum b = 1: no rounding is by more than the term that is added, so all "
+            "together are at most the sum of the magnitudes."
         ),
         assumes=(*_SUMS, RUNNING),
         tightness=1,
@@ -237,7 +237,7 @@ _TWO_FORMATS = (
         name="precision.once.sure",
         title="Sums in the accumulator, rounded to the wire's format once: one rounding and the accumulator's",
         relation=Le(RELATIVE_SUM_ERROR, followed(any_order(P, unit), _CAST)),
-        source=derived("Of any sum in the accumulator, and one rounding of it. Neither underflows."),
+        source=derived("The bounds of any sum in the accumulator and of one rounding compound. Neither underflows."),
         assumes=(NEAREST, ON_THE_WIRE, ROOM, ONCE),
         axis="P",
         unpinned=for_one_reason(

@@ -492,7 +492,7 @@ DEFINITIONS = defined(
         ),
         "EDEN": (
             "Written from the docstring (Vargaftik et al. 2022): the lower centroid on a boundary. The centroids are "
-            "found anew in 40 digits; numbers agree within the roundings of these and of the sums."
+            "computed again in 40 digits; numbers agree within the roundings of these and of the sums."
         ),
         "RotatedDithering": (
             "Written from the docstring (Suresh et al. 2017), whose formulas are evaluated in float64 from left to "

@@ -258,8 +258,8 @@ TWO_SIDED: tuple[Claim, ...] = (
             "incoherence of weights as sqrt(2 ln(2 n m/delta)); QuIP# has 2 ln(4 n m/delta) for matrices, and the "
             "root for the orthogonal factors alone",
             "Refuted by the matrix of ones, 2 x 4: with probability a half both patterns of signs are rows up to their "
-            "sign, and one entry has all of it: sqrt(8) norms, for which 16 exp(-4) = 0.293 is claimed. Of 4 x 4 it is "
-            "a quarter, for 32 exp(-8) = 0.011.",
+            "sign, and one entry has all of it: sqrt(8) norms, for which 16 exp(-4) = 0.293 is claimed. For 4 x 4 it "
+            "is a quarter, for 32 exp(-8) = 0.011.",
             reading="It is read for sizes that are powers of two.",
         ),
         stands=Standing.REFUTED,

@@ -167,8 +167,8 @@ FEEDBACK: tuple[Claim, ...] = (
         assumes=(NO_CLIPPING, INTEGER_FACTOR, ODD_PARTS),
         source=QUIP_2023.second_hand(
             "Theorem 1: the average loss of LDLQ with nearest rounding, tr(D)/12 per row for uniform weights",
-            _PIVOTS + "r_i runs through the multiples of 1/m in (-1/2, 1/2), each as often, whatever the later weights "
-            "are: their mean square is (m^2 - 1)/(12 m^2).",
+            _PIVOTS + "r_i runs through the multiples of 1/m in (-1/2, 1/2), each equally often, for any later "
+            "weights: their mean square is (m^2 - 1)/(12 m^2).",
         ),
         axis="grid_parts",
         note="Rounding to nearest loses tr(H) times the same, and tr(D) <= tr(H).",

@@ -82,7 +82,7 @@ HADAMARD: tuple[Claim, ...] = (
             "the transform of the squares. The variances are all ||x||^2."
         ),
         axis="spectrum",
-        note="Entries are uncorrelated if and only if all magnitudes are equal. Of one nonzero entry all rotated "
+        note="Entries are uncorrelated if and only if all magnitudes are equal. For one nonzero entry all rotated "
         "entries are the same up to sign.",
     ),
     Claim(

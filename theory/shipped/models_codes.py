@@ -127,8 +127,8 @@ GROUPS = (
     ),
     model_of(
         "twomeans.below_scaledsign",
-        "`negative` and `others` entries with the sums of magnitudes `low` and `high`, norm1 = low + high; a group "
-        "errs by its squares less sum^2/count. Where one group is empty, the other has all entries. Times `squares`, "
+        "`negative` and `others` entries with the sums of magnitudes `low` and `high`, norm1 = low + high; a group's "
+        "error is its squares less sum^2/count. Where one group is empty, the other has all entries. Times `squares`, "
         "which is norm2^2.",
         _NOT_ZERO,
         _below_signs,
@@ -257,8 +257,8 @@ THREE_VALUES = (
     ),
     model_of(
         "threelc.wire",
-        "Of ceil(n/5) bytes `zeros` are zero, in `runs` runs of one byte or more each, which take a byte; `full` are "
-        "not, and stay.",
+        "Among ceil(n/5) bytes `zeros` are zero, in `runs` runs of one byte or more each, which take a byte; `full` "
+        "are not, and stay.",
         "every x in R^n, every n, every dtype",
         _shorter,
     ),

@@ -55,7 +55,7 @@ _SHARED = (
     "An entry is kept with a probability p, `room` times its magnitude `a` over their `sum`, or 1, which goes by such "
     "ratios as well, and is then x/p. "
 )
-_SIGN, _FACTOR, _ANY = "Of -x.", "Of c x.", ", every c > 0"
+_SIGN, _FACTOR, _ANY = "Of -x.", "The claim is for c x.", ", every c > 0"
 
 SYMMETRIES = (
     *(

@@ -237,7 +237,7 @@ REFUTATIONS = by_claim(
     ),
     _shipped(
         "qsgd.code_bits",
-        "A norm of 32 bits, and what tells 2 s + 1 levels apart for each entry.",
+        "A norm of 32 bits, and the bits for 2 s + 1 levels for each entry.",
         {n: 1, s: 1},
         32 + n * index_bits(2 * s + 1),
         values={n: n, s: s, itembits: 32},
@@ -245,7 +245,7 @@ REFUTATIONS = by_claim(
     ),
     _shipped(
         "topk.code_bits",
-        "One value of 32 bits, and what tells n places apart.",
+        "One value of 32 bits, and the bits for n places.",
         {n: 1},
         32 + index_bits(n),
         values={n: n, k: 1, itembits: 32},
@@ -376,8 +376,8 @@ REFUTATIONS = by_claim(
     *(
         _shipped(
             f"ef_signs.{statement}",
-            "One gradient a and the step size 2^-j: what is compressed is a, and not a times the step size, over which "
-            "it is divided all the same.",
+            "One gradient a and the step size 2^-j: what is compressed is a, and not a times the step size, by which "
+            "the result is still divided.",
             {_a: 1, _j: 0},
             measured,
             x=((_a,),),

@@ -116,7 +116,7 @@ SPECTRAL: tuple[Claim, ...] = (
         assumes=(TINY,),
         source=ATOMO_CODE.official_code(
             "_sample_svd: below 1e-6, the first alone",
-            "Whatever the budget.",
+            "It holds for any budget.",
             FOLLOWS,
             ATOMO_AT.at("src/codings/svd.py", "50-51"),
         ),
@@ -246,7 +246,9 @@ SIGNED: tuple[Claim, ...] = (
         relation=Eq(UNAPPLIED, 0),
         assumes=(DYADIC_STEPS,),
         source=KARIMIREDDY_2019.recalled(
-            "error-corrected iterates follow SGD", "The first gradient counts 1/rate times.", reading="Of GRACE's code."
+            "error-corrected iterates follow SGD",
+            "The first gradient counts 1/rate times.",
+            reading="It is read of GRACE's code.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.ef_signs.excess",

@@ -284,7 +284,9 @@ UNIFORM_OWNERS = Hypothesis(
     "The permutation is uniform, and blocks are turned by a uniform number of ranks.",
     ensured="All maps of entries to ranks by permutations and rotations are enumerated, as often as they occur.",
 )
-ANY_OWNERS = Hypothesis("any_owners", "Whatever is drawn.", ensured="Every map of the enumeration is measured alone.")
+ANY_OWNERS = Hypothesis(
+    "any_owners", "Every outcome of the draws is covered.", ensured="Every map of the enumeration is measured alone."
+)
 SAME_VECTORS = Hypothesis("same_vectors", "All workers hold the same vector.", lambda x: bool((x == x[0]).all()))
 UNIFORM_PLACES = Hypothesis(
     "uniform_places", "The set of k entries is uniform.", ensured="All sets of k entries are enumerated."

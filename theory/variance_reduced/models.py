@@ -403,7 +403,7 @@ MODELS = by_claim(
     ),
     model_of(
         "diana.unbiased",
-        _ERROR + "Of any coordinate: a server adds the average shift to the average of what is sent, whose mean is "
+        _ERROR + "For any coordinate a server adds the average shift to the average of what is sent, whose mean is "
         "gradients less shifts.",
         _ALL,
         _diana_unbiased,

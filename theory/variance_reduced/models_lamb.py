@@ -315,7 +315,7 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.nothing_lost",
-        "Of an entry, in the unit in which the weights move, errors over the layer's coefficient: `u` and `plain` are "
+        "One entry, in the unit in which the weights move, errors over the layer's coefficient: `u` and `plain` are "
         "compressed and uncompressed momentum before a step, `g` the mean gradient, `first`, `e` and `left` the errors "
         "at first, before and after it: u+ = beta u + (1 - beta) g + e - left. What is said to be zero is zero at "
         "first, and a step does not change it.",
@@ -332,8 +332,8 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.scale_moves",
-        "Of an entry: `e` was left out of a message with coefficient c, and `left` is with kappa c, so that the "
-        "momentum takes in (e - left)/(kappa c). `size` is the magnitude of e/c, the largest of which bounds all.",
+        "One entry: `e` was left out of a message with coefficient c, and `left` is with kappa c, so that the momentum "
+        "takes in (e - left)/(kappa c). `size` is the magnitude of e/c, the largest of which bounds all.",
         "every P, n and layers, every errors, every kappa, real arithmetic",
         _scale_moves,
     ),
@@ -363,7 +363,7 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.step_length",
-        "Of an entry: `y` is its momentum's magnitude, and `root` that of its variance, epsilon added. A layer has as "
+        "One entry: `y` is its momentum's magnitude, and `root` that of its variance, epsilon added. A layer has as "
         "many as its size, and the square of its norm is the sum of theirs.",
         "every layer, every momentum and variance, real arithmetic",
         _step_length,

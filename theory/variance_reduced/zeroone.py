@@ -253,7 +253,7 @@ ZEROONE_CLAIMS = (
         assumes=(NORM_SCALE,),
         source=z.ONEBIT_LAMB_2021.official_code(
             _LAMB
-            + "all layers are compressed as one vector, times coefficients that give all the same root mean square",
+            + "all layers are compressed as one vector, times coefficients that give each the same root mean square",
             "||p||^2 - 2 s ||p||_1 + n s^2 over ||p||^2, with s = rho ||p||/sqrt(n).",
             "The error is ours; the code has the coefficients, which make rho = 1.",
             code=DEEPSPEED_AT.at("deepspeed/runtime/fp16/onebit/lamb.py", "179-190", upstream=REMOVED),
