@@ -348,9 +348,8 @@ def test_version_and_help():
 def test_every_command_is_summarised_whole_in_80_columns():
     shown = CliRunner().invoke(main, ["--help"], terminal_width=80).output
     listed = shown.partition("Commands:\n")[2].splitlines()
-    assert (
-        len(listed) == len(main.commands) and [line for line in listed if not line.endswith(".") or "..." in line] == []
-    )
+    assert len(listed) == len(main.commands)
+    assert [line for line in listed if not line.endswith(".") or "..." in line] == []
 
 
 @pytest.mark.wide
