@@ -3,7 +3,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -145,8 +144,12 @@ def test_the_documentation_shows_what_the_command_prints():
     )
 
 
-@pytest.mark.long
-def test_the_command_answers_in_two_seconds():
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "commbounds", "cost"], check=True, capture_output=True)
-    assert time.perf_counter() - began < 2.0
+def test_the_command_answers_soon():
+    """It loads formulas alone: no arrays, kernels or figures, and no column's claims."""
+    code = "import sys\nfrom commbounds.cli import main\nmain(['cost'], standalone_mode=False)\n"
+    code += "print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = set(done.stderr.split())
+    assert "commbounds.theory.schedules" in loaded
+    assert not loaded & {"numpy", "numba", "scipy", "matplotlib", "hypothesis", "jinja2"}
+    assert not [name for name in loaded if re.fullmatch(r"commbounds\.theory\.\w+\.claims", name)]

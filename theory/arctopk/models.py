@@ -228,8 +228,8 @@ MODELS = by_claim(
     Model(
         claim=_A + "commutes",
         words="A row's sketch is the sum over its entries of entry times `v`, the sketch's: `scores` is the sum over "
-        "the ranks, `average_score` that of the average, `gs` the sum over the ranks of an entry; inductions on the "
-        "entries and on the ranks. So the average has the same sketches, and the same rows are selected of it: an "
+        "the ranks, `average_score` the score of the average, `gs` the sum over the ranks of an entry; inductions on "
+        "the entries and on the ranks. So the average has the same sketches, and the same rows are selected of it: an "
         "entry `g` is kept, `selected` = 1, or not, 0, on all ranks, and `kept` is the sum of what is.",
         scope="all gradients and sketches, every size of the matrix, every P; exact arithmetic",
         goals=_commutes,

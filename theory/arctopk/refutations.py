@@ -20,8 +20,8 @@ REFUTATIONS = by_claim(
         given={"mu <= 1": _q - _p},
         met={
             "shared_sketch": "There is one rank.",
-            "orthogonal_rows": "They are unit vectors.",
-            "floor_rows": "The rule is run.",
+            "orthogonal_rows": "The rows are unit vectors.",
+            "floor_rows": "The trial runs this rule.",
         },
     ),
     Refutation(
@@ -34,7 +34,7 @@ REFUTATIONS = by_claim(
         x=(((_a,), (1,)), ((-_a,), (1,))),
         met={
             "shared_sketch": "Both ranks use one sketch.",
-            "one_row_cancels": "The first row does.",
+            "one_row_cancels": "The first row cancels.",
         },
     ),
 )

@@ -139,7 +139,7 @@ GATHERED: tuple[Model, ...] = (
         for model in (
             _model(
                 f"{half}.ring_words",
-                AROUND + "In each of them every block is on its way, so that the busiest rank moves ceil(n/P) words.",
+                AROUND + "In each of them every block is sent, so that the busiest rank moves ceil(n/P) words.",
                 around(longest),
             ),
             _model(f"{half}.bruck_words", _BRUCK, _bruck_words),

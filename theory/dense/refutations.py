@@ -44,7 +44,7 @@ REFUTATIONS = by_claim(
     ),
     _out_of_order(
         "butterfly",
-        "the sum begins at the first, goes on with the last, and ends with the second.",
+        "the sum begins at the first, continues with the last, and ends with the second.",
         (1, _LARGE, -_LARGE),
         _add(1, -_LARGE, _LARGE),
     ),

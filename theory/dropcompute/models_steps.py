@@ -327,9 +327,9 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.step.overshoot",
-        words="Of a worker's last micro-batch, begun at `begin` <= tau and taking `took` <= b: it ends with the "
-        "step less T_c, for the worker that stops last; its sum of all latencies is no smaller. At most the smaller "
-        "of two is at most each.",
+        words="The last worker's last micro-batch begins at `begin` <= tau and takes `took` <= b: it ends with the "
+        "step less T_c; the worker's sum of all latencies is no smaller. A number at most the smaller of two is at "
+        "most each.",
         scope=_EACH,
         goals=_overshoot,
         checked_by=("dropcompute.step.overshoot",),
@@ -361,7 +361,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.step.subadditive",
-        words="Of any worker, induction on the micro-batches: its `time` grows by `took`, the sum by `other`, the "
+        words="Induction on the micro-batches of any worker: its `time` grows by `took`, the sum by `other`, the "
         "slowest worker's for that micro-batch.",
         scope=f"{_ALL}, every N and M",
         goals=_subadditive,
@@ -369,8 +369,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.localsgd.subadditive",
-        words="Of any worker, induction on the local steps: `time`, with the overhead that is paid once, grows by "
-        "`took`, the sum by `other`, the slowest worker's for that step.",
+        words="Induction on the local steps of any worker: `time`, with the overhead paid once, grows by `took`, the "
+        "sum by `other`, the slowest worker's for that step.",
         scope=f"{_ALL}, every N, every number of local steps, every T_c",
         goals=_period,
         checked_by=("dropcompute.localsgd.subadditive",),
@@ -452,7 +452,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.time.ceiling",
-        words="Of any worker: its `time` grows by `took`, at most the longest. Induction on the micro-batches.",
+        words="The `time` of any worker grows by `took`, at most the longest. Induction on the micro-batches.",
         scope="every law of bounded latencies, every N and M",
         goals=_ceiling,
         checked_by=("dropcompute.time.ceiling",),

@@ -448,10 +448,9 @@ def _average_of_estimates(bound: Any) -> tuple[Goal, ...]:
 MODELS = by_claim(
     Model(
         claim="feedback.ef14.telescoping",
-        words="Of an entry. A worker keeps what its message leaves of its residual and of the step size times its "
-        "gradient; the weights move by the mean message, and those of uncompressed steps, `plain`, by the mean of the "
-        "latter. "
-        "Induction on the workers, then on the steps: residuals are zero at first.",
+        words="Of an entry. A worker keeps the part of its residual and of the step size times its gradient that it "
+        "does not send; the weights move by the mean message, and those of uncompressed steps, `plain`, by the mean of "
+        "the latter. Induction on the workers, then on the steps: residuals are zero at first.",
         scope="every number of workers, every dimension, every message, every step size, any number of steps, in real "
         "arithmetic",
         goals=_telescoping,

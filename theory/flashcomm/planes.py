@@ -46,11 +46,11 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.kept",
-        title="The smallest and the largest entry of every group are kept as they are",
+        title="The smallest and the largest entry of every group are kept exactly",
         relation=Eq(t.END_ERROR, 0),
         assumes=(t.EXACT_METADATA,),
         source=t.FLASH_2025.second_hand(
-            "spike reserving, from its abstract", "They are sent as they are, with their places."
+            "spike reserving, from its abstract", "They are sent exactly, with their positions."
         ),
         axis="group",
     ),
@@ -66,11 +66,11 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.pays",
-        title="INT2 with spikes has a smaller error than plain INT4 of fewer bits",
+        title="INT2 with spikes has a smaller error than plain INT4, which takes fewer bits",
         relation=Le(t.MSE_RATIO, 1),
         source=t.FLASH_2025.second_hand(
             "spike reserving makes two bits usable; read as a statement for any data",
-            "Refuted on normal numbers: the error of INT2 with spikes is some nine times that of INT4.",
+            "Refuted on normal numbers: the error of INT2 with spikes is about nine times that of INT4.",
             reading="For any data.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -86,7 +86,7 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.pays_isolated",
-        title="INT2 with spikes has at most E/V times the error of plain INT4: less, where spikes are isolated",
+        title="INT2 with spikes has at most E/V times the error of plain INT4, with E/V < 1 if spikes are isolated",
         relation=Le(t.MSE_RATIO, t.reserved_error / t.least_error),
         assumes=(t.LEVELS_MISS,),
         source=derived(
@@ -97,8 +97,8 @@ _SPIKES = (
         ),
         axis="n",
         note="With one spike of 100 or more in place of one in every 64 normal entries INT4 has levels further apart "
-        "than the others' whole range, and E/V is about 0.44; the ratio is below 0.01. Spikes side by side leave no "
-        "room to reserve them: the error of INT2 is up to 15 times that of INT4, and E/V says so.",
+        "than the others' whole range, and E/V is about 0.44; the ratio is below 0.01. Adjacent spikes cannot all be "
+        "reserved: the error of INT2 is then up to 15 times that of INT4, and E/V shows it.",
     ),
 )
 

@@ -82,7 +82,7 @@ SPLITTING: tuple[Claim, ...] = (
         assumes=(SIZES, NO_DUPLICATES),
         source=derived("One number of every other rank."),
         axis="P",
-        note="Not part of the published volume, and small beside it where k is large against P^2.",
+        note="The published volume leaves it out; it is small in comparison where k is much larger than P^2.",
     ),
     Claim(
         name="oktopk.split.steps",
@@ -96,7 +96,7 @@ SPLITTING: tuple[Claim, ...] = (
         tightness=1,
         extremal="one rank owns P winners or more, and balancing sends some of them to every other rank",
         axis="P",
-        note="The exact largest number, at all P: on one rank none. Where nothing has to be balanced it is P - 1 less.",
+        note="It is the exact maximum for every P. Without balancing it is P - 1 less.",
     ),
 )
 
@@ -153,7 +153,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
         assumes=(REEVALUATION, NO_DUPLICATES),
         source=derived("Every sum that is not zero goes once to each of the P - 1 ranks that do not own its region."),
         axis="P",
-        note="Outside of the published volume; with disjoint supports 2k(P - 1) words, spread over the period.",
+        note="Not in the published volume; disjoint supports take 2k(P - 1) words, spread over the period.",
     ),
     Claim(
         name="oktopk.reevaluation.mean_worst",
@@ -170,14 +170,14 @@ REEVALUATIONS: tuple[Claim, ...] = (
         title="A re-evaluation brings at most 2 min(kP, n) words to any rank",
         relation=Le(MOST_RECEIVED, 2 * sp.Min(k * P, n)),
         assumes=(REEVALUATION, K_SELECTED, NO_DUPLICATES),
-        source=derived("All sums that are not zero, where a rank's own region has none of them."),
+        source=derived("A rank whose own region has no nonzero sum receives all of them."),
         tightness=1,
         extremal="disjoint supports, and one rank's region holds nothing",
         axis="P",
     ),
     Claim(
         name="oktopk.reevaluation.within",
-        title="In the iterations that find the thresholds anew no rank sends more than 6k words either",
+        title="In the iterations that find new thresholds no rank sends more than 6k words either",
         relation=Le(MOST_SENT, 6 * k),
         assumes=(ALL_DATA, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING),
         source=LI_HOEFLER_2022.second_hand(
@@ -188,6 +188,6 @@ REEVALUATIONS: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="disjoint supports on many ranks",
         axis="P",
-        note="One iteration in tau' is as expensive as gathering every rank's k entries everywhere.",
+        note="One iteration in tau' costs as much as an all-gather of every rank's k entries.",
     ),
 )

@@ -398,7 +398,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.drift.owner_sure_norm",
-        words=f"{_MOMENTS} However the updates depend on the losses, the gap to the owner is at most G L.",
+        words=f"{_MOMENTS} For any dependence of the updates on the losses, the gap to the owner is at most G L.",
         scope=_UPDATES,
         goals=_sure_owner,
         checked_by=("packetloss.drift.owner_sure_norm",),

@@ -131,15 +131,13 @@ NORM_ERROR = Quantity(
     "largest relative error of a normalised entry",
 )
 ROOT_MOVED = Quantity(
-    "root_moved", r"\lvert r/r'-1\rvert", "by how much of itself the reciprocal of a root moves, with its entries"
+    "root_moved", r"\lvert r/r'-1\rvert", "relative change of the reciprocal of a root when its entries move"
 )
-STEP_MOVED = Quantity(
-    "step_moved", r"\lvert h(g')-h(g)\rvert", "how far a first step of Adam moves, in units of the rate"
-)
+STEP_MOVED = Quantity("step_moved", r"\lvert h(g')-h(g)\rvert", "change of a first step of Adam, in units of the rate")
 
 HALF_THE_DIGITS = Hypothesis(
     "half_the_digits",
-    "Operands, rounded to tf32 or as they are, have half the accumulator's digits at most: products are exact.",
+    "Operands, rounded to tf32 or not, have at most half the accumulator's digits: products are exact.",
     lambda accumulate, digits: 2 * digits <= format_named(accumulate).digits,
 )
 FAR_FROM_ENDS = Hypothesis(
@@ -148,10 +146,12 @@ FAR_FROM_ENDS = Hypothesis(
     lambda x, accumulate, wire: _between(x) and min(map(_exponents, (accumulate, wire))) >= 8,
 )
 FEW_TERMS = Hypothesis(
-    "few_terms", "There are less than 1/u + 2 terms, whose sum may not lose all.", (terms - 1) * unit < 1 + unit
+    "few_terms",
+    "There are fewer than 1/u + 2 terms, so that no sum loses all.",
+    (terms - 1) * unit < 1 + unit,
 )
-SURELY_SIGNED = Hypothesis("surely_signed", "The gradient is larger than what it is off.", Le(moved, gradient))
-ROOT_LEFT = Hypothesis("root_left", "The root is larger than what its entries are moved by.", moved < root)
+SURELY_SIGNED = Hypothesis("surely_signed", "The gradient is larger than its error.", Le(moved, gradient))
+ROOT_LEFT = Hypothesis("root_left", "The root is larger than the change of its entries.", moved < root)
 LOGITS_FIT = Hypothesis(
     "logits_fit", "Logits are numbers of the accumulator's format within 30 of the largest.",
     lambda x, accumulate: float(x.max() - x.min()) <= 30.0 and on_the_wire(x, accumulate),
@@ -247,7 +247,7 @@ CLAIMS = (
     ),
     _claim(
         "gradient",
-        "Gradients of micro-batches, reduced within shards and over replicas, and divided",
+        "Gradients of micro-batches, reduced within shards and over replicas, then divided",
         GRADIENT_ERROR,
         one_after_another(any_order(batches, unit), one_rounding(cast_unit), any_order(P / replicas, wire_unit),
                           any_order(replicas, wire_unit), one_rounding(division_unit)),
@@ -256,7 +256,7 @@ CLAIMS = (
         FAR_FROM_ENDS,
         tightness=1,
         extremal="one rank of two micro-batches, 1 and u",
-        note="FSDP is R = 1. A division in two, before the reduction and behind, is rounded twice.",
+        note="FSDP is R = 1. A division in two steps, before the reduction and after it, is rounded twice.",
     ),
     _claim(
         "distance",
@@ -268,7 +268,7 @@ CLAIMS = (
         tightness=1,
         extremal="all logits but one are 1 + W below the largest",
         axis="classes",
-        note="About log V - log log V: 8.6 of 128,256 classes. So roundings of differences count.",
+        note="It is about log V - log log V: 8.6 for 128,256 classes. So roundings of differences matter.",
     ),
     _claim(
         "loss",
@@ -298,7 +298,7 @@ CLAIMS = (
         "r = sqrt(1 - e). The root is off by 2 u f, which 1/(1 - 2 u f) divides by, and the quotient by u/(1 + u).",
         FAR_FROM_ENDS, FEW_TERMS,
         unpinned=(*_SECOND_ORDER, *_OF_NORMS),
-        note="One entry 1 and n - 1 of sqrt u have 1 - 8/n of it, where 8/n is small and n u smaller.",
+        note="One entry 1 and n - 1 entries sqrt u reach 1 - 8/n of it if 8/n is small and n u smaller.",
         axis="terms",
     ),
     _claim(
@@ -322,7 +322,7 @@ CLAIMS = (
         SURELY_SIGNED,
         tightness=1,
         extremal="a gradient that shrinks",
-        note="Where d is above |g| the sign is open, and the step may move by twice the rate.",
+        note="If d is above |g| the sign is undetermined, and the step may move by twice the rate.",
     ),
 )  # fmt: skip
 """In the order of the book."""

@@ -11,29 +11,29 @@ from commbounds.theory.rotations.roundings import nearest_loss, pivot_sum
 from commbounds.theory.rotations.terms import d, distortion, single_error, tail_at
 
 _a, _b, _i, _j, _u, _v = sp.symbols("a b i j u v", integer=True, nonnegative=True)
-_ROOM = {"rotation_fits": "Small whole numbers do."}
+_ROOM = {"rotation_fits": "Small whole numbers qualify."}
 _NOT_ZERO = {"nonzero": "a is positive."}
 _length = 2 ** index_bits(n)
 _left, _right, _share = 2**_i, 2**_j, _u / _v
 _EXACT = {"v is a power of two": sp.Mod(2**20, _v)}
-_UNLIMITED = {"unlimited_levels": "The weights are rounded so."}
+_UNLIMITED = {"unlimited_levels": "The weights are rounded this way."}
 _FOUR = (
     "Four equal entries are rotated to 4 a or -4 a at one of the places, or to four of one magnitude, each with "
-    "probability 1/2. Of the latter the signs say all. The signs of 4 a, where that of zero is +, say a vector whose "
-    "only entry is the first, which the next draw leaves alone; those of -4 a say one of four equal magnitudes again. "
-    "Of equal magnitudes the next draw changes those that it rotates to one of the places: (1/2 + 1/4)/2."
+    "probability 1/2. Signs determine the latter. The signs of 4 a, where that of zero is +, give a vector whose only "
+    "entry is the first, which the next draw does not change; those of -4 a give four equal magnitudes again. Of equal "
+    "magnitudes the next draw changes those that it rotates to one of the places: (1/2 + 1/4)/2."
 )
 
 REFUTATIONS = by_claim(
     Refutation(
         claim="rotations.drive.unbiased",
         words="Rotated, (a, b) with a > b has the signs of a alone: the estimate is (a^2 + b^2)/a there, whatever is "
-        "drawn. The second entry is off by b.",
+        "drawn. The second entry has the error b.",
         whole={_a: 1, _b: 0},
         measured=_b / _a,
         x=(_a, _b),
         positive={"a > b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_ROOM},
     ),
     Refutation(
         claim="rotations.drive.wire_one",
@@ -70,7 +70,7 @@ REFUTATIONS = by_claim(
         values={P: 2, single_error: _b**2 / _a**2},
         x=((_a, _b), (_a, _b)),
         positive={"a > b": _a - _b},
-        met={"equal_vectors": "They are.", "private_seeds": "The collective is run so."},
+        met={"equal_vectors": "They are.", "private_seeds": "The collective runs this way."},
     ),
     Refutation(
         claim="rotations.randomised_hadamard.uncorrelated",
@@ -98,17 +98,17 @@ REFUTATIONS = by_claim(
         measured=_b**2 / _a**2,
         x=(_a, _b),
         given={"a >= b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_NOT_ZERO, **_ROOM},
     ),
     Refutation(
         claim="rotations.eden.unbiased",
         words="One bit. Rotated, (a, b) with a > b has the signs of a alone: the estimate is (a^2 + b^2)/a there, "
-        "whatever is drawn. The second entry is off by b.",
+        "whatever is drawn. The second entry has the error b.",
         whole={_a: 1, _b: 0},
         measured=_b / _a,
         x=(_a, _b),
         positive={"a > b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_ROOM},
     ),
     Refutation(
         claim="rotations.eden.error_uniform",
@@ -119,7 +119,7 @@ REFUTATIONS = by_claim(
         values={distortion: 1 - 2 / sp.pi},
         x=(_a, _b),
         given={"a >= b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_NOT_ZERO, **_ROOM},
     ),
     Refutation(
         claim="rotations.drive.contraction_uniform",
@@ -129,7 +129,7 @@ REFUTATIONS = by_claim(
         measured=_b**2 / (_a**2 + _b**2),
         x=(_a, _b),
         given={"a >= b": _a - _b},
-        met={"biased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
+        met={"biased_scale": "The compressor runs this way.", **_NOT_ZERO, **_ROOM},
     ),
     *(
         Refutation(
@@ -156,8 +156,8 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="rotations.dithered_hadamard.unbiased_clipped",
         words="Four entries of a steps: where the signs are a row of the transform, one rotated entry has 2 a steps, "
-        "is coded as 2 a for every offset, and clipped to r: an entry is off by a - r/2. Rotated entries of a steps, "
-        "for the other signs, are not clipped.",
+        "is coded as 2 a for every offset, and clipped to r: an entry has the error a - r/2. Rotated entries of a "
+        "steps, for the other signs, are not clipped.",
         whole={_a: 1, _u: 1},
         measured=_a - _u / 2,
         x=(_a, _a, _a, _a),
@@ -170,7 +170,7 @@ REFUTATIONS = by_claim(
         whole={n: 1},
         measured=d / 12,
         values={n: n},
-        met={"one_offset": "It is run so.", "no_overload": "Codes are not limited."},
+        met={"one_offset": "It runs this way.", "no_overload": "Codes are not limited."},
     ),
     Refutation(
         claim="rotations.kashin.range",
@@ -180,7 +180,7 @@ REFUTATIONS = by_claim(
         whole={_a: 1},
         measured=sp.Rational(21, 20),
         x=tuple(s * _a for s in (-1, 1, -1, 1, 1, 1, -1, 0, 1, 0, -1)),
-        met={"nonzero": "a is positive.", "last_round_exact": "It is run so."},
+        met={"nonzero": "a is positive.", "last_round_exact": "It runs this way."},
     ),
     Refutation(
         claim="rotations.kashin.residual_default",
@@ -190,7 +190,7 @@ REFUTATIONS = by_claim(
         measured=1 - 1 / sp.sqrt(_right),
         values={clip_rate: _share, clip_rounds: 1},
         positive={"u < v": _v - _u},
-        met={"nonzero": "Entries are 1.", "all_rounds_clip": "It is run so."},
+        met={"nonzero": "Entries are 1.", "all_rounds_clip": "It runs this way."},
     ),
     Refutation(
         claim="rotations.ldlq.limited",

@@ -316,8 +316,8 @@ DESCENTS = (
     ),
     model_of(
         "clag.error",
-        _LEFT + "A part is off by `d` before its gradient turns by `y` away from it. Who sends offers y + d; who does "
-        "not is off by no more than the trigger says. The mean over the workers is linear.",
+        _LEFT + "A part is off by `d` before its gradient turns by `y` away from it. A worker that sends offers y + d; "
+        "one that does not has at most the trigger's error. The mean over the workers is linear.",
         "every P, every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1), every "
         "trigger",
         _clag,

@@ -287,15 +287,15 @@ LAMB_MODELS = (
     model_of(
         "lamb.equally_flat",
         "`Q` and `R` are sums over the layers of their entries times the squares of their root mean squares s_l, and "
-        "times those; `s` is the root mean square of all. As they are, signs leave sum n_l (s_l^2 - 2 s phi s_l + s^2) "
-        "= 2 Q - 2 s phi R, and at one scale sum n_l 2 (1 - phi) s_l^2.",
+        "times those; `s` is the root mean square of all. Unscaled, signs leave sum n_l (s_l^2 - 2 s phi s_l + s^2) = "
+        "2 Q - 2 s phi R, and at one scale sum n_l 2 (1 - phi) s_l^2.",
         "every number and sizes of layers that are equally flat, real arithmetic",
         _equally_flat,
     ),
     model_of(
         "lamb.at_most_double",
         "`N` are a layer's entries, `own` is their root mean square, `a` their mean magnitude and `s` the scale of the "
-        "message as layers are; phi times `own` is at most `a`. Both sides are sums over the layers.",
+        "unscaled message; phi times `own` is at most `a`. Both sides are sums over the layers.",
         "every number and sizes of layers, every message, real arithmetic",
         _at_most_double,
     ),
