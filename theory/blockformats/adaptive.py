@@ -273,8 +273,8 @@ MICROEXPONENTS: tuple[Claim, ...] = (
         tightness=1,
         extremal="1 + u, its partner u, all others u/2; for two digits 1 in place of 1 + u",
         axis="block",
-        note="MX9, MX6 and MX4 in blocks of 16: 11/33291, 11/587 and 9/41; without the shift by one 2.9, 3.0 and 2.2 "
-        "times as much.",
+        note="For MX9, MX6 and MX4 in blocks of 16 it is 11/33291, 11/587 and 9/41; without the shift by one 2.9, 3.0 "
+        "and 2.2 times as much.",
     ),
     Claim(
         name=_U + "idempotence",

@@ -207,7 +207,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "variance",
-        title="Rounded at once to a table, the sum has the variance sum (level - below) (above - level)",
+        title="Rounded directly to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, AT_ONCE),
@@ -216,7 +216,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "two_stages",
-        title="Rounded by way of a fine grid to a table, the sum has the variance sum (level - below) (above - level)",
+        title="Rounded via a fine grid to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, IN_TWO_STAGES),
@@ -239,8 +239,7 @@ TABLE: tuple[Claim, ...] = (
     Claim(
         name=_T + "two_stages_nested",
         title=(
-            "Rounded by way of a fine grid that holds the table, the sum has the variance sum (level - below) (above "
-            "- level)"
+            "Rounded via a fine grid that holds the table, the sum has the variance sum (level - below) (above - level)"
         ),
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
@@ -255,8 +254,8 @@ TABLE: tuple[Claim, ...] = (
     Claim(
         name=_T + "at_a_number",
         title=(
-            "Rounded by way of a fine grid, a level on the table has the variance f (1 - f) times the fine step times "
-            "the gaps on both sides"
+            "Rounded via a fine grid, a level on the table has the variance f (1 - f) times the fine step times the "
+            "gaps on both sides"
         ),
         relation=Eq(TABLE_VARIANCE, cutplace * (1 - cutplace) * finestep * bothgaps),
         kind=Kind.EXPECTED,
@@ -396,7 +395,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "mxfp4_ring",
-        title="MXFP4 for entries with scales of their own keeps the ring’s law of variance with w = 1/24",
+        title="MXFP4 for entries with separate scales keeps the ring’s law of variance with w = 1/24",
         relation=Le(HOP_VARIANCE, hopgrowth / 24),
         kind=Kind.EXPECTED,
         assumes=(BLOCK_MESSAGES, E2M1_ELEMENTS, NOTHING_CLIPPED, ONE_ENTRY_BLOCKS, LIKE_ENTRIES, SUMS_FIT),
@@ -420,8 +419,8 @@ MULTIHOP: tuple[Claim, ...] = (
     Claim(
         name=_H + "nearest_error",
         title=(
-            "Rounded to nearest, MXFP4 by halving has error at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, and "
-            "1/4 on a single rank"
+            "Rounded to nearest, MXFP4 by recursive halving has error at most (6/5)^(L + 1) - 1 of the ranks’ "
+            "magnitudes, and 1/4 on a single rank"
         ),
         relation=Le(TOTAL_ERROR, sp.Max(sp.Rational(1, 4), sp.Rational(6, 5) ** (halvings + 1) - 1)),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),

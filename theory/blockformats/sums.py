@@ -57,7 +57,7 @@ REQUANTISED: tuple[Claim, ...] = (
     Claim(
         name=_R + "bytes",
         title=(
-            "An all-reduce that requantises at every hop: the busiest rank's bytes, round a ring and in two steps alike"
+            "An all-reduce that requantises at every hop: the busiest rank's bytes, equal on a ring and in two steps"
         ),
         relation=Eq(WIRE_BYTES, 2 * (P - 1) * _PART),
         assumes=(PARTS_ALIKE,),
@@ -94,8 +94,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "direct_error",
-        title="In two steps, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of "
-        "their own",
+        title="In two steps, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
@@ -109,9 +108,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "ring_error",
-        title=(
-            "On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of their own"
-        ),
+        title=("On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales"),
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(

@@ -201,7 +201,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "integer_point",
-        title="An integer zero point that is not clamped keeps half a scale",
+        title="With an unclamped integer zero point an entry is read within half a scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.INTEGER_POINT, t.EXACT_METADATA),
         source=derived(
@@ -215,7 +215,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "clamped_point",
-        title="A clamped integer zero point keeps half a scale",
+        title="With a clamped integer zero point an entry is read within half a scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.CLAMPED_POINT, t.EXACT_METADATA),
         source=FOLKLORE.recalled(
@@ -259,8 +259,8 @@ _ERROR = (
         assumes=(t.WHOLE_GROUPS, t.SIXTEEN_BITS),
         source=FOLKLORE.recalled("bits of grouped formats", "n b + 32 n/g bits over n entries."),
         axis="width",
-        note="At g = 128: 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. INT4 therefore cannot gain more than 16/4.25 = 3.76 "
-        "over float16.",
+        note="At g = 128 it is 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. So INT4 gains at most 16/4.25 = 3.76 over "
+        "float16.",
     ),
 )
 

@@ -139,8 +139,8 @@ KEPT_CLAIMS = (
     Claim(
         name="lowcomm.e3m0.contraction",
         title=(
-            "E3M0: the largest share of its squared norm that an outer gradient of n entries can lose, 1/9 of long "
-            "ones until small entries count"
+            "E3M0: the largest share of its squared norm that an outer gradient of n entries can lose, 1/9 for long "
+            "ones until small entries matter"
         ),
         relation=Le(RELATIVE_ERROR, sp.Max((n - 1) / (16 + 9 * (n - 1)), (n - 1) / (2**14 + n - 1))),
         assumes=(NOT_ALL_ZERO,),

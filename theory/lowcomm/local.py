@@ -69,7 +69,7 @@ LOCAL_CLAIMS = (
     ),
     Claim(
         name="lowcomm.local.drift_bound",
-        title="Under gradients of norm G at most, local SGD's workers are at most 4 H^2 apart",
+        title="With gradients of norm at most G, local SGD's workers are at most 4 H^2 apart",
         relation=Le(LOCAL_DRIFT, 4 * localsteps**2),
         assumes=(BOUNDED_GRADIENTS,),
         source=STICH_LOCAL.recalled(

@@ -162,7 +162,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.resets",
-        title="DeepSpeed's counter resets L/gcd(L, T + 1) of L tensors, and the others never",
+        title="DeepSpeed's counter resets L/gcd(L, T + 1) of L tensors, and never the others",
         relation=Eq(TENSORS_RESET, tensors / shared_turns),
         assumes=(COMMON_TURNS, MANY_PASSES),
         source=DEEPSPEED.official_code(
@@ -188,7 +188,7 @@ LOWBIT_CLAIMS = (
         corrected_by="lowcomm.loco.resets",
         extremal="two tensors, T = 1",
         axis="tensors",
-        note="With reset_T = 1024 and 41 tensors, one of 41 is reset; with 42 all are, each every 1025 iterations.",
+        note="With reset_T = 1024 and 41 tensors only one is reset; with 42 all, each every 1025 iterations.",
     ),
     Claim(
         name="lowcomm.qgz.across",
@@ -200,7 +200,7 @@ LOWBIT_CLAIMS = (
             "reduction, an "
             "all-to-all across nodes",
             "Counted: a rank carries P/X block sums of its node, and keeps its own: 1/X of one hop.",
-            reading="The count.",
+            reading="The count is ours.",
             code=DEEPSPEED_AT.at(_COALESCED, "31-78"),
         ),
         axis="P",
@@ -215,7 +215,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.one_hop",
-        title="qgZ in one hop is off by at most P/2 steps",
+        title="qgZ in one hop has an error of at most P/2 steps",
         relation=Le(STEPS_OFF, P / 2),
         assumes=(RANKS_DIVIDE, NOT_CUT_OFF, BY_ONE_HOP),
         source=derived("P codes are added, each off by half a step at most."),
@@ -225,7 +225,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.two_hops",
-        title="qgZ in two hops is off by at most P steps",
+        title="qgZ in two hops has an error of at most P steps",
         relation=Le(STEPS_OFF, P),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, NOT_CUT_OFF, BY_TWO_HOPS),
         source=ZEROPP.official_code(

@@ -76,7 +76,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.quorum.unbiased",
-        title="A token-weighted merge of a random quorum is unbiased for that of all",
+        title="A token-weighted merge of a random quorum is unbiased for the merge of all workers",
         relation=Eq(HEAVY_SHARE, _fair),
         assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED),
         source=derived(

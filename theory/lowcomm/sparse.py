@@ -90,7 +90,7 @@ SPARSE_CLAIMS = (
         tightness=1,
         extremal="one round, entries of one magnitude",
         axis="outerrounds",
-        note="Later rounds do not attain it: what is left of entries of one magnitude has fewer nonzero ones.",
+        note="Later rounds do not attain it: the residual of entries of one magnitude has fewer nonzero ones.",
     ),
     Claim(
         name="lowcomm.sparseloco.missing",
@@ -150,7 +150,7 @@ SPARSE_CLAIMS = (
         corrected_by="lowcomm.sparseloco.turns",
         extremal="beta = 1/2, d = 1/2, three rounds",
         axis="outerrounds",
-        note="Error feedback that decays has a threshold: see `lowcomm.sparseloco.starved`.",
+        note="Error feedback with decay has a threshold: see `lowcomm.sparseloco.starved`.",
     ),
     Claim(
         name="lowcomm.sparseloco.bits",

@@ -180,7 +180,7 @@ WARM: tuple[Claim, ...] = (
     ),
     Claim(
         name="lowrank.powersgd_ef14.warm_start_growth",
-        title="With a warm start from any sketch, the residual grows by at most the largest gradient a step",
+        title="With a warm start from any sketch, the residual grows by at most the largest gradient per step",
         relation=Le(RESIDUAL, (horizon * reach) ** 2),
         assumes=(WARM_START, SMALL_GRADIENTS),
         source=derived("C(p) is an orthogonal projection of p's columns, and so is the error: ||e+|| <= ||e|| + M."),

@@ -192,7 +192,7 @@ _VOTE = (
     ),
     Claim(
         name="majority.vote.law",
-        title="The vote's error is a binomial tail, with its share of the ties",
+        title="The vote's error is a binomial tail plus its share of the ties",
         relation=Eq(VOTE_ERROR, vote_error(honest, inverting, lying, flip, tieloss)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT,),
@@ -435,7 +435,7 @@ _ADVERSARIES = (
     ),
     Claim(
         name="majority.ties.one_bit",
-        title="The vote on an entry is one bit for any number of workers, with the sign of zero zero",
+        title="The vote on an entry is one bit for any number of workers, if the sign of zero is zero",
         relation=Le(VALUES, 2),
         assumes=(OPEN,),
         source=derived(
@@ -472,8 +472,8 @@ _ADVERSARIES = (
             code=Repository("jxbz/signSGD", "cf57e9272f99d7ceb3c5f824d4790beb970e35e2").at("README.md", "10"),
         ),
         axis="P",
-        note="Two workers drift by half a step, four by three eighths, in every step and every entry; odd numbers do "
-        "not.",
+        note="Two workers drift by half a step, four by three eighths, in every step and entry; odd numbers do not "
+        "drift.",
     ),
     Claim(
         name="majority.ties.fair",

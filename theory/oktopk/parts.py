@@ -148,7 +148,7 @@ BOUNDARIES: tuple[Claim, ...] = (
 REEVALUATIONS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.reevaluation.mean",
-        title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U being the nonzero sums",
+        title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U the number of nonzero sums",
         relation=Eq(MEAN_RECEIVED, 2 * union * (P - 1) / P),
         assumes=(REEVALUATION, NO_DUPLICATES),
         source=derived("Every sum that is not zero goes once to each of the P - 1 ranks that do not own its region."),

@@ -101,7 +101,7 @@ UPDATE: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.update.indices",
-        title="Every rank is told which of its selected entries are in the result",
+        title="Every rank receives the indices of its selected entries that are in the result",
         relation=Eq(INDEX_DEFECT, 0),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_SUMS),
         source=LI_HOEFLER_2022.second_hand(

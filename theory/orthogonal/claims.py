@@ -49,7 +49,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         source=t.MUON_2024.official_code(
             _MUON + "the coefficients, and that the iteration no longer converges to one",
             "p(1) = 0.701: one is not a fixed point. The number is p applied five times to 1, exactly.",
-            "The number.",
+            "The number is ours.",
             t.MUON_AT.at("muon.py", "5-30"),
         ),
         axis="singular",
@@ -141,7 +141,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         source=t.DION_2025.official_code(
             _DION + "columns of R divided by their norms",
             "||U Q^T||_F = ||Q||_F for orthonormal U.",
-            "What it is.",
+            "The value is ours.",
             t.DION_AT.at("dion/dion_simple.py", "47-64"),
         ),
         axis="r",

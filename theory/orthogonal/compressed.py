@@ -36,7 +36,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         source=t.DION_2025.official_code(
             _DION + "the momentum less (1 - mu) P R^T",
             "mean M+ = mean (M + G) - (1 - mu) U R^T: sum over the steps.",
-            "The sum.",
+            "The sum is ours.",
             t.DION_AT.at("dion/dion_simple.py", "31-45"),
         ),
         axis="dion_steps",
@@ -92,7 +92,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         source=t.ORTH_DION_2026.read(
             "abstract: columns are not normalised, but made orthonormal, for the same words",
             "U and Q are partial isometries.",
-            "The norm.",
+            "The norm is ours.",
         ),
         tightness=1,
         extremal="all of them",
@@ -201,7 +201,9 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         title="The best approximation of rank r loses at most the squared spectral norm, and can lose all of it",
         relation=Le(t.SPECTRAL_SHARE, 1),
         assumes=(t.LEFT_OUT,),
-        source=t.EF21_MUON_2025.read(_EF21, "The error has the remaining singular values.", "For this one."),
+        source=t.EF21_MUON_2025.read(
+            _EF21, "The error has the remaining singular values.", "The statement for this norm is ours."
+        ),
         tightness=1,
         extremal="equal singular values",
         axis="r",
@@ -212,7 +214,9 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         relation=Le(t.NUCLEAR_SHARE, (1 - r / sp.Min(m, n)) ** 2),
         assumes=(t.LEFT_OUT,),
         source=t.EF21_MUON_2025.read(
-            _EF21, "The r largest of min(m, n) singular values are r/min(m, n) of their sum at least.", "For this one."
+            _EF21,
+            "The r largest of min(m, n) singular values are r/min(m, n) of their sum at least.",
+            "The statement for this norm is ours.",
         ),
         tightness=1,
         extremal="equal singular values",

@@ -23,12 +23,12 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         source=t.AMSEL_2025.read(
             "section 1.2, that (15 x - 10 x^3 + 3 x^5)/8 converges faster than the cubic",
             "1 - p(x)^2 = (1 - x^2)^3 (64 - 33 x^2 + 9 x^4)/64, and 9 x^4 <= 33 x^2.",
-            "The bound.",
+            "The bound is ours.",
         ),
         tightness=1,
         extremal="singular values near zero",
         axis="singular",
-        note="After T of them (1 - s^2)^(3^T); of the cubic it is (1 - s^2)^(2^T).",
+        note="After T of them it is (1 - s^2)^(3^T); for the cubic (1 - s^2)^(2^T).",
     ),
     Claim(
         name="orthogonal.cubic.growth",
@@ -36,7 +36,9 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         relation=Le(t.VALUE, sp.Rational(3, 2) ** t.iterations * t.singular),
         assumes=(t.CUBIC,),
         source=t.AMSEL_2025.read(
-            "section 1.2, that Newton-Schulz suffers from slow initial convergence", "p(x) <= 3 x/2.", "The factor."
+            "section 1.2, that Newton-Schulz suffers from slow initial convergence",
+            "p(x) <= 3 x/2.",
+            "The factor is ours.",
         ),
         tightness=1,
         extremal="singular values next to zero",
@@ -64,7 +66,9 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         relation=Le(t.VALUE, t.POLAR_TOP),
         assumes=(t.EXPRESS, t.FIVE),
         source=t.AMSEL_2025.read(
-            _EXPRESS, _MIDDLE + "Values below 1/1000 stay below one: they are multiplied by at most 967.", "The number."
+            _EXPRESS,
+            _MIDDLE + "Values below 1/1000 stay below one: they are multiplied by at most 967.",
+            "The number is ours.",
         ),
         tightness=1,
         extremal="a singular value that four iterations take to the maximum of the fifth polynomial",
@@ -94,7 +98,9 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         "Express",
         relation=Ge(t.VALUE, t.POLAR_LEAST[5]),
         assumes=(t.EXPRESS, t.FIVE, t.THOUSANDTH),
-        source=t.AMSEL_2025.read(_EXPRESS, _MIDDLE + "What 1/1000 becomes is a rational number.", "The number."),
+        source=t.AMSEL_2025.read(
+            _EXPRESS, _MIDDLE + "What 1/1000 becomes is a rational number.", "The number is ours."
+        ),
         tightness=1,
         extremal="a thousandth of the norm",
         axis="singular",
@@ -106,7 +112,7 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         relation=Ge(t.VALUE, t.POLAR_LEAST[6]),
         assumes=(t.EXPRESS, t.SIX, t.THOUSANDTH),
         source=t.AMSEL_2025.read(
-            _EXPRESS, "The sixth polynomial of [0.8401, 1.1236] is least at the lower end.", "The number."
+            _EXPRESS, "The sixth polynomial of [0.8401, 1.1236] is least at the lower end.", "The number is ours."
         ),
         tightness=1,
         extremal="a thousandth of the norm",

@@ -102,7 +102,7 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
             "is not along the gradient, whose own singular value becomes 0.7. Roundings of the iterations add to it."
         ),
         axis="n",
-        note="Muon's own code, run in torch on a processor, has the means 0.66 for 8 x 8, 0.72 for 16 x 16, 0.78 for "
-        "32 x 32, and 0.81 to 0.82 from 64 x 64 to 1024 x 1024, of ten draws each (docs/evidence.md).",
+        note="Muon's own code, run in torch on a CPU, has the means 0.66 for 8 x 8, 0.72 for 16 x 16, 0.78 for 32 x "
+        "32, and 0.81 to 0.82 from 64 x 64 to 1024 x 1024, of ten draws each (docs/evidence.md).",
     ),
 )

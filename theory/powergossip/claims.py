@@ -57,7 +57,7 @@ CLAIMS: tuple[Claim, ...] = (
             code=POWERGOSSIP.at("algorithms.py", "338-373"),
         ),
         axis="odd",
-        note="Two rounds, one multiplication on either side, take (m + n) r words an edge and direction.",
+        note="Two rounds, one multiplication on either side, take (m + n) r words per edge and direction.",
     ),
     Claim(
         name="powergossip.mean.kept",
@@ -107,7 +107,7 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         axis="seen",
         note="Without epsilon the pair agrees: a difference of rank one is sent exactly in two rounds, unless the "
-        "first factor is orthogonal to it. With the 1e-8 of the code, differences below that are hardly sent at all.",
+        "first factor is orthogonal to it. With the 1e-8 of the code, differences below that are hardly sent.",
     ),
     Claim(
         name="powergossip.pair.recovers",

@@ -283,7 +283,7 @@ _AVERAGES = (
     ),
     _none(
         "average.halving_in_range",
-        "Halved before each addition, an average of finite numbers is always finite",
+        "If sums are halved before each addition, an average of finite numbers is always finite",
         t.NOT_FINITE,
         (t.HALVED_EACH, t.ENTRIES_FINITE, NEAREST),
         "The halves of two numbers add up to at most the larger one, which the format has, and rounding is monotone.",
@@ -300,7 +300,7 @@ _OVERFLOW = (
         assumes=(t.HALVES_ONLY, t.ENTRIES_FINITE, t.ONE_WIDTH),
         source=derived("Partial sums are m times powers of two, which the format has up to its largest number."),
         axis="equal_entry",
-        note="float16 and m = 1: 32768 ranks. float8_e4m3fn: 256.",
+        note="For m = 1 it is 32768 ranks in float16 and 256 in float8_e4m3fn.",
     ),
     Claim(
         name="precision.overflow.stagnation",

@@ -222,7 +222,7 @@ def _claim(
 CLAIMS = (
     _claim(
         "product",
-        "Split products of exact terms: operands, sums at a rank, the wire and the sum over ranks",
+        "Split products of exact terms: roundings of operands, sums at a rank, the wire and the sum over ranks",
         PRODUCT_ERROR,
         one_after_another(product_error(one_rounding(operand_unit), 0, any_order(terms, unit)), *_ACROSS),
         "An operand is rounded by t/(1 + t) of itself at most, and so twice in a product, which is exact. A rank's "
@@ -235,7 +235,7 @@ CLAIMS = (
     ),
     _claim(
         "rounded_product",
-        "Split products of rounded terms: a rounding more, fused into an addition or not",
+        "Split products of rounded terms: one more rounding, fused into an addition or not",
         PRODUCT_ERROR,
         one_after_another(product_error(one_rounding(operand_unit), _V, any_tree(terms - 1, unit)), *_ACROSS),
         "As precision.split.product, but a product is rounded by u/(1 + u), and passes K - 1 additions at most, each "
@@ -272,7 +272,7 @@ CLAIMS = (
     ),
     _claim(
         "loss",
-        "Losses of logits split by classes: differences, exponentials, sums over ranks, log and target",
+        "Losses of logits split by classes: roundings of differences, exponentials, sums, log and target",
         LOSS_ERROR,
         loss_error(
             log_sum_error(softmax_distance(classes), _V, _FUNCTION, *_SUMS), _V, _FUNCTION, classes, shift, loss
@@ -290,7 +290,7 @@ CLAIMS = (
     ),
     _claim(
         "norm",
-        "Entries over their root mean square: squares, their mean, the root and the quotient",
+        "Entries over their root mean square: roundings of squares, mean, root and quotient",
         NORM_ERROR,
         one_after_another(*reciprocal_root(unit, _FUNCTION, any_order(terms, unit)), _V),
         "All squares are positive: their mean is 1 - e of itself at least after each stage, their roundings, n - 1 "
@@ -303,7 +303,7 @@ CLAIMS = (
     ),
     _claim(
         "root",
-        "The reciprocal of a root of a mean square moves by d/(r - d) where entries move by d",
+        "The reciprocal of a root mean square moves by at most d/(r - d) if entries move by d",
         ROOT_MOVED,
         root_moved(moved, root),
         "r is the length of (x/sqrt n, sqrt eps), and moves by the length of the change at most: |r' - r| <= d. Then "

@@ -114,17 +114,17 @@ _ONE_FORMAT = (
         tightness=1,
         extremal="a rank holds 1, all others u, and the sum begins with the 1",
         axis="P",
-        note="In bfloat16 a third of the sum of the magnitudes at 129 ranks.",
+        note="In bfloat16 it is a third of the sum of the magnitudes at 129 ranks.",
     ),
     Claim(
         name="precision.running.sharp_beyond",
-        title="Running sums in one format: the worst case of at most 1 + 1/(2u) ranks for every number of ranks",
+        title="Running sums in one format: the worst case for at most 1 + 1/(2u) ranks holds for every number of ranks",
         relation=Le(RELATIVE_SUM_ERROR, RUNNING_WORST),
         source=LANGE_RUMP.recalled(
             "sharp error of sums to nearest, under a condition on their number",
             "Refuted with u = 1/8 and eight ranks, where the error can be 9/19, not 7/15, and with u = 1/16 and "
             "eleven, where it may be 9/23, not 5/13: where sums are rounded up into the next binade the gap doubles.",
-            "Without the condition.",
+            "It is read without the condition.",
         ),
         assumes=(*_SUMS, RUNNING),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -160,12 +160,12 @@ _ONE_FORMAT = (
         tightness=1,
         extremal="rank i holds u to the power of the ones of i in binary",
         axis="P",
-        note="1 - 1/(1 + u)^h for 2^h ranks: less than the h u/(1 + h u) of a running sum of as many additions by a "
-        "term of second order, and less than (1 + v)^h - 1.",
+        note="It is 1 - 1/(1 + u)^h for 2^h ranks: by a term of second order less than h u/(1 + h u), that of a "
+        "running sum of h additions, and less than (1 + v)^h - 1.",
     ),
     Claim(
         name="precision.tree.sharp_beyond",
-        title="Balanced trees in one format: the worst case of at most 1/u ranks for every number of ranks",
+        title="Balanced trees in one format: the worst case for at most 1/u ranks holds for every number of ranks",
         relation=Le(RELATIVE_SUM_ERROR, TREE_WORST),
         source=derived(
             "Refuted with u = 1/8 and sixteen ranks, where 1703/4441 is more than 1 - (8/9)^4: terms are rounded up "
@@ -255,7 +255,7 @@ _TWO_FORMATS = (
     ),
     Claim(
         name="precision.per_hop.like_one_format",
-        title="Rounded to the wire at every hop, a wider accumulator changes no bit",
+        title="If sums are rounded to the wire at every hop, a wider accumulator changes no bit",
         relation=Eq(ROUNDED_OTHERWISE, 0),
         source=FIGUEROA.second_hand(
             "double rounding of a sum is innocuous with 2p + 2 digits",
@@ -270,7 +270,7 @@ _TWO_FORMATS = (
     ),
     Claim(
         name="precision.per_hop.like_one_format_whatever",
-        title="Rounded to the wire at every hop, any wider accumulator changes no bit",
+        title="If sums are rounded to the wire at every hop, any wider accumulator changes no bit",
         relation=Eq(ROUNDED_OTHERWISE, 0),
         source=derived(
             "Refuted with bfloat16 for float8_e4m3fn: 9/16 + 15/512 is rounded to 19/32 first, a midpoint, and then to "
@@ -281,7 +281,7 @@ _TWO_FORMATS = (
         corrected_by="precision.per_hop.like_one_format",
         extremal="two ranks, which hold 9/16 and 15/512 in float8_e4m3fn, added in bfloat16",
         axis="P",
-        note="156 pairs of numbers of float8_e4m3fn, of all that are not negative, are rounded twice in bfloat16.",
+        note="Among all nonnegative numbers of float8_e4m3fn 156 pairs are rounded twice in bfloat16.",
     ),
 )
 
@@ -300,7 +300,8 @@ _UNDERFLOW = (
     ),
     Claim(
         name="precision.underflow.wider_input",
-        title="Wider vectors, rounded to the wire's format first: another rounding, and half a smallest number a rank",
+        title="Wider vectors, rounded to the wire's format first: one rounding and half a smallest number more per "
+        "rank",
         relation=Le(
             ENTRY_ERROR,
             followed(any_order(P, unit), one_rounding(unit)) * addends + (1 + any_order(P, unit)) * P * least / 2,
@@ -402,7 +403,7 @@ _STOCHASTIC = (
     ),
     Claim(
         name="precision.stochastic.likely",
-        title="Stochastic rounding: the square root of the additions, with a stated probability",
+        title="Stochastic rounding: the error grows like the square root of the additions, with a stated probability",
         relation=Le(LIKELY_ERROR, probable_chain(unit * sp.sqrt(2 * (P - 1) * sp.log(2 / chance)))),
         kind=Kind.LAW,
         source=CONNOLLY.recalled(

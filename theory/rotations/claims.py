@@ -207,7 +207,7 @@ DRIVE: tuple[Claim, ...] = (
     _drive.wire(d + itembits, "a scale, and a bit for every rotated entry", (ROTATION_FITS,)),
     Claim(
         name="rotations.drive.wire_one",
-        title="DRIVE sends one bit an entry, and a scale",
+        title="DRIVE sends one bit per entry, and a scale",
         relation=Le(BITS, n + itembits),
         assumes=(ROTATION_FITS,),
         source=DRIVE_2021.read(
@@ -274,7 +274,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.one_bit",
-        title="With one bit EDEN is DRIVE",
+        title="With one bit EDEN equals DRIVE",
         relation=Eq(LAW_DISTANCE, 0),
         kind=Kind.LAW,
         assumes=(NONZERO, ONE_BIT, FITTED_SCALE, ROTATION_FITS),
@@ -404,7 +404,7 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(ONE_SPARSE, ROTATION_FITS),
         source=derived("All rotated entries have one magnitude: each is the least or the largest, which are levels."),
-        note="Without the rotation, levels between the least and the largest entry reproduce it as well.",
+        note="Without the rotation, levels between the smallest and the largest entry also reproduce it.",
     ),
     _dithering.wire(
         d * index_bits(s + 1) + 2 * itembits,
@@ -437,7 +437,7 @@ SKETCH: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.hadamardsketch.variance",
-        title="The exact error of the Hadamard sketch, on the entries that are not padding",
+        title="The exact error of the Hadamard sketch, without the padding",
         relation=Eq(RELATIVE_ERROR, (d / k - 1) * (n - 1) / (d - 1)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),
@@ -455,7 +455,7 @@ SKETCH: tuple[Claim, ...] = (
             "the variance n/k - 1 of random sparsification, for the rotated vector",
             "It holds for the padded vector, and so if n = d: the rotation changes no norm. If n < d, some of the "
             "error is on the padding, which is dropped.",
-            reading="With padding.",
+            reading="It is read with padding.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.hadamardsketch.variance",

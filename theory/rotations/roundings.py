@@ -152,7 +152,7 @@ DITHERED: tuple[Claim, ...] = (
         ),
         tightness=1,
         extremal="one nonzero entry, the first; one offset",
-        note="1/12 each with offsets of their own.",
+        note="With separate offsets each has 1/12.",
     ),
 )
 
@@ -171,7 +171,7 @@ FEEDBACK: tuple[Claim, ...] = (
             "weights: their mean square is (m^2 - 1)/(12 m^2).",
         ),
         axis="grid_parts",
-        note="Rounding to nearest loses tr(H) times the same, and tr(D) <= tr(H).",
+        note="Rounding to nearest loses tr(H) times this factor, and tr(D) <= tr(H).",
     ),
     Claim(
         name="rotations.ldlq.worst",

@@ -160,8 +160,8 @@ LLOYD_MAX: tuple[Claim, ...] = (
         tightness=1,
         extremal="many bits: 0.53 of the bound for one bit, 0.69, 0.81, 0.89 for two to four, 0.9995 for twelve",
         axis="cells",
-        note="The constants that are quoted, 0.36, 0.117, 0.03 and 0.009 for one to four bits, are truncated: "
-        "0.36338, 0.11748, 0.03455, 0.00950.",
+        note="The quoted constants, 0.36, 0.117, 0.03 and 0.009 for one to four bits, are truncated: 0.36338, 0.11748, "
+        "0.03455, 0.00950.",
     ),
     Claim(
         name="rotations.lloyd_max.shannon",
@@ -187,7 +187,7 @@ LLOYD_MAX: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.lloyd_max.seven_digits",
-        title="EDEN's table, of 16 digits, holds the optimal centroids to seven of them",
+        title="EDEN's table of 16 digits has the optimal centroids to seven digits",
         relation=Le(CENTROID_ERROR, sp.Rational(1, 10**7)),
         source=EDEN_CODE.official_code(
             "torch/quantization_constants.py: opt_hn_centroids for 1 to 8 bits, 16 digits each",

@@ -73,7 +73,7 @@ DYNAMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dynamic_tree.largest_positive",
-        title="The dynamic map reproduces a largest entry that is positive",
+        title="The dynamic map reproduces a positive largest entry",
         relation=Eq(TOP_ERROR, 0),
         assumes=(POSITIVE_TOP,),
         source=BITSANDBYTES.official_code(_MAP, "It is one times the scale, and one is a value.", FOLLOWS, _MADE),
@@ -145,7 +145,7 @@ DYNAMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dynamic_tree.wire",
-        title="The dynamic map takes a byte for every entry, and a scale for every block",
+        title="The dynamic map takes a byte per entry and a scale per block",
         relation=Eq(BITS, 8 * n + itembits * sp.ceiling(n / blocksize)),
         source=derived("It is 8.0078 bits with blocks of 4096."),
         axis="n",
@@ -198,7 +198,7 @@ INCEPTIONN: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.inceptionn.enlarged",
-        title="INCEPTIONN makes an entry at most 2^(binades - 7) times as large",
+        title="INCEPTIONN increases an entry by at most a factor of 2^(binades - 7)",
         relation=Le(ENLARGED, sp.Max(1, sp.Integer(2) ** (binades - 7))),
         assumes=(NOT_ALL_ZERO,),
         source=GRACE.official_code(_CODE, "The least entry kept, 2^-binades, is read as 2^-7.", FOLLOWS, _CUTS),

@@ -114,7 +114,7 @@ REPLACED: tuple[Claim, ...] = (
         extremal="k = n: the bound is zero, the error is not",
         axis="k",
         note="The error less the bound is (g - 2)(p g - 1), with g = n/k and p the probability that a place is drawn: "
-        "from two draws on it is false for k > n/2, and true up to there.",
+        "for k >= 2 it fails for k > n/2, and holds up to there.",
     ),
     Claim(
         name="shipped.replacementrandk.unbiased_added",

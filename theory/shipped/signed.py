@@ -64,9 +64,9 @@ SPECTRAL: tuple[Claim, ...] = (
         corrected_by="shipped.spectral_atoms.bias",
         extremal="two equal singular values and rank 1: the mean is 4/3 of the matrix",
         axis="nonedrawn",
-        note="With its default, rank 0, the code keeps the largest atom for sure and never draws again: it is "
-        "unbiased. With the rank 3 of its released script the mean is at most 1/(1 - 1/e^3) = 1.05 of the matrix; with "
-        "rank one and many equal singular values it is 1/(1 - 1/e) = 1.58.",
+        note="With its default, rank 0, the code always keeps the largest atom and never draws again: it is unbiased. "
+        "With the rank 3 of its released script the mean is at most 1/(1 - 1/e^3) = 1.05 of the matrix; with rank one "
+        "and many equal singular values it is 1/(1 - 1/e) = 1.58.",
     ),
     Claim(
         name="shipped.spectral_atoms.bias",

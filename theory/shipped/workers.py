@@ -216,7 +216,7 @@ DGC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dgc_steps.delayed",
-        title="With masking a gradient that waits d steps counts (1 - m^(d + 1))/(1 - m) times",
+        title="With masking a gradient that waits d steps has the weight (1 - m^(d + 1))/(1 - m)",
         relation=Eq(APPLIED, (1 - momentum ** (delay + 1)) / (1 - momentum)),
         assumes=(MASKED, ONE_GRADIENT, DYADIC),
         source=GRACE.official_code(
@@ -227,7 +227,7 @@ DGC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dgc_steps.words",
-        title="DGC sends 2 k P (P - 1) words a step in all",
+        title="DGC sends 2 k P (P - 1) words per step in total",
         relation=Eq(TOTAL_WORDS, 2 * k * P * (P - 1) * dgcsteps),
         source=derived("An all-gather of k indices and k values from each rank, in every step."),
         axis="P",

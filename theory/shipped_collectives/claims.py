@@ -158,8 +158,8 @@ CLAIMS: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_Q + "error",
         extremal="one rank, all entries 0.0009765625, 8 bits: 7/8 of them are lost, half and then three quarters",
-        note="At 8 bits, of entries of 0.0015 in one rank, 55 % are lost; 0.0001 is read as -0.0000076, as the "
-        "second stage's scale is -2^-24, to which the source adds 2^-24.",
+        note="At 8 bits, 55 % of entries of 0.0015 in one rank are lost; 0.0001 is read as -0.0000076, as the second "
+        "stage's scale is -2^-24, to which the source adds 2^-24.",
     ),
     _claim(
         _Q + "finite",
@@ -231,7 +231,7 @@ CLAIMS: tuple[Claim, ...] = (
         "Counted: a byte an entry and four a group, a rank's part to P - 1 others, twice.",
         _FLASHINFER,
         (WHOLE,),
-        note="The source has the group in symmetric memory, where others read and write it; here it is sent.",
+        note="In the source the group lies in symmetric memory, where others read and write it; here it is sent.",
     ),
     _claim(
         _T + "error",

@@ -48,7 +48,7 @@ HASHES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.hashes.sign_mean",
-        title="Signs that are residues modulo an odd prime modulo two have the mean -1/p",
+        title="Signs from residues modulo an odd prime p, taken modulo two, have the mean -1/p",
         relation=Eq(t.SIGN_MEAN, 1 / t.prime),
         kind=Kind.LAW,
         assumes=(t.ODD_PRIME,),
@@ -57,7 +57,7 @@ HASHES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.hashes.sign_pair",
-        title="Two signs that are residues modulo an odd prime modulo two have the mean product 1/p^2, not zero",
+        title="Two signs from residues modulo an odd prime p, taken modulo two, have the mean product 1/p^2, not zero",
         relation=Eq(t.SIGN_PAIR, 1 / t.prime**2),
         kind=Kind.LAW,
         assumes=(t.ODD_PRIME,),
@@ -119,7 +119,7 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.row.variance",
-        title="The squared error of an entry is that of all others over the counters of a row",
+        title="The squared error of an entry is the square of all others over the counters of a row",
         relation=Eq(t.ENTRY_ERROR, (norm2**2 - t.entry**2) / t.cells),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW),
@@ -280,7 +280,7 @@ ESTIMATES: tuple[Claim, ...] = (
         source=t.LARSEN_2021.read(
             "abstract: off by more than twice the norm over the root of s with probability exponentially small in t",
             "Hoeffding's bound, as a row exceeds it with probability at most 1/4.",
-            "The constant 1/8.",
+            "The constant 1/8 is ours.",
         ),
         axis="sketch_rows",
         note="It is far from the exact law: a single row exceeds it with probability 1/4, and this bound is 0.88.",
@@ -352,7 +352,7 @@ RECOVERY: tuple[Claim, ...] = (
         source=t.IVKIN_2019.transcribed(
             "algorithm 1: a second round, which requests the exact entries from the workers",
             "Kept entries are exact: the error loses their square.",
-            "The bound.",
+            "The bound is ours.",
         ),
         tightness=1,
         extremal="the sketch names entries that are zero",
@@ -370,7 +370,7 @@ FEEDBACK: tuple[Claim, ...] = (
         source=t.ROTHCHILD_2020.official_code(
             _AGGREGATOR + "Verror -= sketched_update, which is commented out: it should work, and diverges",
             "E + S(u) does not change: the sketch is linear.",
-            "The identity.",
+            "The identity is ours.",
             code=t.FETCH_AT.at("CommEfficient/fed_aggregator.py", "597-598", False),
         ),
         axis="k",
@@ -465,7 +465,7 @@ WORDS: tuple[Claim, ...] = (
         source=t.ROTHCHILD_2020.official_code(
             "FedModel in fed_aggregator.py: num_rows num_cols floats are uploaded",
             "We count a ring all-reduce of the table.",
-            "The ring.",
+            "The ring is our reading.",
             code=t.FETCH_AT.at("CommEfficient/fed_aggregator.py", "288-298"),
         ),
         axis="sketch_cells",

@@ -291,7 +291,7 @@ SPARDL: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.spardl.b_sag",
-        title="Agreeing at once, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
+        title="If teams agree by an all-gather, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
         relation=Le(BUSIEST, _in_blocks("spardl_bsag")),
         assumes=(B_SAG,),
         source=ZHAO_2023.official_code(

@@ -51,7 +51,7 @@ ESTIMATE_CLAIMS = (
         source=t.MARINA_2021.read(
             "abstract and introduction: a biased gradient estimator",
             "The expectation of g + mean C(turn) is grad+ + (g - grad).",
-            "By how much.",
+            "The amount is ours.",
         ),
         axis="full_probability",
     ),
@@ -140,7 +140,7 @@ ESTIMATE_CLAIMS = (
         source=t.DASHA_2022.official_code(
             _IN_DASHA + "the message; the recursion is ours",
             "g+ - grad+ = (1 - a)(g - grad) and the average of independent errors without mean.",
-            "The recursion; the code has the step.",
+            "The recursion is ours; the code has the step.",
             code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "589-597"),
         ),
         axis="weight",

@@ -84,7 +84,7 @@ LAMB_CLAIMS = (
     ),
     Claim(
         name=_LAMB + "scaled_share",
-        title="Signs of a layer at the common scale leave 1 - 2 sqrt(n/m) phi + n/m, with m padded entries",
+        title="Signs of a layer at the common scale lose 1 - 2 sqrt(n/m) phi + n/m, with m padded entries",
         relation=Eq(t.SCALED_LAYER, 1 - 2 * sp.sqrt(n / t.fused_length) * flatness + n / t.fused_length),
         assumes=(NORM_SCALE, t.LAMB_AT_FREEZE),
         source=ONEBIT_LAMB_2021.official_code(
@@ -358,7 +358,7 @@ LAMB_CLAIMS = (
         assumes=(SEVERAL, EQUAL_BLOCKS),
         source=derived("variance_reduced.lamb.bytes, and 2 (P - 1) n w/P bytes in a step of the warm-up."),
         axis="lamb_warm",
-        note="The tutorial has up to 4.6 times. Two bytes a number and a warm-up of a sixth of the steps make 96/21 = "
-        "4.57, and no warm-up 16.",
+        note="The tutorial states up to 4.6 times. Two bytes per number and a warm-up of a sixth of the steps give "
+        "96/21 = 4.57; no warm-up gives 16.",
     ),
 )  # fmt: skip

@@ -80,7 +80,7 @@ LAZY_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.ef21p.descent",
-        title="EF21-P has EF21's step size: f at the weights plus gamma L^2/(2 theta) of the model's distance falls",
+        title="EF21-P at EF21's step size: f at the weights plus gamma L^2/(2 theta) times the model's distance falls",
         relation=Le(t.PRIMAL_POTENTIAL, t.excess_before + _model * t.model_gap - stepsize / 2 * t.squared_slope),
         assumes=(t.SHARE_OF_ENTRIES, t.SMOOTH_PARTS, t.EF21P_STEP),
         source=derived(

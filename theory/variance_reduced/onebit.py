@@ -126,8 +126,8 @@ ONEBIT_CLAIMS = (
     Claim(
         name="variance_reduced.onebit.moving_variance",
         title=(
-            "With a variance that changes, 1-bit Adam's weights are those of uncompressed momentum, up to the last "
-            "errors over 1 - beta"
+            "With a changing variance, 1-bit Adam's weights are those of uncompressed momentum, up to the last errors "
+            "over 1 - beta"
         ),
         relation=Eq(t.ONEBIT_DEFECT, 0),
         assumes=(t.MOVING,),
@@ -144,7 +144,7 @@ ONEBIT_CLAIMS = (
     Claim(
         name="variance_reduced.onebit.bytes",
         title=(
-            "In 1-bit Adam every rank sends 2 (P - 1)(n/(8 P) + w) bytes: a bit an entry each way, and 2 (P - 1) "
+            "In 1-bit Adam every rank sends 2 (P - 1)(n/(8 P) + w) bytes: one bit per entry each way, and 2 (P - 1) "
             "scales of w bytes"
         ),
         relation=Eq(BUSIEST_BYTES, 2 * (P - 1) * (n / (8 * P) + t.scalebytes)),
