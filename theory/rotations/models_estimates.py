@@ -140,7 +140,7 @@ def _half_of_codes(bound: Any) -> tuple[Goal, ...]:
 _DRAWS = "every n, every x in R^n but zero, every draw, in real arithmetic"
 _MEANS = "every n, every x in R^n but zero, in real arithmetic, by Szarek's inequality"
 _PAIR = (
-    "Of two entries of magnitudes a > b rotated ones are a + b for half of the places and a - b for the others, in "
+    "For two entries of magnitudes a > b rotated ones are a + b for half of the places and a - b for the others, in "
     "magnitude, with the signs of the larger entry, so that their magnitudes add up to `length` a, and D H of the "
     "signs is `length` at the place of a and zero elsewhere. "
 )
