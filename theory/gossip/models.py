@@ -119,15 +119,18 @@ def _own_instead(bound: Any) -> tuple[Goal, ...]:
 
 def _one_way(bound: Any) -> tuple[Goal, ...]:
     squares = sp.Symbol("squares", nonnegative=True)
-    shift = loss * (1 - loss) * squares / (3 * N) ** 2
-    links = {"all links": squares - N * roughness}
+    x, y, total = vectors("x y total")
+    shift = (loss * (1 - loss) * squares + loss**2 * total**2) / (3 * N) ** 2
+    links = {"all links": squares - N * roughness, "they add up to zero": total**2}
     mean, ones, gone, one = sp.symbols("mean ones gone one")
     fates = (loss, gone + one), (1 - loss, gone)
     return (
         *over_histories("one more vector", fates, {mean: gone, ones: one}, mean + loss * ones),
         second_moment(loss),
-        Goal("shift of the mean", bound - shift, equal=True, positive={"N": N}, zero=links),
-    )
+        Goal("one more link, both ways", (total + (x - y) + (y - x)) ** 2, equal=True, zero={"before": total**2},
+             vectors=(x, y, total)),
+        Goal("shift of the mean", bound - shift, equal=True, positive={"N": N}, zero=links, vectors=(total,)),
+    )  # fmt: skip
 
 
 def _push_sum_mean(bound: Any) -> tuple[Goal, ...]:
@@ -276,10 +279,10 @@ MODELS = by_claim(
     ),
     Model(
         claim="gossip.mean.one_way",
-        words="A lost vector moves the mean by (x_j - x_i)/(3 N); these differences add up to zero over all links. The "
-        "second moment of a sum of vectors x, each there with probability l, is l (1 - l) sum ||x||^2 + l^2 ||sum "
-        "x||^2: one more vector adds 2 l <x, l total> + l ||x||^2, by independence. `squares` is the sum over all "
-        "links.",
+        words="A lost vector moves the mean by (x_j - x_i)/(3 N); these differences add up to zero over all links, two "
+        "by two. The second moment of a sum of vectors x, each there with probability l, is l (1 - l) sum ||x||^2 + "
+        "l^2 ||sum x||^2: one more vector adds 2 l <x, l total> + l ||x||^2, by independence. `squares` is the sum "
+        "over all links.",
         scope=f"every N, every l, one round, {_LAW}",
         goals=_one_way,
         checked_by=("gossip.mean.one_way",),

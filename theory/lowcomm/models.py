@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all, share_of_squares
-from commbounds.theory.lowcomm.models_rounds import ROUNDS
+from commbounds.theory.finite_laws import over_all, share_of_squares, two_seats
+from commbounds.theory.lowcomm.models_rounds import AVERAGED, OWED, ROUNDS, compensated
 from commbounds.theory.lowcomm.terms import (
     arrive_first,
     arrive_second,
@@ -111,17 +111,34 @@ def _of_pairs(claimed: Any, pairs: Any, pull: Any, name: str) -> Goal:
     return Goal(name, claimed * _square - _kept(pairs, pull), equal=True, positive=_SEVERAL, zero=_DISTINCT)
 
 
+def met() -> tuple[Goal, ...]:
+    """That random pairs are of two distinct ranks, whose mean product is E: over all orders of the ranks."""
+    products, total = sp.symbols("products total", real=True)
+    known = {"of two places": P * (P - 1) * _product - products, "products": products - (total - _square)}
+    return (
+        *two_seats(P),
+        Goal("products of distinct ranks", P * (P - 1) * _product + _square, equal=True,
+             zero={**known, "all add up to zero": total}),
+    )  # fmt: skip
+
+
 def _even(bound: Any) -> tuple[Goal, ...]:
-    return (_of_pairs(bound, P / 2, sp.Integer(1), "all in pairs"),)
+    return *met(), _of_pairs(bound, P / 2, sp.Integer(1), "all in pairs")
 
 
 def _odd(bound: Any) -> tuple[Goal, ...]:
-    return (_of_pairs(bound, (P - 1) / 2, sp.Integer(1), "one left over"),)
+    return *met(), _of_pairs(bound, (P - 1) / 2, sp.Integer(1), "one left over")
+
+
+def _half_is_left(bound: Any) -> tuple[Goal, ...]:
+    left = bound * _square - _kept(P / 2, sp.Integer(1))
+    return *_odd(bound), Goal("all in pairs", left, given={"D": _square}, positive=_SEVERAL, zero=_DISTINCT)
 
 
 def _pulled(bound: Any) -> tuple[Goal, ...]:
     even, odd = (bound.xreplace({sp.Mod(P, 2): sp.Integer(rest)}) for rest in (0, 1))
     return (
+        *met(),
         _of_pairs(even, P / 2, pairpull, "all in pairs"),
         _of_pairs(odd, (P - 1) / 2, pairpull, "one left over"),
     )
@@ -142,17 +159,12 @@ def _missing(bound: Any) -> tuple[Goal, ...]:
 
 
 def _late(bound: Any) -> tuple[Goal, ...]:
-    owed = sp.Symbol("owed", real=True)
-    averaged = {"a round": _after - (1 - fresh) * _e - fresh * owed}
     most = fresh * bound
+    later = most.subs(outerrounds, outerrounds + 1)
     return (
-        Goal("what a round adds", fresh * (owed - _e) - (_after - _e), equal=True, zero=averaged),
+        Goal("what a round adds", fresh * (OWED - _e) - (_after - _e), equal=True, zero={"a round": _after - AVERAGED}),
         Goal("at first", most.subs(outerrounds, 0), equal=True),
-        Goal(
-            "the largest compensation",
-            most.subs(outerrounds, outerrounds + 1) - (1 - fresh) * most - fresh / 2,
-            equal=True,
-        ),
+        *compensated(most, later),
     )
 
 
@@ -178,10 +190,9 @@ def _ring(bound: Any) -> tuple[Goal, ...]:
 
 _WORDS_OF_PAIRS = (
     "About the average, `D` is the sum of the squared distances, and `E` the mean product of those of two distinct "
-    "ranks: "
-    "together with D they add up to the square of zero. A pair of distinct ranks has (x_i - x_j)^2/2 about its mean, "
-    "D/P - "
-    "E on average, of which (1 - gamma)^2 is left. "
+    "ranks: together with D they add up to the square of zero. Pairs are neighbouring places, which ranks take in any "
+    "order: of all `orders` as many have a rank in a place, and of these as many another in the next. A pair has (x_i "
+    "- x_j)^2/2 about its mean, D/P - E on average, of which (1 - gamma)^2 is left. "
 )
 
 MODELS = by_claim(
@@ -255,6 +266,13 @@ MODELS = by_claim(
         checked_by=("lowcomm.noloco.odd",),
     ),
     Model(
+        claim="lowcomm.noloco.half",
+        words=_WORDS_OF_PAIRS + "gamma = 1. Where one is left over one half is left; else no more.",
+        scope="every P >= 2, all real slow weights",
+        goals=_half_is_left,
+        checked_by=("lowcomm.noloco.half",),
+    ),
+    Model(
         claim="lowcomm.noloco.pull",
         words=_WORDS_OF_PAIRS + "There are P/2 pairs for even P, (P - 1)/2 for odd P.",
         scope="every P >= 2, every pull, all real slow weights",
@@ -283,10 +301,9 @@ MODELS = by_claim(
         claim="lowcomm.loco.late",
         words="In steps: `owed` = g + e - sent is the newest error, at most 1/2, and g - sent = owed - e; the "
         "compensation e "
-        "becomes `after`. So phi times what is late grows as e does, and is e. The largest |e| goes from y to (1 - "
-        "phi) y + "
-        "phi/2 at most, beginning with zero.",
-        scope="every number of rounds, every weight phi > 0, all gradients for which no code is cut off",
+        "becomes `after`. So phi times what is late grows as e does, and is e, which the bound's share of phi holds "
+        "from above and from below: induction over the rounds, beginning with zero.",
+        scope="every number of rounds, every weight 0 < phi <= 1, all gradients for which no code is cut off",
         goals=_late,
         checked_by=("lowcomm.loco.late",),
     ),
@@ -318,7 +335,7 @@ MODELS = by_claim(
 
 SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "lowcomm.local.spread_bound": {"up to here": "one step"},
-    "lowcomm.loco.compensation": {"up to here": "at first"},
+    **{f"lowcomm.loco.{name}": {"up to here": "at first"} for name in ("compensation", "late")},
     "lowcomm.e3m0.contraction": {"share": STAND_IN, "half-way": STAND_IN},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
@@ -330,9 +347,9 @@ EXTENTS = extents(
         (): (
             "diloco.effective_step diloco.ball_step local.limit quorum.stragglers loco.compensation loco.late "
             "loco.kept_compensation loco.kept_dead streaming.blend diloco.first_round diloco.progress "
-            "local.drift_bound local.drift_sharp qgz.ring e3m0.contraction local.spread local.spread_bound"
+            "local.drift_bound local.drift_sharp qgz.ring e3m0.contraction local.spread local.spread_bound noloco.even "
+            "noloco.odd noloco.half noloco.pull"
         ),
-        (Step.SYMMETRY,): "noloco.even noloco.odd noloco.half noloco.pull",
         (Step.SUM, Step.CLAIM): "sparseloco.residual loco.kept_late_rounds",
     },
 )

@@ -118,7 +118,7 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
     return (
         *_pair(),
         *_all_pairs(),
-        *uncorrelated(noise**2),
+        *proved_by("mean of all", _mean_square(mean)),
         *proved_by("those that stay", over_pairs_of_subsets()),
         Goal("one more vector", drawn, equal=True, positive=_several, vectors=(_x, _u)),
         Goal(
@@ -443,10 +443,11 @@ SGD_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.sgd.leaving",
-        words="The mean square of all N after the step is that of moshpit.sgd.mean_square, the distortion that of "
-        "moshpit.sgd.spread. Of N vectors about their mean n' are drawn without replacement: each with probability "
-        "`one` = n'/N, two of them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - "
-        "both) times the sum of squares, N times the distortion, and both times the square of the sum, which is zero.",
+        words="The mean square of all N after the step is as goals of moshpit.sgd.mean_square show, the distortion as "
+        "those of moshpit.sgd.spread. Of N vectors about their mean n' are drawn without replacement: each with "
+        "probability `one` = n'/N, two of them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum "
+        "is (one - both) times the sum of squares, N times the distortion, and both times the square of the sum, which "
+        "is zero.",
         scope=_NORMAL + ", every n' <= N, N >= 2",
         goals=_leaving,
         checked_by=("moshpit.sgd.leaving", "moshpit.sgd.mean_square", "moshpit.sgd.spread"),

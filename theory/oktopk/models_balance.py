@@ -115,16 +115,15 @@ def _out(bound: Any) -> tuple[Goal, ...]:
 
 
 def _in(bound: Any) -> tuple[Goal, ...]:
+    stays = sp.Symbol("stays", nonnegative=True)
+    target = {"what stays in the target and what balancing brings fill it": share - stays - enters}
     return tuple(
         Goal(
             name,
             at - 2 * enters,
-            given={
-                **numbers,
-                "the rank's target is no larger than the largest": most - share,
-                "balancing brings no more than the target": share - enters,
-            },
+            given={**numbers, "the rank's target is no larger than the largest": most - share, "stays": stays},
             positive=POSITIVE,
+            zero=target,
         )
         for name, at, _, most, numbers in by_remainder(bound)
     )

@@ -108,7 +108,8 @@ def _strict(bound: Any) -> tuple[Goal, ...]:
     return _passing(bound, _above)
 
 
-def _mass(bound: Any) -> tuple[Goal, ...]:
+def mass(bound: Any) -> tuple[Goal, ...]:
+    """That what is applied and what is left of an entry are, over the ranks, what there was."""
     used, rest, left, update = sp.symbols("used rest left update", real=True)
     defect = used + rest - left - update
     won = {"applied: what is used": update - used, "left: the others' entries": left - rest}
@@ -185,7 +186,7 @@ SELECTION = (
         words="One entry. `used` is the sum over the ranks that selected it of their entries, `rest` that of the "
         "others, `left` what residuals hold afterwards: in the result, used is applied and cleared; else nothing is.",
         scope="all vectors, every P, k, thresholds and boundaries, every entry; sums in exact arithmetic",
-        goals=_mass,
+        goals=mass,
         checked_by=("oktopk.update.mass",),
     ),
 )

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import Draws, mean, over_histories, proved_by, uncorrelated
+from commbounds.theory.finite_laws import Draws, mean, over_all, over_histories, proved_by, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.packetloss.terms import (
     N,
@@ -252,32 +252,35 @@ def _any_losses(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _range(bound: Any, R: int) -> tuple[Goal, ...]:
-    def summed(count: Any, loss: Any, steps: Any) -> Any:
+def _range(bound: Any) -> tuple[Goal, ...]:
+    """A receiver is staler than some steps with chance q: `none` and `all_` are the chances of R receivers."""
+    q, none, all_, chance, before, flag = sp.symbols("q none all_ chance before flag", nonnegative=True)
+    R = receivers
+
+    def summed(_: Any, __: Any, steps: Any) -> Any:
         if steps == 0:
-            return sp.Integer(0)
-        more = sp.expand(steps - t)
-        if (count, loss) != (R, p) or not (more.is_Integer and more >= 0):
-            return staleness_range(count, loss, steps)
-        return _before + sum((widening(R, t + s) for s in range(1, int(more) + 1)), sp.Integer(0))
+            return sp.S.Zero
+        return _before + (0 if steps == t else widened(steps))
 
-    def widening(count: int, steps: Any) -> Any:
-        return 1 - (1 - p**steps) ** count - p ** (count * steps)
+    def widened(steps: Any) -> Any:
+        return 1 - (1 - p**steps) ** R - p ** (R * steps)
 
-    def growth(count: int, steps: Any) -> Any:
-        return 1 - (1 - p**steps) ** count
-
-    def some(most: int) -> Any:
-        falls = (sp.binomial(R, j) * p**j * (1 - p) ** (R - j) * growth(j, t) for j in range(1, most + 1))
-        return sum(falls, sp.Integer(0))
-
-    at = bound.subs(receivers, R)
-    wider = at.subs(t, t + 1).replace(staleness_range, summed) - at.replace(staleness_range, summed)
+    wider = bound.subs(t, t + 1).replace(staleness_range, summed) - bound.replace(staleness_range, summed)
+    at = {"q": q - p ** (t + 1), "none is staler": none - (1 - q) ** R, "all are": all_ - p ** (R * (t + 1))}
     return (
-        Goal("no step", at.subs(t, 0).replace(staleness_range, summed), equal=True),
-        Goal("as the range widens", wider - widening(R, t + 1), equal=True),
-        Goal("the range of the next step", widening(R, t + 1) - p**R * widening(R, t) - some(R - 1), equal=True),
-        Goal("the stalest in the next step", growth(R, t + 1) - some(R), equal=True),
+        Goal("no step", bound.subs(t, 0).replace(staleness_range, summed), equal=True),
+        *proved_by("one packet more is lost", recurrence(p**t, t, 1, lambda lost, _: p * lost)),
+        *over_histories("none is staler", ((q, 0), (1 - q, _one)), {none: _one}, (1 - q) * none),
+        *over_histories("all are staler", ((q, _one), (1 - q, 0)), {all_: _one}, q * all_),
+        *proved_by("none of R", recurrence((1 - q) ** R, R, 1, lambda so_far, _: (1 - q) * so_far)),
+        *proved_by("all of R", recurrence(p ** (R * t), R, 1, lambda so_far, _: p**t * so_far)),
+        *over_all(
+            lambda ranges, before, wider: ranges - before - wider,
+            (chance * (before + flag), chance * before, chance * flag),
+            case="histories: ",
+            equal=True,
+        ),
+        Goal("as the range widens", (wider - (1 - none - all_)).subs(p ** (t + 1), q), equal=True, zero=at),
     )
 
 
@@ -435,15 +438,13 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.workers.range",
-        words="In a step j of R receivers lose the packet, binomially. All: the range is kept. Some: the stalest of "
-        "the j is the stalest, one more than before, and the range begins at 0. None: no range. So what a step adds to "
-        "the expected range and to the expected staleness of the stalest follows from what the step before added, the "
-        "one more being the same in all steps. By induction on t step t adds 1 - (1 - p^t)^R - p^(R t) and "
-        "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t, and 0 at t = 0.",
-        scope="every p < 1, every t, R = {R}",
+        words="The range of L is the sum over s of 1 where the stalest is staler than s and the freshest is not: step "
+        "by step, history by history. A receiver is with chance q = p^(s + 1), one packet more, independently of the "
+        "others; none of R is with (1 - q)^R, all are with q^R, receiver by receiver. `before` is the sum of the first "
+        "up to t, and 0 at t = 0.",
+        scope="every p < 1, every t, every number R of receivers",
         goals=_range,
         checked_by=("packetloss.workers.range",),
-        instances=tuple({"R": R} for R in range(1, 9)),
     ),
     Model(
         claim="packetloss.shared.pair",

@@ -158,8 +158,22 @@ def _run(name: str, bound: Any = sp.S.Zero) -> Goal:
     return Goal("every float32", bound, equal=True, run=f"{name}.float32")
 
 
-def _kernel(name: str, bound: Any) -> tuple[Goal, ...]:
-    return (_run(name, bound),)
+_power, _place, _other, _factor = sp.symbols("power place other factor", positive=True)
+_WHOLE = {"a power": _power * (1 + _place) - _power}
+_MULTIPLE = {"the multiple": _factor * (_power * (1 + _place)) - _factor * _power * (1 + _other)}
+_A_POWER = Goal("place of a power", _power * _place, equal=True, zero=_WHOLE)
+_PLACES = {
+    "fixed_points": (_A_POWER,),
+    "idempotence": (_A_POWER,),
+    "scale_equivariance": (
+        Goal("place of a multiple", _factor * _power * (_other - _place), equal=True, zero=_MULTIPLE),
+    ),
+}
+"""Of a number that is 1 + `place` times a power of two: what the definition, which the kernel is, goes by."""
+
+
+def _kernel(name: str, statement: str, bound: Any) -> tuple[Goal, ...]:
+    return _run(name, bound), *_PLACES.get(statement, ())
 
 
 _KERNEL = (
@@ -181,10 +195,10 @@ _THREE = (
     "below the share of the way to it; the largest level where that is the most. "
 )
 _OF_THE_DEFINITION = {
-    "fixed_points": "For a power of two m = 0, and it stays.",
+    "fixed_points": "For a power of two `place` = m/2^23 is 0, and it stays.",
     "sign_symmetry": "But for the sign, which is that of x, nothing depends on it.",
-    "scale_equivariance": "A power of two as a factor adds to e and leaves m: where x and its multiple are normal and "
-    "at most 2^127, the outcomes are multiplied and their probabilities stay.",
+    "scale_equivariance": "A power of two as a factor multiplies 2^e, and leaves the `place` m/2^23: where x and its "
+    "multiple are normal and at most 2^127, the outcomes are multiplied and their probabilities stay.",
     "idempotence": "For an outcome, zero or a power of two, m = 0, and it stays.",
 }
 _EVERY_POWER = (
@@ -222,7 +236,7 @@ POWERS = (
             claim=f"quantizers.{name}.{statement}",
             words=words + why,
             scope=f"{_KERNEL}",
-            goals=partial(_kernel, name),
+            goals=partial(_kernel, name, statement),
             checked_by=(f"quantizers.{name}.{statement}",),
         )
         for name, words in (("naturalcompression", _NATURAL), ("nearestpower", _NEAREST))
@@ -264,7 +278,7 @@ POWERS = (
             claim=f"quantizers.stochasticpower.{statement}",
             words=_THREE + why,
             scope=f"b = 3: {_KERNEL}",
-            goals=partial(_kernel, "stochasticpower"),
+            goals=partial(_kernel, "stochasticpower", ""),
             checked_by=(f"quantizers.stochasticpower.{statement}",),
         )
         for statement, why in (

@@ -7,11 +7,10 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.dense.models_words import named, one_rank
+from commbounds.theory.dense.models_words import full, held_blocks, named, one_rank
 from commbounds.theory.finite_laws import at_most_each, over_all
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, k, n
-from commbounds.theory.sparse.models_words import full
 from commbounds.theory.sparse.terms import nonzeros, union
 
 Goals = Callable[..., tuple[Goal, ...]]
@@ -28,9 +27,19 @@ _LONGEST = {"split <= k": k - split, "split <= c": c - split}
 _SPARSE = {"gathered <= P k": P * k - gathered, "gathered <= c": c - gathered}
 
 
+def _in_steps() -> tuple[Goal, ...]:
+    """That the most entries of a message, over the steps on average, are no more than the most of one message."""
+    most = sp.Symbol("most_of_one", nonnegative=True)
+    return (
+        *at_most_each("steps of the split", most, P - 1, (P - 1) * split),
+        *at_most_each("steps of the ring", most, P - 1, (P - 1) * gathered),
+        *at_most_each("ranks that select", k, P, gathered),
+    )
+
+
 def _upper(bound: Any) -> tuple[Goal, ...]:
     """For each of the two minima both of its branches: what is below both is below the minimum."""
-    found = []
+    found = [*_in_steps()]
     for few, few_name in ((k, "k"), (c, "c")):
         for most, most_name in ((P * k, "P k"), (c, "c")):
             closed = bound.xreplace({_few: few, _all: most})
@@ -56,6 +65,7 @@ def _upper_even(bound: Any) -> tuple[Goal, ...]:
     positive = {"P + 2": P + 2}
     return (
         one_rank(bound),
+        *_in_steps(),
         Goal("sparse", closed - 2 * (P - 1) * (split + gathered), given={**known, **_SPARSE}, positive=positive),
         Goal(
             "dense",
@@ -93,7 +103,7 @@ def _identical(bound: Any) -> tuple[Goal, ...]:
     return (
         *named("ring", recurrence(closed.subs(P, steps + 1), steps, 0, lambda words, _: words + 2 * 2 * share)),
         one_rank(bound),
-        *named("blocks before the last step", recurrence(before, full, 0, lambda blocks, t: blocks + 2**t)),
+        *held_blocks(),
         Goal("Bruck", closed - 2 * share * ((P - 1) + before + P - 2**full), equal=True),
         *named(
             "doubling",
@@ -117,11 +127,13 @@ def _gathered_mean(bound: Any) -> tuple[Goal, ...]:
 
 
 def _code_switch(bound: Any) -> tuple[Goal, ...]:
-    ranks = {"P - 1": P - 1}
+    ranks, block = {"P - 1": P - 1}, sp.Symbol("block", nonnegative=True)
     return (
+        *over_all(lambda received, words: received - (P - 1) * words, ((P - 1) * block, block), case="blocks: ",
+                  equal=True),
         Goal("sparse", P * bound - 2 * union * (P - 1), given={**ranks, "union": union}),
         Goal("dense", P * bound - n * (P - 1), given={**ranks, "3 union - n": 3 * union - n}),
-    )
+    )  # fmt: skip
 
 
 _WORDS = (
