@@ -30,7 +30,7 @@ _ENDS = (sp.Integer(0), *((a + b) / 2 for a, b in pairwise(E2M1)))
 def named(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"blockformats.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 def _nearest(low: Any, high: Any) -> Iterator[tuple[Any, Any, Any]]:

@@ -26,7 +26,7 @@ from commbounds.theory.dense.models_words import (
     rem,
 )
 from commbounds.theory.dense.terms import ceil_log2
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, index_bits, n
 
 last_long = sp.Symbol("last_long", integer=True, nonnegative=True)
@@ -124,7 +124,7 @@ def _mean_of_blocks(bound: Any) -> tuple[Goal, ...]:
 
 
 def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
-    return Model(f"dense.{claim}", words, scope, goals)
+    return untied(f"dense.{claim}", words, scope, goals)
 
 
 _BRUCK = (

@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2, unit
 from commbounds.theory.finite_laws import proved_by, relative_errors
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P
 
 Message = tuple[int, int, tuple[int, ...]]
@@ -226,7 +226,7 @@ def _rounding(doubling: bool) -> Callable[[Any], tuple[Goal, ...]]:
 
 SUMS: tuple[Model, ...] = (
     *(
-        Model(
+        untied(
             f"dense.{name}.sum",
             "The schedule carried out, message by message: what arrives is added to what is held, and every addition "
             "is a condition. What any rank holds of any block in the end differs from the sum of the ranks' entries "
@@ -237,7 +237,7 @@ SUMS: tuple[Model, ...] = (
         )
         for name in ALLREDUCES
     ),
-    Model(
+    untied(
         "dense.reduce_scatter.sum",
         "The schedules of all algorithms carried out, message by message, every addition being a condition. What rank "
         "r holds of block r in the end differs from the sum of the ranks' entries x0, x1, ... by the bound, zero.",
@@ -245,7 +245,7 @@ SUMS: tuple[Model, ...] = (
         _blocks_of_sums,
         instances=tuple({"P": ranks} for ranks in _RANKS),
     ),
-    Model(
+    untied(
         "dense.allgather.contents",
         "The schedules of all algorithms carried out, message by message, every one of which is a condition. What any "
         "rank holds of block b in the end differs from what rank b brought to it, x0, by the bound, zero.",
@@ -264,7 +264,6 @@ SUMS: tuple[Model, ...] = (
             "the next. So the error of the sum is at most g(h) times the sum of the magnitudes.",
             f"every input whose sums do not overflow, every P with {why} < 1/unit",
             _rounding(doubling),
-            (f"dense.{name}.rounding",),
         )
         for doubling, why, to, names in (
             (False, "P - 1", "one rank's term", ("ring", "butterfly")),

@@ -14,7 +14,7 @@ import sympy as sp
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.dense.terms import ceil_log2
 from commbounds.theory.finite_laws import at_most_each, over_all
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, index_bits, n
 
 q = sp.Symbol("q", integer=True, nonnegative=True)
@@ -228,7 +228,7 @@ def _doubling_lower_bound(bound: Any) -> tuple[Goal, ...]:
 
 
 def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
-    return Model(f"dense.{claim}", words, scope, goals)
+    return untied(f"dense.{claim}", words, scope, goals)
 
 
 _TWO_HALVES = AROUND + "In each of them, of both halves, "

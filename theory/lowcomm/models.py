@@ -203,14 +203,12 @@ MODELS = by_claim(
         "is g. Squares of entries are added up.",
         scope="all real parameters, every step and momentum",
         goals=_gap,
-        checked_by=("lowcomm.diloco.first_round",),
     ),
     Model(
         claim="lowcomm.diloco.progress",
         words="As for the first round; products of entries with the way to the average are added up.",
         scope="all real parameters, every step and momentum",
         goals=_progress,
-        checked_by=("lowcomm.diloco.progress",),
     ),
     Model(
         claim="lowcomm.diloco.effective_step",
@@ -219,14 +217,12 @@ MODELS = by_claim(
         "by eta + mu times as much.",
         scope="every round, every step, every momentum other than one",
         goals=_nesterov,
-        checked_by=("lowcomm.diloco.effective_step",),
     ),
     Model(
         claim="lowcomm.diloco.ball_step",
         words="In units of the pseudo-gradient a round moves by eta m', m' = mu m + 1.",
         scope="every round, every step, every momentum other than one",
         goals=_ball,
-        checked_by=("lowcomm.diloco.ball_step",),
     ),
     Model(
         claim="lowcomm.local.limit",
@@ -234,7 +230,6 @@ MODELS = by_claim(
         "left_second (x - 1); x is the fixed point of their average. The map is affine, with a slope below one.",
         scope="every number of steps, all contracting steps",
         goals=_limit,
-        checked_by=("lowcomm.local.limit",),
     ),
     Model(
         claim="lowcomm.quorum.share",
@@ -242,42 +237,36 @@ MODELS = by_claim(
         "tokens.",
         scope="every P >= K >= 1, every w",
         goals=_share,
-        checked_by=("lowcomm.quorum.share",),
     ),
     Model(
         claim="lowcomm.quorum.stragglers",
         words="Where one arrives alone the merge is off by 1/2 towards it; `ahead` is |p_1 - p_2|: two cases.",
         scope="all probabilities, not both zero",
         goals=_stragglers,
-        checked_by=("lowcomm.quorum.stragglers",),
     ),
     Model(
         claim="lowcomm.noloco.even",
         words=_WORDS_OF_PAIRS + "There are P/2 pairs, and gamma = 1.",
         scope="every even P, all real slow weights",
         goals=_even,
-        checked_by=("lowcomm.noloco.even",),
     ),
     Model(
         claim="lowcomm.noloco.odd",
         words=_WORDS_OF_PAIRS + "There are (P - 1)/2 pairs, and gamma = 1; the one that is left over stays.",
         scope="every odd P >= 3, all real slow weights",
         goals=_odd,
-        checked_by=("lowcomm.noloco.odd",),
     ),
     Model(
         claim="lowcomm.noloco.half",
         words=_WORDS_OF_PAIRS + "gamma = 1. Where one is left over one half is left; else no more.",
         scope="every P >= 2, all real slow weights",
         goals=_half_is_left,
-        checked_by=("lowcomm.noloco.half",),
     ),
     Model(
         claim="lowcomm.noloco.pull",
         words=_WORDS_OF_PAIRS + "There are P/2 pairs for even P, (P - 1)/2 for odd P.",
         scope="every P >= 2, every pull, all real slow weights",
         goals=_pulled,
-        checked_by=("lowcomm.noloco.pull",),
     ),
     Model(
         claim="lowcomm.sparseloco.missing",
@@ -286,7 +275,6 @@ MODELS = by_claim(
         "grows by change - sent - (after - e), and the sum of residuals by e. Induction over the rounds.",
         scope="any messages whatever, every decay, every number of rounds",
         goals=_missing,
-        checked_by=("lowcomm.sparseloco.missing",),
     ),
     Model(
         claim="lowcomm.demo.missing",
@@ -295,7 +283,6 @@ MODELS = by_claim(
         "`after`. As for SparseLoCo.",
         scope="any messages whatever, every decay, every number of rounds",
         goals=_missing,
-        checked_by=("lowcomm.demo.missing",),
     ),
     Model(
         claim="lowcomm.loco.late",
@@ -305,21 +292,18 @@ MODELS = by_claim(
         "from above and from below: induction over the rounds, beginning with zero.",
         scope="every number of rounds, every weight 0 < phi <= 1, all gradients for which no code is cut off",
         goals=_late,
-        checked_by=("lowcomm.loco.late",),
     ),
     Model(
         claim="lowcomm.qgz.one_hop",
         words="Each of P codes is off by half a step at most.",
         scope="every P, all vectors of which no code is cut off",
         goals=_one_hop,
-        checked_by=("lowcomm.qgz.one_hop",),
     ),
     Model(
         claim="lowcomm.qgz.two_hops",
         words="Each of P codes is off by half a step at most, and each of the codes of P/X sums by half of X steps.",
         scope="every P, every X that divides it, all vectors of which no code is cut off",
         goals=_two_hops,
-        checked_by=("lowcomm.qgz.two_hops",),
     ),
     Model(
         claim="lowcomm.qgz.ring",
@@ -327,7 +311,6 @@ MODELS = by_claim(
         "besides.",
         scope="every P, all vectors of which no code is cut off",
         goals=_ring,
-        checked_by=("lowcomm.qgz.ring",),
     ),
     *ROUNDS,
 )

@@ -311,7 +311,7 @@ _ANY_VALUES = "every number of values, all real values"
 
 def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
     claim = f"lowcomm.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 ROUNDS = (

@@ -280,14 +280,12 @@ GROUP_MODELS = by_claim(
         words=_COUNTING + "Solved for a.",
         scope=f"every N >= 2, every law of groups that does not change if peers are renamed, {_LAW}",
         goals=_general,
-        checked_by=("moshpit.random_groups.general",),
     ),
     Model(
         claim="moshpit.random_groups.factor",
         words=_COUNTING + "R = r. " + _ROUNDS,
         scope=f"every N >= 2, every r <= N, every T, {_LAW}",
         goals=_factor,
-        checked_by=("moshpit.random_groups.factor",),
     ),
     Model(
         claim="moshpit.random_groups.upper",
@@ -304,7 +302,6 @@ GROUP_MODELS = by_claim(
         + _ROUNDS,
         scope=f"every N >= 2, every r >= 1, every T, {_LAW}",
         goals=_labels,
-        checked_by=("moshpit.random_groups.labels",),
     ),
     Model(
         claim="moshpit.random_groups.all_partitions",
@@ -313,7 +310,6 @@ GROUP_MODELS = by_claim(
         "R + 1. " + _ROUNDS,
         scope=f"every N >= 2, every T, {_LAW}",
         goals=_all_partitions,
-        checked_by=("moshpit.random_groups.all_partitions",),
     ),
     Model(
         claim="moshpit.random_groups.with_replacement",
@@ -322,7 +318,6 @@ GROUP_MODELS = by_claim(
         "distances have no products in the mean. Induction on the draws, and on the number of groups.",
         scope=f"every N >= 2, every r, every size of groups, {_LAW}",
         goals=_with_replacement,
-        checked_by=("moshpit.random_groups.with_replacement",),
     ),
     Model(
         claim="moshpit.random_groups.skip",
@@ -331,7 +326,6 @@ GROUP_MODELS = by_claim(
         "on the groups.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_skip,
-        checked_by=("moshpit.random_groups.skip",),
     ),
     Model(
         claim="moshpit.random_groups.abort",
@@ -340,7 +334,6 @@ GROUP_MODELS = by_claim(
         "is one block. Induction on M, from two.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_abort,
-        checked_by=("moshpit.random_groups.abort",),
     ),
     Model(
         claim="moshpit.random_groups.regrouping",
@@ -348,7 +341,6 @@ GROUP_MODELS = by_claim(
         "sums up. What is left is the number of the others: p for each of the N peers, by induction.",
         scope=f"every N >= 2, every M, every p, {_LAW}",
         goals=_regrouping,
-        checked_by=("moshpit.random_groups.regrouping",),
     ),
     Model(
         claim="moshpit.trials.random",
@@ -366,7 +358,6 @@ GROUP_MODELS = by_claim(
         "that a round takes away. " + _COUNTING,
         scope=f"every N >= 2, every r <= N, every q, {_LAW}",
         goals=_one_way,
-        checked_by=("moshpit.mean.one_way",),
     ),
     Model(
         claim="moshpit.mean.leaving",
@@ -377,6 +368,5 @@ GROUP_MODELS = by_claim(
         "distortion, and every round multiplies the mean by a. " + _COUNTING,
         scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
         goals=_leaving,
-        checked_by=("moshpit.mean.leaving",),
     ),
 )

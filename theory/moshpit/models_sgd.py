@@ -431,7 +431,6 @@ SGD_MODELS = by_claim(
         "over 2 N^2; N (N - 1) of them get noise. An average multiplies the expectation by rho.",
         scope=_NORMAL,
         goals=_spread,
-        checked_by=("moshpit.sgd.spread",),
     ),
     Model(
         claim="moshpit.sgd.mean_square",
@@ -439,7 +438,6 @@ SGD_MODELS = by_claim(
         "N^2 `now` is the variance of their sum, by the claim: every peer adds sigma^2. Induction on N.",
         scope=_NORMAL,
         goals=_mean_square,
-        checked_by=("moshpit.sgd.mean_square",),
     ),
     Model(
         claim="moshpit.sgd.leaving",
@@ -458,7 +456,6 @@ SGD_MODELS = by_claim(
         "independent noises. tau steps and an average make the recurrence; induction on the averages.",
         scope="every rho < 1, every tau, N and sigma, every number of averages, real arithmetic",
         goals=_flat,
-        checked_by=("moshpit.sgd.flat",),
     ),
     Model(
         claim="moshpit.sgd.averaging_quality",
@@ -468,7 +465,6 @@ SGD_MODELS = by_claim(
         scope="every convex and smooth f, every gamma <= 2/L, every rho < 1, every tau, N and sigma, every number of "
         "averages, real arithmetic",
         goals=_averaging_quality,
-        checked_by=("moshpit.sgd.averaging_quality",),
     ),
     Model(
         claim="moshpit.sgd.convex",
@@ -476,7 +472,6 @@ SGD_MODELS = by_claim(
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and sigma, real "
         "arithmetic",
         goals=_convex,
-        checked_by=("moshpit.sgd.convex",),
     ),
     Model(
         claim="moshpit.sgd.convex_noiseless",
@@ -487,7 +482,6 @@ SGD_MODELS = by_claim(
         "1, times ||x||^2. f at the average of the points is at most the average of f.",
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/L, every N, tau and K, real arithmetic",
         goals=_convex_noiseless,
-        checked_by=("moshpit.sgd.convex_noiseless",),
     ),
     Model(
         claim="moshpit.sgd.nonconvex_noiseless",
@@ -496,7 +490,6 @@ SGD_MODELS = by_claim(
         scope="every L-smooth f that is bounded below, in every dimension, every gamma < 2/L, every N, tau and K, real "
         "arithmetic",
         goals=_nonconvex_noiseless,
-        checked_by=("moshpit.sgd.nonconvex_noiseless",),
     ),
     Model(
         claim="moshpit.sgd.strongly_convex",
@@ -509,7 +502,6 @@ SGD_MODELS = by_claim(
         scope="every mu-strongly convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and "
         "sigma, real arithmetic",
         goals=_strongly_convex,
-        checked_by=("moshpit.sgd.strongly_convex",),
     ),
     Model(
         claim="moshpit.sgd.departures",
@@ -523,7 +515,6 @@ SGD_MODELS = by_claim(
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, n', K and sigma, "
         "departures at random, real arithmetic",
         goals=_departures,
-        checked_by=("moshpit.sgd.departures",),
     ),
     Model(
         claim="moshpit.sgd.nonconvex",
@@ -536,6 +527,5 @@ SGD_MODELS = by_claim(
         scope="every L-smooth f that is bounded below, in every dimension, every gamma <= 1/(2 L) and 1/(2 L (tau - "
         "1)), every tau, N, K and sigma, real arithmetic",
         goals=_nonconvex,
-        checked_by=("moshpit.sgd.nonconvex",),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.finite_laws import norm_of_a_sum, of_the_largest, over_all, proved_by
-from commbounds.theory.model import Goal, Model, recurrence, vectors
+from commbounds.theory.model import Goal, Model, recurrence, untied, vectors
 from commbounds.theory.oktopk.models_selection import mass
 from commbounds.theory.oktopk.terms import before, eta, gap, horizon, missed, moment, move, smooth, xi
 from commbounds.theory.quantities import P, k, n
@@ -162,13 +162,13 @@ DESCENT = (
         goals=_iterates,
         checked_by=("oktopk.sgd.iterate", "oktopk.update.mass"),
     ),
-    Model(
+    untied(
         claim="oktopk.sgd.residual",
         words=_NORMS + "xi times the norm `move` is what the update misses.",
         scope="all gradients, every n >= k >= 1 and P, where the mean gradient is not zero; exact arithmetic",
         goals=_residual_xi,
     ),
-    Model(
+    untied(
         claim="oktopk.sgd.residual_missed",
         words=_NORMS,
         scope="all gradients, every n >= k >= 1 and P; exact arithmetic",
@@ -193,6 +193,5 @@ DESCENT = (
         "every step, and eta is the norm of the plain step.",
         scope="every B > t, every t >= 1, every step size; exact arithmetic",
         goals=_stalling,
-        checked_by=("oktopk.sgd.stall",),
     ),
 )

@@ -324,14 +324,12 @@ MODELS = by_claim(
         "l. Induction on l: P(L = 0) = 1 - p, and P(L = l + 1) is p times P(L = l) a step earlier.",
         scope="every p in [0, 1], every l < t",
         goals=_staleness,
-        checked_by=("packetloss.staleness.law",),
     ),
     Model(
         claim="packetloss.staleness.never_updated",
         words="Nothing arrived in t + 1 steps iff nothing did in t and the next packet is lost. Induction on t.",
         scope="every p in [0, 1], every t",
         goals=_never,
-        checked_by=("packetloss.staleness.never_updated",),
     ),
     Model(
         claim="packetloss.versions.differ",
@@ -339,7 +337,6 @@ MODELS = by_claim(
         "before. Induction on t.",
         scope="every p in [0, 1], every t",
         goals=versions_differ_goals,
-        checked_by=("packetloss.versions.differ",),
     ),
     Model(
         claim="packetloss.versions.gap",
@@ -348,7 +345,6 @@ MODELS = by_claim(
         "the p^steps that is left. Induction on t from t = m, where the gap before cannot have been m.",
         scope="every p in [0, 1], every m in 1..t",
         goals=_gap,
-        checked_by=("packetloss.versions.gap",),
     ),
     Model(
         claim="packetloss.drift.pair",
@@ -364,7 +360,6 @@ MODELS = by_claim(
         "Induction on t.",
         scope=_EVERY,
         goals=owner_goals,
-        checked_by=("packetloss.drift.owner",),
     ),
     Model(
         claim="packetloss.shared.owner",
@@ -372,7 +367,6 @@ MODELS = by_claim(
         "E x'^2 = p (E x^2 + sigma^2). Induction on t.",
         scope=_EVERY,
         goals=owner_goals,
-        checked_by=("packetloss.shared.owner",),
     ),
     Model(
         claim="packetloss.drift.two_updates",
@@ -382,7 +376,6 @@ MODELS = by_claim(
         "- a held.",
         scope="every p in [0, 1], all ages a <= b",
         goals=two_updates_goals,
-        checked_by=("packetloss.drift.two_updates",),
     ),
     Model(
         claim="packetloss.drift.given_updates",
@@ -391,7 +384,6 @@ MODELS = by_claim(
         "receivers is kept where neither receives, and is ||x + u||^2 where exactly one does. Induction on t.",
         scope="every p in [0, 1], every t, every sequence of updates in R^n, every n",
         goals=_given_updates,
-        checked_by=("packetloss.drift.given_updates",),
     ),
     Model(
         claim="packetloss.drift.one_step",
@@ -399,7 +391,6 @@ MODELS = by_claim(
         "on. Exactly one, with what is left of probability: V by definition.",
         scope="every p in [0, 1], every t, every sequence of updates",
         goals=_one_step,
-        checked_by=("packetloss.drift.one_step",),
     ),
     Model(
         claim="packetloss.drift.relaxation",
@@ -407,7 +398,6 @@ MODELS = by_claim(
         "so much, over the limit 2p/(1 - p^2), the shortfall of 1 shrinks in step t + 1. Induction on t.",
         scope="every p in (0, 1), every t",
         goals=_relaxation,
-        checked_by=("packetloss.drift.relaxation",),
     ),
     Model(
         claim="packetloss.drift.whole_vector",
@@ -416,7 +406,6 @@ MODELS = by_claim(
         "has missed it; in two shards one is the owner, and it is iff the other has missed it. Induction on t.",
         scope="every p < 1, every t, every N >= 2",
         goals=whole_vector_goals,
-        checked_by=("packetloss.drift.whole_vector",),
     ),
     Model(
         claim="packetloss.drift.consensus",
@@ -425,7 +414,6 @@ MODELS = by_claim(
         "it with probability p^(a + 1) each: mean and mean square of j, receiver by receiver. Induction on t.",
         scope="every p < 1, every t, every N, every sigma",
         goals=consensus_goals,
-        checked_by=("packetloss.drift.consensus",),
     ),
     Model(
         claim="packetloss.drift.any_losses",
@@ -434,7 +422,6 @@ MODELS = by_claim(
         "iff exactly one of two independent receivers' staleness exceeds s. Induction on the number of updates.",
         scope="every law of the losses over time, every t, every sigma",
         goals=_any_losses,
-        checked_by=("packetloss.drift.any_losses",),
     ),
     Model(
         claim="packetloss.workers.range",
@@ -444,7 +431,6 @@ MODELS = by_claim(
         "up to t, and 0 at t = 0.",
         scope="every p < 1, every t, every number R of receivers",
         goals=_range,
-        checked_by=("packetloss.workers.range",),
     ),
     Model(
         claim="packetloss.shared.pair",
@@ -452,21 +438,18 @@ MODELS = by_claim(
         "t, for every history.",
         scope="every p in [0, 1], every t, every update",
         goals=_alike,
-        checked_by=("packetloss.shared.pair",),
     ),
     Model(
         claim="packetloss.corners.no_loss",
         words="Both receive in every step, and are equal.",
         scope="p = 0, every t, every update",
         goals=_no_loss,
-        checked_by=("packetloss.corners.no_loss",),
     ),
     Model(
         claim="packetloss.corners.pair_at_certain_loss",
         words="Neither receives: the gap is kept. Induction on t.",
         scope="p = 1, every t, every update",
         goals=_kept,
-        checked_by=("packetloss.corners.pair_at_certain_loss",),
     ),
     Model(
         claim="packetloss.corners.owner_at_certain_loss",
@@ -474,7 +457,6 @@ MODELS = by_claim(
         "variances. Induction on t.",
         scope="p = 1, every t, every sigma",
         goals=_certain,
-        checked_by=("packetloss.corners.owner_at_certain_loss",),
     ),
     Model(
         claim="packetloss.packets.drift",
@@ -483,14 +465,12 @@ MODELS = by_claim(
         f"{WHITE_IN_WORDS}",
         scope=_EVERY,
         goals=_packets,
-        checked_by=("packetloss.packets.drift",),
     ),
     Model(
         claim="packetloss.packets.all_lost",
         words="A packet more, lost independently of the others. Induction on q.",
         scope="every p in [0, 1], every q >= 1",
         goals=_all_lost,
-        checked_by=("packetloss.packets.all_lost",),
     ),
 )
 """By claim."""

@@ -221,7 +221,6 @@ POWERS = (
         words=UNBIASED + _NATURAL,
         scope=f"every real x_i between two neighbouring powers of two; {_KERNEL} of at most 2^127",
         goals=lambda bound: (*unbiased(bound), _run("naturalcompression")),
-        checked_by=("quantizers.naturalcompression.unbiased",),
     ),
     Model(
         claim="quantizers.naturalcompression.variance",
@@ -229,7 +228,6 @@ POWERS = (
         "(t - 1) (2 - t), in the square of that power, against `bound` t^2. " + _EVERY_POWER + _NATURAL,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_variance(2, 3 * _t - 4, {})(bound), _run("naturalcompression")),
-        checked_by=("quantizers.naturalcompression.variance",),
     ),
     *(
         Model(
@@ -237,7 +235,6 @@ POWERS = (
             words=words + why,
             scope=f"{_KERNEL}",
             goals=partial(_kernel, name, statement),
-            checked_by=(f"quantizers.{name}.{statement}",),
         )
         for name, words in (("naturalcompression", _NATURAL), ("nearestpower", _NEAREST))
         for statement, why in _OF_THE_DEFINITION.items()
@@ -256,14 +253,12 @@ POWERS = (
         words=_BOTH_LEVELS + "Where 64 n >= 81 4^s, L = w/U - 1 >= 1/8; else L = 1/8.",
         scope=_REAL,
         goals=_dithering,
-        checked_by=("quantizers.naturaldithering.variance",),
     ),
     Model(
         claim="quantizers.naturaldithering.variance_printed",
         words=_BOTH_LEVELS + "For each branch of the Min: L = 1/8 + w/U for the branch 1, else 1/8.",
         scope=_REAL,
         goals=_dithering_printed,
-        checked_by=("quantizers.naturaldithering.variance_printed",),
     ),
     shrunk_model(
         "naturaldithering",
@@ -279,7 +274,6 @@ POWERS = (
             words=_THREE + why,
             scope=f"b = 3: {_KERNEL}",
             goals=partial(_kernel, "stochasticpower", ""),
-            checked_by=(f"quantizers.stochasticpower.{statement}",),
         )
         for statement, why in (
             ("sign_symmetry", "But for the sign, which is that of x, nothing depends on it."),
@@ -292,7 +286,6 @@ POWERS = (
         "(t - 1) (b - t), in the square of that power, against `bound` t^2. " + _EVERY_POWER,
         scope=_NORMAL + " of b, every b > 1, in real arithmetic",
         goals=_variance(b, (b + 1) * _t - 2 * b, {"b": b}),
-        checked_by=("quantizers.stochasticpower.variance",),
     ),
     shrunk_model(
         "stochasticpower",
@@ -307,7 +300,6 @@ POWERS = (
         "the squared error, in the square of that power, against `bound` t^2. " + _EVERY_POWER + _NEAREST,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_nearest(bound), _run("nearestpower")),
-        checked_by=("quantizers.nearestpower.contraction",),
     ),
     *(
         Model(
@@ -316,7 +308,6 @@ POWERS = (
             "each with two signs, and zero; an entry is one of them.",
             scope="every n, float32 and float64",
             goals=_bits,
-            checked_by=(f"quantizers.{name}.wire",),
         )
         for name in ("naturalcompression", "nearestpower")
     ),

@@ -35,7 +35,7 @@ HALF_WAY = Goal("half-way", sp.Rational(1, 4) - _f * (1 - _f), hints=(2 * _f - 1
 def named(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"rotations.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 def of_length(bound: Any) -> Any:

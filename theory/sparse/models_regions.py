@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.dense.models_words import full, held_blocks, named, one_rank
 from commbounds.theory.finite_laws import at_most_each, over_all
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.sparse.terms import nonzeros, union
 
@@ -145,19 +145,19 @@ _WORDS = (
 _SWITCH = "Blocks travel densely if 2U >= n, where U <= Pk. "
 
 _TOPK_DSA = (
-    Model(
+    untied(
         "sparse.topkdsa.upper",
         _WORDS + _SWITCH + "A bound on each branch of a minimum is one on the minimum: every choice of branches.",
         "every input, every P, every n >= k >= 1",
         _upper,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.upper_even",
         _WORDS + "c = n/P. With one rank nothing moves.",
         "every input, every P, every n >= k >= 1 where P divides n",
         _upper_even,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.lower_with_switch",
         "Every rank selects k nonzeros. `own` counts the pairs of a rank and an index of its own region that it "
         "selects: own <= U, as an index has one owner; all other selected entries are received once in the split, two "
@@ -166,7 +166,7 @@ _TOPK_DSA = (
         "every input with k nonzeros on every rank, every P, every n >= k >= 1",
         _lower,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.identical",
         "k = P share. In each of the P - 1 steps of the split every message has `share` entries, and so have all "
         "blocks, which do not travel densely as 2k < n. Ring: P - 1 steps of one block. Bruck, P >= 2, 2^full < P <= "
@@ -175,14 +175,14 @@ _TOPK_DSA = (
         "every P, every share of k, every n > 2k; the all-gather a ring's or Bruck's, or P a power of two",
         _identical,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.gathered",
         "A rank receives all words but its own, by every algorithm; the ranks' own words are all words: 2U if 2U < n, "
         "and n otherwise, so that in either case they are the minimum.",
         "every input, every P",
         _gathered_mean,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.code_switch",
         "All words, 2U if 3U < n and n otherwise, are received by P - 1 ranks. P times the mean is the sum.",
         "every input, every P",
@@ -229,13 +229,13 @@ _NEEDED = (
 )
 
 _LOWER_BOUND = (
-    Model(
+    untied(
         "sparse.lower_bound.mean",
         _NEEDED + "P times the mean is the sum.",
         "every all-reduce that sends sums of entries as pairs, every input with generic values, every P",
         _needed,
     ),
-    Model(
+    untied(
         "sparse.lower_bound.most",
         _NEEDED + "`most`, the largest of P numbers, is at least their mean.",
         "every all-reduce that sends sums of entries as pairs, every input with generic values, every P",
@@ -325,7 +325,6 @@ _MASS = (
             "Induction on the ranks: total = update + residuals.",
             "every input, every P; exact additions",
             _rank_by_rank,
-            (f"sparse.{method}.mass",),
         )
         for method in ("topka", "topkdsa", "gaussiank")
     ),
@@ -337,7 +336,6 @@ _MASS = (
         "any other the ranks' own entries, which are the total.",
         "every input, every P; exact additions",
         _tree_mass,
-        ("sparse.gtopk.mass",),
     ),
     Model(
         "sparse.spardl.mass",
@@ -349,7 +347,6 @@ _MASS = (
         "is held, at any other the ranks' own entries, which are the total.",
         "every input, every P, every number of teams that fits; exact additions",
         _team_mass,
-        ("sparse.spardl.mass",),
     ),
 )
 

@@ -10,7 +10,7 @@ import sympy as sp
 from commbounds.theory.cost import log2
 from commbounds.theory.dense.models_words import AROUND, around, full, held_blocks, named, one_rank
 from commbounds.theory.finite_laws import over_all, proved_by
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, entries, index_bits, k, mu, n
 from commbounds.theory.sparse.terms import fewest, kept, teams, z
 
@@ -79,33 +79,33 @@ def _topka_below_dense(bound: Any) -> tuple[Goal, ...]:
 _EVENLY = "every k, every P; the all-gather a ring's or Bruck's, or P a power of two"
 
 _TOPKA = (
-    Model(
+    untied(
         "sparse.topka.received",
         AROUND + "Every other rank's block, 2k words, is received once, by every algorithm.",
         "every k, every P",
         around(2 * k),
     ),
-    Model(
+    untied(
         "sparse.topka.critical_path",
         "Blocks have 2k words. Ring: one block in each of P - 1 steps. Bruck, P >= 2: 1, 2, ..., 2^(full - 1) blocks "
         "and at last P - 2^full. Doubling, P = 2^levels: 1, 2, 4, ... blocks.",
         _EVENLY,
         _topka_path,
     ),
-    Model(
+    untied(
         "sparse.topka.above_oktopk",
         "The path is at least what a rank receives, 2k(P - 1) words by every algorithm as goals of "
         "sparse.topka.received show.",
         "every k, every P >= 3",
         _topka_above,
     ),
-    Model(
+    untied(
         "sparse.topka.below_oktopk",
         "The path is 2k(P - 1) words as goals of sparse.topka.critical_path show.",
         "every k, P = 1, 2, 3; the all-gather a ring's or Bruck's, or P a power of two",
         _topka_below_oktopk,
     ),
-    Model(
+    untied(
         "sparse.topka.below_dense",
         "The path is 2k(P - 1) words as goals of sparse.topka.critical_path show, and kP <= n.",
         _EVENLY,
@@ -184,13 +184,13 @@ _TREE = (
 )
 
 _GTOPK = (
-    Model(
+    untied(
         "sparse.gtopk.critical_path",
         _TREE,
         "every k, every P",
         _each_level(4 * k),
     ),
-    Model(
+    untied(
         "sparse.gtopk.steps",
         "Up and down the same number of levels; after t of them a root speaks for up to 2^t ranks, twice as many as "
         "before. `levels` = ceil(log2 P): 2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on "
@@ -199,7 +199,7 @@ _GTOPK = (
         _tree_steps,
     ),
     *(
-        Model(
+        untied(
             f"sparse.gtopk.{verb}",
             f"{_TREE}{how}",
             "every k, every P",
@@ -218,7 +218,7 @@ _GTOPK = (
             ),
         )
     ),
-    Model(
+    untied(
         "sparse.gtopk.below_topka",
         "The path is 4k levels words as goals of sparse.gtopk.critical_path show, levels = ceil(log2 P). P = 7 and 8 "
         "have three levels. From nine ranks on levels = more + 4, P > 2^(levels - 1), and 2^(levels - 1) >= 2 levels "
@@ -226,7 +226,7 @@ _GTOPK = (
         "every k, every P >= 7",
         _gtopk_below_topka,
     ),
-    Model(
+    untied(
         "sparse.gtopk.above_oktopk",
         "The path is 4k levels words as goals of sparse.gtopk.critical_path show, levels = ceil(log2 P): none for one "
         "rank, one for two, at least two for more.",
@@ -274,20 +274,20 @@ def _gaussiank_share(bound: Any) -> tuple[Goal, ...]:
 
 
 _GAUSSIANK = (
-    Model(
+    untied(
         "sparse.gaussiank.received",
         "By every algorithm a rank receives two words for every entry that another selected: all less its own.",
         "every input, every P",
         _gaussiank_received,
     ),
-    Model(
+    untied(
         "sparse.gaussiank.mean_received",
         "By every algorithm a rank receives two words for every entry that another selected. Summed over the ranks, "
         "their own entries are all entries.",
         "every input, every P",
         _gaussiank_mean,
     ),
-    Model(
+    untied(
         "sparse.gaussiank.any_input",
         "mu = k/n; z > 0 as k < n. A selected entry has |x| > mean + z sd, mean >= 0: its squared distance from the "
         "mean is at least (z sd)^2. `far` is the sum of these over the `count` selected entries, `near` over the "
@@ -387,7 +387,7 @@ _STEPS = (
 
 _SPARDL = (
     *(
-        Model(
+        untied(
             f"sparse.spardl.{which}",
             _ONE_TEAM + _STEPS + "So do all ranks.",
             "every n >= k >= 1, every P, one team",
@@ -395,28 +395,28 @@ _SPARDL = (
         )
         for which in ("most", "least")
     ),
-    Model(
+    untied(
         "sparse.spardl.steps",
         "Either half has as many steps as the first number of doublings, `levels`, after which one block has become P: "
         "2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on one fewer is not.",
         "every P, one team",
         _tree_steps,
     ),
-    Model(
+    untied(
         "sparse.spardl.below_even_split",
         "b = floor(k/P); all ranks move the same in every step, 4b(P - 1) words in all as goals of sparse.spardl.most "
         "show.",
         "every n >= k >= 1, every P, one team",
         _spardl_below,
     ),
-    Model(
+    untied(
         "sparse.spardl.entries",
         _ONE_TEAM + "Induction on the blocks that are gathered; they have no index in common.",
         "every n >= k >= 1, every P, one team",
         _spardl_entries,
     ),
     *(
-        Model(
+        untied(
             f"sparse.spardl.r_sag_{which}",
             _TEAMS + _STEPS + "teams = 2^levels; in each of `levels` merges a rank sends and receives b entries, which "
             "two bags of b entries always leave. Induction on the merges. So do all ranks.",
@@ -425,7 +425,7 @@ _SPARDL = (
         )
         for which in ("most", "least")
     ),
-    Model(
+    untied(
         "sparse.spardl.b_sag",
         _TEAMS + _STEPS + "Teams exchange `kept` entries of a block with each other, all but their own. What is "
         "`gathered` in the last half are blocks of at most b entries, of two words.",
