@@ -145,7 +145,8 @@ def _upper(bound: Any) -> tuple[Goal, ...]:
 
 def _labels(bound: Any) -> tuple[Goal, ...]:
     one = bound.subs(rounds, 1)
-    occupied, sure, mean_labels, labels = made(one), *sp.symbols("sure mean_labels labels", nonnegative=True)
+    occupied = made(one)
+    sure, mean_labels, labels = sp.symbols("sure mean_labels labels", nonnegative=True)
     fates = (labels / r, labels), (1 - labels / r, labels + 1)
     after = sure + (1 - 1 / r) * mean_labels
     return (
