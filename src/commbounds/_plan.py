@@ -107,7 +107,7 @@ def plan(
     executor: str,
     **numbers: Any,
 ) -> None:
-    """What methods of communication cost on a cluster, and what the book proves of their number of steps.
+    """Compare methods of communication for a cluster. Costs are beside what the book proves of their steps.
 
     Ranked are methods whose slow-down is proved for every smooth function: steps over those of gradient descent with an
     exact sum. It is a bound on the worst function, and often far above what is seen. All others are listed.
@@ -125,11 +125,12 @@ def plan(
     try:
         cluster = planning.Cluster(shapes=shapes, item=_ITEMS[dtype], **numbers)
         lost = None if loss is None else under_loss(loss, cluster)
-        drops = None if times is None else _threshold(times)
         if over:
             _sweep(cluster, dict(_swept(text, click.get_current_context()) for text in over), executor, jobs)
             return
         found = planning.plan(cluster)
+        messages = min(row.seconds for row in found.ranked if row.slowdown == 1)
+        drops = None if times is None else _threshold(times, messages)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if picture:
@@ -155,8 +156,9 @@ def plan(
         )
     if drops:
         click.echo(
-            f"DropCompute on these times: with a threshold of {duration(drops['threshold'])} {drops['gain']:.4g} times "
-            "as many micro-batches a second (dropcompute.threshold.optimal)"
+            f"DropCompute on these times and {duration(messages)} of messages: with a threshold of "
+            f"{duration(drops['threshold'])} {drops['gain']:.4g} times as many micro-batches a second "
+            "(dropcompute.threshold.optimal)"
         )
 
 
@@ -209,8 +211,8 @@ def _square(entries: int) -> tuple[int, int]:
     return side, entries // side
 
 
-def _threshold(path: Path) -> dict[str, float]:
-    """DropCompute's best threshold on measured times, without overhead beside them."""
+def _threshold(path: Path, overhead: float) -> dict[str, float]:
+    """DropCompute's best threshold on measured times, beside so many seconds of messages a step."""
     import numpy as np
 
     from commbounds.collectives.dropcompute import best_threshold
@@ -226,7 +228,7 @@ def _threshold(path: Path) -> dict[str, float]:
     if len(table) != len(steps) * len(workers):
         raise ValueError(f"{path} must have one line for every step and worker, got {len(table)} lines")
     ordered = table[np.lexsort((table[:, 1], table[:, 0]))]
-    found = best_threshold(ordered[:, 2:].reshape(len(steps), len(workers), -1))
+    found = best_threshold(ordered[:, 2:].reshape(len(steps), len(workers), -1), overhead)
     return {"threshold": found.tau, "gain": found.gain}
 
 

@@ -219,8 +219,8 @@ def _against_gather(bound: Any) -> tuple[Goal, ...]:
 
 _ALIKE = (
     "Row j has squared norm w_j and is selected with chance c_j; scores are w_j q_j. The sketches of orthogonal rows "
-    "are independent Gaussians, so that outcomes with two q's exchanged are equally likely. Of two such outcomes the "
-    "larger row is selected in no fewer: with the other's draw it scores no less, and the other with its draw no "
+    "are independent Gaussians, so that outcomes with two q's exchanged are equally likely. In two such outcomes the "
+    "larger row is selected at least as often: with the other's draw it scores no less, and the other with its draw no "
     "more. So (c_i - c_j)(w_i - w_j) >= 0, outcome by outcome. "
 )
 
@@ -228,8 +228,8 @@ MODELS = by_claim(
     Model(
         claim=_A + "commutes",
         words="A row's sketch is the sum over its entries of entry times `v`, the sketch's: `scores` is the sum over "
-        "the ranks, `average_score` that of the average, `gs` the sum over the ranks of an entry; inductions on the "
-        "entries and on the ranks. So the average has the same sketches, and the same rows are selected of it: an "
+        "the ranks, `average_score` the score of the average, `gs` the sum over the ranks of an entry; inductions on "
+        "the entries and on the ranks. So the average has the same sketches, and the same rows are selected of it: an "
         "entry `g` is kept, `selected` = 1, or not, 0, on all ranks, and `kept` is the sum of what is.",
         scope="all gradients and sketches, every size of the matrix, every P; exact arithmetic",
         goals=_commutes,

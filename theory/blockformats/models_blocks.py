@@ -298,10 +298,11 @@ BLOCKS = (
     ),
     named(
         "nvfp4.contraction",
-        "In units of the scale a block's largest entry is `top`, from 17/3 to 51/8, and becomes 6 (blockformats.nvfp4."
-        "maximum). `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 to 5/133 for B = min(n, block) up "
-        "to 19. Near every element the squared error of another entry is at most share a^2 + 1 - 25 share, and that of "
-        "the largest at most share top^2 - (B - 1)(1 - 25 share); a block of fewer entries errs no more.",
+        "In units of the scale a block's largest entry is `top`, from 17/3 to 51/8, and becomes 6 "
+        "(blockformats.nvfp4.maximum). `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 to 5/133 for B "
+        "= min(n, block) up to 19. Near every element the squared error of another entry is at most share a^2 + 1 - 25 "
+        "share, and that of the largest at most share top^2 - (B - 1)(1 - 25 share); fewer entries have no larger "
+        "error.",
         "every n, every block of at most 19 entries, every x in R^n but zero whose scales are normal numbers, in real "
         "arithmetic",
         _contracting_nvfp4,

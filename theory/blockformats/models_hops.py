@@ -241,8 +241,8 @@ HOPS = (
     ),
     named(
         "table.at_a_number",
-        "`below` and `above` are the gaps before and after the number. Of either multiple the variance of its own "
-        "rounding, whose mean it is; and the variance between them.",
+        "`below` and `above` are the gaps before and after the number. Either multiple adds the variance of its own "
+        "rounding, whose mean it is; and there is the variance between them.",
         "every table, every fine step that is at most the gaps, every number of the table but the ends",
         _at_a_number,
     ),
@@ -274,7 +274,7 @@ HOPS = (
     ),
     named(
         "multihop.butterfly_law",
-        "Of two independent partial sums of variance V, each of P/2 entries, one is rounded. Induction over the "
+        "One of two independent partial sums of variance V, each of P/2 entries, is rounded. Induction over the "
         "halvings, and one rounding more.",
         "every number of halvings, every w but 2",
         _butterfly_law,

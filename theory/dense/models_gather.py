@@ -128,7 +128,7 @@ def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
 
 
 _BRUCK = (
-    "In step j = 0, ..., full messages are min(2^j, P - 2^j) neighbouring blocks, 2^full < P <= 2^(full + 1). Of c "
+    "In step j = 0, ..., full messages are min(2^j, P - 2^j) neighbouring blocks, 2^full < P <= 2^(full + 1). Among c "
     "neighbours the first c have most words, c q + min(c, rem). min(2^j, rem) = 2^j for j < early = min(full, bits of "
     "rem), and rem for the other steps but the last; there it is `last_long`. Induction: first over the steps of long "
     "blocks only, then over the others. With one rank nothing moves."
@@ -142,7 +142,7 @@ GATHERED: tuple[Model, ...] = (
         for model in (
             _model(
                 f"{half}.ring_words",
-                AROUND + "In each of them every block is on its way, so that the busiest rank moves ceil(n/P) words.",
+                AROUND + "In each of them every block is sent, so that the busiest rank moves ceil(n/P) words.",
                 around(longest),
             ),
             _model(f"{half}.bruck_words", _BRUCK, _bruck_words),

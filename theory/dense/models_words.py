@@ -236,7 +236,7 @@ _RANKS = (
     "With 2^doublings ranks there is one exchange a doubling of what a rank's sum has. For other P, folding comes "
     "before it and unfolding after it. Induction on the doublings. "
 )
-_SPEAKERS = _RANKS + "Where ranks are folded, those that speak for them move most: "
+_SPEAKERS = _RANKS + "Where ranks are folded, their partners move most: "
 _FOLDED_ONCE = "A folded rank sends once and receives once."
 
 WORDS: tuple[Model, ...] = (
@@ -334,7 +334,7 @@ WORDS: tuple[Model, ...] = (
         _model(
             f"rabenseifner.{verb}",
             "P' = 2^doublings divides n. A rank moves n/2, n/4, ..., n/P' words and as many again; induction on the "
-            f"doublings. One that speaks for a folded rank moves n more. {_FOLDED_ONCE}",
+            f"doublings. The partner of a folded rank moves n more. {_FOLDED_ONCE}",
             _halved,
             "every P, every n that the largest power of two up to P divides",
         )

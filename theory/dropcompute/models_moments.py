@@ -318,15 +318,15 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.completed.accounting",
-        words="Of an outcome of probability `weight`: where the worker is late it has begun one more than the "
-        "`count` that it completed, else as many. Induction on the outcomes.",
+        words="An outcome has probability `weight`: a late worker has begun one more than the `count` that it "
+        "completed, another as many. Induction on the outcomes.",
         scope="every law of the latencies, every M and tau",
         goals=_accounting,
     ),
     Model(
         claim="dropcompute.completed.at_least",
-        words=f"{_WALD_IN_WORDS}, in every outcome min(tau, T_n) or later. At least the larger of two is at least "
-        "each.",
+        words=f"{_WALD_IN_WORDS}, in every outcome min(tau, T_n) or later. A number at least the larger of two is at "
+        "least each.",
         scope=f"{_INDEPENDENT}, every M and tau",
         goals=_at_least,
     ),
@@ -394,8 +394,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.gain.at_the_mean",
-        words=f"{_GAIN_IN_WORDS}: at least as many as goals of dropcompute.completed.at_the_mean say; "
-        "min(tau, T) <= tau = M mu. `root`^2 is M. At least the larger of two is at least each.",
+        words=f"{_GAIN_IN_WORDS}: at least as many as goals of dropcompute.completed.at_the_mean show; min(tau, T) <= "
+        "tau = M mu. `root`^2 is M. A number at least the larger of two is at least each.",
         scope=f"{_INDEPENDENT}, every N, M and T_c, tau = M mu",
         goals=_gain_at_the_mean,
         checked_by=("dropcompute.gain.at_the_mean", "dropcompute.completed.at_the_mean"),

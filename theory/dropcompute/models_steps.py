@@ -326,9 +326,9 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.step.overshoot",
-        words="Of a worker's last micro-batch, begun at `begin` <= tau and taking `took` <= b: it ends with the "
-        "step less T_c, for the worker that stops last; its sum of all latencies is no smaller. At most the smaller "
-        "of two is at most each.",
+        words="The last worker's last micro-batch begins at `begin` <= tau and takes `took` <= b: it ends with the "
+        "step less T_c; the worker's sum of all latencies is no smaller. A number at most the smaller of two is at "
+        "most each.",
         scope=_EACH,
         goals=_overshoot,
     ),
@@ -356,15 +356,15 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.step.subadditive",
-        words="Of any worker, induction on the micro-batches: its `time` grows by `took`, the sum by `other`, the "
+        words="Induction on the micro-batches of any worker: its `time` grows by `took`, the sum by `other`, the "
         "slowest worker's for that micro-batch.",
         scope=f"{_ALL}, every N and M",
         goals=_subadditive,
     ),
     Model(
         claim="dropcompute.localsgd.subadditive",
-        words="Of any worker, induction on the local steps: `time`, with the overhead that is paid once, grows by "
-        "`took`, the sum by `other`, the slowest worker's for that step.",
+        words="Induction on the local steps of any worker: `time`, with the overhead paid once, grows by `took`, the "
+        "sum by `other`, the slowest worker's for that step.",
         scope=f"{_ALL}, every N, every number of local steps, every T_c",
         goals=_period,
     ),
@@ -396,11 +396,11 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.time.dependent",
-        words="Of an outcome: `excess` is T less the workers' mean time, `spread` the sum of squares about that "
-        "mean, no more than about any number. The others' deviations sum to -excess, so that N - 1 times their squares "
-        "is at least excess^2. Over all outcomes, `mean` is that of the excess, E T - M mu, `seen` that of its square, "
-        "and `spread` at most N variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times "
-        "a factor that is positive where sigma > 0 and N >= 2; else E T = M mu.",
+        words="In an outcome `excess` is T less the workers' mean time, `spread` the sum of squares about that mean, "
+        "no more than about any number. The others' deviations sum to -excess, so that N - 1 times their squares is at "
+        "least excess^2. Over all outcomes, `mean` is that of the excess, E T - M mu, `seen` that of its square, and "
+        "`spread` at most N variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times a "
+        "factor that is positive where sigma > 0 and N >= 2; else E T = M mu.",
         scope=f"{_LAWS}, workers dependent in any way, latencies of a worker uncorrelated, every N and M",
         goals=_dependent,
     ),
@@ -423,8 +423,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.time.increasing",
-        words="Of an outcome of probability `weight`: the slowest of the fewer takes `other`, the new worker "
-        "`took`, and both together the larger of the two. Induction on the outcomes.",
+        words="In an outcome of probability `weight` the slowest of the fewer takes `other`, the new worker `took`, "
+        "and both together the larger of the two. Induction on the outcomes.",
         scope=f"{_LAWS}, every N and M",
         goals=_increasing,
     ),
@@ -437,7 +437,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="dropcompute.time.ceiling",
-        words="Of any worker: its `time` grows by `took`, at most the longest. Induction on the micro-batches.",
+        words="The `time` of any worker grows by `took`, at most the longest. Induction on the micro-batches.",
         scope="every law of bounded latencies, every N and M",
         goals=_ceiling,
     ),

@@ -448,18 +448,17 @@ def _average_of_estimates(bound: Any) -> tuple[Goal, ...]:
 MODELS = by_claim(
     Model(
         claim="feedback.ef14.telescoping",
-        words="Of an entry. A worker keeps what its message leaves of its residual and of the step size times its "
-        "gradient; the weights move by the mean message, and those of uncompressed steps, `plain`, by the mean of the "
-        "latter. "
-        "Induction on the workers, then on the steps: residuals are zero at first.",
+        words="One entry: a worker keeps the part of its residual and of the step size times its gradient that it does "
+        "not send; the weights move by the mean message, and those of uncompressed steps, `plain`, by the mean of the "
+        "latter. Induction on the workers, then on the steps: residuals are zero at first.",
         scope="every number of workers, every dimension, every message, every step size, any number of steps, in real "
         "arithmetic",
         goals=_telescoping,
     ),
     Model(
         claim="feedback.ef21m.step",
-        words="Of an entry. A worker adds its correction to its estimate, and the server adds the average correction "
-        "to its own, by which the weights move, times the step size. `total` is the sum of the workers' estimates, P "
+        words="One entry: a worker adds its correction to its estimate, and the server adds the average correction to "
+        "its own, by which the weights move, times the step size. `total` is the sum of the workers' estimates, P "
         "times the server's, as they begin alike. Induction on the workers and on the steps.",
         scope="every number of workers, every dimension, every correction, every step size, any number of steps, in "
         "real arithmetic",

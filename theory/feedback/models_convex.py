@@ -163,8 +163,8 @@ _RATE_OF_CONVEX = (
 )
 _SCALED = "What falls is multiplied by (1 + q)(z^2 - q)"
 _APART = (
-    "The mean of inner products is the averages' and that of what differs, as the latter has mean zero; the sums of "
-    "the workers' inequalities are taken, divided by their number."
+    "The mean of inner products is that of the averages plus that of the deviations, as these have mean zero; the "
+    "workers' inequalities are summed and divided by their number."
 )
 _SCOPE = "every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)"
 _CONVEX_SCOPE = (

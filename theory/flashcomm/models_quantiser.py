@@ -321,8 +321,8 @@ def _value_bits(bound: Any) -> tuple[Goal, ...]:
 
 
 _FLOATS = (
-    "u is the unit roundoff; an operation errs by a factor 1 + d, |d| <= u, where its result is no subnormal number, "
-    "and differences, sums and products with whole numbers do so always. "
+    "u is the unit roundoff; an operation multiplies by 1 + d, |d| <= u, where its result is no subnormal number, and "
+    "differences, sums and products with whole numbers do so always. "
 )
 _CHAIN = (
     "y = x - lo; two roundings move its level by `moved`, the code is off by `turned`, the product with the scale by "
@@ -361,10 +361,10 @@ QUANTISER = (
     ),
     untied(
         claim=_G + "ends_rounded",
-        words="u is the unit roundoff; an operation errs by a factor 1 + d, |d| <= v = u/(1 + u). The smallest entry "
-        "is read as it is. The largest has code 2^b - 1, whose product with the scale is R (1 + d1)(1 + d2)(1 + d5); "
-        "the sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance. "
-        "`wide` is the larger of R and (2^b - 1) t.",
+        words="u is the unit roundoff; an operation multiplies by 1 + d, |d| <= v = u/(1 + u). The smallest entry is "
+        "read as it is. The largest has code 2^b - 1, whose product with the scale is R (1 + d1)(1 + d2)(1 + d5); the "
+        "sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance. `wide` "
+        "is the larger of R and (2^b - 1) t.",
         scope="every group of floats of which neither the range nor what is read overflows, with a range of at "
         "least (2^b - 1) t, where the scale is no subnormal "
         "number, every width b <= 8 and unit roundoff u <= 2^-24",
@@ -373,8 +373,8 @@ QUANTISER = (
     untied(
         claim=_G + "stored",
         words="The stored zero point is lo + `off`, the stored scale s + `grown`; `far` = max(|lo|, t) and `wide` = "
-        "max(s, t), so that (2^b - 1) wide = max(hi - lo, (2^b - 1) t). Rounding v errs by at most u max(|v|, t). "
-        "Between the stored levels: " + _LEVEL + "Below the first an entry is read there, above the last there. "
+        "max(s, t), so that (2^b - 1) wide = max(hi - lo, (2^b - 1) t). Rounding v has an error of at most u max(|v|, "
+        "t). Between the stored levels: " + _LEVEL + "Below the first an entry is read there, above the last there. "
         "That metadata are rounded to the nearest was run for bfloat16 and float16, on every float32.",
         scope="every group of real numbers, every width and format that rounds to the nearest (bfloat16 and float16 "
         "do: all 2^32 bit patterns of float32 were run when the certificate was made, a check runs every 1021st); "

@@ -296,7 +296,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="gossip.restarts.attempts",
-        words="All N peers are there with probability (1 - p)^N, independently. The first attempt is made; if it "
+        words="All N peers are present with probability (1 - p)^N, independently. The first attempt is made; if it "
         "fails, as many as from the start are expected further on. For p < 1 that has one finite solution.",
         scope="every N, every p < 1",
         goals=_attempts,

@@ -273,7 +273,7 @@ MODELS = by_claim(
         words="Sums over the entries: `change` comes in, `sent` goes out, the residual `e` becomes `after`. What is "
         "missing "
         "grows by change - sent - (after - e), and the sum of residuals by e. Induction over the rounds.",
-        scope="any messages whatever, every decay, every number of rounds",
+        scope="all messages, every decay, every number of rounds",
         goals=_missing,
     ),
     Model(
@@ -281,7 +281,7 @@ MODELS = by_claim(
         words="Sums over the entries: `change` is the gradient, `sent` what is transformed back, the momentum `e` "
         "becomes "
         "`after`. As for SparseLoCo.",
-        scope="any messages whatever, every decay, every number of rounds",
+        scope="all messages, every decay, every number of rounds",
         goals=_missing,
     ),
     Model(
@@ -307,8 +307,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="lowcomm.qgz.ring",
-        words="The code of a sum of h vectors is off by half of h steps at most; of P + 1 ranks there is one for h = P "
-        "besides.",
+        words="The code of a sum of h vectors is off by half of h steps at most; for P + 1 ranks there is one more, "
+        "for h = P.",
         scope="every P, all vectors of which no code is cut off",
         goals=_ring,
     ),

@@ -317,10 +317,10 @@ def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
 ROUNDS = (
     _model(
         "demo.contraction",
-        "Of a chunk's amplitudes `kept` is the sum of the k largest squares and `others` that of the rest: (chunk - k) "
+        "In a chunk `kept` is the sum of the amplitudes' k largest squares and `others` that of the rest: (chunk - k) "
         "kept >= k others, summed over all pairs. What is sent is transformed back, so that the squares of what is "
-        "left are `others`, as the transform keeps squares, and those of the momentum kept + others. Summed over "
-        "the chunks.",
+        "left are `others`, as the transform keeps squares, and those of the momentum kept + others. Summed over the "
+        "chunks.",
         "every length, chunks that divide it, every k, every momentum but zero, real arithmetic",
         _amplitudes,
     ),
@@ -375,8 +375,8 @@ ROUNDS = (
     ),
     _model(
         "sparseloco.residual",
-        "In units of the largest change M: a residual e of norm at most r and a change c make beta e + c, of norm "
-        "beta r + 1 at most. Of that Top-K of every chunk leaves q^2 = 1 - k/chunk of the square at most "
+        "In units of the largest change M: a residual e of norm at most r and a change c make beta e + c, of norm beta "
+        "r + 1 at most. Top-K of every chunk leaves at most q^2 = 1 - k/chunk of its square "
         "(sparsifiers.topk.contraction). Induction over the rounds.",
         "every length, chunks that divide it, every k, every beta with beta q other than one, every number of rounds",
         _residual,
@@ -424,7 +424,7 @@ ROUNDS = (
     ),
     _model(
         "binned.sum",
-        "Of a bin with `count` values, which add up to `sum`, each becomes sum/count. Added up over the bins.",
+        "A bin has `count` values, which add up to `sum`; each becomes sum/count. Added up over the bins.",
         _ANY_VALUES,
         _bin_sum,
     ),
@@ -455,10 +455,10 @@ ROUNDS = (
     ),
     _model(
         "e3m0.contraction",
-        "In units of the largest entry, which is exact. Of n - 1 others, of magnitude a each, those up to 1/128 become "
-        "zero, from there to 1/64 they become that, and above they become the nearer one of two powers, u and 2 u, of "
-        "which u is at most 1/2: d away, at most u/2. `share` <= 1 is the bound, the larger branch. n - 1 times the "
-        "error of each is at most share (n - 1) a^2 + share: added up, the bound times all squares.",
+        "In units of the largest entry, which is exact. Among n - 1 others, of magnitude a each, those up to 1/128 "
+        "become zero, from there to 1/64 they become that, and above they become the nearer one of two powers, u and 2 "
+        "u, of which u is at most 1/2: d away, at most u/2. `share` <= 1 is the bound, the larger branch. n - 1 times "
+        "the error of each is at most share (n - 1) a^2 + share: added up, the bound times all squares.",
         "every n, every vector but zero, real arithmetic",
         _three_exponents,
     ),

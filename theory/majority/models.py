@@ -238,9 +238,9 @@ def _fair(bound: Any) -> tuple[Goal, ...]:
 
 
 _OTHERS = (
-    "Of the votes of all others `at` is the probability that half of all votes are wrong without this worker's, "
-    "`below` that one less is (for odd numbers, that wrong ones are one short of a majority, and zero): a wrong vote "
-    "of his makes the vote's error larger by (1 - tau) at + tau below than a right one. "
+    "For the votes of all others `at` is the probability that half of all votes are wrong without this worker's, "
+    "`below` that one less is (for odd numbers, that wrong ones are one short of a majority, and zero): its wrong vote "
+    "makes the vote's error larger by (1 - tau) at + tau below than a right one. "
 )
 _CANTELLI = (
     "`off` is how many more votes are wrong than in the mean, `variance` = P q (1 - q), `lead` = c P e half the votes "
@@ -298,16 +298,16 @@ MODELS = by_claim(
     ),
     Model(
         claim="majority.vote.even_worker",
-        words="Of the P - 1 others, an odd number, P/2 are wrong with probability `just` = C q x and P/2 - 1 with "
+        words="Among the P - 1 others, an odd number, P/2 are wrong with probability `just` = C q x and P/2 - 1 with "
         "`short` = C (1 - q) x, C = C(P - 1, P/2), x = (q (1 - q))^(P/2 - 1); `beyond` is the probability of more. The "
-        "claim's error is beyond + just. With the last worker the vote is wrong if he is wrong too at `just`, and with "
-        "half the probability if he makes a tie.",
+        "claim's error is beyond + just. With the last worker the vote is wrong if it is wrong too at `just`, and with "
+        "half the probability if it makes a tie.",
         scope="every even P, every q",
         goals=_even_worker,
     ),
     Model(
         claim="majority.vote.sharp",
-        words=_OTHERS + "`before` is the error if he votes right. Let the workers, one after another, be wrong with "
+        words=_OTHERS + "`before` is the error if it votes right. Let the workers, one after another, be wrong with "
         "probability Q, Gauss' bound, in place of q <= Q: `claimed` is the error when all are, by definition, and by "
         "induction backwards it is no less with one of them fewer.",
         scope="every P, every S > 0, every symmetric unimodal law of finite variance, every rule for ties",
@@ -330,9 +330,9 @@ MODELS = by_claim(
     ),
     Model(
         claim="majority.adversaries.half",
-        words=_OTHERS + "`before` is the error if he votes right, which he does with probability 1 - q, or q if he "
-        "inverts: the error e(A) grows with the number of those. If all invert, what was right is wrong, and fair ties "
-        "are ties: e(A) + e(P - A) = 1, `error` and `mirrored`. As A >= P - A, error >= mirrored.",
+        words=_OTHERS + "`before` is the error if it votes right, with probability 1 - q, or q if it inverts: the "
+        "error e(A) grows with the number of those. If all invert, what was right is wrong, and fair ties are ties: "
+        "e(A) + e(P - A) = 1, `error` and `mirrored`. As A >= P - A, error >= mirrored.",
         scope="every P, every A >= P/2, every q <= 1/2",
         goals=_half,
     ),
@@ -345,7 +345,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="majority.ties.drift",
-        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: turning all signs turns "
+        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: negating all signs negates "
         "the majority, and of the 2^P equally likely patterns `ways` = C(P, P/2) are ties, none for odd P. Ties are "
         "+1.",
         scope="every P",
@@ -353,7 +353,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="majority.ties.fair",
-        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: turning all signs turns "
+        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: negating all signs negates "
         "the majority. A tie is +1 or -1 equally often, or 0.",
         scope="every P, every symmetric law, zeros included",
         goals=_fair,

@@ -193,8 +193,8 @@ def _critical_path(bound: Any) -> tuple[Goal, ...]:
         most = step / 2 - (M * _full + over - _own)
         goals += [
             Goal(f"{name} chunks: both steps", step - 2 * (M - 1) * largest, equal=True),
-            Goal(f"{name} chunks: nobody receives more", step / 2 - (M - 1) * _own, given=given),
-            Goal(f"{name} chunks: nobody sends more", most, given={"over <= M - 1": M - 1 - over, **given}),
+            Goal(f"{name} chunks: no member receives more", step / 2 - (M - 1) * _own, given=given),
+            Goal(f"{name} chunks: no member sends more", most, given={"over <= M - 1": M - 1 - over, **given}),
         ]
     return tuple(goals)
 
@@ -236,7 +236,7 @@ GRID_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.grid.late",
-        words="In the first round all are by themselves: weights stay, and with all last digits zero a full grid of d "
+        words="In the first round every peer is alone: weights stay, and with all last digits zero a full grid of d "
         "axes is left. " + _WEIGHTS + "There are M^d = N after d more rounds.",
         scope=_GRID + ", chunk indices by rank",
         goals=_exact,
@@ -244,8 +244,8 @@ GRID_MODELS = by_claim(
     Model(
         claim="moshpit.grid.no_repeats",
         words="Two peers that share a group get different chunk indices there, `digit` and `other`, which stay in "
-        "their keys for the next d - 1 rounds. If they met `again` within them their keys would be equal: of whole "
-        "numbers with a difference that is zero, and whose square is one or more, everything follows.",
+        "their keys for the next d - 1 rounds. If they met `again` within them their keys would be equal: a difference "
+        "of whole numbers would be zero with a square of one or more, a contradiction.",
         scope="every side M, every d, N = M^d, every way to deal out chunk indices",
         goals=_no_repeats,
     ),
@@ -303,8 +303,8 @@ GRID_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.mean.preserved",
-        words="`group` is the sum of a group's `held` vectors, peers that fail being groups of one, and `others` that "
-        "of the groups before, which is what it was. All members get group/held.",
+        words="`group` is the sum of a group's `held` vectors (a failed peer is a group of one), and `others` that of "
+        "the groups before, which does not change. All members get group/held.",
         scope=f"every N, every partition into groups in every round, every failures, {_LAW}",
         goals=_preserved,
     ),
@@ -324,8 +324,8 @@ GRID_MODELS = by_claim(
     Model(
         claim="moshpit.traffic.critical_path",
         words=_CHUNKS + "In reduce-scatter it receives M - 1 copies of its own chunk and sends the rest of its vector, "
-        "in all-gather the other way round. The largest is what the owner of a largest chunk receives, and sends: "
-        "nobody does more. Induction on the rounds.",
+        "in all-gather the other way round. The owner of a largest chunk receives and sends the most. Induction on the "
+        "rounds.",
         scope=_SENT,
         goals=_critical_path,
     ),

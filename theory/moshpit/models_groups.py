@@ -262,13 +262,13 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
 _COUNTING = (
     "A grouping has seats, which peers take in any order, all with one probability. Averaging within groups is a "
     "matrix A whose entries are 1/size between members of one group: its trace is the number R of groups, peers by "
-    "themselves included, all entries add up to N. Of all `orders` an Nth has a peer in a seat, and of these one of "
-    "N - 1 another peer in another seat. Over all groupings and orders an entry of the diagonal is in the mean "
+    "themselves included, all entries add up to N. An Nth of all `orders` has a peer in a seat, and one of N - 1 of "
+    "these another peer in another seat. Over all groupings and orders an entry of the diagonal is in the mean "
     "`diagonal`, any other `other`: E A = a I + b J. The squared norm of A x is <x, A x>, the mean over a group being "
     "orthogonal to what it leaves; its mean is that of the squares and of the products of two peers, of which x "
     "without a mean has minus as much: a is the factor of a round. "
 )
-_INVERSE = _COUNTING + "So E R = 1 + (N - 1) a, which is what the goals are about. "
+_INVERSE = _COUNTING + "So E R = 1 + (N - 1) a, and the goals are about that. "
 _ROUNDS = (
     "Induction on T: every outcome of the rounds before, of `chance` and leaving `own`, is followed by all outcomes of "
     "the next, with the product of the chances. "
@@ -322,24 +322,24 @@ GROUP_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.random_groups.skip",
-        words=_INVERSE + "There are N/M groups. A further member of a group fails, and is one more block; or is there, "
-        "and makes a block if all others fail, p^M: three outcomes after every one of the others. Induction on M, and "
-        "on the groups.",
+        words=_INVERSE + "There are N/M groups. A further member of a group fails, and is one more block; or is "
+        "present, and makes a block if all others fail, p^M: each outcome of the others has three successors. "
+        "Induction on M, and on the groups.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_skip,
     ),
     Model(
         claim="moshpit.random_groups.abort",
-        words=_INVERSE + "There are N/M groups. A group becomes one block with the probability w that all are there, "
-        "else M blocks: M - (M - 1) w, solved for w; a further member is there with probability 1 - p. A group of one "
-        "is one block. Induction on M, from two.",
+        words=_INVERSE + "There are N/M groups. A group becomes one block with the probability w that all are present, "
+        "else M blocks: M - (M - 1) w, solved for w; a further member is present with probability 1 - p. A group of "
+        "one is one block. Induction on M, from two.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_abort,
     ),
     Model(
         claim="moshpit.random_groups.regrouping",
-        words=_INVERSE + "`there` is the expected number of groups of those that are there, which the claim's function "
-        "sums up. What is left is the number of the others: p for each of the N peers, by induction.",
+        words=_INVERSE + "`there` is the expected number of groups of the peers present, which the claim's function "
+        "sums up. It remains to count the absent ones: p for each of the N peers, by induction.",
         scope=f"every N >= 2, every M, every p, {_LAW}",
         goals=_regrouping,
     ),
@@ -362,11 +362,10 @@ GROUP_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.mean.leaving",
-        words="Of N vectors that add up to zero n' are drawn without replacement: each with probability n'/N, two of "
+        words="n' of N vectors that add up to zero are drawn without replacement: each with probability n'/N, two of "
         "them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - both) sum ||x_i||^2 + "
         "both ||sum x_i||^2, by induction over the vectors, of all subsets of n'; the sum of the squares is N V with "
-        "no round, V the "
-        "distortion, and every round multiplies the mean by a. " + _COUNTING,
+        "no round, V the distortion, and every round multiplies the mean by a. " + _COUNTING,
         scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
         goals=_leaving,
     ),

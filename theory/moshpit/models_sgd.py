@@ -442,7 +442,7 @@ SGD_MODELS = by_claim(
     Model(
         claim="moshpit.sgd.leaving",
         words="The mean square of all N after the step is as goals of moshpit.sgd.mean_square show, the distortion as "
-        "those of moshpit.sgd.spread. Of N vectors about their mean n' are drawn without replacement: each with "
+        "those of moshpit.sgd.spread. n' of N vectors about their mean are drawn without replacement: each with "
         "probability `one` = n'/N, two of them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum "
         "is (one - both) times the sum of squares, N times the distortion, and both times the square of the sum, which "
         "is zero.",

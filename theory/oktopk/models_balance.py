@@ -203,15 +203,15 @@ BALANCE = (
     ),
     untied(
         claim="oktopk.balance.quarter_ring",
-        words="In each of P - 1 steps of the ring all wait for the largest block, which is at most four times the mean "
-        "if data are not balanced, and a P-th part if they are.",
+        words="In each of P - 1 steps of the ring all ranks wait for the largest block: at most four times the mean if "
+        "data are not balanced, and a P-th part if they are.",
         scope=f"{ANY_P}, {_AT_MOST_K}",
         goals=_quarter_ring,
     ),
     untied(
         claim="oktopk.balance.never",
-        words=COUNTS + "`bits` is ceil(log2 P), the number of steps of Bruck's all-gather, in none of which a rank "
-        "sends a winner twice.",
+        words=COUNTS + "`bits` is ceil(log2 P), the number of steps of Bruck's all-gather; a rank sends no winner "
+        "twice in one step.",
         scope=f"{ANY_P}, where at most k entries win",
         goals=_never,
     ),
@@ -230,8 +230,8 @@ BALANCE = (
     ),
     untied(
         claim="oktopk.balance.equal_blocks",
-        words="A rank hears all winners but its share. Larger shares come first, so that of the last rank is the "
-        "quotient of the winners by P: it receives the bound, and nobody more.",
+        words="A rank receives all winners but its share. Larger shares come first, so the last rank's share is the "
+        "quotient of the winners by P: it receives the bound, and no rank receives more.",
         scope=f"{ANY_P}, any number of winners, where the all-gather sends nothing twice",
         goals=_equal_blocks,
     ),
@@ -254,17 +254,17 @@ ROUNDS = (
     ),
     untied(
         claim="oktopk.sizes.counted",
-        words="On a ring a rank more is a step more, which brings one number. Bruck's d full rounds bring 2^j numbers "
-        "each, j = 0, ..., d - 1, and the last one the `last` = P - 2^d <= 2^d that are missing; recursive doubling of "
-        "P = 2^d ranks has the full rounds only. Inductions on P and on d.",
+        words="On a ring one more rank takes one more step, which brings one number. Bruck's d full rounds bring 2^j "
+        "numbers each, j = 0, ..., d - 1, and the last round brings the `last` = P - 2^d <= 2^d missing ones; "
+        "recursive doubling of P = 2^d ranks has only full rounds. Inductions on P and on d.",
         scope="every P >= 1, an all-gather that sends nothing twice",
         goals=_sizes,
     ),
     untied(
         claim="oktopk.split.steps",
-        words="Rounds of the split (`step`), of balancing (`moved`), and of two of Bruck's all-gathers (`rounds`), of "
-        "`bits` = ceil(log2 P) each.",
-        scope=f"{ANY_P}, an iteration that finds neither thresholds nor boundaries anew",
+        words="These are the rounds of the split (`step`), of balancing (`moved`), and of two of Bruck's all-gathers "
+        "(`rounds`), `bits` = ceil(log2 P) each.",
+        scope=f"{ANY_P}, an iteration that keeps thresholds and boundaries",
         goals=_all_rounds,
     ),
 )

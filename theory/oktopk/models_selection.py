@@ -123,17 +123,17 @@ def mass(bound: Any) -> tuple[Goal, ...]:
 SELECTION = (
     untied(
         claim="oktopk.lower.most",
-        words="Every rank ends with all winners. It does not know the sum of one that another rank owns unless it "
-        "receives a pair for it, whatever the boundaries, the balancing and the all-gather. `total` and `owned` are "
-        "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        words="Every rank ends with all winners. It knows the sum of a winner that another rank owns only if it "
+        "receives a pair for it, for any boundaries, balancing and all-gather. `total` and `owned` are sums over the "
+        "`ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_most,
     ),
     untied(
         claim="oktopk.lower.mean",
-        words="Every rank ends with all winners. It does not know the sum of one that another rank owns unless it "
-        "receives a pair for it, whatever the boundaries, the balancing and the all-gather. `total` and `owned` are "
-        "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        words="Every rank ends with all winners. It knows the sum of a winner that another rank owns only if it "
+        "receives a pair for it, for any boundaries, balancing and all-gather. `total` and `owned` are sums over the "
+        "`ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_mean,
     ),
@@ -146,28 +146,28 @@ SELECTION = (
     ),
     Model(
         claim="oktopk.reevaluation.mean_worst",
-        words="The mean of oktopk.reevaluation.mean; of at most k P entries there are at most as many sums, and no "
-        "more than n. Below the least of two bounds is what is below both.",
+        words="The mean is that of oktopk.reevaluation.mean; at most k P entries give at most k P sums, and there are "
+        "at most n. A number below two bounds is below the smaller one.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_mean_worst,
         checked_by=("oktopk.reevaluation.mean",),
     ),
     untied(
         claim="oktopk.reevaluation.most",
-        words="A rank receives a pair for every sum that is not zero and that another rank owns, once. Below the least "
-        "of two bounds is what is below both.",
+        words="A rank receives a pair for every sum that is not zero and that another rank owns, once. A number below "
+        "two bounds is below the smaller one.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_most_gathered,
     ),
     untied(
         claim="oktopk.threshold.inclusive",
-        words="`above` entries are larger than the k-th largest, `equal` are as large: all of these pass.",
+        words="`above` entries are larger than the k-th largest, `equal` are equal to it: all of these pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_inclusive,
     ),
     untied(
         claim="oktopk.threshold.strict",
-        words="`above` entries are larger than the k-th largest, `equal` are as large: the larger ones pass.",
+        words="`above` entries are larger than the k-th largest, `equal` are equal to it: only the larger ones pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_strict,
     ),

@@ -57,8 +57,8 @@ _MOMENTS = (
 )
 _NORM = (
     f"{_MOMENTS} Two receivers are `before` versions apart, squared, or not: 0 where both receive, as before where "
-    "neither does, 1 + L where exactly one does. However the updates depend on the losses, a gap is at most G times "
-    "the versions between. Induction on t, the limit being a fixed point."
+    "neither does, 1 + L where exactly one does. For any dependence of the updates on the losses, a gap is at most G "
+    "times the versions between. Induction on t, the limit being a fixed point."
 )
 _UPDATES = "every p < 1, every t, every sequence of updates of norm at most G, which may depend on the losses"
 _FROM_EXACT = "The exact law after t steps, by the goals of {}, against the bound, with 0 <= p^t <= 1."
@@ -393,7 +393,7 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.drift.owner_sure_norm",
-        words=f"{_MOMENTS} However the updates depend on the losses, the gap to the owner is at most G L.",
+        words=f"{_MOMENTS} For any dependence of the updates on the losses, the gap to the owner is at most G L.",
         scope=_UPDATES,
         goals=_sure_owner,
     ),

@@ -363,17 +363,16 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.shared.owner",
-        words=f"{_STEP_IN_WORDS} Whom else the packet reaches does not matter. White updates are uncorrelated with x: "
-        "E x'^2 = p (E x^2 + sigma^2). Induction on t.",
+        words=f"{_STEP_IN_WORDS} The packet's other receivers do not matter. White updates are uncorrelated with x: E "
+        "x'^2 = p (E x^2 + sigma^2). Induction on t.",
         scope=_EVERY,
         goals=owner_goals,
     ),
     Model(
         claim="packetloss.drift.two_updates",
-        words="Of ages 0 and b: exactly one receives, and the other lacked, a step earlier, the update that was "
-        "then of age b - 1, with probability p^b. A step later: neither receives and both updates lay in the gap, "
-        "or exactly one receives and the other lacked the older one, of age b, and with it both. Induction on a, b "
-        "- a held.",
+        words="Ages 0 and b: exactly one receives, and the other lacked, a step earlier, the update that was then of "
+        "age b - 1, with probability p^b. A step later: neither receives and both updates lay in the gap, or exactly "
+        "one receives and the other lacked the older one, of age b, and with it both. Induction on a, b - a held.",
         scope="every p in [0, 1], all ages a <= b",
         goals=two_updates_goals,
     ),

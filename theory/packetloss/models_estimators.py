@@ -311,9 +311,9 @@ MODELS = by_claim(
     ),
     Model(
         claim="packetloss.arrivals.zero_fill",
-        words="Given K >= 1 the estimate is unbiased, by the goals given arrivals, and 0 otherwise: its mean over "
-        "gbar is the probability that something arrives. Of one worker more something arrives if it did before, or "
-        "else if the new packet does. Induction on N.",
+        words="Given K >= 1 the estimate is unbiased, by the goals given arrivals, and 0 otherwise: its mean over gbar "
+        "is the probability that something arrives. With one more worker something arrives if it did before, or else "
+        "if the new packet does. Induction on N.",
         scope=f"{_GRADIENTS} that do not cancel, every p in [0, 1], every N",
         goals=zero_fill_goals,
     ),
@@ -368,8 +368,8 @@ MODELS = by_claim(
     Model(
         claim="packetloss.volume.received",
         words="`words` is the size of a shard, n = N words. A worker is sent its own shard by N - 1 others, then N - 1 "
-        "foreign shards; each arrives whole with probability 1 - p, and else not at all. Of several packets a shard: "
-        "the same, packet by packet.",
+        "foreign shards; each arrives whole with probability 1 - p, and else not at all. With several packets per "
+        "shard the same holds packet by packet.",
         scope="every p in [0, 1], every N, every n that N divides",
         goals=_received,
     ),

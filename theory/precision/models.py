@@ -23,8 +23,8 @@ _casts, _each, _cast = sp.symbols("casts each cast", nonnegative=True)
 _error = sp.Symbol("error", real=True)
 
 _ROUNDED = (
-    "An addition of floats to nearest is off by at most loss = unit/(1 + unit) of the exact sum of its operands, and "
-    "by no more than either operand, as the other one is a float; nothing overflows. "
+    "The error of an addition to nearest is at most loss = unit/(1 + unit) of the exact sum of its operands, and at "
+    "most either operand, as the other one is a float; nothing overflows. "
 )
 _OVER = "every input whose sums do not overflow, "
 
@@ -184,11 +184,10 @@ _FACTOR = (
 MODELS = by_claim(
     Model(
         "precision.any.sure",
-        f"{_ROUNDED}By induction on the additions: a sum of 1 + further terms, whose magnitudes add up to left, is "
-        "off by at most g(1 + further) left, where g is the bound as a function of P; so is one of 1 + others terms "
-        "and right. They are added, and `rounding` is what that is off by. Shown is that the sum is off by at most "
-        "g(2 + further + others) (left + right), in three cases that cover all; in two of them times a positive "
-        "number.",
+        f"{_ROUNDED}By induction on the additions: a sum of 1 + further terms, whose magnitudes add up to left, is off "
+        "by at most g(1 + further) left, where g is the bound as a function of P; so is one of 1 + others terms and "
+        "right. They are added with the error `rounding`. The goals show that the sum is off by at most g(2 + further "
+        "+ others) (left + right), in three cases that cover all; in two of them times a positive number.",
         f"{_OVER}every order of additions by any tree, every P, every unit < 1",
         _any_order,
     ),
@@ -220,7 +219,7 @@ MODELS = by_claim(
         "An addition that is rounded to either neighbour multiplies the sum by 1 + error, |error| <= 2 unit, below the "
         "normal range too, where it is exact. A term passes at most h = P - 1 additions. By induction its factor "
         f"{_FACTOR}",
-        f"{_OVER}whatever is drawn, every P, every unit",
+        f"{_OVER}every draw, every P, every unit",
         _stochastic,
     ),
     Model(

@@ -182,21 +182,21 @@ _KERNEL = (
 )
 _NATURAL = (
     "The kernel, on every finite float32 2^e (1 + m/2^23): with the sign of x, 2^(e+1) for every uniform below m/2^23 "
-    "(a multiple of the uniforms' grid), else 2^e; 2^127 where that is the most; subnormal ones lie m/2^23 of the way "
-    "from 0 to 2^-126. "
+    "(a multiple of the uniforms' grid), else 2^e; 2^127 where that is the largest; subnormal ones lie m/2^23 of the "
+    "way from 0 to 2^-126. "
 )
 _NEAREST = (
     "The kernel, on every finite float32 2^e (1 + m/2^23): with the sign of x, 2^(e+1) if m/2^23 > 1/2, else 2^e; "
-    "2^127 where that is the most; subnormal ones lie m/2^23 of the way from 0 to 2^-126. "
+    "2^127 where that is the largest; subnormal ones lie m/2^23 of the way from 0 to 2^-126. "
 )
 _THREE = (
     "The kernel, on every finite float32 x: with the sign of x, from the largest level that |x| is not below (levels "
     "are 0 and the normal powers of 3, rounded to 24 bits) to the next for every uniform on the grid of 2^-24 that is "
-    "below the share of the way to it; the largest level where that is the most. "
+    "below the share of the way to it; the largest level for entries above it. "
 )
 _OF_THE_DEFINITION = {
     "fixed_points": "For a power of two `place` = m/2^23 is 0, and it stays.",
-    "sign_symmetry": "But for the sign, which is that of x, nothing depends on it.",
+    "sign_symmetry": "Only the sign of the output depends on the sign of x.",
     "scale_equivariance": "A power of two as a factor multiplies 2^e, and leaves the `place` m/2^23: where x and its "
     "multiple are normal and at most 2^127, the outcomes are multiplied and their probabilities stay.",
     "idempotence": "For an outcome, zero or a power of two, m = 0, and it stays.",
@@ -276,7 +276,7 @@ POWERS = (
             goals=partial(_kernel, "stochasticpower", ""),
         )
         for statement, why in (
-            ("sign_symmetry", "But for the sign, which is that of x, nothing depends on it."),
+            ("sign_symmetry", "Only the sign of the output depends on the sign of x."),
             ("idempotence", "An outcome is zero or a level: it lies at no distance above it, and stays."),
         )
     ),

@@ -157,7 +157,7 @@ def _half_of_codes(bound: Any) -> tuple[Goal, ...]:
 _DRAWS = "every n, every x in R^n but zero, every draw, in real arithmetic"
 _MEANS = "every n, every x in R^n but zero, in real arithmetic, by Szarek's inequality"
 _PAIR = (
-    "Of two entries of magnitudes a > b rotated ones are a + b at `plus` places, where two rows of H have one sign, "
+    "For two entries of magnitudes a > b rotated ones are a + b at `plus` places, where two rows of H have one sign, "
     "and a - b at `minus` others, half of all as rows are orthogonal, in magnitude, with the signs of the larger "
     "entry, so that their magnitudes add up to `length` a, and D H of the signs is `length` at the place of a and zero "
     "elsewhere. "

@@ -214,9 +214,8 @@ FURTHER = (
     ),
     named(
         "ldlq.average",
-        "The rounding error of a weight runs through -half/m, ..., half/m, m = 2 half + 1, each as often, whatever the "
-        "later weights are, so that it adds `mean_square` times the pivot: the loss is the sum of pivots times "
-        "squares.",
+        "The rounding error of a weight runs through -half/m, ..., half/m, m = 2 half + 1, each equally often, for any "
+        "later weights, so that it adds `mean_square` times the pivot: the loss is the sum of pivots times squares.",
         "every L with whole entries, all pivots, every odd m",
         _ldlq_average,
     ),

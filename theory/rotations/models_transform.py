@@ -119,8 +119,8 @@ TRANSFORM = (
     ),
     named(
         "randomised_hadamard.additions",
-        "Of twice the length two transforms of the halves are made, and as many sums and differences as there are "
-        "entries. Induction on log2 d = `halvings`.",
+        "For twice the length there are two transforms of the halves, and one sum or difference per entry. Induction "
+        "on log2 d = `halvings`.",
         "every n",
         _additions,
     ),

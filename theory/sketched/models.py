@@ -335,7 +335,7 @@ MODELS = by_claim(
     Model(
         claim="sketched.recovery.one_cell",
         words="All estimates have the counter's magnitude, so the first k are kept: `first` is the sum of their "
-        "squares, `square` that of all. Each errs by the square of all others, as sketched.row.variance has it.",
+        "squares, `square` that of all. The error of each is the square of all others, as in sketched.row.variance.",
         scope="every vector but zero, every k <= n, one counter; exact arithmetic",
         goals=_one_cell,
         checked_by=("sketched.recovery.one_cell", "sketched.row.variance"),
@@ -374,8 +374,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="sketched.median.variance",
-        words=_BY_SYMMETRY + "For every number, the middle one of three rows is off by as much at most as often as one "
-        "row: so is the mean square, an integral over these probabilities.",
+        words=_BY_SYMMETRY + "For every number, the middle one of three rows has at least this error at most as often "
+        "as one row: so is the mean square, an integral over these probabilities.",
         scope="every vector, every c; exact arithmetic",
         goals=_median_variance,
         checked_by=("sketched.median.variance", "sketched.row.variance"),

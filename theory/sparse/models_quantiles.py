@@ -88,8 +88,8 @@ _ENDS = (
     "at either end are selected, 2 side in all. "
 )
 _MOST = _ENDS + (
-    "Their mean is zero, and the threshold is z sd. {tail} Of those selected the last one, j = side, has a tail below "
-    "that of the threshold: side - 1/2 < n tail/2."
+    "Their mean is zero, and the threshold is z sd. {tail} The last one selected, j = side, has a tail below that of "
+    "the threshold: side - 1/2 < n tail/2."
 )
 _SQUARE = (
     "The law's mean is zero, and so is the quantiles'. Squared quantiles are a convex function of the probability "

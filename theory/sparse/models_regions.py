@@ -147,7 +147,7 @@ _SWITCH = "Blocks travel densely if 2U >= n, where U <= Pk. "
 _TOPK_DSA = (
     untied(
         "sparse.topkdsa.upper",
-        _WORDS + _SWITCH + "A bound on each branch of a minimum is one on the minimum: every choice of branches.",
+        _WORDS + _SWITCH + "A bound on each branch of a minimum bounds the minimum: every choice of branches.",
         "every input, every P, every n >= k >= 1",
         _upper,
     ),
@@ -162,7 +162,7 @@ _TOPK_DSA = (
         "Every rank selects k nonzeros. `own` counts the pairs of a rank and an index of its own region that it "
         "selects: own <= U, as an index has one owner; all other selected entries are received once in the split, two "
         "words each. k <= U, as one rank selects k. Sparse blocks are received by P - 1 ranks, 2U(P - 1) words in all, "
-        "dense ones n(P - 1). P times the mean is the sum; at least one branch of the minimum is enough.",
+        "dense ones n(P - 1). P times the mean is the sum; at least one branch of the minimum suffices.",
         "every input with k nonzeros on every rank, every P, every n >= k >= 1",
         _lower,
     ),
@@ -331,9 +331,9 @@ _MASS = (
     Model(
         "sparse.gtopk.mass",
         _INDEX + _FLAGS + "A rank sends what is chosen and holds the rest. A merge of the bags a and b keeps their sum "
-        "or drops it, and then the rank holds it besides; `update` stands for all other bags, what other ranks hold "
-        "left out on both sides. In the end one bag is left. At an index of the update residuals are what is held; at "
-        "any other the ranks' own entries, which are the total.",
+        "or drops it, and then the rank also holds it; `update` stands for all other bags, what other ranks hold left "
+        "out on both sides. In the end one bag is left. At an index of the update residuals are what is held; at any "
+        "other the ranks' own entries, which are the total.",
         "every input, every P; exact additions",
         _tree_mass,
     ),
@@ -341,10 +341,10 @@ _MASS = (
         "sparse.spardl.mass",
         _INDEX + _FLAGS + "In the reduce-scatter what a rank holds, a, leaves it where it is chosen and is added to "
         "what another holds, b; at last it goes into the owner's bag. By recursive doubling teams hold the same bag a, "
-        "or b, in groups; a merge keeps their sum or drops it, and one rank of both groups holds it besides. At once: "
-        "each of the teams' bags is in the sum that stays, or its rank holds it besides. `update` stands for all "
-        "other bags, a group's counted once. In the end one bag is left; at an index of the update residuals are what "
-        "is held, at any other the ranks' own entries, which are the total.",
+        "or b, in groups; a merge keeps their sum or drops it, and one rank of both groups also holds it. At once: "
+        "each of the teams' bags is in the sum that stays, or its rank also holds it. `update` stands for all other "
+        "bags, a group's counted once. In the end one bag is left; at an index of the update residuals are what is "
+        "held, at any other the ranks' own entries, which are the total.",
         "every input, every P, every number of teams that fits; exact additions",
         _team_mass,
     ),

@@ -350,17 +350,17 @@ MODELS = by_claim(
     ),
     Model(
         claim="sparsifiers.hardthreshold.nonexpansive",
-        words="`kept` is the sum of the squares that are sent as they are, `rest` of the others, the squared error. "
-        "The claim, times the squared norm kept + rest > 0.",
+        words="`kept` is the sum of the squares of the entries sent, `rest` that of the others, the squared error. The "
+        "claim, times the squared norm kept + rest > 0.",
         scope="every x in R^n, every n >= 1 and every threshold > 0",
         goals=_nonexpansive,
     ),
     Model(
         claim="sparsifiers.adaptivesparsification.error",
-        words="One entry is kept, x_i with probability |x_i|/norm1, which leaves the error norm2^2 - x_i^2. The claim, "
-        "times norm1 norm2^2: the sum over the n outcomes of norm1 times probability times squared error, norm2 being "
-        "what it is at the end. Induction on the entries: `magnitude` is that of "
-        "the next, norm1 and `third` are sums of magnitudes and of their cubes.",
+        words="One entry is kept, x_i with probability |x_i|/norm1, so the error is norm2^2 - x_i^2. The claim, times "
+        "norm1 norm2^2: the sum over the n outcomes of norm1 times probability times squared error, norm2 being what "
+        "it is at the end. Induction on the entries: `magnitude` is that of the next, norm1 and `third` are sums of "
+        "magnitudes and of their cubes.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_adaptive_error,
     ),

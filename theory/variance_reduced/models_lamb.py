@@ -292,15 +292,15 @@ LAMB_MODELS = (
     model_of(
         "lamb.equally_flat",
         "`Q` and `R` are sums over the layers of their entries times the squares of their root mean squares s_l, and "
-        "times those; `s` is the root mean square of all. As they are, signs leave sum n_l (s_l^2 - 2 s phi s_l + s^2) "
-        "= 2 Q - 2 s phi R, and at one scale sum n_l 2 (1 - phi) s_l^2.",
+        "times those; `s` is the root mean square of all. Unscaled, signs leave sum n_l (s_l^2 - 2 s phi s_l + s^2) = "
+        "2 Q - 2 s phi R, and at one scale sum n_l 2 (1 - phi) s_l^2.",
         "every number and sizes of layers that are equally flat, real arithmetic",
         _equally_flat,
     ),
     model_of(
         "lamb.at_most_double",
         "`N` are a layer's entries, `own` is their root mean square, `a` their mean magnitude and `s` the scale of the "
-        "message as layers are; phi times `own` is at most `a`. Both sides are sums over the layers.",
+        "unscaled message; phi times `own` is at most `a`. Both sides are sums over the layers.",
         "every number and sizes of layers, every message, real arithmetic",
         _at_most_double,
     ),
@@ -320,7 +320,7 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.nothing_lost",
-        "Of an entry, in the unit in which the weights move, errors over the layer's coefficient: `u` and `plain` are "
+        "One entry, in the unit in which the weights move, errors over the layer's coefficient: `u` and `plain` are "
         "compressed and uncompressed momentum before a step, `g` the mean gradient, `first`, `e` and `left` the errors "
         "at first, before and after it: u+ = beta u + (1 - beta) g + e - left. What is said to be zero is zero at "
         "first, and a step does not change it.",
@@ -337,8 +337,8 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.scale_moves",
-        "Of an entry: `e` was left out of a message with coefficient c, and `left` is with kappa c, so that the "
-        "momentum takes in (e - left)/(kappa c). `size` is the magnitude of e/c, the largest of which bounds all.",
+        "One entry: `e` was left out of a message with coefficient c, and `left` is with kappa c, so that the momentum "
+        "takes in (e - left)/(kappa c). `size` is the magnitude of e/c, the largest of which bounds all.",
         "every P, n and layers, every errors, every kappa, real arithmetic",
         _scale_moves,
     ),
@@ -368,7 +368,7 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.step_length",
-        "Of an entry: `y` is its momentum's magnitude, and `root` that of its variance, epsilon added. A layer has as "
+        "One entry: `y` is its momentum's magnitude, and `root` that of its variance, epsilon added. A layer has as "
         "many as its size, and the square of its norm is the sum of theirs.",
         "every layer, every momentum and variance, real arithmetic",
         _step_length,

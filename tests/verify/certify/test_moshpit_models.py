@@ -274,7 +274,7 @@ def test_chunks(M, n):
         if M > 1:
             goal = goals("moshpit.traffic.words")[f"{kind} chunks"]
             assert failing(goal, M=M, full=full, over=over, own=size, rounds=2) == []
-        for what in ("nobody receives more", "nobody sends more"):
+        for what in ("no member receives more", "no member sends more"):
             goal = goals("moshpit.traffic.critical_path")[f"{kind} chunks: {what}"]
             assert failing(goal, M=M, full=full, over=over, own=size, rounds=2) == []
     assert traffic.critical_path == 2 * (M - 1) * max(own)
