@@ -299,7 +299,7 @@ GROUP_MODELS = by_claim(
     Model(
         claim="moshpit.random_groups.labels",
         words=_INVERSE + "R counts the labels that occur. A further peer has a new one with probability 1 - R/r, "
-        "whatever the others drew: induction on N, from two peers, whose labels are equal with probability 1/r. "
+        "for any draws of the others: induction on N, from two peers, whose labels are equal with probability 1/r. "
         + _ROUNDS,
         scope=f"every N >= 2, every r >= 1, every T, {_LAW}",
         goals=_labels,
