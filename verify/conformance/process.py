@@ -46,8 +46,8 @@ _OFFENCES = 10
 """Calls that leave something behind, after which no more are made."""
 _THREADS = 32
 """Threads that calls may leave behind for later ones: as many as Python's pools have by default."""
-_PROCESSES = 128
-"""Processes that a call may start."""
+_PROCESSES = 128 + (os.cpu_count() or 1)
+"""Processes that a call may start: a pool of one a processor, and more."""
 _SHARE = 0.5
 """Of the memory that was available at first: what a subject may have in use."""
 _WAIT = 10.0
