@@ -45,9 +45,9 @@ def test_other_numbers_of_ranks_are_valued_exactly_and_say_so():
 
 def test_a_schedule_that_does_not_fit_has_no_value_and_says_why():
     output = run("spardl_rsag", "--P", "9", "--teams", "3", "--n", "90", "--k", "9").output
-    assert "spardl_rsag: no value, because it asks that: d is a power of two that divides P" in output
+    assert "spardl_rsag: no value, because it requires: d is a power of two that divides P" in output
     output = run("spardl_bsag", "--P", "9", "--teams", "2", "--n", "90", "--k", "9").output
-    assert "spardl_bsag: no value, because it asks that: d divides P" in output
+    assert "spardl_bsag: no value, because it requires: d divides P" in output
 
 
 def test_an_end_of_a_range_is_valued_as_if_its_conditions_held():

@@ -104,7 +104,7 @@ def plan(
     executor: str,
     **numbers: Any,
 ) -> None:
-    """What methods of communication cost on a cluster, and what the book proves of their number of steps.
+    """Compare methods of communication for a cluster. Costs are beside what the book proves of their steps.
 
     Ranked are methods whose slow-down is proved for every smooth function: steps over those of gradient descent with an
     exact sum. It is a bound on the worst function, and often far above what is seen. All others are listed.

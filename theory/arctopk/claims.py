@@ -56,7 +56,7 @@ _CONTRACTION = (
         source=t.ARC_2025.second_hand(
             "reported to keep Top-K's contraction; its theorem was not read",
             "Refuted in closed form by three rows: (1, 0), (1, 0) and (0, sqrt(0.6)), one kept, rank 1.",
-            reading="For any rows.",
+            reading="It is read for any rows.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_A + "contraction_rho",
@@ -105,7 +105,7 @@ _CONTRACTION = (
     ),
     Claim(
         name=_A + "contraction_rho",
-        title="On any rows ARC-Top-K contracts by 1 - rho(m, r) K/m",
+        title="For all rows ARC-Top-K contracts by 1 - rho(m, r) K/m",
         relation=Le(_E, 1 - t.retained(m, r) * k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS),

@@ -26,8 +26,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="arctopk.allreduce.local_contraction",
-        words="Two ranks with rows a and 1, and -a and 1; k = 1. The first row's sketches cancel, whatever they are, "
-        "and the second is kept.",
+        words="Two ranks with rows a and 1, and -a and 1; k = 1. The first row's sketches always cancel, and the "
+        "second is kept.",
         whole={_a: 1},
         measured=_a**2 / (_a**2 + sp.Integer(1)),
         values={m: 2, k: 1},

@@ -108,7 +108,7 @@ def _one_row_cancels(x: Any) -> bool:
 
 SHARED_SKETCH = Hypothesis(
     "shared_sketch",
-    "All ranks use one sketch, drawn anew for every call.",
+    "All ranks use one sketch, a new one for every call.",
     ensured="A call has one sketch: it draws it from its generator, or, where all directions of a sketch are gone "
     "through, it is given each.",
 )

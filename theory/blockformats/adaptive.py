@@ -194,8 +194,8 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
             f"{_REFERENCE}, select_fouroversix: both candidates are drawn before their errors are compared; and "
             "utils.py, "
             "RoundStyle: stochastic_unbiased",
-            "Of two unbiased outcomes the one nearer to the entries is kept; the choice depends on the draws, so "
-            "neither is unbiased given the choice.",
+            "The closer of two unbiased outcomes is kept; the choice depends on the draws, so neither is unbiased "
+            "given the choice.",
             reading="We read the style named unbiased as unbiased with blocks that choose; scales rounded up replace "
             "its factor 17/16.",
             code=COOK_AT.at(
@@ -273,8 +273,8 @@ MICROEXPONENTS: tuple[Claim, ...] = (
         tightness=1,
         extremal="1 + u, its partner u, all others u/2; for two digits 1 in place of 1 + u",
         axis="block",
-        note="MX9, MX6 and MX4 in blocks of 16: 11/33291, 11/587 and 9/41; without the shift by one 2.9, 3.0 and 2.2 "
-        "times as much.",
+        note="For MX9, MX6 and MX4 in blocks of 16 it is 11/33291, 11/587 and 9/41; without the shift by one 2.9, 3.0 "
+        "and 2.2 times as much.",
     ),
     Claim(
         name=_U + "idempotence",

@@ -151,7 +151,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "index_sums",
-        title="Table indices can be added as they are: the table of the sum is the sum of the tables",
+        title="Table indices can be added directly: the table of the sum is the sum of the tables",
         relation=Eq(INDEX_AMBIGUITY, 0),
         source=LI_2024.second_hand(
             "its abstract on the web: the direct aggregation of compressed values",
@@ -167,7 +167,7 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "index_sums_of_even",
-        title="Table indices can be added as they are where the table’s numbers are at equal distances",
+        title="Table indices can be added directly if the table’s numbers are at equal distances",
         relation=Eq(INDEX_AMBIGUITY, 0),
         assumes=(EVEN_STEPS,),
         source=derived("T(j) = c j, so that sum_p T(j_p) = c sum_p j_p; and only then, for two ranks."),
@@ -207,16 +207,16 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "variance",
-        title="Rounded at once to a table, the sum has the variance sum (level - below) (above - level)",
+        title="Rounded directly to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, AT_ONCE),
-        source=derived("Of each rank’s two numbers; independent draws add up."),
+        source=derived("This is the variance of each rank’s two numbers; independent draws add up."),
         axis="tablenoise",
     ),
     Claim(
         name=_T + "two_stages",
-        title="Rounded by way of a fine grid to a table, the sum has the variance sum (level - below) (above - level)",
+        title="Rounded via a fine grid to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, IN_TWO_STAGES),
@@ -239,8 +239,7 @@ TABLE: tuple[Claim, ...] = (
     Claim(
         name=_T + "two_stages_nested",
         title=(
-            "Rounded by way of a fine grid that holds the table, the sum has the variance sum (level - below) (above "
-            "- level)"
+            "Rounded via a fine grid that holds the table, the sum has the variance sum (level - below) (above - level)"
         ),
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
@@ -255,8 +254,8 @@ TABLE: tuple[Claim, ...] = (
     Claim(
         name=_T + "at_a_number",
         title=(
-            "Rounded by way of a fine grid, a level on the table has the variance f (1 - f) times the fine step times "
-            "the gaps on both sides"
+            "Rounded via a fine grid, a level on the table has the variance f (1 - f) times the fine step times the "
+            "gaps on both sides"
         ),
         relation=Eq(TABLE_VARIANCE, cutplace * (1 - cutplace) * finestep * bothgaps),
         kind=Kind.EXPECTED,
@@ -309,7 +308,7 @@ TABLE: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(GAUSSIAN_RANGE,),
         source=derived(
-            "Of four equal entries a rotated one is two root mean squares with probability 1/8.",
+            "For four equal entries a rotated one is two root mean squares with probability 1/8.",
             code=THC_AT.at("byteps/torch/compression.py", "459-471"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -358,9 +357,8 @@ MULTIHOP: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(THINNED, HALVES, LIKE_ENTRIES, NOISE_NOT_TWO),
         source=derived(
-            "Of two independent sums of h one is rounded: V(2 h) = (2 + w) V(h) + w h^2, V(1) = 0; and (1 + w) V + w "
-            "P^2 at "
-            "the end."
+            "One of two independent sums of h is rounded: V(2 h) = (2 + w) V(h) + w h^2, V(1) = 0; and (1 + w) V + w "
+            "P^2 at the end."
         ),
         axis="halvings",
     ),
@@ -397,7 +395,7 @@ MULTIHOP: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "mxfp4_ring",
-        title="MXFP4 for entries with scales of their own keeps the ring’s law of variance with w = 1/24",
+        title="MXFP4 for entries with separate scales keeps the ring’s law of variance with w = 1/24",
         relation=Le(HOP_VARIANCE, hopgrowth / 24),
         kind=Kind.EXPECTED,
         assumes=(BLOCK_MESSAGES, E2M1_ELEMENTS, NOTHING_CLIPPED, ONE_ENTRY_BLOCKS, LIKE_ENTRIES, SUMS_FIT),
@@ -421,8 +419,8 @@ MULTIHOP: tuple[Claim, ...] = (
     Claim(
         name=_H + "nearest_error",
         title=(
-            "Rounded to nearest, MXFP4 by halving has error at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, and "
-            "1/4 on a single rank"
+            "Rounded to nearest, MXFP4 by recursive halving has error at most (6/5)^(L + 1) - 1 of the ranks’ "
+            "magnitudes, and 1/4 on a single rank"
         ),
         relation=Le(TOTAL_ERROR, sp.Max(sp.Rational(1, 4), sp.Rational(6, 5) ** (halvings + 1) - 1)),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),

@@ -115,7 +115,7 @@ MICROSCALING: tuple[Claim, ...] = (
         tightness=1,
         extremal="the largest entry just below a power of two",
         axis="block",
-        note="1/4 for E2M1, 1/16 for E2M3, 1/8 for E3M2, E4M3, E5M2 and INT4, 1/128 for INT8.",
+        note="It is 1/4 for E2M1, 1/16 for E2M3, 1/8 for E3M2, E4M3, E5M2 and INT4, 1/128 for INT8.",
     ),
     Claim(
         name=_M + "maximum_of_roundoff",
@@ -133,7 +133,7 @@ MICROSCALING: tuple[Claim, ...] = (
         tightness=2,
         extremal="E4M3, and x = (2 - 2^-20): C(x) = 7/4, off by 1/8 and not by 1/16",
         axis="block",
-        note="Of the seven formats it fails only for MXFP8 with E4M3, by a factor of two: 1/8 in place of 1/16. For "
+        note="Among the seven formats it fails only for MXFP8 with E4M3, by a factor of two: 1/8 in place of 1/16. For "
         "the others half the overshoot equals the unit roundoff.",
     ),
     Claim(
@@ -143,8 +143,8 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=FOLKLORE.recalled(
             "rounding to nearest has a relative error of at most u/(1 + u)",
-            "It is the error half-way above a power of two. Clipping errs by up to half the overshoot, which is u "
-            "or 2 u.",
+            "It is the error half-way above a power of two. Clipping has an error of up to half the overshoot, which "
+            "is u or 2 u.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "maximum",
@@ -223,7 +223,7 @@ MICROSCALING: tuple[Claim, ...] = (
         corrected_by=_M + "maximum_of_nearest",
         extremal="E2M3, the largest entry just below 45/32: read as 15/16, off by 1/3 and not by 1/16",
         axis="block",
-        note="E2M1: 1/3 in place of 1/4; E4M3: 1/3 in place of 1/8.",
+        note="It is 1/3 in place of 1/4 for E2M1, and 1/3 in place of 1/8 for E4M3.",
     ),
     Claim(
         name=_M + "contraction",
@@ -365,11 +365,11 @@ MICROSCALING: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="x = (1), factor 5/4: C(5/4) = 1, but 5/4 C(1) = 5/4",
         axis="block",
-        note="Elements are no finer for a finer factor: the scale is a power of two.",
+        note="A finer factor does not make elements finer: the scale is a power of two.",
     ),
     Claim(
         name=_M + "wire",
-        title="MX formats take 4.25, 6.25 or 8.25 bits an entry in blocks of 32",
+        title="MX formats take 4.25, 6.25 or 8.25 bits per entry in blocks of 32",
         relation=Eq(BITS, n * elementbits + 8 * sp.ceiling(n / block)),
         source=MX.second_hand(
             "Universal’s page on mxblock: eight bits for the scale, and the elements’ bits times the block",
@@ -398,8 +398,7 @@ MICROSCALING: tuple[Claim, ...] = (
         source=SHRINKAGE_2026.read(
             "abstract: non-uniform formats such as E2M1 inherently have a systematic negative rounding error, by the "
             "asymmetry of their bins",
-            "Of the bins about 2 and 4 the upper half is the wider one, and their entries shrink. The bin of the "
-            "largest "
+            "In the bins about 2 and 4 the upper half is wider, and their entries shrink. The bin of the largest "
             "element has no upper half, and its entries grow by as much, if the density is uniform.",
             reading="The statement for every density, with its lower bound, is our reading.",
         ),
@@ -411,7 +410,7 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "drift_falling",
-        title="The mean error of a density that falls linearly: the sum of the cubes of the gaps decides",
+        title="The mean error of a density that falls linearly follows from the sum of the cubed gaps",
         relation=Eq(MEAN_DRIFT_OF_DENSITY, -(cubes + 2 * ceilinglevel * gridstep**2) / (12 * ceilinglevel**2)),
         kind=Kind.LAW,
         assumes=(LINEAR_DENSITY,),
@@ -420,7 +419,7 @@ MICROSCALING: tuple[Claim, ...] = (
             "-k h^3/24, on midpoints of a grid of step d -k (h^3/24 + h d^2/12). Summed up, with k = 2/a^2."
         ),
         axis="gridstep",
-        note="In the limit 21/2 over 432 for E2M1 on [0, 6], a mean of 2 that shrinks by 1.2 %.",
+        note="In the limit it is 21/2 over 432 for E2M1 on [0, 6]: a mean of 2 shrinks by 1.2 %.",
     ),
     Claim(
         name=_M + "drift_equidistant",
@@ -512,7 +511,7 @@ STOCHASTIC: tuple[Claim, ...] = (
         tightness=1,
         extremal="the largest entry 5/(1 + w), 7/(2 (1 + w)) or just above 3, all others 1/(4 (1 + w)), w the factor",
         axis="block",
-        note="1/24 for a single entry, 0.182 for 32, then about sqrt(B)/12: small entries are rounded up from zero.",
+        note="It is 1/24 for one entry, 0.182 for 32, then about sqrt(B)/12: small entries round up from zero.",
     ),
     Claim(
         name=_S + "variance_three_quarters",

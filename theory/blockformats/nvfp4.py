@@ -138,11 +138,11 @@ NVFP4: tuple[Claim, ...] = (
             "entry, whose scale is 448, and the float32 is found again, as 2688 times it is exact in float64."
         ),
         axis="block",
-        note="In float32 what is read is rounded, and the next tensor scale may be its neighbour.",
+        note="In float32 decoded entries are rounded, and the next tensor scale can be a neighbour.",
     ),
     Claim(
         name=_N + "wire",
-        title="NVFP4 takes 4.5 bits an entry in blocks of 16, and 32 bits a vector",
+        title="NVFP4 takes 4.5 bits per entry in blocks of 16, and 32 bits per vector",
         relation=Eq(BITS, 4 * n + 8 * sp.ceiling(n / block) + 32),
         source=NVIDIA_2025.transcribed(
             "section 2 and appendix B: blocks of 16, an E4M3 scale each, and a float32 for the tensor",

@@ -57,7 +57,7 @@ REQUANTISED: tuple[Claim, ...] = (
     Claim(
         name=_R + "bytes",
         title=(
-            "An all-reduce that requantises at every hop: the busiest rank's bytes, round a ring and in two steps alike"
+            "An all-reduce that requantises at every hop: the busiest rank's bytes, equal on a ring and in two steps"
         ),
         relation=Eq(WIRE_BYTES, 2 * (P - 1) * _PART),
         assumes=(PARTS_ALIKE,),
@@ -94,14 +94,12 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "direct_error",
-        title="In two steps, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of "
-        "their own",
+        title="In two steps, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
-            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above "
-            "5 to 6. Of "
-            "two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - "
+            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above 5 to "
+            "6. For two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - "
             "(3/4)^2 less."
         ),
         tightness=1,
@@ -110,9 +108,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "ring_error",
-        title=(
-            "On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of their own"
-        ),
+        title=("On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales"),
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(

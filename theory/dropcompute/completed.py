@@ -104,7 +104,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.work",
-        "A worker that tests after each micro-batch works the mean latency for each that it begins",
+        "A worker that tests after each micro-batch works on average the mean latency for each one begun",
         Eq(WORK, latency * begun),
         "Wald's identity: the number of micro-batches begun is a stopping time.",
         kind=Kind.EXPECTED,
@@ -122,7 +122,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.at_least",
-        "A worker completes its time over the mean latency, less the chance to be stopped",
+        "A worker completes its time over the mean latency, minus at most the probability of being stopped",
         Ge(COMPLETED, sp.Max(0, capped / latency - late)),
         "Wald: mu E[B] = E[S_B] >= E[min(tau, T_n)], and E[B] = E[completed] + P(T_n >= tau).",
         kind=Kind.EXPECTED,
@@ -133,7 +133,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.at_most",
-        "A worker completes at most the threshold over the mean latency, and the squared coefficient of variation",
+        "A worker completes at most the threshold over the mean latency plus the squared coefficient of variation",
         Le(COMPLETED, sp.Min(M, tau / latency + jitter**2 / latency**2)),
         LORDEN_1970.second_hand(
             "the bound E[t^2]/mu on the expected overshoot",

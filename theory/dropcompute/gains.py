@@ -75,7 +75,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.with_means",
-        "Putting means into the formula never overstates the gain",
+        "The gain formula with means never overstates the gain",
         Ge(GAIN, below * (slowest + overhead) / (M * (sp.Min(tau, slowest) + overhead))),
         GILADI_2023.recalled("the effective speed-up", "With exact moments; Jensen: E min(tau, T) <= min(tau, E T)."),
         kind=Kind.EXPECTED,
@@ -137,15 +137,15 @@ GAINS: tuple[Claim, ...] = (
             "True of normal times, by the bound at the mean and the lower bound on the largest of N normals. Refuted "
             "for "
             "bounded latency, where E[T] <= M b.",
-            reading="Whatever the latencies, and with this constant.",
+            reading="It is read for all latencies, and with this constant.",
         ),
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BEST_TAU),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="latency 1/5 or 1, 1 with probability 9/10, and more workers than there are",
-        note="A property of latencies without a bound: it is E[T] that grows, like sqrt(log N) for normal, log N for "
-        "gamma latencies and not at all, in the end, for bounded ones.",
+        note="It is a property of unbounded latencies: E[T] grows like sqrt(log N) for normal and like log N for gamma "
+        "latencies, and stops growing for bounded ones.",
     ),
     claim(
         "gain.bounded",

@@ -39,7 +39,7 @@ _GRADIENT_BOUND = 2 * largest_batch * excess / (stepsize * samples) + smoothness
 CONVERGENCE: tuple[Claim, ...] = (
     claim(
         "gradient.fixed",
-        "Divided by N M, the expected gradient shrinks by the share that is completed",
+        "Divided by N M, the expected gradient shrinks by the completed share",
         Eq(MEAN_GRADIENT, share),
         "Given the latencies, every micro-batch that counts has the full gradient for its mean.",
         kind=Kind.EXPECTED,
@@ -86,8 +86,8 @@ CONVERGENCE: tuple[Claim, ...] = (
         extremal="L x^2/2 without noise, nothing dropped, gamma = 1/L, any number of steps: the first ends at the "
         "minimiser",
         axis="sgdsteps",
-        note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the "
-        "first see L gamma sigma^2/B. Without noise the proof allows to divide by 2 - gamma L, which is one at gamma = "
+        note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps except the "
+        "first have L gamma sigma^2/B. Without noise the proof allows division by 2 - gamma L, which is one at gamma = "
         "1/L and two for small steps.",
     ),
     claim(

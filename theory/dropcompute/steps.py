@@ -66,7 +66,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.completed",
-        "Tested at all times, DropCompute counts the micro-batches that end before the threshold",
+        "If time is tested continuously, DropCompute counts the micro-batches that end before the threshold",
         Eq(ALL_COMPLETED, below),
         GILADI_2023.recalled(
             "the definition of the completed micro-batches", "By definition, with S_m < tau strictly."
@@ -75,7 +75,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.after_backward",
-        "Tested after each micro-batch, all micro-batches count that begin at the threshold or before",
+        "If time is tested after each micro-batch, those that begin at the threshold or before count",
         Eq(ALL_COMPLETED, begun),
         GILADI_2023.official_code(
             _CODE,
@@ -88,7 +88,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.overshoot",
-        "Tested after each micro-batch, a step ends at most one micro-batch beyond the threshold",
+        "If time is tested after each micro-batch, a step ends at most one micro-batch beyond the threshold",
         Le(STEP_TIME, sp.Min(slowest, tau + longest) + overhead),
         "The last micro-batch of a worker begins at tau or before and takes no longer than the longest.",
         assumes=AFTER_BACKWARD,
@@ -98,7 +98,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.between_at_least",
-        "Tested before each half, at least the micro-batches that end before the threshold count",
+        "If time is tested before each half, at least the micro-batches that end before the threshold count",
         Ge(ALL_COMPLETED, below),
         GILADI_2023.official_code(
             _CODE,
@@ -112,7 +112,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.between_at_most",
-        "Tested before each half, no more micro-batches count than when tested after each",
+        "If time is tested before each half, at most as many micro-batches count as if tested after each",
         Le(ALL_COMPLETED, begun),
         GILADI_2023.official_code(
             _CODE,
@@ -189,7 +189,7 @@ STEPS: tuple[Claim, ...] = (
         tightness=1,
         extremal="the threshold that was chosen",
         note="A micro-batch that takes no time is done before any threshold: latencies 0, 7, 5, 8, 8, 9, 4, 9 and an "
-        "overhead of 1/2 gain the more the smaller tau is, and no elapsed time is best.",
+        "overhead of 1/2 gain more for smaller tau, and no elapsed time is best.",
     ),
     claim(
         "threshold.never_loses",

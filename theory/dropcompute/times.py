@@ -85,7 +85,7 @@ TIMES: tuple[Claim, ...] = (
         tightness=1,
         extremal="M = 1, and one worker, any of them with equal chances, that is slow while all others are not",
         note="Workers may depend on one another, a worker's own latencies may not: if one of two workers takes 2 s for "
-        "each of two micro-batches and the other no time, E T = 4 s, where this would give 2 + sqrt(2) s.",
+        "each of two micro-batches and the other no time, E T = 4 s, and this bound would be 2 + sqrt(2) s.",
     ),
     claim(
         "time.dependent_within",

@@ -328,7 +328,7 @@ _EF21 = (
     ),
     Claim(
         name="feedback.ef21.pl",
-        title="Where the Polyak-Lojasiewicz inequality holds, EF21 converges linearly, by 1 - gamma mu",
+        title="Under the Polyak-Lojasiewicz inequality EF21 converges linearly, by 1 - gamma mu",
         relation=Le(t.EXCESS, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
         source=t.EF21_2021.second_hand(

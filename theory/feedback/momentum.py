@@ -197,7 +197,7 @@ _ARC_LOOSE = (
 _BOUNDS = (
     Claim(
         name="feedback.ef21m.bound",
-        title="EF21M's mean squared gradient, with explicit constants",
+        title="EF21M's mean squared gradient has a bound with explicit constants",
         relation=Le(
             t.MEAN_SQUARED_GRADIENT,
             2 * t.gap / (t.stepsize * t.horizon)

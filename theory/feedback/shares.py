@@ -48,7 +48,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
             "estimate that lags behind at first",
             axis="horizon",
             note="x^2/2 attains every share up to its rounding: the printed rate is loose by a factor of 1.15 to 5.5 "
-            "in so few steps at its largest step size, by less the more steps.",
+            "in so few steps at its largest step size; the factor falls with the number of steps.",
         ),
         Claim(
             name="feedback.ef21m.bound_share",

@@ -288,8 +288,8 @@ ARC_STEP = Hypothesis(
 INDEPENDENT_NOISE = Hypothesis(
     "feedback_noise",
     "Stochastic gradients are unbiased, independent, of variance at most sigma^2 per worker.",
-    ensured="Every worker's noise is drawn anew in every step: a vector times a sign (all signs are enumerated), one "
-    "of three vectors that add up to zero, or normal.",
+    ensured="Every worker draws new noise in every step: a vector times a sign (all signs are enumerated), one of "
+    "three vectors that add up to zero, or normal.",
 )
 ARC_ROWS = Hypothesis(
     "arc_rows",

@@ -25,7 +25,7 @@ _PLANES = (
     ),
     Claim(
         name="flashcomm.bitplanes.bytes",
-        title="Planes of n codes take n b/8 bytes where 8 divides n",
+        title="Planes of n codes take n b/8 bytes if 8 divides n",
         relation=Eq(t.PACKED_BYTES, n * t.width / 8),
         assumes=(t.WHOLE_BYTES,),
         source=derived("A plane of width w takes n w/8 bytes, and the widths add up to b."),
@@ -56,7 +56,7 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.error",
-        title="Entries that are no spikes are read within half of their own, smaller scale",
+        title="Entries that are not spikes are read within half of their own, smaller scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.NO_SPIKE, t.EXACT_METADATA),
         source=derived("They are quantised as a group of their own; spikes are written over what was read."),
@@ -71,7 +71,7 @@ _SPIKES = (
         source=t.FLASH_2025.second_hand(
             "spike reserving makes two bits usable; read as a statement for any data",
             "Refuted on normal numbers: the error of INT2 with spikes is about nine times that of INT4.",
-            reading="For any data.",
+            reading="It is read for any data.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="flashcomm.spikes.pays_isolated",
@@ -79,9 +79,8 @@ _SPIKES = (
         extremal="normal numbers: there are no spikes to reserve",
         axis="n",
         note=(
-            "In groups of 32 with float16 metadata, two bits and spikes take 4.3 bits an entry (4.5 with eight-bit "
-            "positions), "
-            "more than the 4.25 of plain INT4 in groups of 128."
+            "In groups of 32 with float16 metadata, two bits and spikes take 4.3 bits per entry (4.5 with eight-bit "
+            "positions), more than the 4.25 of plain INT4 in groups of 128."
         ),
     ),
     Claim(

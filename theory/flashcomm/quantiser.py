@@ -101,7 +101,7 @@ _ERROR = (
         ),
         note="It holds for any distance of the group from zero.",
         unpinned=(
-            ("0.9 times the bound", _NOT_AT_ONCE + "2.7 u (hi - lo) is the most that was found."),
+            ("0.9 times the bound", _NOT_AT_ONCE + "2.7 u (hi - lo) is the largest error found."),
             ("0.9 times the term 2**width", _SUBNORMAL),
             ("exponent width - 1 of 2", _SUBNORMAL),
             ("10/9 times the term -1", _SUBNORMAL),
@@ -201,7 +201,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "integer_point",
-        title="An integer zero point that is not clamped keeps half a scale",
+        title="With an unclamped integer zero point an entry is read within half a scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.INTEGER_POINT, t.EXACT_METADATA),
         source=derived(
@@ -215,7 +215,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "clamped_point",
-        title="A clamped integer zero point keeps half a scale",
+        title="With a clamped integer zero point an entry is read within half a scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.CLAMPED_POINT, t.EXACT_METADATA),
         source=FOLKLORE.recalled(
@@ -235,7 +235,7 @@ _ERROR = (
         assumes=(t.LOG2_SCALE, t.SOME_RANGE),
         source=derived(
             "If j > -128, then j - 1 is too small: 2^((j-1)/theta) < s, so 2^(j/theta) < 2^(1/theta) s. Else the "
-            "stored scale is 2^(-128/theta), whatever the exact one."
+            "stored scale is 2^(-128/theta), for any exact one."
         ),
         tightness=1,
         extremal="an exact scale just above a power 2^(j/theta); an exact scale below 2^(-128/theta)",
@@ -259,8 +259,8 @@ _ERROR = (
         assumes=(t.WHOLE_GROUPS, t.SIXTEEN_BITS),
         source=FOLKLORE.recalled("bits of grouped formats", "n b + 32 n/g bits over n entries."),
         axis="width",
-        note="At g = 128: 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. INT4 therefore cannot gain more than 16/4.25 = 3.76 "
-        "over float16.",
+        note="At g = 128 it is 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. So INT4 gains at most 16/4.25 = 3.76 over "
+        "float16.",
     ),
 )
 

@@ -69,7 +69,7 @@ GRID_CLAIMS = (
     ),
     Claim(
         name="moshpit.grid.key_of_d_digits",
-        title="On a full grid with keys of the last d chunk indices all have the exact mean after d rounds",
+        title="On a full grid with keys of the last d chunk indices every peer has the exact mean after d rounds",
         relation=Eq(DISTORTION, 0),
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_SWEEP),
         source=derived(
@@ -85,7 +85,7 @@ GRID_CLAIMS = (
     ),
     Claim(
         name="moshpit.grid.late",
-        title="With keys of d digits and ranks as chunk indices, the exact mean after d + 1 rounds",
+        title="Keys of d digits and ranks as chunk indices give the exact mean after d + 1 rounds",
         relation=Eq(DISTORTION, 0),
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_ROUND_MORE),
         source=derived(
@@ -102,7 +102,7 @@ GRID_CLAIMS = (
         assumes=(*_GRID, FIRST_SWEEP, SEVERAL_PEERS),
         source=derived(_EXACTNESS + " A mean of M^t independent inputs has variance 1/M^t; the mean of all N has 1/N."),
         axis="rounds",
-        note="Hence d rounds are needed: after d - 1 the factor is (M - 1)/(N - 1).",
+        note="So d rounds are needed: after d - 1 the factor is (M - 1)/(N - 1).",
     ),
     Claim(
         name="moshpit.grid.no_repeats",
@@ -118,7 +118,7 @@ GRID_CLAIMS = (
     ),
     Claim(
         name="moshpit.grid.rectangular",
-        title="M groups of N/M peers, indices by rank: the exact mean after two rounds",
+        title="M groups of N/M peers with indices by rank have the exact mean after two rounds",
         relation=Eq(DISTORTION, 0),
         assumes=(RECTANGULAR, NO_FAILURES, KEYS_ONE_SHORT, ONE_SWEEP),
         source=derived(
@@ -140,7 +140,7 @@ GRID_CLAIMS = (
             "weights 1/N."
         ),
         axis="failure",
-        note="For small p about d p/M^(d-1).",
+        note="For small p it is about d p/M^(d-1).",
     ),
     Claim(
         name="moshpit.grid.partial",

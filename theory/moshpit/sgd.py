@@ -92,7 +92,7 @@ SGD_CLAIMS = (
         axis="iterations",
         unpinned=(
             *for_one_reason(
-                "a weaker form of moshpit.sgd.departures, which pins the constants of the first two terms: if nobody "
+                "a weaker form of moshpit.sgd.departures, which pins the constants of the first two terms: if no peer "
                 "leaves, f and the distance at the end together are bounded by as much",
                 "0.9 times the bound",
                 "0.9 times the term distance**2/(iterations*stepsize)",
@@ -244,7 +244,7 @@ SGD_CLAIMS = (
             "Telescope, and keep the last distance."
         ),
         tightness=1,
-        extremal="a constant f, and peers that do not average; or a constant f, and nobody leaves",
+        extremal="a constant f, and peers that do not average; or a constant f, and no peer leaves",
         axis="iterations",
         unpinned=for_one_reason(
             _LAST_TERM, "0.9 times the term 3*smoothness*stepsize**2*", "exponent 1 of quality", *_LAST

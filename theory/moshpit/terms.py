@@ -223,7 +223,7 @@ AVERAGED_SPREAD = Quantity(
 )
 
 FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and every key has M of them.", Eq(N, M**dims))
-NO_FAILURES = Hypothesis("no_failures", "Nobody fails.", ensured="All peers are present in all rounds.")
+NO_FAILURES = Hypothesis("no_failures", "No peer fails.", ensured="All peers are present in all rounds.")
 KEYS_ONE_SHORT = Hypothesis(
     "keys_one_short",
     "Keys have d - 1 digits: the last d - 1 chunk indices.",
@@ -303,7 +303,7 @@ RANDOM_SURVIVORS = Hypothesis(
 )
 DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", Eq(n % M, 0))
 EQUAL_STARTS = Hypothesis(
-    "equal_starts", "All peers start at the same point, and nobody leaves.", ensured="All runs begin like this."
+    "equal_starts", "All peers start at the same point, and none leaves.", ensured="All runs begin like this."
 )
 LEAVING = Hypothesis(
     "leaving",

@@ -66,10 +66,10 @@ BALANCE: tuple[Claim, ...] = (
         relation=Le(MOST_SENT, 2 * k * (3 - 4 / P)),
         assumes=(*_UNTRIGGERED, DOUBLING, AT_LEAST_TWO),
         source=derived(
-            "Of m = log2 P steps a rank sends its own block in m, its first neighbour's in m - 1, those at distance d "
-            "in m - ceil(log2(d + 1)). With blocks of at most 4k/P and k in all, the most is sent when the P/4 nearest "
-            "are full: 4k/P times the sum over steps of min(2^j, P/4), that is 3P/4 - 1. For P = 2 one block is sent "
-            "once, 2k. A rank that balances sends 4k(P - 1)/P, which is no more."
+            "Among m = log2 P steps a rank sends its own block in m, its first neighbour's in m - 1, those at distance "
+            "d in m - ceil(log2(d + 1)). With blocks of at most 4k/P and k in all, the most is sent when the P/4 "
+            "nearest are full: 4k/P times the sum over steps of min(2^j, P/4), that is 3P/4 - 1. For P = 2 one block "
+            "is sent once, 2k. A rank that balances sends 4k(P - 1)/P, which is no more."
         ),
         tightness=1,
         extremal=_QUARTER,

@@ -74,11 +74,11 @@ DESCENT: tuple[Claim, ...] = (
         corrected_by="oktopk.sgd.iterate",
         extremal="the step size is halved while residuals wait",
         axis="horizon",
-        note="The residual is taken times the step size in force. With a constant step size both ways are the same.",
+        note="The residual is multiplied by the current step size. With a constant step size both ways are the same.",
     ),
     Claim(
         name="oktopk.sgd.residual",
-        title="Ok-Topk SGD's mean residual grows by no more than gamma and the realised xi allow",
+        title="Ok-Topk SGD's mean residual grows by at most a factor of gamma and a term of the realised xi",
         relation=Le(MEAN_RESIDUAL, _gamma * before + (_gamma + xi) * move),
         assumes=(MEAN_MOVES,),
         source=derived("The bound with what the update misses, which is xi_t ||eta G|| by the definition of xi_t."),
@@ -92,7 +92,7 @@ DESCENT: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.sgd.residual_missed",
-        title="Ok-Topk SGD's mean residual grows by no more than gamma and what the update misses allow",
+        title="Ok-Topk SGD's mean residual grows by at most a factor of gamma and the part that the update misses",
         relation=Le(MEAN_RESIDUAL, _gamma * (before + move) + missed),
         source=derived(
             "Let A be the mean accumulated gradient. The mean residual is A - u/P; by the triangle inequality its norm "

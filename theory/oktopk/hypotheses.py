@@ -98,7 +98,8 @@ FRESH_MEAN = Hypothesis(
 )
 GLOBAL_COUNT = Hypothesis(
     "global_count",
-    "There are at least two ranks, and the regions were cut anew at equal counts of all ranks' selected entries.",
+    "There are at least two ranks, and the regions were cut in this iteration at equal counts of all ranks' selected "
+    "entries.",
     lambda P, cuts, boundaries: P >= 2 and cuts == "fresh" and boundaries == "global-count",
 )
 LIMITED_INBOUND = Hypothesis(
@@ -158,7 +159,7 @@ STALE_THRESHOLD = Hypothesis(
     lambda thresholds, cuts: thresholds is not None and cuts != "fresh",
 )
 FOUND_EVERY_STEP = Hypothesis(
-    "found_every_step", "Both thresholds are found anew in every step.", lambda tau_prime: tau_prime == 1
+    "found_every_step", "Both thresholds are found in every step.", lambda tau_prime: tau_prime == 1
 )
 
 SCALED = Hypothesis(
@@ -223,7 +224,7 @@ def stalls(P: int, k: int, B: int, steps: int, tau_prime: int) -> bool:
 
 STALLING = Hypothesis(
     "stalling_pair",
-    "Two ranks hold B x_0 + x_1^2/2 and -B x_0 + x_1^2/2 with B > t, one entry is kept, thresholds are found anew in "
-    "every step.",
+    "Two ranks hold B x_0 + x_1^2/2 and -B x_0 + x_1^2/2 with B > t, one entry is kept, thresholds are found in every "
+    "step.",
     stalls,
 )

@@ -36,7 +36,7 @@ SPLITTING: tuple[Claim, ...] = (
         assumes=(SPLIT,),
         source=derived("Regions are a partition: an entry lies in one of them, and is sent to its owner, once."),
         axis="P",
-        note="Checks the counting: selected entries are located anew from the vectors and the boundaries.",
+        note="Checks the counting: selected entries are located again from the vectors and the boundaries.",
     ),
     Claim(
         name="oktopk.split.messages",
@@ -148,7 +148,7 @@ BOUNDARIES: tuple[Claim, ...] = (
 REEVALUATIONS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.reevaluation.mean",
-        title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U being the nonzero sums",
+        title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U the number of nonzero sums",
         relation=Eq(MEAN_RECEIVED, 2 * union * (P - 1) / P),
         assumes=(REEVALUATION, NO_DUPLICATES),
         source=derived("Every sum that is not zero goes once to each of the P - 1 ranks that do not own its region."),
@@ -183,7 +183,7 @@ REEVALUATIONS: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "abstract, “less than 6k”, taken for every iteration",
             "With disjoint supports the gathering of all sums makes ranks send up to 2kP words more.",
-            reading="Of every iteration.",
+            reading="It is read for every iteration.",
         ),
         stands=Standing.REFUTED,
         extremal="disjoint supports on many ranks",

@@ -118,7 +118,7 @@ RECEIVED: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.received.global_count",
-        title="Regions cut at equal counts of all ranks' entries bound what a rank receives by 4k + 2P - 4 words",
+        title="If regions are cut at equal counts of all ranks' entries, a rank receives at most 4k + 2P - 4 words",
         relation=Le(MOST_RECEIVED, 4 * k + 2 * P - 4),
         assumes=(WORDS, K_SELECTED, K_WINNERS, GLOBAL_COUNT, NO_DUPLICATES),
         source=derived(
@@ -172,7 +172,7 @@ LOWER: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="all vectors zero: nothing has to be sent",
         axis="P",
-        note="True for vectors whose sum has k nonzero entries.",
+        note="It holds for vectors whose sum has k nonzero entries.",
     ),
     Claim(
         name="oktopk.lower.every_rank",
@@ -182,7 +182,7 @@ LOWER: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, read in a summary, taken for every rank",
             "If only rank 0 has nonzero entries, all in its own region, it has the result from the start.",
-            reading="Of every rank.",
+            reading="It is read for every rank.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,

@@ -101,7 +101,7 @@ UPDATE: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.update.indices",
-        title="Every rank is told which of its selected entries are in the result",
+        title="Every rank receives the indices of its selected entries that are in the result",
         relation=Eq(INDEX_DEFECT, 0),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_SUMS),
         source=LI_HOEFLER_2022.second_hand(
@@ -109,7 +109,7 @@ UPDATE: tuple[Claim, ...] = (
             "The indices returned are the intersection of those selected with those of the result.",
         ),
         axis="P",
-        note="The published code for BERT intersects, on iterations that find thresholds anew, with indices in the "
+        note="The published code for BERT intersects, on iterations that find new thresholds, with indices in the "
         "order of magnitude by a search that needs them ascending, and finds few of them.",
     ),
     Claim(

@@ -96,7 +96,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.pair",
-        title="White updates: two receivers' expected squared gap after t steps, exactly",
+        title="White updates: the exact expected squared gap of two receivers after t steps",
         relation=Eq(DRIFT, sigma**2 * pair_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -179,7 +179,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.consensus",
-        title="White updates: the copies' mean squared distance to their mean, exactly",
+        title="White updates: the exact mean squared distance of the copies to their mean",
         relation=Eq(
             CONSENSUS,
             sigma**2 * (N - 1) * (owner_steps(p, t) + (N - 2) * pair_steps(p, t) / 2) / N**2,

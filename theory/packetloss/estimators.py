@@ -98,7 +98,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.mean_inverse_recurrence",
-        title="One worker more takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N",
+        title="One more worker takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N",
         relation=Eq(MEAN_INVERSE, p * onefewer + (1 - p**N) / N),
         kind=Kind.EXPECTED,
         source=derived(

@@ -39,16 +39,15 @@ from commbounds.theory.sources import derived
 _some = 1 - p**N
 _noise = (smooth * eta / _some + (N - 1) / N * (smooth * eta) ** 2 * p / (1 - sp.sqrt(p)) ** 2) * estimatesquare
 _DESCENT = (
-    "An owner's update is independent of the losses of its broadcast and of later ones, so a receiver lacks it after "
-    "a more steps with probability p^(a + 1), whatever it is. The mean square of the sum of what a receiver lacks of a "
-    "shard is at most, by Cauchy and Schwarz with the weights p^((a + 1)/2), whose sum is below "
-    "sqrt(p)/(1 - sqrt(p)), that number times the sum over a of p^((a + 1)/2) E||u_a||^2. Averaged over steps, shards "
-    "and workers, of whom one owns the shard: D = (1/t) sum of E (1/N) sum_i ||theta_i - theta||^2 is at most "
-    "(N - 1)/N eta^2 p/(1 - sqrt(p))^2 M^2, with M^2 the mean of E||ghat||^2. Something arrives with probability "
-    "q = 1 - p^N, and then the estimate is unbiased: E ghat = q gbar, given the replicas. Smoothness gives "
-    "E f(theta') <= f(theta) - eta q <grad f, gbar> + L eta^2 E||ghat||^2/2, and 2 <a, b> = ||a||^2 + ||b||^2 - "
-    "||a - b||^2 with ||grad f - gbar||^2 <= L^2 (1/N) sum_i ||theta_i - theta||^2. Sum over the steps and divide by "
-    "eta q t. "
+    "An owner's update is independent of the losses of its broadcast and of later ones, so a receiver lacks it after a "
+    "more steps with probability p^(a + 1), for any update. The mean square of the sum of what a receiver lacks of a "
+    "shard is at most, by Cauchy and Schwarz with the weights p^((a + 1)/2), whose sum is below sqrt(p)/(1 - sqrt(p)), "
+    "that number times the sum over a of p^((a + 1)/2) E||u_a||^2. Averaged over steps, shards and workers, of whom "
+    "one owns the shard: D = (1/t) sum of E (1/N) sum_i ||theta_i - theta||^2 is at most (N - 1)/N eta^2 p/(1 - "
+    "sqrt(p))^2 M^2, with M^2 the mean of E||ghat||^2. Something arrives with probability q = 1 - p^N, and then the "
+    "estimate is unbiased: E ghat = q gbar, given the replicas. Smoothness gives E f(theta') <= f(theta) - eta q <grad "
+    "f, gbar> + L eta^2 E||ghat||^2/2, and 2 <a, b> = ||a||^2 + ||b||^2 - ||a - b||^2 with ||grad f - gbar||^2 <= L^2 "
+    "(1/N) sum_i ||theta_i - theta||^2. Sum over the steps and divide by eta q t. "
 )
 _LOOSE = (
     "runs that can be enumerated are of three workers and three steps at most, where replicas drift less than the "

@@ -52,7 +52,7 @@ _bursts = 2 * lossrate / recovery - 2 * lossrate**2 / (recovery * (2 - recovery)
 CLAIMS = (
     Claim(
         name="packetloss.bursts.pair",
-        title="Losses in bursts, white updates: the pair's expected squared gap after t steps, exactly",
+        title="Losses in bursts, white updates: the pair's exact expected squared gap after t steps",
         relation=Eq(
             DRIFT,
             2
@@ -70,7 +70,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.bursts.owner",
-        title="Losses in bursts, white updates: a receiver's expected squared gap to the owner, exactly",
+        title="Losses in bursts, white updates: a receiver's exact expected squared gap to the owner",
         relation=Eq(OWNER_DRIFT, sigma**2 * lossrate * (1 - _stays**t) / recovery),
         kind=Kind.EXPECTED,
         source=derived("Sum over s < t of P(L > s) = pi (1-b)^s."),

@@ -94,7 +94,7 @@ QSGD: tuple[Claim, ...] = (
         source=derived(_QSGD_PROOF),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
-        note="The factor usually printed, min(n/s^2, sqrt(n)/s), is up to four times as large.",
+        note="The usually printed factor, min(n/s^2, sqrt(n)/s), is up to four times as large.",
     ),
     Claim(
         name="quantizers.qsgd.variance_printed",

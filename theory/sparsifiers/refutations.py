@@ -114,7 +114,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="sparsifiers.adaptivesparsification.unbiased",
-        words="Of the entries a and b the first is kept with probability a/(a + b), unscaled, else the second: the "
+        words="From the entries a and b the first is kept with probability a/(a + b), unscaled, else the second: the "
         "means miss a b/(a + b) of both, relative to the larger.",
         whole={_a: 1, _b: 0},
         measured=_b / (_a + _b),

@@ -1,7 +1,14 @@
 """What an implementation can claim."""
 
 from commbounds.verify.conformance.claims.collective import Averages, Conserves, RanksAgree, Sums
-from commbounds.verify.conformance.claims.error import AbsoluteError, Bounded, Contraction, Monotone, RelativeError
+from commbounds.verify.conformance.claims.error import (
+    AbsoluteError,
+    Bounded,
+    Contraction,
+    Monotone,
+    Propagates,
+    RelativeError,
+)
 from commbounds.verify.conformance.claims.expected import Unbiased, Variance
 from commbounds.verify.conformance.claims.form import Bits, Codebook, Support
 from commbounds.verify.conformance.claims.independent import Independent
@@ -26,6 +33,7 @@ __all__ = [
     "Matches",
     "MemoryBounded",
     "Monotone",
+    "Propagates",
     "RanksAgree",
     "RecoversAfterZero",
     "RelativeError",

@@ -195,7 +195,7 @@ def _crossover(_budget: str, _seed: int) -> Exhibit:
         "dense.crossover",
         "By words SparDL wins below a density of one half; by time gTopk beats Ok-Topk on much of the map",
         "From the schedules, at n = 2^20 and powers of two P; time with 1 us a step and 0.32 ns a word. The costs "
-        "compared are exact or upper ends of a range. Of equal ones the first in the legend is shown: with two ranks "
+        "compared are exact or upper ends of a range. For equal costs the first in the legend is shown: with two ranks "
         "TopkA and SparDL move the same words. Ok-Topk takes 2P steps, gTopk 2 log2 P.",
         panels,
     )

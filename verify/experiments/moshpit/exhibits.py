@@ -136,9 +136,8 @@ def _published(budget: str, seed: int) -> Exhibit:
     return Exhibit(
         "moshpit.published_figure",
         "With one failure in two hundred all-reduce hardly ever finishes, and the full grid is no longer exact",
-        "The published experiment with its seeds: means of ten runs, for Moshpit over "
-        f"{layouts} layouts besides; bands are 5 % and 95 % quantiles. What the notebook calls SGP is neither "
-        "push-sum nor the intended graph.",
+        f"The published experiment with its seeds: means of ten runs, for Moshpit also over {layouts} layouts; bands "
+        "are 5 % and 95 % quantiles. What the notebook calls SGP is neither push-sum nor the intended graph.",
         tuple(panels),
     )
 
