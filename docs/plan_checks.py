@@ -48,11 +48,11 @@ def published() -> list[tuple[str, str, float, float, str]]:
     P, n, k = 64, 25_000_000, 250_000
     big = Cluster(ranks=P, shapes=((5000, 5000),), latency=0.0)
     words = {name: row.bytes / (4 if name == "rabenseifner" else big.sparse_word) for name, row in rows(big).items()}
-    formulas = {"rabenseifner": 2 * n * (P - 1) / P, "topk": 2 * k * (P - 1), "gtopk": 4 * k * math.log2(P)}
-    formulas |= {"oktopk": 6 * k * (P - 1) / P}
+    printed = {"rabenseifner": 2 * n * (P - 1) / P, "topk": 2 * k * (P - 1), "gtopk": 4 * k * math.log2(P)}
+    printed |= {"oktopk": 6 * k * (P - 1) / P}
     four = rows(Cluster(ranks=4, shapes=((8192, 4096),), item=2, latency=0.0, bandwidth=2.5e10))
     faster = four["ring"].seconds / four["twostep_int4"].seconds
-    of_step = {share: 1 / (1 - share + share / faster) for share in (0.65, 0.2)}
+    first = {share: 1 / (1 - share + share / faster) for share in (0.65, 0.2)}
     grid = rows(Cluster(ranks=1024, shapes=((30, 64),), latency=0.0))["moshpit_32"].bytes / (2 * 30 * 64 * 4 * 31 / 32)
     note = "it has no time for coding"
     noise = released_noise(0.45)
@@ -62,17 +62,11 @@ def published() -> list[tuple[str, str, float, float, str]]:
     return [
         *(
             (f"Ok-Topk, Table 1, words of {m}, P = 64, k = 1 %", "recalled", f, words[m], "")
-            for m, f in formulas.items()
+            for m, f in printed.items()
         ),
         ("Flash Communication, int4 over ring, above 64 MB", "second-hand", 3.18, faster, note),
-        (
-            "the same, time to first token, L40, 65 % of it sending",
-            "second-hand",
-            2.06,
-            of_step[0.65],
-            "other settings",
-        ),
-        ("the same, A100, 20 % of it sending", "second-hand", 1.19, of_step[0.2], ""),
+        ("the same, time to first token, L40, 65 % of it sending", "second-hand", 2.06, first[0.65], "other settings"),
+        ("the same, A100, 20 % of it sending", "second-hand", 1.19, first[0.2], ""),
         ("Moshpit, rounds of 32 x 32 to the mean, no failures", "replayed", 2.0, grid, ""),
         ("DropCompute, BERT-1.5B on up to 200 workers, times as fast", "second-hand", 1.18, freely.gain, late),
         ("the same, time to a loss in 3 % more steps", "recalled", 0.87, 1 / with_few.gain, "the same"),
@@ -154,9 +148,8 @@ def runs() -> list[tuple[str, str, str, float, float]]:
         columns = 2 if ranks > 64 else 32
         planned = rows(Cluster(shapes=((128 * ranks, columns),), **options))
         best = "ring" if ranks == 200 else "rabenseifner"
-        for method in (
-            (best, "topk", "oktopk", "twostep_int8") if ranks <= 64 else (best, "topk") if ranks == 200 else (best,)
-        ):
+        more = ("topk", "oktopk", "twostep_int8") if ranks <= 64 else ("topk",) if ranks == 200 else ()
+        for method in (best, *more):
             run = moved(method, ranks, 128 * ranks * columns)
             found.append((name, method, "bytes", planned[method].bytes, run))
     codes = {"nvfp4": NVFP4(), "mxfp4": Microscaling("e2m1"), "mxfp8": Microscaling("e4m3")}
@@ -182,10 +175,9 @@ def tables() -> list[str]:
     for what, known, number, ours, why in published():
         lines.append(f"| {what} | {known} | {number:,.4g} | {ours:,.4g} | {100 * (ours / number - 1):+.1f} % | {why} |")
     lines += ["", "| cluster | method | what | plan | run | run is off by |", "|---" * 6 + "|"]
-    for cluster, method, what, planned, run in runs():
-        lines.append(
-            f"| {cluster} | `{method}` | {what} | {planned:,.0f} | {run:,.0f} | {100 * (run / planned - 1):+.1f} % |"
-        )
+    for *names, planned, run in runs():
+        off = 100 * (run / planned - 1)
+        lines.append("| {} | `{}` | {} |".format(*names) + f" {planned:,.0f} | {run:,.0f} | {off:+.1f} % |")
     return lines
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_QUANTITY = re.compile(r"(?P<number>[0-9.]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>[A-Za-z/]*)")
+_QUANTITY = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?) *(?P<unit>[A-Za-z/]*)")
 _SWEPT = ("bandwidth", "latency", "compute", "density", "heterogeneity")
 _FEW = 200
 """Settings that one process has planned before others have started."""
@@ -42,10 +42,7 @@ class WithUnit(click.ParamType):  # type: ignore[type-arg] # generic in some ver
         if not found or not scale:
             example = "5us, 0.2ms or 1e-6s" if self.name == "time" else "400Gbit/s, 25GB/s or 100MB/s"
             self.fail(f"{self.name} must be a number with a unit, as {example}, got {value!r}", param, ctx)
-        try:
-            return float(found["number"]) * scale
-        except ValueError:
-            self.fail(f"{self.name} must be a number with a unit, got {value!r}", param, ctx)
+        return float(found["number"]) * scale
 
 
 def _bandwidth(unit: str) -> float | None:

@@ -19,7 +19,14 @@ from commbounds.theory.blockformats.hops import (
 )
 from commbounds.theory.blockformats.models_blocks import named
 from commbounds.theory.blockformats.terms import elementbits
-from commbounds.theory.finite_laws import over_histories, relative_errors, square_with_noise
+from commbounds.theory.finite_laws import (
+    kept_products,
+    over_all,
+    over_histories,
+    proved_by,
+    relative_errors,
+    square_with_noise,
+)
 from commbounds.theory.model import Goal, in_range
 from commbounds.theory.quantities import P, block, n
 
@@ -87,7 +94,11 @@ def _even_sums(bound: Any) -> tuple[Goal, ...]:
 
 def _beyond(bound: Any) -> tuple[Goal, ...]:
     squares = {"their squares": 1 - tableroom**2 * _share}
-    return (Goal("share", bound - _share, given=squares, positive={"range": tableroom}),)
+    return (
+        *kept_products(),
+        *over_all(lambda squares, far: squares - tableroom**2 * far, (_entry**2, _ONE), case="far entries: "),
+        Goal("share", bound - _share, given=squares, positive={"range": tableroom}),
+    )
 
 
 # --- hops ------------------------------------------------------------------------------------------------------------
@@ -140,7 +151,11 @@ def _butterfly_bounded(bound: Any) -> tuple[Goal, ...]:
     """`power` is ((2 + w)/4)^L."""
     share = _w + _w * (1 + _w) * (1 - _power) / (2 - _w)
     given = {"w": _w, "1 + w": 1 + _w, "power": _power}
-    return (Goal("below the limit", bound - share, given=given, positive={"2 - w": 2 - _w}),)
+    law = 4**halvings * _w + _w * (1 + _w) * (4**halvings - (2 + _w) ** halvings) / (2 - _w)
+    return (
+        *proved_by("law", _butterfly_law(law)),
+        Goal("below the limit", bound - share, given=given, positive={"2 - w": 2 - _w}),
+    )
 
 
 def _mxfp4_ring(bound: Any) -> tuple[Goal, ...]:
@@ -266,7 +281,7 @@ HOPS = (
     ),
     named(
         "multihop.butterfly_bounded",
-        "The law of blockformats.multihop.butterfly_law over 4^L, with ((2 + w)/4)^L as `power`.",
+        "The law that goals of blockformats.multihop.butterfly_law show, over 4^L, with ((2 + w)/4)^L as `power`.",
         "every number of halvings, every w below 2",
         _butterfly_bounded,
     ),

@@ -15,6 +15,9 @@ from commbounds.theory.dense.models_words import (
     doubled,
     doublings,
     early,
+    full,
+    held_blocks,
+    lengths,
     longest,
     longest_neighbours,
     named,
@@ -23,11 +26,9 @@ from commbounds.theory.dense.models_words import (
     rem,
 )
 from commbounds.theory.dense.terms import ceil_log2
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, index_bits, n
 
-full = sp.Symbol("full", integer=True, nonnegative=True)
-"""Steps of Bruck's algorithm but the last, for P >= 2 ranks: 2^full < P <= 2^(full + 1)."""
 last_long = sp.Symbol("last_long", integer=True, nonnegative=True)
 """Long blocks in the longest message of the last step: min(P - 2^full, rem)."""
 
@@ -59,6 +60,8 @@ def _bruck_words(bound: Any) -> tuple[Goal, ...]:
     f = full
     return (
         one_rank(bound),
+        *held_blocks(),
+        *lengths(),
         Goal("one step", before_the_last(0, 0), equal=True),
         Goal(
             "long blocks only",
@@ -78,7 +81,7 @@ def _even_words(bound: Any) -> tuple[Goal, ...]:
     before = 2**full - 1
     return (
         one_rank(bound),
-        *named("blocks before the last step", recurrence(before, full, 0, lambda blocks, t: blocks + 2**t)),
+        *held_blocks(),
         Goal("words", P * bound - P * (before + P - 2**full) * q, equal=True, zero={"n = P q": n - P * q}),
     )
 
@@ -121,7 +124,7 @@ def _mean_of_blocks(bound: Any) -> tuple[Goal, ...]:
 
 
 def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
-    return Model(f"dense.{claim}", words, scope, goals)
+    return untied(f"dense.{claim}", words, scope, goals)
 
 
 _BRUCK = (

@@ -33,7 +33,7 @@ from commbounds.theory.quantities import P, chunk, k, n
 Goals = Callable[[Any], tuple[Goal, ...]]
 
 _half = sp.Rational(1, 2)
-_x, _mean, _anchor, _left, _e, _owed, _rho, _rest = sp.symbols("x mean anchor left e owed rho rest", real=True)
+_x, _mean, _anchor, _left, _e, OWED, _rho, _rest = sp.symbols("x mean anchor left e owed rho rest", real=True)
 _D, _S, _M, _q, _size, _average = sp.symbols("D S M q size average", nonnegative=True)
 _vector, _more = vectors("vector more")
 _ranks = {"P": P}
@@ -119,18 +119,6 @@ def _expected_divisor(bound: Any) -> tuple[Goal, ...]:
     return (Goal("weight", bound - weight, equal=True, positive={**_ranks, "K": quorum, "tokens": tokens}),)
 
 
-def _half_is_left(bound: Any) -> tuple[Goal, ...]:
-    product, several = -_D / (P * (P - 1)), {**_ranks, "P > 1": P - 1}
-
-    def left(pairs: Any) -> Any:
-        return _D - pairs * (_D / P - product)
-
-    return (
-        Goal("all in pairs", bound * _D - left(P / 2), given={"D": _D}, positive=several),
-        Goal("one left over", bound * _D - left((P - 1) / 2), equal=True, positive=several),
-    )
-
-
 # --- residuals and compensation --------------------------------------------------------------------------------------
 
 
@@ -158,27 +146,29 @@ def _residual(bound: Any) -> tuple[Goal, ...]:
 
 
 _WEIGHT = {"phi": fresh, "1 - phi": 1 - fresh}
-_averaged = (1 - fresh) * _e + fresh * _owed
+AVERAGED = (1 - fresh) * _e + fresh * OWED
+
+
+def compensated(most: Any, later: Any) -> tuple[Goal, ...]:
+    """That the compensation stays within `later` in one more round, where it was within `most`: on either side."""
+    return tuple(
+        Goal(
+            name,
+            later - sign * AVERAGED,
+            given={**_WEIGHT, "up to here": most - sign * _e, "the newest error": _half - sign * OWED},
+        )
+        for name, sign in (("from above", 1), ("from below", -1))
+    )
 
 
 def _compensation(bound: Any) -> tuple[Goal, ...]:
-    return (
-        Goal("at first", bound),
-        *(
-            Goal(
-                name,
-                bound - sign * _averaged,
-                given={**_WEIGHT, "up to here": bound - sign * _e, "the newest error": _half - sign * _owed},
-            )
-            for name, sign in (("from above", 1), ("from below", -1))
-        ),
-    )
+    return Goal("at first", bound), *compensated(bound, bound)
 
 
 def _late_whole(bound: Any) -> tuple[Goal, ...]:
     after = sp.Symbol("after", real=True)
     return (
-        Goal("what a round adds", (_owed - _e) - (after - _e), equal=True, zero={"a round": after - _owed}),
+        Goal("what a round adds", (OWED - _e) - (after - _e), equal=True, zero={"a round": after - OWED}),
         *(
             Goal(name, bound - sign * _e, given={"the newest error": _half - sign * _e})
             for name, sign in (("from above", 1), ("from below", -1))
@@ -191,11 +181,11 @@ def _kept_compensation(bound: Any) -> tuple[Goal, ...]:
     goals = [
         Goal(
             f"from within half a step, {name}",
-            bound - sign * (_averaged + _rho),
+            bound - sign * (AVERAGED + _rho),
             given={
                 **_WEIGHT,
                 "before": _half - sign * _e,
-                "the newest error": _half - sign * _owed,
+                "the newest error": _half - sign * OWED,
                 "rounded": keptstep / 2 - sign * _rho,
             },
         )
@@ -204,11 +194,11 @@ def _kept_compensation(bound: Any) -> tuple[Goal, ...]:
     outside = {**_WEIGHT, "before": _e - _half}
     return (
         *goals,
-        Goal("no further than before", _e - _averaged, given={**outside, "the newest error": _half - _owed}),
+        Goal("no further than before", _e - AVERAGED, given={**outside, "the newest error": _half - OWED}),
         Goal(
             "not beyond the other end",
-            bound + _averaged + _rho,
-            given={**outside, "the newest error": _half + _owed, "rounded": keptstep / 2 + _rho},
+            bound + AVERAGED + _rho,
+            given={**outside, "the newest error": _half + OWED, "rounded": keptstep / 2 + _rho},
         ),
     )
 
@@ -217,8 +207,8 @@ def _kept_dead(bound: Any) -> tuple[Goal, ...]:
     return tuple(
         Goal(
             f"rounded to zero, {name}",
-            keptstep / 2 - sign * ((1 - fresh) * bound + fresh * _owed),
-            given={"the newest error": _half - sign * _owed, "phi": fresh, "coarse": keptstep - fresh},
+            keptstep / 2 - sign * ((1 - fresh) * bound + fresh * OWED),
+            given={"the newest error": _half - sign * OWED, "phi": fresh, "coarse": keptstep - fresh},
         )
         for name, sign in (("above", 1), ("below", -1))
     )
@@ -229,10 +219,10 @@ def _kept_late(bound: Any) -> tuple[Goal, ...]:
     after = sp.Symbol("after", real=True)
     largest = (1 - fresh) * (1 + keptstep) / 2 + fresh / 2
     return (
-        Goal("what a round adds", fresh * (_owed - _e) - (after - _rho - _e), equal=True,
-             zero={"a round": after - _averaged - _rho}),
-        Goal("the last average", largest - _averaged, given={
-            **_WEIGHT, "before": (1 + keptstep) / 2 - _e, "the newest error": _half - _owed}),
+        Goal("what a round adds", fresh * (OWED - _e) - (after - _rho - _e), equal=True,
+             zero={"a round": after - AVERAGED - _rho}),
+        Goal("the last average", largest - AVERAGED, given={
+            **_WEIGHT, "before": (1 + keptstep) / 2 - _e, "the newest error": _half - OWED}),
         Goal("all rounds", fresh * bound - (_average - _rest), given={
             "the last average": largest - _average, "roundings": (outerrounds - 1) * keptstep / 2 + _rest},
             positive={"phi": fresh}),
@@ -321,7 +311,7 @@ _ANY_VALUES = "every number of values, all real values"
 
 def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
     claim = f"lowcomm.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 ROUNDS = (
@@ -382,14 +372,6 @@ ROUNDS = (
         "The worker is in K/P of the quorums, and has then w over K/P of all P + w - 1 tokens.",
         "every P >= K >= 1, every w",
         _expected_divisor,
-    ),
-    _model(
-        "noloco.half",
-        "About the average `D` is the sum of the squared distances, and -D/(P (P - 1)) the mean product of those of "
-        "two distinct ranks, as all distances add up to zero. A pair loses (x_i - x_j)^2/2; one that is left over "
-        "keeps its distance, and then one half is left.",
-        "every P >= 2, all real slow weights",
-        _half_is_left,
     ),
     _model(
         "sparseloco.residual",

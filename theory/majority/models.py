@@ -257,7 +257,6 @@ MODELS = by_claim(
         "them: two cases, over = 0 and 1 <= over <= 7. A worker sends a ballot and receives a vote of that length.",
         scope="every n, ballots of any number of bits, every P >= 2",
         goals=_worker,
-        checked_by=("majority.server.worker",),
     ),
     Model(
         claim="majority.server.busiest",
@@ -265,7 +264,6 @@ MODELS = by_claim(
         "P, from one rank. A worker sends one ballot.",
         scope="every n, ballots of any number of bits, every P",
         goals=_server,
-        checked_by=("majority.server.busiest",),
     ),
     Model(
         claim="majority.all_gather.busiest",
@@ -273,7 +271,6 @@ MODELS = by_claim(
         "rank has one more ballot. Induction on P, from one rank.",
         scope="every n, ballots of any number of bits, every P",
         goals=_one_more_rank,
-        checked_by=("majority.all_gather.busiest",),
     ),
     Model(
         claim="majority.shards.busiest",
@@ -282,7 +279,6 @@ MODELS = by_claim(
         "to all others. n mod P is 0 or left + 1: owners of longer blocks send what is claimed, the others no more.",
         scope="every n and P, ballots of any number of bits",
         goals=_shards,
-        checked_by=("majority.shards.busiest",),
     ),
     Model(
         claim="majority.shards.thirty_two",
@@ -290,7 +286,6 @@ MODELS = by_claim(
         "1 ballots and P - 1 votes.",
         scope="every multiple n of 8 P, every P, a bit a ballot",
         goals=_shards_against_ring,
-        checked_by=("majority.shards.thirty_two",),
     ),
     Model(
         claim="majority.worker.gauss",
@@ -300,7 +295,6 @@ MODELS = by_claim(
         "added to the bound. For S > 2/w the first branch, w the root of three, for S <= 2/w the second.",
         scope="every S > 0, every symmetric unimodal law of finite variance",
         goals=_worker_gauss,
-        checked_by=("majority.worker.gauss",),
     ),
     Model(
         claim="majority.vote.even_worker",
@@ -310,7 +304,6 @@ MODELS = by_claim(
         "half the probability if it makes a tie.",
         scope="every even P, every q",
         goals=_even_worker,
-        checked_by=("majority.vote.even_worker",),
     ),
     Model(
         claim="majority.vote.sharp",
@@ -319,7 +312,6 @@ MODELS = by_claim(
         "induction backwards it is no less with one of them fewer.",
         scope="every P, every S > 0, every symmetric unimodal law of finite variance, every rule for ties",
         goals=_sharp,
-        checked_by=("majority.vote.sharp",),
     ),
     Model(
         claim="majority.vote.bound",
@@ -343,7 +335,6 @@ MODELS = by_claim(
         "e(A) + e(P - A) = 1, `error` and `mirrored`. As A >= P - A, error >= mirrored.",
         scope="every P, every A >= P/2, every q <= 1/2",
         goals=_half,
-        checked_by=("majority.adversaries.half",),
     ),
     Model(
         claim="majority.vote.distortion",
@@ -351,7 +342,6 @@ MODELS = by_claim(
         "sign. Over all entries y - m adds up to zero, so that the multiple of it that is taken away does nothing.",
         scope="every P and n, every stack whose average is not zero, every rule for ties, real arithmetic",
         goals=_distortion,
-        checked_by=("majority.vote.distortion",),
     ),
     Model(
         claim="majority.ties.drift",
@@ -360,7 +350,6 @@ MODELS = by_claim(
         "+1.",
         scope="every P",
         goals=_drift,
-        checked_by=("majority.ties.drift",),
     ),
     Model(
         claim="majority.ties.fair",
@@ -368,7 +357,6 @@ MODELS = by_claim(
         "the majority. A tie is +1 or -1 equally often, or 0.",
         scope="every P, every symmetric law, zeros included",
         goals=_fair,
-        checked_by=("majority.ties.fair",),
     ),
 )
 

@@ -233,7 +233,6 @@ GRID_MODELS = by_claim(
         "from the weights of the mean is zero.",
         scope=_GRID,
         goals=_exact,
-        checked_by=("moshpit.grid.exact",),
     ),
     Model(
         claim="moshpit.grid.late",
@@ -241,7 +240,6 @@ GRID_MODELS = by_claim(
         "axes is left. " + _WEIGHTS + "There are M^d = N after d more rounds.",
         scope=_GRID + ", chunk indices by rank",
         goals=_exact,
-        checked_by=("moshpit.grid.late",),
     ),
     Model(
         claim="moshpit.grid.no_repeats",
@@ -250,7 +248,6 @@ GRID_MODELS = by_claim(
         "of whole numbers would be zero with a square of one or more, a contradiction.",
         scope="every side M, every d, N = M^d, every way to deal out chunk indices",
         goals=_no_repeats,
-        checked_by=("moshpit.grid.no_repeats",),
     ),
     Model(
         claim="moshpit.grid.rectangular",
@@ -258,7 +255,6 @@ GRID_MODELS = by_claim(
         "one member of each of the M first ones, and means of `held` M = N are left.",
         scope=f"every M, every multiple N <= M^2 of M, {_LAW}, chunk indices by rank",
         goals=_rectangular,
-        checked_by=("moshpit.grid.rectangular",),
     ),
     Model(
         claim="moshpit.grid.factor",
@@ -268,7 +264,6 @@ GRID_MODELS = by_claim(
         "and then divided by M. Induction on t.",
         scope="every side M, every d, N = M^d >= 2, every t <= d, real arithmetic",
         goals=_factor,
-        checked_by=("moshpit.grid.factor",),
     ),
     Model(
         claim="moshpit.trials.keys",
@@ -287,7 +282,6 @@ GRID_MODELS = by_claim(
         "number of blocks: induction on M, as in moshpit.random_groups.skip.",
         scope="every side M, every d, N = M^d, every p, real arithmetic",
         goals=_failures,
-        checked_by=("moshpit.grid.failures",),
     ),
     Model(
         claim="moshpit.trials.fixed",
@@ -306,7 +300,6 @@ GRID_MODELS = by_claim(
         "one over N, and the mean of all has the variance 1/N.",
         scope="every side M, every N <= M^2, real arithmetic",
         goals=_partial,
-        checked_by=("moshpit.grid.partial",),
     ),
     Model(
         claim="moshpit.mean.preserved",
@@ -314,14 +307,12 @@ GRID_MODELS = by_claim(
         "the groups before, which does not change. All members get group/held.",
         scope=f"every N, every partition into groups in every round, every failures, {_LAW}",
         goals=_preserved,
-        checked_by=("moshpit.mean.preserved",),
     ),
     Model(
         claim="moshpit.traffic.words",
         words=_CHUNKS + "Induction on the rounds; a group of one sends nothing.",
         scope=_SENT,
         goals=_words,
-        checked_by=("moshpit.traffic.words",),
     ),
     Model(
         claim="moshpit.traffic.equal_chunks",
@@ -329,7 +320,6 @@ GRID_MODELS = by_claim(
         "and its averaged chunk to the M - 1 others. Induction on the rounds.",
         scope="every M, every multiple n of M, every T",
         goals=_equal_chunks,
-        checked_by=("moshpit.traffic.equal_chunks",),
     ),
     Model(
         claim="moshpit.traffic.critical_path",
@@ -338,14 +328,12 @@ GRID_MODELS = by_claim(
         "rounds.",
         scope=_SENT,
         goals=_critical_path,
-        checked_by=("moshpit.traffic.critical_path",),
     ),
     Model(
         claim="moshpit.traffic.messages",
         words="A member sends a chunk to each of the M - 1 others, and its averaged chunk. Induction on the rounds.",
         scope="every M and T, every n >= 1",
         goals=_messages,
-        checked_by=("moshpit.traffic.messages",),
     ),
     Model(
         claim="moshpit.traffic.steps",
@@ -353,6 +341,5 @@ GRID_MODELS = by_claim(
         "where they have one. Induction on the rounds.",
         scope="every M and T, every n >= 1",
         goals=_steps,
-        checked_by=("moshpit.traffic.steps",),
     ),
 )

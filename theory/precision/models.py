@@ -190,7 +190,6 @@ MODELS = by_claim(
         "+ others) (left + right), in three cases that cover all; in two of them times a positive number.",
         f"{_OVER}every order of additions by any tree, every P, every unit < 1",
         _any_order,
-        ("precision.any.sure",),
     ),
     Model(
         "precision.running.sure",
@@ -199,7 +198,6 @@ MODELS = by_claim(
         "`second bound` times left; a term right is added, which is a float, so that `rounding` is at most right.",
         f"{_OVER}every P, every unit < 1",
         _running,
-        ("precision.running.sure",),
     ),
     Model(
         "precision.tree.sure",
@@ -207,7 +205,6 @@ MODELS = by_claim(
         f"|error| <= loss; one that it does not pass has error 0. By induction its factor {_FACTOR}",
         f"{_OVER}every P, every unit < 1",
         _tree,
-        ("precision.tree.sure",),
     ),
     Model(
         "precision.hierarchical.sure",
@@ -216,7 +213,6 @@ MODELS = by_claim(
         f"factor {_FACTOR}",
         f"{_OVER}every number of nodes and of ranks in each, every unit < 1",
         _hierarchical,
-        ("precision.hierarchical.sure",),
     ),
     Model(
         "precision.stochastic.running_sure",
@@ -225,7 +221,6 @@ MODELS = by_claim(
         f"{_FACTOR}",
         f"{_OVER}every draw, every P, every unit",
         _stochastic,
-        ("precision.stochastic.running_sure",),
     ),
     Model(
         "precision.average.error",
@@ -235,7 +230,6 @@ MODELS = by_claim(
         "says.",
         f"{_OVER}whose quotients are normal or zero, every number of additions, every unit < 1",
         _average,
-        ("precision.average.error",),
     ),
     Model(
         "precision.once.sure",
@@ -244,7 +238,6 @@ MODELS = by_claim(
         "`rounding`, which is at most cast = w/(1 + w) of it.",
         f"{_OVER}none of which is below the wire's normal range, every P, every two units < 1",
         _once,
-        ("precision.once.sure",),
     ),
     Model(
         "precision.underflow.wider_input",
@@ -253,7 +246,6 @@ MODELS = by_claim(
         "at most. Their sum is off by (P - 1) loss of that (precision.any.sure).",
         f"{_OVER}every P, every unit < 1",
         _wider,
-        ("precision.underflow.wider_input",),
     ),
     Model(
         "precision.average.underflow_before",
@@ -261,7 +253,6 @@ MODELS = by_claim(
         "sums are exact there (precision.underflow.sums_are_exact): what they are off by adds up to `casts` at most.",
         "every input whose shares add up to the smallest normal number at most, every P",
         _quotients,
-        ("precision.average.underflow_before",),
     ),
     *SPLIT,
 )

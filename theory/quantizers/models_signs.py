@@ -85,7 +85,6 @@ SIGNS = (
         "it is zero, with sign +1. `squares` is norm2^2.",
         scope="every x in R^n, every n >= 1",
         goals=_sign_error,
-        checked_by=("quantizers.sign.error",),
     ),
     Model(
         claim="quantizers.scaledsign.error",
@@ -93,7 +92,6 @@ SIGNS = (
         "induction on the entries the squared errors add up to norm2^2 - 2 c norm1 + c^2 n.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_error,
-        checked_by=("quantizers.scaledsign.error",),
     ),
     Model(
         claim="quantizers.scaledsign.contraction",
@@ -103,14 +101,12 @@ SIGNS = (
         "magnitudes of different entries, to which the next adds 2 norm1 magnitude. The claim, times norm2^2.",
         scope="every x in R^n but zero, every n >= 1, either sign of zero, in real arithmetic",
         goals=_contraction,
-        checked_by=("quantizers.scaledsign.contraction",),
     ),
     Model(
         claim="quantizers.scaledsign.one_sparse",
         words="The entry of magnitude `magnitude` is replaced by the mean magnitude, an nth of it; zeros stay.",
         scope="every x in R^n with one nonzero entry, every n >= 1, in real arithmetic",
         goals=_one_sparse,
-        checked_by=("quantizers.scaledsign.one_sparse",),
     ),
     *(
         Model(
@@ -120,7 +116,6 @@ SIGNS = (
             scope="every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
             "every 1021st)",
             goals=_kernel,
-            checked_by=(f"quantizers.sign.{statement}",),
         )
         for statement, why in (
             ("sign_symmetry", "No entry is 0, and the sign bit is flipped."),

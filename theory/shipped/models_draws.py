@@ -55,7 +55,7 @@ def branch(bound: Any, zero: bool) -> Any:
 def model_of(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"shipped.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 # --- draws with replacement ------------------------------------------------------------------------------------------

@@ -30,10 +30,11 @@ def _by_shares(turned: Any) -> Goals:
     """`room` over `sum` times a magnitude, both multiplied by the factor's own, is the probability `p` that it was."""
 
     def goals(bound: Any) -> tuple[Goal, ...]:
-        size = sp.Abs(turned)
+        size = sp.Symbol("size_of_factor", positive=True)
         chance = {"the probability before": _p * _sum - _room * _a}
         sizes = {"sum": _sum, "factor": _c, "p": _p}
         return (
+            Goal("one or more", _room * size * _a - size * _sum - size * (_room * _a - _sum), equal=True),
             Goal("the probability", _room * (size * _a) / (size * _sum) - _p, equal=True, positive=sizes, zero=chance),
             Goal("an outcome", bound - (turned * _x / _p - turned * (_x / _p)), equal=True, positive=sizes),
         )

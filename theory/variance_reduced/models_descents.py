@@ -294,7 +294,7 @@ def _silent_move(bound: Any) -> tuple[Goal, ...]:
 def model_of(name: str, words: str, scope: str, goals: Any) -> Model:
     """The model of a claim of the column, tied to the claim's own cases."""
     claim = f"variance_reduced.{name}"
-    return Model(claim=claim, words=words, scope=scope, goals=goals, checked_by=(claim,))
+    return Model(claim=claim, words=words, scope=scope, goals=goals)
 
 
 _STEP = "`g` is the estimate and `h` the gradient of f, so that x+ - x = -gamma g; f+ is `after`. "

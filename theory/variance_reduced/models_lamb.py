@@ -229,14 +229,19 @@ def _rise(bound: Any) -> tuple[Goal, ...]:
 
 
 def _fall(bound: Any) -> tuple[Goal, ...]:
-    """With the factor f before a step."""
-    goals = []
+    """With the factor f before a step, and what is `cut` to the bounds: after it that, or what theta lets it be."""
+    goals, cut = [], sp.Symbol("cut", nonnegative=True)
+    low, high = (1 - _theta) * _f, (1 + _theta) * _f
     for arg in bound.args:
         later, name = arg.subs(_T, _T + 1), "threshold" if arg.has(_theta) else "bottom"
         known = {"before": _f - arg, "theta": _theta, "1 - theta": 1 - _theta, "f": _f}
+        known["cut from below"] = cut - lt.factor_least
         goals.append(Goal(f"{name}, at first", 1 - arg.subs(_T, 0), given={"inside": 1 - lt.factor_least}))
-        after = (1 - _theta) * _f if name == "threshold" else (1 + _theta) * _f
-        goals.append(Goal(f"{name}, one step more", after - later, given=known))
+        goals += [
+            Goal(f"{name}, as cut", cut - later, given={**known, "no lower than theta lets it": cut - low}),
+            Goal(f"{name}, lowered by theta", low - later, given={**known, "the cut is lower": low - cut}),
+            Goal(f"{name}, raised by theta", high - later, given=known),
+        ]
     return tuple(goals)
 
 
@@ -348,8 +353,8 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.fall",
-        "Induction over the steps, for each part of the most: `f` is the factor before a step. After it the factor is "
-        "at least (1 - theta) f; and it is cut to the bounds, or is (1 + theta) f, or above what is cut.",
+        "Induction over the steps, for each part of the most: `f` is the factor before a step, `cut` what is cut to "
+        "the bounds. After it the factor is that, but not below (1 - theta) f, nor above (1 + theta) f: three cases.",
         "every layer, every number of steps, every reconstructed gradients, real arithmetic",
         _fall,
     ),
