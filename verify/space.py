@@ -84,6 +84,10 @@ RANKS = tuple(range(1, 10))
 """Numbers of ranks that every collective is run with."""
 
 
+TILES = (15, 17, 31, 33, 63, 65, 127, 129, 255, 257)
+"""Entries one off the sizes of tiles, of words and of buckets, on either side."""
+
+
 def sizes(*more: int | Of, least: int = 1) -> tuple[Any, ...]:
     """Entries by class: `least`, below P, P, a multiple of P, one off it on either side, and whatever is given besides.
 
@@ -145,7 +149,7 @@ class Space:
     included : tuple of settings
         Rows that are run besides: see `including`.
     hiding : mapping of str to sequence
-        Further values of axes, beside which others make no difference: see `hidden_by`.
+        Further values of axes, in rows of their own: see `hidden_by`.
     """
 
     make: Callable[..., Any]
@@ -172,9 +176,10 @@ class Space:
         return replace(self, left_out=(*self.left_out, LeftOut(reason, condition)))
 
     def hidden_by(self, **hiding: Sequence[Any]) -> Space:
-        """The space with further values of some axes, such as a vector of zeros, that hide what other axes do.
+        """The space with further values of some axes, in rows of their own: each beside every P and every option.
 
-        Every pair with them is run too, but in rows of their own: where these are, nothing else is covered by them.
+        Those of one axis at a time; nothing else is covered by these rows. So run what hides other axes, such as a
+        vector of zeros, and what takes long beside how much it tells, such as many rounds.
         """
         return replace(self, hiding={**self.hiding, **hiding})
 
@@ -257,14 +262,16 @@ class Space:
     def _covering(self, salt: int) -> list[Settings]:
         if salt not in self._rows:
             rows = self._covered(salt)
-            for name, values in self.hiding.items():
+            for name, values in self.hiding.items() if salt % 2 == 0 else ():  # one of two arrays that are run together
                 axes = {**self.axes, name: values}
-                pairs = replace(self, axes=axes, options=(name,), combined=(), included=(), hiding={})
-                rows = [*rows, *pairs._covered(salt)]
+                beside = [other for other in ("P", *self.chosen_options) if other in axes and other != name]
+                pairs = tuple((name, other) for other in dict.fromkeys(beside))
+                further = replace(self, axes=axes, options=(name,), combined=pairs, included=(), hiding={})
+                rows = [*rows, *further._covered(salt, strength=1)]
             self._rows[salt] = rows
         return self._rows[salt]
 
-    def _covered(self, salt: int) -> list[Settings]:
+    def _covered(self, salt: int, strength: int = 2) -> list[Settings]:
         numbers = {name: list(range(len(values))) for name, values in self.axes.items()}
         if len(numbers) == 1:
             ((name, places),) = numbers.items()
@@ -276,7 +283,7 @@ class Space:
                 for needs in [self._closure(out.needs)]
             ]
             found = covering_array(
-                numbers, strength=2, salt=str(salt), constraints=constraints, sub_models=self._triples()
+                numbers, strength=strength, salt=str(salt), constraints=constraints, sub_models=self._triples()
             )
         rows: list[Settings] = []
         seen: set[str] = set()
@@ -393,7 +400,7 @@ class Space:
         triples += "".join(f", every combination of {', '.join(names)}" for names in self.combined)
         triples += f", and {len(self.included)} rows by hand" if self.included else ""
         hidden = "; ".join(f"{name}: {' | '.join(map(str, values))}" for name, values in self.hiding.items())
-        triples += f", and every pair with what hides others ({hidden})" if hidden else ""
+        triples += f", and every P and option with further values ({hidden})" if hidden else ""
         left = "".join(f" Left out: {out.reason}" for out in self.left_out)
         return f"every pair of values{triples} ({axes}).{left}"
 
