@@ -262,16 +262,31 @@ class Space:
     def _covering(self, salt: int) -> list[Settings]:
         if salt not in self._rows:
             rows = self._covered(salt)
-            for name, values in self.hiding.items() if salt % 2 == 0 else ():  # one of two arrays that are run together
-                axes = {**self.axes, name: values}
-                beside = [other for other in ("P", *self.chosen_options) if other in axes and other != name]
-                pairs = tuple((name, other) for other in dict.fromkeys(beside))
-                further = replace(self, axes=axes, options=(name,), combined=pairs, included=(), hiding={})
-                rows = [*rows, *further._covered(salt, strength=1)]
+            if salt % 2 == 0:  # one of two arrays that are run together
+                rows = [*rows, *self._further(rows)]
             self._rows[salt] = rows
         return self._rows[salt]
 
-    def _covered(self, salt: int, strength: int = 2) -> list[Settings]:
+    def _further(self, rows: Sequence[Settings]) -> Iterator[Settings]:
+        """Rows as these, with a further value of an axis: for each so many that every P and option is beside it."""
+        seeds = itertools.count(len(rows))
+        for name, values in self.hiding.items():
+            axes = [
+                other for other in dict.fromkeys(("P", *self.chosen_options)) if other in self.axes and other != name
+            ]
+            for place, value in enumerate(values):
+                turned = [*rows[41 * place % len(rows) :], *rows[: 41 * place % len(rows)]]
+                held = [(row, {(axis, repr(row[axis])) for axis in axes}) for row in turned]
+                missing = set().union({("", "")}, *(pairs for _, pairs in held))  # at least one row
+                while missing and held:
+                    row, pairs = max(held, key=lambda one: len(one[1] & missing))
+                    held = [one for one in held if one[0] is not row and one[1] & missing]
+                    further = self._with(row, name, value)
+                    if self.excluded(further) is None:
+                        missing -= {*pairs, ("", "")}
+                        yield {**further, SEED: row[SEED] // 1000 * 1000 + next(seeds)}
+
+    def _covered(self, salt: int) -> list[Settings]:
         numbers = {name: list(range(len(values))) for name, values in self.axes.items()}
         if len(numbers) == 1:
             ((name, places),) = numbers.items()
@@ -283,7 +298,7 @@ class Space:
                 for needs in [self._closure(out.needs)]
             ]
             found = covering_array(
-                numbers, strength=strength, salt=str(salt), constraints=constraints, sub_models=self._triples()
+                numbers, strength=2, salt=str(salt), constraints=constraints, sub_models=self._triples()
             )
         rows: list[Settings] = []
         seen: set[str] = set()

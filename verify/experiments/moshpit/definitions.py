@@ -119,7 +119,7 @@ KEYS = (
         "the grid must hold all peers where they begin with its cells",
         lambda P, M, d, keys: keys == "initial" and M**d < P,
     )
-    .hidden_by(M=(4, 5), rounds=(12,), n=TILES)
+    .hidden_by(M=(4, 5), rounds=(12,), n=TILES[1::2])
     .search(P=(1, 12), M=(1, 4), rounds=(0, 8))
 )
 
@@ -156,7 +156,7 @@ CELLS = Space(
     options=("d", "wider", "rounds", "start", "alive", "rule"),
     periods=("d",),
     combined=(("d", "rounds", "alive", "rule"),),
-    hiding={"start": (2, 3, 4, 7, 12), "rounds": (12,), "n": TILES},
+    hiding={"start": (2, 3, 4, 7, 12), "rounds": (12,), "n": TILES[1::2]},
 ).search(P=(1, 12), start=(0, 9), rounds=(0, 8))
 
 # --- random groups -----------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ RANDOM = Space(
     },
     options=("r", "rounds", "reading", "sizes", "choices", "alive", "rule", "receives"),
     combined=(("P", "rounds", "alive", "rule"),),
-    hiding={"rounds": (1, 8), "n": TILES},
+    hiding={"rounds": (1, 8), "n": TILES[1::2]},
 )
 
 
@@ -246,7 +246,7 @@ REGROUPED = Space(
         "orders": ("given", "drawn"),
         "alive": (None, *RATES),
     },
-    hiding={"rounds": (8,), "n": TILES},
+    hiding={"rounds": (8,), "n": TILES[1::2]},
 ).search(P=(1, 14), M=(1, 8))
 
 # --- many trials, and descents -----------------------------------------------------------------------------------
@@ -353,7 +353,7 @@ DESCENTS = Space(
     options=("rounds", "period", "times", "groups"),
     periods=("period",),
     combined=(("rounds", "period", "times", "groups"),),
-    hiding={"period": (4, 5), "n": TILES},
+    hiding={"period": (4, 5), "n": TILES[1::2]},
 ).search(rounds=(0, 9), period=(1, 4))
 
 

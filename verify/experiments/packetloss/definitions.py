@@ -199,7 +199,7 @@ TRAINING = (
         "where everything is lost, nothing can be divided by what arrives",
         lambda loss, estimator: estimator == "expected" and loss in ("all", "for ever"),
     )
-    .hidden_by(rounds=(34,), n=TILES, packet=(3, 4, 5), step=(31, 63))
+    .hidden_by(rounds=(34,), n=TILES[1::2], packet=(3, 4, 5), step=(31, 63))
     .search(P=(1, 6), rounds=(0, 6))
 )
 

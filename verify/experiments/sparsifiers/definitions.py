@@ -19,7 +19,7 @@ from commbounds.verify.experiments.sparsifiers.vectors import cases
 from commbounds.verify.space import Of, Space
 
 LENGTHS = (1, 2, 3, 8, 15, 16, 17, 31, 33, 64, 65, 129)
-LONGER = {"n": (63, 127, 255, 257)}
+LONGER = {"n": (63, 257)}
 """One, and those around the widths of words and tiles."""
 DTYPES = ("float32", "float64")
 COUNTS = (
