@@ -271,9 +271,9 @@ class Space:
         """Rows as these, with a further value of an axis: for each so many that every P and option is beside it."""
         seeds = itertools.count(len(rows))
         for name, values in self.hiding.items():
-            axes = [
-                other for other in dict.fromkeys(("P", *self.chosen_options)) if other in self.axes and other != name
-            ]
+            rounds = ("rounds",) if name in self.periods else ()
+            beside = dict.fromkeys(("P", *rounds, *self.chosen_options))
+            axes = [other for other in beside if other in self.axes and other != name]
             for place, value in enumerate(values):
                 turned = [*rows[41 * place % len(rows) :], *rows[: 41 * place % len(rows)]]
                 held = [(row, {(axis, repr(row[axis])) for axis in axes}) for row in turned]

@@ -173,7 +173,7 @@ def _lamb(
     return Given(inputs, options)
 
 
-LONG = {"n": (15, 65, 129)}
+LONG = {"n": (65,)}
 
 
 def _space(make: Callable[..., Given], data: tuple[str, ...] = DATA, n: Any = None, **axes: Any) -> Space:
