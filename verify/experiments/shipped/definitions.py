@@ -17,7 +17,7 @@ from commbounds.verify.definitions import shipped as twins
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
 from commbounds.verify.experiments.shipped.vectors import cases
-from commbounds.verify.experiments.sparsifiers.definitions import COUNTS, DTYPES, LENGTHS, LONGER, defined
+from commbounds.verify.experiments.sparsifiers.definitions import COUNTS, DTYPES, LENGTHS, defined
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 Array = NDArray[Any]
@@ -46,7 +46,7 @@ def _vector(data: str, n: int, dtype: str, seed: int) -> Array:
 
 
 def _space(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
-    space = Space(make, {"n": LENGTHS, "data": _BOTH, "dtype": DTYPES, **options}, hiding=LONGER).search(n=(1, 70))
+    space = Space(make, {"n": LENGTHS, "data": _BOTH, "dtype": DTYPES, **options}).search(n=(1, 70))
     return space.without(
         "infinite in float32.", lambda data, dtype: data in ("over", "of both ends") and dtype == "float32"
     )
