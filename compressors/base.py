@@ -68,7 +68,7 @@ class Message:
             raise ValueError(f"a message must have all parts of {type(self).__name__}, not all but {missing}")
         if not isinstance(self.dtype, np.dtype) or self.dtype not in _FLOATS:
             raise TypeError(f"dtype of a message must be float32 or float64, got {shown(self.dtype)}")
-        whole = isinstance(self.shape, tuple) and all(type(size) is int for size in self.shape)
+        whole = type(self.shape) is tuple and all(type(size) is int for size in self.shape)
         if not whole or len(self.shape) not in (1, 2):
             raise TypeError(f"shape of a message must be one or two integers, got {shown(self.shape)}")
         if min(self.shape) < 1 or math.prod(self.shape) > MAX_ENTRIES:
@@ -322,12 +322,14 @@ def checked_message(message: Any, kind: type[Message], ndim: int = 1) -> None:
 
 
 def check_part(
-    name: str, part: Any, shape: tuple[int, ...], dtypes: Collection[DTypeLike], low: float = 0, high: float = 0
+    name: str, part: Any, shape: tuple[int, ...] | None, dtypes: Collection[DTypeLike], low: float = 0, high: float = 0
 ) -> None:
     """See that a part of a message is an array of this shape and one of these dtypes.
 
     Parameters
     ----------
+    shape : tuple of int or None
+        None for one dimension of any size.
     low, high : float
         The least and the largest entry allowed, where `low` is below `high`; floats must be finite.
 
@@ -341,7 +343,7 @@ def check_part(
     if type(part) is not np.ndarray or part.dtype not in [np.dtype(dtype) for dtype in dtypes]:
         found = part.dtype if type(part) is np.ndarray else type(part).__name__
         raise TypeError(f"{name} of the message must be {' or '.join(np.dtype(d).name for d in dtypes)}, got {found}")
-    if part.shape != shape:
+    if part.shape != (shape := (part.size,) if shape is None else shape):
         raise ValueError(f"{name} of the message must have the shape {shape}, got {part.shape}")
     if not part.size:
         return
@@ -356,7 +358,7 @@ def check_part(
 
 def check_number(name: str, value: Any, dtype: np.dtype[Any]) -> None:
     """See that a part of a message is a float, and finite in this dtype: else a TypeError or a ValueError."""
-    if not isinstance(value, float | np.floating) or isinstance(value, np.longdouble):  # which no kernel takes
+    if type(value) not in (float, np.float32, np.float64):  # kernels take no others
         raise TypeError(f"{name} of the message must be a float, got {shown(value)}")
     held = value
     if type(value) is not dtype.type:

@@ -44,15 +44,8 @@ def tried(marks: str, *files: str) -> tuple[int, int]:
     """How many cases the tests with these marks try, and how many are lost; a test may have counted its own."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "tests.xml"
-        given = (
-            "-n",
-            "0",
-            "-m",
-            marks,
-            f"--junit-xml={out}",
-            "-o",
-            "junit_family=xunit1",
-        )  # which has what tests count
+        # of the two families the one that has what tests count
+        given = ("-n", "0", "-m", marks, f"--junit-xml={out}", "-o", "junit_family=xunit1")
         command = [sys.executable, "-m", "pytest", "-q", *given, *files]
         subprocess.run(command, cwd=ROOT, check=False)
         tests = [test for test in ET.parse(out).iter("testcase") if test.find("skipped") is None]

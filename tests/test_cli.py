@@ -345,6 +345,13 @@ def test_version_and_help():
         assert call(command, "-h").stdout.startswith("Usage: ")
 
 
+def test_every_command_is_summarised_whole_in_80_columns():
+    shown = CliRunner().invoke(main, ["--help"], terminal_width=80).output
+    listed = shown.partition("Commands:\n")[2].splitlines()
+    assert len(listed) == len(main.commands)
+    assert [line for line in listed if not line.endswith(".") or "..." in line] == []
+
+
 @pytest.mark.wide
 def test_the_program_says_its_version_and_what_is_wrong_usage(tmp_path):
     assert program("--version", cwd=tmp_path).stdout.strip().endswith(__version__)

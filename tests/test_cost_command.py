@@ -3,7 +3,6 @@ import re
 import shlex
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -46,9 +45,9 @@ def test_other_numbers_of_ranks_are_valued_exactly_and_say_so():
 
 def test_a_schedule_that_does_not_fit_has_no_value_and_says_why():
     output = run("spardl_rsag", "--P", "9", "--teams", "3", "--n", "90", "--k", "9").output
-    assert "spardl_rsag: no value, because it asks that: d is a power of two that divides P" in output
+    assert "spardl_rsag: no value, because it requires: d is a power of two that divides P" in output
     output = run("spardl_bsag", "--P", "9", "--teams", "2", "--n", "90", "--k", "9").output
-    assert "spardl_bsag: no value, because it asks that: d divides P" in output
+    assert "spardl_bsag: no value, because it requires: d divides P" in output
 
 
 def test_an_end_of_a_range_is_valued_as_if_its_conditions_held():
@@ -145,8 +144,12 @@ def test_the_documentation_shows_what_the_command_prints():
     )
 
 
-@pytest.mark.long
-def test_the_command_answers_in_two_seconds():
-    began = time.perf_counter()
-    subprocess.run([sys.executable, "-m", "commbounds", "cost"], check=True, capture_output=True)
-    assert time.perf_counter() - began < 2.0
+def test_the_command_answers_soon():
+    """It loads formulas alone: no arrays, kernels or figures, and no column's claims."""
+    code = "import sys\nfrom commbounds.cli import main\nmain(['cost'], standalone_mode=False)\n"
+    code += "print(*sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    loaded = set(done.stderr.split())
+    assert "commbounds.theory.schedules" in loaded
+    assert not loaded & {"numpy", "numba", "scipy", "matplotlib", "hypothesis", "jinja2"}
+    assert not [name for name in loaded if re.fullmatch(r"commbounds\.theory\.\w+\.claims", name)]

@@ -343,7 +343,7 @@ def test_published_numbers_and_runs_are_those_of_the_page():
     for table in done.stdout.split("\n\n"):
         assert table.strip() in page
     runs = re.findall(r"`(\w+)` \| (bytes|steps) \| ([0-9,]+) \| ([0-9,]+) \|", done.stdout)
-    assert len(runs) == 26
+    assert len(runs) == 30
     for method, what, planned, found in runs:
         off = int(found.replace(",", "")) / int(planned.replace(",", "")) - 1
         assert abs(off) <= {"bytes": 0.1, "steps": 0.15}[what] or method == "oktopk", (method, what)  # by the data

@@ -23,7 +23,7 @@ from commbounds.theory.sources import derived
 _WHOLE = (
     (
         "10/9 times the term 1",
-        "Equivalent: what is told apart is counted by a whole number, and a ninth more of one takes no further bit.",
+        "Equivalent: the number of different values is whole, and a ninth more of one takes no further bit.",
     ),
 )
 
@@ -112,7 +112,7 @@ class CompressorClaims:
             unpinned=_WHOLE
             if any(count.args[0].is_Add for count in sp.sympify(bits, strict=True).atoms(index_bits))
             else (),
-            note=f"{counted[0].upper()}{counted[1:]}; what both sides know beforehand is not sent.",
+            note=f"{counted[0].upper()}{counted[1:]}; parameters that both sides know are not sent.",
         )
 
     def sign_symmetry(self, why: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "sign_symmetry") -> Claim:

@@ -9,7 +9,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal
+from commbounds.theory.model import Goal, recurrence
 
 Draws = Sequence[tuple[Any, Any]]
 """What one draw may bring: probabilities, and what is added."""
@@ -163,6 +163,46 @@ def over_pairs_of_subsets() -> tuple[Goal, ...]:
              positive={"n": n, "n - 1": n - 1, "n - 2": n - 2},
              zero={"subsets of k, over those of k - 1": k * without - (n - k) * having}),
     )  # fmt: skip
+
+
+def two_seats(ranks: Any) -> tuple[Goal, ...]:
+    """That of `ranks` numbers in any order two different places have the mean product of two different numbers.
+
+    Of all `orders` so many have one number in one place, `first`, and two numbers in two places, `both`; the products
+    of two different ones add up to the square of the `total` less the squares.
+    """
+    orders, first, both = sp.symbols("orders first both", positive=True)
+    total, x = sp.symbols("total x", commutative=False)
+    squares, pairs = sp.symbols("squares pairs", real=True)
+    known: dict[str, Any] = {
+        "positive": {f"{ranks}": ranks, f"{ranks} - 1": ranks - 1, "orders": orders},
+        "zero": {f"{ranks} for the first": orders - ranks * first, "for the second": first - (ranks - 1) * both},
+    }
+    return (
+        Goal("one in one place", first / orders - 1 / ranks, equal=True, **known),
+        Goal("two in two places", both / orders - 1 / (ranks * (ranks - 1)), equal=True, **known),
+        Goal("products of two, one more", pairs + 2 * total * x - ((total + x) ** 2 - squares - x**2), equal=True,
+             zero={"products before": pairs - (total**2 - squares)}, vectors=(total, x)),
+    )  # fmt: skip
+
+
+def kept_products() -> tuple[Goal, ...]:
+    """That a Hadamard transform of signed vectors multiplies inner products, and so squares, by its length.
+
+    Signs change no product of two entries; each of `halvings` steps takes pairs to their sums and differences, in one
+    vector (a, b) and in the other (c, e). So different rows, the transforms of unit vectors, are orthogonal.
+    """
+    a, b, c, e, sign, before = sp.symbols("a b c e sign before", real=True)
+    halvings = sp.Symbol("halvings", integer=True, nonnegative=True)
+    return proved_by(
+        "transform",
+        (
+            Goal("signs", sign * a * (sign * c) - a * c, equal=True, zero={"a sign": sign**2 - 1}),
+            Goal("two entries", (a + b) * (c + e) + (a - b) * (c - e) - 2 * (a * c + b * e), equal=True),
+            *over_all(lambda made, had: made - 2 * had, (2 * before, before), case="pairs: ", equal=True),
+            *recurrence(2**halvings, halvings, 1, lambda so_far, _: 2 * so_far),
+        ),
+    )
 
 
 def uncorrelated(variance: Any) -> tuple[Goal, ...]:

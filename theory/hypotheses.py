@@ -109,7 +109,7 @@ WITHIN_LARGEST_POWER = Hypothesis(
 MIDDLE_RANGE = Hypothesis(
     "middle_range",
     "In floating point, every entry is zero or, in magnitude, between the square roots of the smallest normal and of "
-    "the largest number of the dtype, so that nothing on the way under- or overflows.",
+    "the largest number of the dtype, so that no intermediate result under- or overflows.",
     _middle,
 )
 NORM_FITS = Hypothesis(
@@ -117,7 +117,7 @@ NORM_FITS = Hypothesis(
 )
 GAIN_FITS = Hypothesis(
     "gain_fits",
-    "Where kept values are multiplied by n/k, none of them comes to exceed the largest number of the dtype.",
+    "Where kept values are multiplied by n/k, none of them exceeds the largest number of the dtype.",
     _gain_fits,
 )
 WITHIN_LEVELS = Hypothesis(
@@ -147,7 +147,7 @@ TWO_SINGULAR_VALUES = Hypothesis(
 
 # Variants of a compressor
 UNSCALED = Hypothesis(
-    "unscaled", "Kept values are sent as they are: RandK(k, scaled=False).", lambda compressor: not compressor.scaled
+    "unscaled", "Kept values are not scaled: RandK(k, scaled=False).", lambda compressor: not compressor.scaled
 )
 SCALED = Hypothesis(
     "scaled", "Kept values are multiplied by n/k: RandK(k, scaled=True).", lambda compressor: compressor.scaled
@@ -165,17 +165,19 @@ KEEPS_FLOOR = Hypothesis(
 )
 KEEPS_CEILING = Hypothesis("keeps_ceiling", "The compressor keeps ceil(mu n) entries.", Eq(k, sp.ceiling(mu * n)))
 SHARE_AT_MOST_ONE = Hypothesis(
-    "share_at_most_one", "The blocks kept have at most n entries, were all whole: the share is one.", Le(k * block, n)
+    "share_at_most_one",
+    "The blocks kept would have at most n entries if all were full: the share is one.",
+    Le(k * block, n),
 )
 FRESH_GAUSSIAN_SKETCH = Hypothesis(
     "fresh_gaussian_sketch",
-    "The sketch is drawn anew for every call, its entries independent standard Gaussians.",
+    "Every call draws a new sketch, with independent standard Gaussian entries.",
     ensured="Draws are the compressor's own; where the law is integrated, it is over the angle of a Gaussian column.",
 )
 ANY_SKETCH = Hypothesis(
     "any_sketch",
-    "The sketch is whatever the previous step left (warm start): for the matrix at hand, anything.",
-    ensured="Every matrix is given the sketch that suits it least, along its last right singular vectors.",
+    "The sketch is that of the previous step (warm start): for the current matrix, any one.",
+    ensured="Every matrix gets the worst sketch, along its last right singular vectors.",
 )
 LEVELS_SQUARED = Hypothesis("levels_squared", "QSGD has s = sqrt(n) levels.", Eq(s**2, n))
 BINARY64 = Hypothesis("binary64", "Entries are binary64 numbers.", Eq(itembits, 64))
@@ -201,8 +203,8 @@ FACTOR_POWER_OF_TWO = Hypothesis(
 )
 FACTOR_POWER_OF_BASE = Hypothesis(
     "factor_power_of_base",
-    "The factor is an integer power of the base that takes no entry out of the table's range; in floating point, "
-    "the base is a power of two besides, since other levels round.",
+    "The factor is an integer power of the base that takes no entry out of the table's range; in floating point, the "
+    "base is also a power of two, since other levels round.",
     lambda compressor, x, exact: (
         (exact or _is_power_of_two(float(compressor.base)))
         and _sizes_between(

@@ -11,9 +11,9 @@ from commbounds.theory.sources import derived
 DIFFERENCES = Quantity(
     "differences",
     r"\#\{v : v_{\mathrm{implementation}} \ne v_{\mathrm{definition}}\}",
-    "Values that an implementation returns and that are not what its definition says: results in their bits where the "
-    "order of operations is part of the definition, else within an allowance derived from the number of operations; "
-    "states, masks, counters and traffic, too.",
+    "Values that an implementation returns and that differ from its definition: results in their bits where the order "
+    "of operations is part of the definition, else within an allowance derived from the number of operations; states, "
+    "masks, counters and traffic, too.",
     integer=True,
     nonnegative=True,
 )
@@ -21,8 +21,8 @@ DIFFERENCES = Quantity(
 RANK_DIFFERENCES = Quantity(
     "rankdifferences",
     r"\#\{r : y_r^{\mathrm{alone}} \ne y_r^{\mathrm{together}}\}",
-    "Runs in which a rank by itself, which sends and receives through a communicator, ends with other bits than "
-    "the collective in one process gives it, or moves other words, messages or steps.",
+    "Runs in which a rank's own program, which sends and receives through a communicator, ends with other bits than "
+    "the collective in one process, or moves other words, messages or steps.",
     integer=True,
     nonnegative=True,
 )
@@ -66,7 +66,7 @@ def rank_by_rank(column: str, *names: str) -> tuple[Claim, ...]:
             title=f"{name} gives every rank the bits and the traffic of its own program, for 1 to 9 ranks",
             relation=Eq(RANK_DIFFERENCES, 0),
             source=derived(
-                "The program of a rank says what it sends and receives; the function for all ranks at once is written "
+                "The program of a rank states its sends and receives; the function for all ranks at once is written "
                 "for speed. Both run on the same inputs.",
                 DEFINITION,
             ),

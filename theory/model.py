@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cached_property
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -197,8 +197,9 @@ class Model:
         Of the claim's bound (its right-hand side) and, by name, of the enumerated parameters: the goals that together
         prove the claim there.
     checked_by : tuple of str
-        Claims of the book whose enumeration runs the kernel, and so ties the model to it. That its conditions hold at
-        runs of the implementation, tests see besides, which find the model by its claim's name.
+        Claims of the book whose enumeration runs the kernel, and so ties the model to it; the claim itself if nothing
+        is said, see `untied`. That its conditions hold at runs of the implementation, tests see besides, which find the
+        model by its claim's name.
     instances : sequence of mapping
         Values of the enumerated parameters for which a certificate is looked for; one may prove fewer.
     """
@@ -207,10 +208,12 @@ class Model:
     words: str
     scope: str
     goals: Callable[..., Sequence[Goal]]
-    checked_by: tuple[str, ...] = ()
+    checked_by: tuple[str, ...] = ("the claim itself",)
     instances: Sequence[Mapping[str, Any]] = ({},)
 
     def __post_init__(self) -> None:
+        if self.checked_by == Model.checked_by:
+            object.__setattr__(self, "checked_by", (self.claim,))
         for name in ("words", "scope"):
             if not getattr(self, name).strip():
                 raise ValueError(f"{name} of the model of {self.claim} must not be empty")
@@ -259,6 +262,10 @@ class Model:
             listed = "; ".join(", ".join(f"{name} = {at[name]}" for name in self.parameters) for at in instances)
             return self.scope.format_map(dict.fromkeys(self.parameters, f"({listed})"))
         return self.scope.format_map({name: ranges([at[name] for at in instances]) for name in self.parameters})
+
+
+untied = partial(Model, checked_by=())
+"""A model that no enumeration ties to the implementation."""
 
 
 @dataclass(frozen=True)

@@ -187,10 +187,10 @@ ELIAS_BITS = Quantity(
 CODE_ENTROPY = Quantity(
     "code_entropy",
     r"H(C(x))",
-    "entropy of the output in bits: no code whose words can be told apart has a smaller expected length",
+    "entropy of the output in bits: no uniquely decodable code has a smaller expected length",
 )
 SUPPORT = Quantity("support", r"\mathbb{E}\,\lVert C(x)\rVert_0", "number of nonzero entries of the output, expected")
-LEVEL = Quantity("level", r"\max_i \ell_i", "largest level of a quantised entry, sign left out")
+LEVEL = Quantity("level", r"\max_i \ell_i", "largest level of a quantised entry, without the sign")
 SIGN_DEFECT = Quantity(
     "sign_defect",
     r"d_{\mathrm{TV}}\bigl(C(-x),\,-C(x)\bigr)",
@@ -204,5 +204,5 @@ SCALE_DEFECT = Quantity(
 IDEMPOTENCE_DEFECT = Quantity(
     "idempotence_defect",
     r"\Pr\bigl[C(C(x))\neq C(x)\bigr]",
-    "probability that compressing the output once more changes it",
+    "probability that compressing the output again changes it",
 )

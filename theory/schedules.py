@@ -47,4 +47,4 @@ def evaluated(schedule: Schedule, sizes: dict[str, int]) -> tuple[Cost | None, s
     in_teams = any(s.name == "teams" for s in cost(schedule).latency.free_symbols)
     if schedule.end and not (in_teams and sizes["P"] % sizes["teams"]):
         return cost(schedule).at(**sizes), f"idealised, as if this held: {conditions}"
-    return None, f"no value, because it asks that: {conditions}"
+    return None, f"no value, because it requires: {conditions}"

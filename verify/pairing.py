@@ -344,9 +344,12 @@ def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
 
 
 def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
-    """Of ranks with callers of their own, and of a collective's ranks with one caller, which do not ask one another."""
-    callers = [False] if case.exact.unlike or not isinstance(implementation, Collective) else [False, True]
-    worlds = (LockstepWorld(one_caller=one) for one in callers)
+    """Of ranks with callers of their own, and with one caller, where they do not ask one another.
+
+    A collective that runs its program is what its ranks do with one caller.
+    """
+    fused = isinstance(implementation, Collective) and not implementation.runs_its_program and not case.exact.unlike
+    worlds = (LockstepWorld(one_caller=one) for one in ((False, True) if fused else (False,)))
     return _agreed(pairing, case.settings["P"], case.exact, *worlds)
 
 

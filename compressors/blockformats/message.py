@@ -37,7 +37,7 @@ class Blocks(Message):
     def check(self) -> None:
         super().check()
         check_part("codes", self.codes, self.shape, (np.int8,))
-        check_part("exponents", self.exponents, (np.size(self.exponents),), (np.int16,), -127, 127)
+        check_part("exponents", self.exponents, None, (np.int16,), -127, 127)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,5 +66,5 @@ class ScaledBlocks(Message):
     def check(self) -> None:
         super().check()
         check_part("codes", self.codes, self.shape, (np.int8,), -7, 7)
-        check_part("scales", self.scales, (np.size(self.scales),), (np.uint8,), 0, 126)
+        check_part("scales", self.scales, None, (np.uint8,), 0, 126)
         check_number("tensor", self.tensor, np.dtype(np.float32))

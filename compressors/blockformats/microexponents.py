@@ -62,8 +62,8 @@ class ShiftedBlocks(Message):
             raise ValueError(f"digits of the message must be an integer in [1, 10], got {shown(self.digits)}")
         most = 2**self.digits - 1
         check_part("codes", self.codes, self.shape, (np.int16,), -most, most)
-        check_part("exponents", self.exponents, (np.size(self.exponents),), (np.int16,), -127, 127)
-        check_part("shifts", self.shifts, (np.size(self.shifts),), (np.uint8,), 0, 1)
+        check_part("exponents", self.exponents, None, (np.int16,), -127, 127)
+        check_part("shifts", self.shifts, None, (np.uint8,), 0, 1)
 
 
 @njit(cache=True, nogil=True)

@@ -59,8 +59,8 @@ class RotatedBlocks(Message):
 
     def check(self) -> None:
         super().check()
-        check_part("scales", self.scales, (np.size(self.scales),), (self.dtype,))
-        check_part("signs", self.signs, (np.size(self.signs),), (np.int8,), -1, 1)
+        check_part("scales", self.scales, None, (self.dtype,))
+        check_part("signs", self.signs, None, (np.int8,), -1, 1)
         if not self.scales.size or not self.signs.size or not self.signs.all():
             raise ValueError("the message must have scales, and signs that are -1 or 1")
         check_part("codes", self.codes, (self.scales.size * self.signs.size,), (np.int8,), -7, 7)

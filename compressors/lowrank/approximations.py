@@ -55,9 +55,9 @@ class Factors(Message):
 
     def check(self) -> None:
         super().check()
-        if np.ndim(self.left) != 2 or len(self.shape) != 2:
-            raise ValueError(f"left of the message must be a matrix, got shape {np.shape(self.left)}")
-        rank = np.shape(self.left)[1]
+        if len(self.shape) != 2:
+            raise ValueError(f"shape of the message must have 2 dimensions, got {self.shape}")
+        rank = self.left.shape[-1] if type(self.left) is np.ndarray and self.left.ndim else 1
         check_part("left", self.left, (self.shape[0], rank), (self.dtype,))
         check_part("right", self.right, (self.shape[1], rank), (self.dtype,))
 

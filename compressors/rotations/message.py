@@ -56,12 +56,12 @@ class Rotated(Message):
         check_part("signs", self.signs, (n,), (np.int8,), -1, 1)
         if not self.signs.all():
             raise ValueError("signs of the message must be -1 or 1")
-        check_part("codes", self.codes, (d if self.count > 1 else np.size(self.kept),), (np.int16,), 0, self.count - 1)
-        kept = np.size(self.kept)
-        check_part("kept", self.kept, (kept,), (np.int32,), 0, d - 1)
+        check_part("kept", self.kept, None, (np.int32,), 0, d - 1)
+        kept = self.kept.size
+        check_part("codes", self.codes, (d if self.count > 1 else kept,), (np.int16,), 0, self.count - 1)
         if kept and (self.kept[0] < 0 or self.kept[-1] >= d or (np.diff(self.kept) < 1).any()):
             raise ValueError(f"kept of the message must ascend within [0, {d})")
-        check_part("numbers", self.numbers, (np.size(self.numbers),), (self.dtype,))
+        check_part("numbers", self.numbers, None, (self.dtype,))
         if not self.numbers.size or (kept and kept != self.numbers.size):
             raise ValueError("numbers of the message must be as many as its rotated entries kept, and at least one")
 

@@ -37,7 +37,7 @@ class Tabled(Message):
 
     def check(self) -> None:
         super().check()
-        check_part("table", self.table, (np.size(self.table),), (self.dtype,))
+        check_part("table", self.table, None, (self.dtype,))
         if not self.table.size:
             raise ValueError("table of the message must not be empty")
         check_part("codes", self.codes, self.shape, (np.int16,), 0, self.table.size - 1)
@@ -80,7 +80,7 @@ class Quartic(Message):
 
     def check(self) -> None:
         super().check()
-        check_part("packed", self.packed, (np.size(self.packed),), (np.uint8,))
+        check_part("packed", self.packed, None, (np.uint8,))
         check_number("scale", self.scale, self.dtype)
 
 
@@ -103,4 +103,4 @@ class Maybe(Message):
 
     def check(self) -> None:
         super().check()
-        check_part("values", self.values, self.shape if np.size(self.values) else (0,), (self.dtype,))
+        check_part("values", self.values, self.shape if getattr(self.values, "size", 1) else (0,), (self.dtype,))

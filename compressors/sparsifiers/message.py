@@ -36,9 +36,9 @@ class Sparse(Message):
 
     def check(self) -> None:
         super().check()
-        count = np.size(self.values)
+        check_part("values", self.values, None, (self.dtype,))
+        count = self.values.size
         check_part("indices", self.indices, (count,), (np.int32,), 0, self.shape[0] - 1)
-        check_part("values", self.values, (count,), (self.dtype,))
         if count and (self.indices[0] < 0 or self.indices[-1] >= self.shape[0] or (np.diff(self.indices) < 1).any()):
             raise ValueError(f"indices of the message must ascend within [0, {self.shape[0]})")
 

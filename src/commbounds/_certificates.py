@@ -45,7 +45,7 @@ def _said(certificate: Any) -> str:
     help="Instead, write the proofs into this folder as lemmas of Coq, a file a column: `coqc FILE` checks one.",
 )
 def certificates(patterns: tuple[str, ...], every: int | None, coq: Path | None) -> None:
-    """Check the certificates of the claims that match PATTERNS (all without), a line each.
+    """Check the certificates of claims. PATTERNS select the claims (all without); each takes a line.
 
     Exits with 1 if one does not prove its claim, or refute it by a counterexample, and, with --every, if a kernel is
     not its definition.
@@ -139,7 +139,7 @@ class _AllRuns:
 @click.option("--out", type=click.Path(file_okay=False, path_type=Path), help="Folder; the book's own if not given.")
 @click.option("--exhaustive", is_flag=True, help="Run kernels on every bit pattern again: minutes for each.")
 def certify(patterns: tuple[str, ...], degree: int, seconds: float, out: Path | None, exhaustive: bool) -> None:
-    """Look for certificates of the claims that match PATTERNS, check them and write them down.
+    """Search for certificates of claims and write them down. PATTERNS select the claims; what is found is checked.
 
     Exits with 1 if one was not found. That says nothing about its claim.
     """

@@ -83,7 +83,7 @@ def check(
     mpi: bool,
     verbose: bool,
 ) -> None:
-    """Judge subjects by what they claim: Codec, Stateful or AllReduce of commbounds.verify.conformance.
+    """Judge implementations by what they claim. Each is a Codec, Stateful or AllReduce of the conformance kit.
 
     MODULE:SUBJECT names one, or a list of them, in an importable module or a file (path/to/file.py:subject). It runs in
     a process of its own, which is killed when it hangs and started again when it dies. Programs of ranks run under

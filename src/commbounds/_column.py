@@ -118,7 +118,7 @@ def _place() -> Path:
 @click.argument("name")
 @click.option("--of", type=click.Choice(tuple(KINDS)), default="both", show_default=True, help="What it has.")
 def new_column(name: str, of: str) -> None:
-    """Make the files of a column NAME: an example that passes all tests, to be rewritten.
+    """Make the files of a new column NAME. They hold an example that passes all tests, to be rewritten.
 
     They go to the folder that COMMBOUNDS_COLUMNS names; without it, to the checkout that commbounds is run from.
     """
@@ -341,7 +341,7 @@ def _not_run(part: str, ours: bool) -> str:
 @click.argument("name")
 @click.argument("parts", nargs=-1, type=click.Choice(tuple(PARTS)))
 def check_column(name: str, parts: tuple[str, ...]) -> None:
-    """Look at all that is asked of a column NAME, or at these PARTS of it, and say what to mend.
+    """Check that a column is complete. All that is asked of NAME is tried, or PARTS of it; faults are explained.
 
     Exits with 0 if nothing is wrong, 1 if something is, 2 for wrong usage.
     """

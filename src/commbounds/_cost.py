@@ -82,7 +82,7 @@ def cost(
     latex: bool,
     as_json: bool,
 ) -> None:
-    """Alpha-beta cost of the collectives NAMES (all without): formulas, values, and the cheapest all-reduce.
+    """Show what collectives cost in the alpha-beta model. NAMES select them (all without); the cheapest is named.
 
     A step costs alpha, a word on the critical path beta, an addition gamma. An entry of a sparse vector is two words.
     """

@@ -55,7 +55,7 @@ _DRAWN = _SCENES[0][0]
     help="Folder of the figure; the working one if not given.",
 )
 def demo(out: Path) -> None:
-    """Show in half a minute what is done here: one claim of each verdict, a counterexample, a figure.
+    """Show one claim of each verdict, in half a minute. A counterexample and a figure are made, too.
 
     About 20 seconds; a minute the first time, while kernels are compiled. Exits with 1 if a finding is not as the book
     says.

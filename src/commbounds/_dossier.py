@@ -16,7 +16,7 @@ from commbounds._terminal import RegularFile, plain
 @click.option("--format", "form", type=click.Choice(["html", "latex", "json"]), default="html", show_default=True)
 @click.option("--out", type=RegularFile(), default=None, help="The file; default: printed.")
 def dossier(names: tuple[str, ...], form: str, out: Path | None) -> None:
-    """A method in print: what holds, if what, how tight, what does not, what it costs, how to test it.
+    """Write one method, or any claims, as a document. It says what holds, if what, how tight, and how to test it.
 
     NAMES are columns, a column and a subject, claims, or patterns: oktopk, quantizers.qsgd, '*.contraction'. The first
     page says it in short, the others have every claim.

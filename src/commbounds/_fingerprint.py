@@ -54,7 +54,7 @@ def fingerprint(
     out: Path | None,
     against: Path | None,
 ) -> None:
-    """Find out in which order and formats an all-reduce adds, and where that changes with size and format.
+    """Find out in which order an all-reduce adds. Formats are found, too, and where order or format changes.
 
     FUNCTION of a module or file (path/to/file.py:function) takes the stacked inputs, (P, n), and returns the result of
     one rank or of all. Or: mpirun -n 4 commbounds fingerprint --mpi; torchrun ... -m commbounds fingerprint --torch

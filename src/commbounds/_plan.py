@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _PREFIXES = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _TIMES = {"s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
-_QUANTITY = re.compile(r"(?P<number>[0-9.]+(?:[eE][-+]?[0-9]+)?) *(?P<unit>[A-Za-z/]*)")
+_QUANTITY = re.compile(r"(?P<number>(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?) *(?P<unit>[A-Za-z/]*)")
 _SWEPT = ("bandwidth", "latency", "compute", "density", "heterogeneity")
 _FEW = 200
 """Settings that one process has planned before others have started."""
@@ -42,10 +42,7 @@ class WithUnit(click.ParamType):  # type: ignore[type-arg] # generic in some ver
         if not found or not scale:
             example = "5us, 0.2ms or 1e-6s" if self.name == "time" else "400Gbit/s, 25GB/s or 100MB/s"
             self.fail(f"{self.name} must be a number with a unit, as {example}, got {value!r}", param, ctx)
-        try:
-            return float(found["number"]) * scale
-        except ValueError:
-            self.fail(f"{self.name} must be a number with a unit, got {value!r}", param, ctx)
+        return float(found["number"]) * scale
 
 
 def _bandwidth(unit: str) -> float | None:
@@ -107,7 +104,7 @@ def plan(
     executor: str,
     **numbers: Any,
 ) -> None:
-    """What methods of communication cost on a cluster, and what the book proves of their number of steps.
+    """Compare methods of communication for a cluster. Costs are beside what the book proves of their steps.
 
     Ranked are methods whose slow-down is proved for every smooth function: steps over those of gradient descent with an
     exact sum. It is a bound on the worst function, and often far above what is seen. All others are listed.
@@ -125,11 +122,12 @@ def plan(
     try:
         cluster = planning.Cluster(shapes=shapes, item=_ITEMS[dtype], **numbers)
         lost = None if loss is None else under_loss(loss, cluster)
-        drops = None if times is None else _threshold(times)
         if over:
             _sweep(cluster, dict(_swept(text, click.get_current_context()) for text in over), executor, jobs)
             return
         found = planning.plan(cluster)
+        messages = min(row.seconds for row in found.ranked if row.slowdown == 1)
+        drops = None if times is None else _threshold(times, messages)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     if picture:
@@ -155,8 +153,9 @@ def plan(
         )
     if drops:
         click.echo(
-            f"DropCompute on these times: with a threshold of {duration(drops['threshold'])} {drops['gain']:.4g} times "
-            "as many micro-batches a second (dropcompute.threshold.optimal)"
+            f"DropCompute on these times and {duration(messages)} of messages: with a threshold of "
+            f"{duration(drops['threshold'])} {drops['gain']:.4g} times as many micro-batches a second "
+            "(dropcompute.threshold.optimal)"
         )
 
 
@@ -209,8 +208,8 @@ def _square(entries: int) -> tuple[int, int]:
     return side, entries // side
 
 
-def _threshold(path: Path) -> dict[str, float]:
-    """DropCompute's best threshold on measured times, without overhead beside them."""
+def _threshold(path: Path, overhead: float) -> dict[str, float]:
+    """DropCompute's best threshold on measured times, beside so many seconds of messages a step."""
     import numpy as np
 
     from commbounds.collectives.dropcompute import best_threshold
@@ -226,7 +225,7 @@ def _threshold(path: Path) -> dict[str, float]:
     if len(table) != len(steps) * len(workers):
         raise ValueError(f"{path} must have one line for every step and worker, got {len(table)} lines")
     ordered = table[np.lexsort((table[:, 1], table[:, 0]))]
-    found = best_threshold(ordered[:, 2:].reshape(len(steps), len(workers), -1))
+    found = best_threshold(ordered[:, 2:].reshape(len(steps), len(workers), -1), overhead)
     return {"threshold": found.tau, "gain": found.gain}
 
 

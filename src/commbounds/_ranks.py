@@ -32,7 +32,7 @@ def _numbers(_context: Any, _parameter: Any, value: str) -> tuple[int, ...]:
 @click.option("--mpi", is_flag=True, help="Ranks are the processes of mpirun, under which the command then runs.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON line for every case instead of a table.")
 def ranks(patterns: tuple[str, ...], sizes: tuple[int, ...], mpi: bool, as_json: bool) -> None:
-    """Run the collectives that match PATTERNS rank by rank, and compare bits and traffic with one process.
+    """Run collectives rank by rank. PATTERNS select them; bits and traffic are compared with one process.
 
     In threads, or with processes: mpirun -n 4 commbounds ranks --mpi. Exits with 0 if all is the same, 1 if something
     is not, 2 for wrong usage.

@@ -32,7 +32,7 @@ _SHOWN, _LINES = 60, 8
 @WORKER_OPTIONS[0]
 @WORKER_OPTIONS[1]
 def recheck(file: Path, patterns: tuple[str, ...], sample: int | None, jobs: int | None, executor: str) -> None:
-    """Find anew what the findings in FILE say that match PATTERNS, from their budgets and seeds, and compare.
+    """Reproduce findings from a file. Those in FILE that match PATTERNS are found anew, and compared.
 
     Exits with 0 if this machine finds the same, 1 if it does not, 2 for wrong usage.
     """

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @WORKER_OPTIONS[0]
 @WORKER_OPTIONS[1]
 def replay(name: str | None, budget: str, seed: int, jobs: int | None, executor: str) -> None:
-    """Run a published experiment again and print its table beside the published numbers; without NAME, list them.
+    """Run a published experiment again. Its table is beside the published numbers; without NAME, list experiments.
 
     Exits with 1 if something that the publication determines comes out differently.
     """

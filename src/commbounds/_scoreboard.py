@@ -39,7 +39,7 @@ def scoreboard(
     budget: str,
     seed: int,
 ) -> None:
-    """Judge PACKAGES (all without) that PyPI serves, each in an environment of its own, and write the page.
+    """Judge PACKAGES from PyPI (all without) and write the page. Each has an environment of its own.
 
     What is known of the same version, subjects, budget and seed is left out; an interrupted run goes on from there.
 

@@ -95,7 +95,7 @@ def tolerance(
     divisions: int,
     as_json: bool,
 ) -> None:
-    """How far a correct OP may be off: bounds, why, and lines for a test.
+    """Show by how much a correct OP may be off. It prints bounds, their reasons, and lines for a test.
 
     OP is allreduce, reduce_scatter or reduce; or, of --terms that are split over ranks, matmul, linear, cross-entropy,
     norm, accumulate or adam.

@@ -29,7 +29,7 @@ from commbounds.folders import require_writable
     help="Write them to DIR as C99: a header for each subject, and a main.c.",
 )
 def vectors(patterns: tuple[str, ...], out: Path | None, check: Path | None, c_folder: Path | None) -> None:
-    """Write test vectors of the compressors and collectives that match PATTERNS (all without), or check them.
+    """Write test vectors, or check them. PATTERNS select compressors and collectives (all without).
 
     Exits with 0 if all agree, 1 with a list of what differs, 2 for wrong usage.
     """

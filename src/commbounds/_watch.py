@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def watch() -> None:
-    """Runs that a monitor watched: see `commbounds.watch`."""
+    """Report on training runs that were watched. See `commbounds.watch`."""
 
 
 @watch.command()

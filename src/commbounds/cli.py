@@ -122,7 +122,7 @@ def main(context: click.Context) -> None:
 @click.option("--show", metavar="NAME", callback=current, shell_complete=claim_names, help="Show one claim whole.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON lines instead of a table.")
 def claims(pattern: str, show: str | None, as_json: bool) -> None:
-    """List the claims in the book that match PATTERN (shell style); exits with 1 if a column cannot be imported."""
+    """List the claims that match PATTERN (shell style). Exits with 1 if a column cannot be imported."""
     import fnmatch
     import json
     from dataclasses import asdict
@@ -177,7 +177,7 @@ def verify(
     unpinned: bool,
     fresh: bool,
 ) -> None:
-    """Confront the claims that match PATTERNS with their implementations.
+    """Compare the claims that match PATTERNS with the code.
 
     Exits with 0 if every finding is as the book says, 1 if one is not, 2 for wrong usage.
     """
@@ -252,7 +252,7 @@ def figures(
     executor: str,
     fresh: bool,
 ) -> None:
-    """Draw bound against measurement for the claims that match PATTERNS, and what is drawn about several of them."""
+    """Draw bound against measurement. PATTERNS select the claims; figures about several of them are drawn, too."""
     check_run(patterns, executor, jobs, out)
     whole = True
     if findings is not None:
@@ -298,7 +298,7 @@ def report(
     executor: str,
     fresh: bool,
 ) -> None:
-    """Verify, draw and write a site about every claim; exits with 1 if a finding is not as the book says."""
+    """Verify, draw and write a site about every claim. Exits with 1 if a finding is not as the book says."""
     if re.search(r"[^!-~]|[{}\\]", address):
         raise click.UsageError(f"--address must be a URL, got {plain(address[:100])}")
     all_versions = out
@@ -347,7 +347,7 @@ def report(
 @click.option("--n", "entries", type=Count(1000), default=25_000_000, show_default=True, help="Vector length.")
 @click.argument("parts", nargs=-1)
 def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
-    """Time PARTS (all without) beside numpy, and torch and MPI where they are installed, and print the ratios."""
+    """Measure speed beside numpy, torch and MPI, as ratios. PARTS select what is timed (all without)."""
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False)

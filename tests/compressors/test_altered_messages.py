@@ -62,6 +62,8 @@ def arrays(part):
     yield part.astype(object), "objects"
     yield np.ma.masked_array(part, np.arange(part.size).reshape(part.shape) % 2 == 0), "masked"
     yield part.view(Subclass), "of a subclass"
+    yield part.view(Lying), "of another shape than it says"
+    yield (part, part[:0]), "arrays of several shapes"
     yield part.reshape(-1)[:1].reshape(()) if part.size else np.zeros((), part.dtype), "without dimensions"
     yield np.repeat(part, 2, axis=-1)[..., ::2], "not contiguous"
     yield np.broadcast_to(part.reshape(-1)[:1].reshape((1,) * part.ndim), part.shape) if part.size else part, "repeated"
@@ -100,6 +102,18 @@ def arrays(part):
 
 class Subclass(np.ndarray):
     pass
+
+
+class Lying(np.ndarray):
+    shape, size = (3,), 3
+
+    def __array_function__(self, *_arguments, **_options):
+        return np.ones(3)
+
+
+class Lengthening(tuple):
+    def __iter__(self):
+        return iter((10**6,))
 
 
 def laid_out(part):
@@ -157,6 +171,7 @@ def altered(value):
             (None,),
             ("3",),
             np.array(value),
+            Lengthening(value),
             5,
             None,
         ):
@@ -200,6 +215,7 @@ def altered(value):
             np.array(np.nan),
             np.longdouble(1e300),
             np.float16(np.nan),
+            np.float16(2),
             np.bool_(True),
             Large(2**40),
             Odd.ONE,

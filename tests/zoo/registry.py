@@ -6,6 +6,7 @@ from zoo.levels import LEVELS
 from zoo.lossy_collectives import LOSSY
 from zoo.lossy_ranks import LOSSY_RANKS
 from zoo.lossy_sums import LOSSY_SUMS
+from zoo.lossy_unseen import LOSSY_UNSEEN
 from zoo.manners import MANNERS
 from zoo.processes import PROCESSES
 from zoo.record import Broken
@@ -22,6 +23,7 @@ ZOO: tuple[Broken, ...] = (
     *LOSSY,
     *LOSSY_SUMS,
     *LOSSY_RANKS,
+    *LOSSY_UNSEEN,
     *PROCESSES,
 )
 """Every broken subject."""

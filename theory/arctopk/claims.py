@@ -24,7 +24,7 @@ _IDENTITIES = (
         relation=Eq(t.COMMUTATION, 0),
         assumes=(t.SHARED_SKETCH, t.EXACT_SUMS),
         source=t.ARC_2025.second_hand(
-            "reported as what makes the compressor compatible with all-reduce",
+            "reported as the reason why the compressor is compatible with all-reduce",
             "The averaged sketch is the average's sketch, so the rows depend on the average and the sketch alone, and "
             "restriction to rows is linear.",
         ),
@@ -54,9 +54,9 @@ _CONTRACTION = (
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS),
         source=t.ARC_2025.second_hand(
-            "reported to keep Top-K's contraction; whether its theorem has this constant, or a condition, was not read",
+            "reported to keep Top-K's contraction; its theorem was not read",
             "Refuted in closed form by three rows: (1, 0), (1, 0) and (0, sqrt(0.6)), one kept, rank 1.",
-            reading="For any rows.",
+            reading="It is read for any rows.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_A + "contraction_rho",
@@ -65,13 +65,10 @@ _CONTRACTION = (
         "ones",
         axis="m",
         note=(
-            "Three rows give 1.76783 against 1.73333. With all rows but one kept, a heavy row and m - 1 weak "
-            "parallel ones pass "
-            "the bound by any factor (some sqrt(m)/pi at rank 1): all the weak ones beat it together. Orthogonal "
-            "rows save it, "
-            "and so do two rows; else a factor rho(m, r) does. If the paper's theorem has this constant for any "
-            "gradient, it "
-            "needs one of these hypotheses."
+            "Three rows give 1.76783 against 1.73333. With all rows but one kept, a heavy row and m - 1 weak parallel "
+            "ones exceed the bound by any factor (about sqrt(m)/pi at rank 1): all the weak ones are selected "
+            "together. The bound holds for orthogonal rows, for two rows, or with a factor rho(m, r). If the paper's "
+            "theorem has this constant for any gradient, it needs one of these hypotheses."
         ),
     ),
     Claim(
@@ -108,7 +105,7 @@ _CONTRACTION = (
     ),
     Claim(
         name=_A + "contraction_rho",
-        title="On any rows ARC-Top-K contracts by 1 - rho(m, r) K/m",
+        title="For all rows ARC-Top-K contracts by 1 - rho(m, r) K/m",
         relation=Le(_E, 1 - t.retained(m, r) * k / m),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS),
@@ -118,10 +115,9 @@ _CONTRACTION = (
             "and the maximum rise together, the maximum with the law of the union bound: that is rho."
         ),
         axis="m",
-        note="rho tends to 1 when r is large against ln m; it is about three times smaller than the worst that was "
-        "found.",
+        note="rho tends to 1 if r is much larger than ln m; it is about a third of the smallest ratio that was found.",
         unpinned=tuple(
-            (pattern, "Loose by nature: what is kept is about three times rho K/m on the worst rows that were found.")
+            (pattern, "It is loose by nature: the worst rows that were found keep about three times rho K/m.")
             for pattern in ("10/9 times the term -k*retained(m, r)/m", "k + 1 for k", "r + 1 for r")
         ),
     ),
@@ -138,7 +134,7 @@ _CONTRACTION = (
             "norm."
         ),
         axis="m",
-        note="Very careful: in practice a rank of a few keeps as much.",
+        note="The condition is conservative: in practice a sketch of small rank keeps as much.",
     ),
     Claim(
         name=_A + "local_contraction",
@@ -147,13 +143,13 @@ _CONTRACTION = (
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ONE_ROW_CANCELS),
         source=derived(
-            "Refuted by two ranks whose largest row cancels: it is never selected, so its error is all of it."
+            "Refuted by two ranks whose largest row cancels: that row is never selected, so all of it is lost."
         ),
         stands=Standing.REFUTED,
         tightness=m / (m - k),
         extremal="a row that is large on one rank and its negative on the other",
         axis="m",
-        note="It is globally contractive and not locally, Top-K per rank the other way round.",
+        note="It contracts the average but not each rank's gradient; Top-K on each rank does the opposite.",
     ),
 )
 
@@ -165,7 +161,7 @@ _ROWS = (
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_SKETCH, t.ORTHOGONAL_ROWS, t.FLOOR_ROWS),
         source=derived(
-            "A public derivative of its hooks, by others, keeps so many; nobody states the bound for them. Refuted by "
+            "A third party's version of its hooks keeps this many rows; no source states the bound for it. Refuted by "
             "equal rows: 9 of them at mu = 1/5 keep one, and the error is 8/9, not 4/5."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -173,7 +169,7 @@ _ROWS = (
         tightness=sp.oo,
         extremal="orthogonal rows of equal norm, mu m no integer",
         axis="m",
-        note="The contraction is 1 - K/m with the K that is kept.",
+        note="The contraction is 1 - K/m for the K rows that are kept.",
     ),
     Claim(
         name="arctopk.rows.ceiling",
@@ -199,7 +195,7 @@ _AGREEMENT = (
     ),
     Claim(
         name=_A + "masks_of_own_orders",
-        title="All ranks select the same rows when each adds the sketches up beginning with its own",
+        title="All ranks select the same rows if each rank adds up the sketches in its own order",
         relation=Eq(t.MASKS, 0),
         assumes=(t.OWN_ORDERS,),
         source=derived("Refuted by three ranks whose sketches cancel: sums in different orders round differently."),
@@ -207,9 +203,8 @@ _AGREEMENT = (
         extremal="sketches that cancel: 2^24, 1 and -2^24 in float32 add up to 0 or 1",
         axis="P",
         note=(
-            "Rows are then sent without indices by ranks that mean different rows, and the all-reduce adds them up: "
-            "a wrong "
-            "number, silently. The sketch's sum has to be the same bits everywhere, or the rows broadcast."
+            "Ranks then send different rows without indices, and the all-reduce adds them up: a silent error. All "
+            "ranks need the same bits of the sketch's sum, or the rows have to be broadcast."
         ),
     ),
 )
@@ -232,16 +227,16 @@ _WORDS = (
         assumes=(t.TWO_DOUBLINGS, POWER_OF_TWO_RANKS),
         source=derived("Both vectors are sent whole in each of the log2 P rounds."),
         axis="P",
-        note="From four ranks on that is more than rings move.",
+        note="For P >= 4 that is more than rings move.",
     ),
     Claim(
         name=_A + "words_against_gather",
-        title="Gathering Top-K of as many values moves P/(1 + m r/(K n)) times as many words",
+        title="Gathering Top-K with the same number of values moves P/(1 + m r/(K n)) times as many words",
         relation=Eq(t.WORDS_RATIO, P / (1 + m * r / (k * n))),
         assumes=(t.SEVERAL_RANKS, t.TWO_RINGS, t.BLOCKS_OF_BOTH),
         source=derived("2 (P - 1) k n words against 2 (P - 1)/P (m r + k n), both counted as they move."),
         axis="P",
-        note="At K/m = mu the gather alone exceeds a dense all-reduce once P mu > 1.",
+        note="At K/m = mu the gather alone exceeds a dense all-reduce if P mu > 1.",
     ),
 )
 

@@ -8,7 +8,7 @@ import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2
 from commbounds.theory.finite_laws import proved_by
-from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence
+from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, untied
 from commbounds.theory.quantities import P, k, m, mu, n, r
 
 _chances, _squares, _kept = sp.symbols("chances squares kept", nonnegative=True)
@@ -219,8 +219,8 @@ def _against_gather(bound: Any) -> tuple[Goal, ...]:
 
 _ALIKE = (
     "Row j has squared norm w_j and is selected with chance c_j; scores are w_j q_j. The sketches of orthogonal rows "
-    "are independent Gaussians, so that outcomes with two q's exchanged are equally likely. Of two such outcomes the "
-    "larger row is selected in no fewer: with the other's draw it scores no less, and the other with its draw no "
+    "are independent Gaussians, so that outcomes with two q's exchanged are equally likely. In two such outcomes the "
+    "larger row is selected at least as often: with the other's draw it scores no less, and the other with its draw no "
     "more. So (c_i - c_j)(w_i - w_j) >= 0, outcome by outcome. "
 )
 
@@ -228,14 +228,13 @@ MODELS = by_claim(
     Model(
         claim=_A + "commutes",
         words="A row's sketch is the sum over its entries of entry times `v`, the sketch's: `scores` is the sum over "
-        "the ranks, `average_score` that of the average, `gs` the sum over the ranks of an entry; inductions on the "
-        "entries and on the ranks. So the average has the same sketches, and the same rows are selected of it: an "
+        "the ranks, `average_score` the score of the average, `gs` the sum over the ranks of an entry; inductions on "
+        "the entries and on the ranks. So the average has the same sketches, and the same rows are selected of it: an "
         "entry `g` is kept, `selected` = 1, or not, 0, on all ranks, and `kept` is the sum of what is.",
         scope="all gradients and sketches, every size of the matrix, every P; exact arithmetic",
         goals=_commutes,
-        checked_by=(_A + "commutes",),
     ),
-    Model(
+    untied(
         claim=_A + "contraction_orthogonal",
         words=_ALIKE + "`chances`, "
         "`squares` and `kept` are the sums of c, of w and of c w over the `rows` before, `chance` and `square` those "
@@ -243,7 +242,7 @@ MODELS = by_claim(
         scope="all orthogonal rows, not all zero, every m >= k >= 1 and every rank of the sketch; exact arithmetic",
         goals=_orthogonal,
     ),
-    Model(
+    untied(
         claim=_A + "contraction_two_rows",
         words="Squares `first` >= `second` of the two rows. The difference of the scores is a quadratic form of "
         "Gaussians: its trace is first - second >= 0, its determinant -(first second - product^2) <= 0, so that it "
@@ -261,13 +260,13 @@ MODELS = by_claim(
         goals=_ceiling,
         checked_by=("arctopk.rows.ceiling", _A + "contraction_orthogonal"),
     ),
-    Model(
+    untied(
         claim=_A + "words",
         words="A ring all-reduce takes 2 (P - 1) steps of a block each: one of sketches, one of rows.",
         scope="every P, m, n, k and r such that P divides m r and k n",
         goals=_ring_words,
     ),
-    Model(
+    untied(
         claim=_A + "words_doubling",
         words="P = 2^d ranks. A round more, for twice as many ranks, moves both vectors once more. Induction on d.",
         scope="every power of two P, every m, n, k and r",
@@ -279,7 +278,6 @@ MODELS = by_claim(
         "2 (P - 1) blocks of m r/P words and of k n/P.",
         scope="every P >= 2, m, n, k and r such that P divides m r and k n",
         goals=_against_gather,
-        checked_by=(_A + "words_against_gather",),
     ),
 )
 

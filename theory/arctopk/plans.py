@@ -20,5 +20,5 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
             None,
             2 * cluster.entries * cluster.item,
             ("arctopk.allreduce.contraction_rho", "arctopk.allreduce.words"),
-            "It contracts in expectation: by 1 - K/m on orthogonal rows, on others by less.",
+            "It contracts in expectation: by 1 - K/m on orthogonal rows, by less on others.",
         )

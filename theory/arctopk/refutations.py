@@ -20,21 +20,21 @@ REFUTATIONS = by_claim(
         given={"mu <= 1": _q - _p},
         met={
             "shared_sketch": "There is one rank.",
-            "orthogonal_rows": "They are unit vectors.",
-            "floor_rows": "The rule is run.",
+            "orthogonal_rows": "The rows are unit vectors.",
+            "floor_rows": "The trial runs this rule.",
         },
     ),
     Refutation(
         claim="arctopk.allreduce.local_contraction",
-        words="Two ranks with rows a and 1, and -a and 1; k = 1. The first row's sketches cancel, whatever they are, "
-        "and the second is kept.",
+        words="Two ranks with rows a and 1, and -a and 1; k = 1. The first row's sketches always cancel, and the "
+        "second is kept.",
         whole={_a: 1},
         measured=_a**2 / (_a**2 + sp.Integer(1)),
         values={m: 2, k: 1},
         x=(((_a,), (1,)), ((-_a,), (1,))),
         met={
             "shared_sketch": "Both ranks use one sketch.",
-            "one_row_cancels": "The first row does.",
+            "one_row_cancels": "The first row cancels.",
         },
     ),
 )

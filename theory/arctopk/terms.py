@@ -71,7 +71,7 @@ FAILURE = Quantity(
     r"\Pr\left[\lVert C(\bar G)\rVert^2<\tfrac{1-\epsilon}{1+\epsilon}\max_{|S|=k}\lVert\bar G_S\rVert^2\right]",
     "probability that less than (1 - eps)/(1 + eps) of the k largest rows' squared norm is kept",
 )
-MASKS = Quantity("masks", r"\#\{p: S_p\neq S_1\}", "ranks that select other rows than rank 1")
+MASKS = Quantity("masks", r"\#\{p: S_p\neq S_1\}", "ranks that select different rows from rank 1")
 WORDS_RATIO = Quantity(
     "words_ratio",
     r"\frac{\mathrm{received}_{\mathrm{TopkA}}}{\mathrm{received}_{\mathrm{ARC}}}",
@@ -108,7 +108,7 @@ def _one_row_cancels(x: Any) -> bool:
 
 SHARED_SKETCH = Hypothesis(
     "shared_sketch",
-    "All ranks use one sketch, drawn anew for every call.",
+    "All ranks use one sketch, a new one for every call.",
     ensured="A call has one sketch: it draws it from its generator, or, where all directions of a sketch are gone "
     "through, it is given each.",
 )

@@ -38,7 +38,7 @@ microdigits = Symbol("microdigits", "m_d", 4, integer=True, positive=True)
 SHARE_OF_SIX = Quantity(
     "share_of_six",
     r"\frac{\lVert C_{4/6}(x)-x\rVert^2}{\lVert C_6(x)-x\rVert^2}",
-    "squared error over that of the same blocks all ended at 6, with the same scale of the tensor",
+    "squared error over that of the same blocks if all end at 6, with the same scale of the tensor",
 )
 EXCESS_OVER_NVFP4 = Quantity(
     "excess_over_nvfp4",
@@ -79,10 +79,10 @@ EXACT_ENDS = Hypothesis(
 )
 SIXTEEN_AT_MOST = Hypothesis("sixteen_at_most", "Blocks have at most 16 entries, as the format’s.", block <= 16)
 CHOSEN_AFTER = Hypothesis(
-    "chosen_after_drawing", "Blocks go by the errors of what was drawn.", lambda choice: choice == "drawn"
+    "chosen_after_drawing", "Blocks choose by the errors of drawn outcomes.", lambda choice: choice == "drawn"
 )
 CHOSEN_BEFORE = Hypothesis(
-    "chosen_before_drawing", "Blocks go by expected errors.", lambda choice: choice == "expected"
+    "chosen_before_drawing", "Blocks choose by expected errors.", lambda choice: choice == "expected"
 )
 EVEN_BLOCKS = Hypothesis(
     "pairs_of_microexponents", "The longest block has at least two entries.", Ge(ENTRIES_OF_BLOCK, 2)
@@ -121,8 +121,8 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
         relation=Le(SHARE_OF_SIX, 1),
         source=COOK_2025.official_code(
             f"{_REFERENCE}, select_fouroversix: the scale of 4 where its squared error is less",
-            "It is the less of two errors, one of which is that; in every block, so in all.",
-            reading="With the scale that the tensor has either way, 256 for the largest of its blocks.",
+            "In every block it is the smaller of two errors, and ending at 6 gives one of them.",
+            reading="Both sides use the same tensor scale, with 256 for the largest block.",
             code=COOK_AT.at("src/fouroversix/quantize/pytorch/reference.py", "262-325"),
         ),
         tightness=1,
@@ -140,14 +140,14 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
             "The tensor’s scale is 7/4 of NVFP4’s, so that blocks which are exact there need scales of 4/7 and 6/7, "
             "which "
             "E4M3 has not.",
-            reading="That it is meant for every vector: the title says more accurate, and the abstract (read) that the "
+            reading="It is read for every vector: the title says more accurate, and the abstract says that the "
             "quantisation error is reduced.",
             code=COOK_AT.at("src/fouroversix/quantize/pytorch/reference.py", "184-241"),
         ),
         stands=Standing.REFUTED,
         extremal="blocks of one entry, 21 and 3: NVFP4 is exact, and here 3 is read as 189/64",
-        note="Half the room above 256 is given up, so that 3/2 of every scale is one: all blocks are rounded anew. "
-        "With one scale of the tensor it holds (blockformats.fouroversix.no_worse).",
+        note="Scales end at 256, so that 3/2 of every scale is one too: all blocks are rounded to other scales. With "
+        "the same tensor scale it holds (blockformats.fouroversix.no_worse).",
     ),
     Claim(
         name=_F + "contraction",
@@ -158,7 +158,7 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, _WORST),
         assumes=(NONZERO, EXACT_ENDS, SIXTEEN_AT_MOST),
         source=derived(
-            "The less of two errors is at most 4119/6823 of that with 6 and 2704/6823 of that with 4. For these "
+            "The smaller of two errors is at most 4119/6823 of that with 6 and 2704/6823 of that with 4. For these "
             "weights the excess over q a^2 of an entry a, in units of the largest, is convex between half-way points "
             "and is largest at 5/6 and at 1/16, where it is q/15 for this q: tests/theory works it out."
         ),
@@ -173,13 +173,13 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
         assumes=(TENSOR_FITS,),
         source=derived(
             "Ended at 4 a block has the scale 384 m/A, and half of E4M3’s smallest number, 2^-10, is rounded to zero. "
-            "A/1536 is rounded to float32, which moves that by 2^-24 of it. From there to 2^-10 with 6 the one that "
-            "ends at 4 errs less."
+            "A/1536 is rounded to float32, which moves that by 2^-24 of it. From there to 2^-10 with 6, ending at 4 "
+            "has the smaller error."
         ),
         tightness=1,
         extremal="blocks of one entry, 393216 and 1; 1536 (1 + 2^-24 + 2^-40) and (1 + 2^-23)/256",
         axis="block",
-        note="NVFP4 keeps blocks down to 1/458752: ending blocks at 4 costs a seventh of the range.",
+        note="NVFP4 keeps blocks down to 1/458752: blocks that end at 4 lose a seventh of that range.",
     ),
 )
 
@@ -194,12 +194,10 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
             f"{_REFERENCE}, select_fouroversix: both candidates are drawn before their errors are compared; and "
             "utils.py, "
             "RoundStyle: stochastic_unbiased",
-            "Of two unbiased outcomes the one nearer to the entries is kept, which depends on what was drawn: "
-            "conditioned "
-            "on that, neither is unbiased.",
-            reading="That the style named unbiased is meant to be so with blocks that choose; scales rounded up stand "
-            "for its "
-            "room of 17/16.",
+            "The closer of two unbiased outcomes is kept; the choice depends on the draws, so neither is unbiased "
+            "given the choice.",
+            reading="We read the style named unbiased as unbiased with blocks that choose; scales rounded up replace "
+            "its factor 17/16.",
             code=COOK_AT.at(
                 "src/fouroversix/quantize/pytorch/reference.py",
                 "273-325",
@@ -209,12 +207,12 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_G + "unbiased",
         extremal="1536 and 160 in a block: the mean is 440/3, and not 160",
-        note="Four Over Six with stochastic rounding is for tensors whose bias does not matter, or has to choose "
-        "before it draws.",
+        note="Four Over Six with stochastic rounding suits tensors whose bias does not matter, or has to choose before "
+        "it draws.",
     ),
     Claim(
         name=_G + "unbiased",
-        title="Stochastic Four Over Six is unbiased if a block chooses by expected errors, before anything is drawn",
+        title="Stochastic Four Over Six is unbiased if a block chooses by expected errors before drawing",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(CHOSEN_BEFORE, UP_SCALE, TENSOR_FITS),
@@ -226,8 +224,8 @@ MICROEXPONENTS: tuple[Claim, ...] = (
     Claim(
         name=_U + "wire",
         title=(
-            "Shared microexponents take sign and magnitude of every entry, a byte a block, a bit a pair: 9, 6 and 4 "
-            "bits an entry"
+            "Shared microexponents take sign and magnitude per entry, a byte per block and a bit per pair: 9, 6 and 4 "
+            "bits"
         ),
         relation=Eq(
             BITS,
@@ -275,8 +273,8 @@ MICROEXPONENTS: tuple[Claim, ...] = (
         tightness=1,
         extremal="1 + u, its partner u, all others u/2; for two digits 1 in place of 1 + u",
         axis="block",
-        note="MX9, MX6 and MX4 in blocks of 16: 11/33291, 11/587 and 9/41; without the shift by one 2.9, 3.0 and 2.2 "
-        "times as much.",
+        note="For MX9, MX6 and MX4 in blocks of 16 it is 11/33291, 11/587 and 9/41; without the shift by one 2.9, 3.0 "
+        "and 2.2 times as much.",
     ),
     Claim(
         name=_U + "idempotence",
@@ -288,7 +286,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
             "Cut off, no entry reaches the next power of two, and none of the top binade falls out of it: exponents "
             "and shifts "
             "stay, and multiples are multiples.",
-            reading="The abstract does not say it: that a block’s levels of scaling are found again is ours.",
+            reading="The abstract does not say it; we claim that a second pass finds the same levels of scaling.",
         ),
     ),
 )

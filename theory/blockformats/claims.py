@@ -14,13 +14,14 @@ _DEFINITIONS = defined(
     {
         "Microscaling": "Written from the tables of exponents and mantissas of the OCP Microscaling Formats 1.0, in "
         "rational numbers; how a scale is chosen is as documented here. Half-way goes to the even code.",
-        "StochasticMicroscaling": "Written from the same tables: up where the uniform is below the share of the gap.",
+        "StochasticMicroscaling": "Written from the same tables: entries go up if the uniform is below the share of "
+        "the gap.",
         "NVFP4": "Written from the documented rule (a float32, E4M3 scales, E2M1 elements), in rational numbers. It "
         "fixes ties, and what is cut off or lost at the ends of a scale.",
-        "StochasticNVFP4": "Written from the same rule: up where the uniform is below the share of the gap.",
-        "FourOverSix": "Written from arXiv:2512.02010: every block twice, and the one that errs less is kept, the "
-        "first of two that err alike. Errors are added up in float64, in the order of the entries.",
-        "StochasticFourOverSix": "Written from the same, with uniforms of their own for either scale.",
+        "StochasticNVFP4": "Written from the same rule: an entry goes up if the uniform is below the share of the gap.",
+        "FourOverSix": "Written from arXiv:2512.02010: every block twice, and the one with the smaller error is kept, "
+        "the first if errors are equal. Errors are added up in float64, in the order of the entries.",
+        "StochasticFourOverSix": "Written from the same, with separate uniforms for each scale.",
         "MSEden": "Written from the formula of arXiv:2601.22813. That sums of a rotation are those of the two halves, "
         "in float64, and that scales are not rounded to E4M3, is as documented here.",
         "SharedMicroexponents": "Written from arXiv:2302.08007, in rational numbers; exponents are clamped as "

@@ -55,13 +55,13 @@ halvings = Symbol("halvings", "L_h", 3, integer=True, nonnegative=True)
 # --- quantities --------------------------------------------------------------------------------------------------
 
 TABLE_DEFECT = Quantity(
-    "table_defect", r"\#\{i:\hat y_i\neq\sum_p\hat x_{p,i}\}", "entries of the sum that are not the sum of what the "
-    "ranks' indices are read as alone",
+    "table_defect", r"\#\{i:\hat y_i\neq\sum_p\hat x_{p,i}\}", "entries of the sum that differ from the sum of the "
+    "ranks' separately decoded indices",
 )  # fmt: skip
 INDEX_AMBIGUITY = Quantity(
     "index_ambiguity",
     r"\max_s\#\{\textstyle\sum_p T(j_p):\sum_p j_p=s\}-1",
-    "different sums of table numbers that one sum of indices may stand for, less one, at the most",
+    "largest number of different sums of table numbers with the same sum of indices, less one",
 )
 TABLE_BIAS = Quantity("table_bias", r"|\mathbb{E}\,S-\textstyle\sum_p\ell_p|", "bias of a sum of table numbers")
 TABLE_VARIANCE = Quantity("table_variance", r"\mathrm{Var}(S)", "variance of a sum of table numbers, in levels squared")
@@ -71,10 +71,12 @@ TABLE_SUM_BITS = Quantity(
 SHARE_AT_ENDS = Quantity(
     "share_at_ends",
     r"\tfrac{1}{d}\#\{i:|y_i|\geq t_T\lVert y\rVert/\sqrt d\}",
-    "share of the rotated entries at the ends of the range or beyond, which are read as the ends whatever is drawn",
+    "share of the rotated entries at the ends of the range or beyond, which always become the ends",
 )
 HOP_VARIANCE = Quantity(
-    "hop_variance", r"\mathrm{Var}(\hat y_i)/x_i^2", "variance of an entry of the sum, over the square of one rank's"
+    "hop_variance",
+    r"\mathrm{Var}(\hat y_i)/x_i^2",
+    "variance of an entry of the sum, over the square of one rank's",
 )
 HOP_SHARE = Quantity(
     "hop_share", r"\mathrm{Var}(\hat y_i)/(\sum_p x_{p,i})^2", "variance of an entry of the sum, over its square"
@@ -122,7 +124,7 @@ TO_NEAREST_ELEMENT = Hypothesis(
 _T, _H = "blockformats.table.", "blockformats.multihop."
 _TABLE_BITS = index_bits(tabletop * P + 1)
 _WHOLE = for_one_reason(
-    "Equivalent: what is told apart is counted by a whole number, and a ninth more of one takes no further bit.",
+    "Equivalent: the number of different values is whole, and a ninth more of it takes no further bit.",
     "10/9 times the term 1",
 )
 
@@ -137,35 +139,35 @@ def ring_growth(noise: sp.Expr) -> sp.Expr:
 TABLE: tuple[Claim, ...] = (
     Claim(
         name=_T + "sums",
-        title="Table numbers add up to the sum of what every rank’s indices stand for",
+        title="The sum of table numbers decodes to the sum of the ranks’ decoded vectors",
         relation=Eq(TABLE_DEFECT, 0),
         source=LI_2024.official_code(
             f"{_CODE}, decompress: a sum of table numbers over the clients, less half the last number",
             "With one range for all, reading is affine: sum_p (2 T_p - g) r/g = (2 S - P g) r/g.",
-            reading="For sums as well as averages.",
+            reading="It is read for sums as well as averages.",
             code=THC_AT.at("byteps/torch/compression.py", "550-575"),
         ),
         axis="P",
     ),
     Claim(
         name=_T + "index_sums",
-        title="Table indices can be added as they are: the table of the sum is the sum of the tables",
+        title="Table indices can be added directly: the table of the sum is the sum of the tables",
         relation=Eq(INDEX_AMBIGUITY, 0),
         source=LI_2024.second_hand(
             "its abstract on the web: the direct aggregation of compressed values",
             "In the authors’ table for 1/128 the indices 0 and 2 stand for 0 + 6, 1 and 1 for 4 + 4.",
-            reading="That what is sent up, indices of four bits, is what is added.",
+            reading="It is read as adding the four-bit indices that workers send.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_T + "index_sums_of_even",
         extremal="two ranks with the indices (0, 2) or (1, 1) in the authors’ table (0, 4, 6, 8, ...)",
         axis="P",
-        note="Whoever adds has to look up first, numbers of more bits: the switch needs the table. What the authors’ "
-        "code takes back is such a sum of numbers.",
+        note="The adder first has to look up numbers of more bits: the switch needs the table. The authors’ code also "
+        "receives such a sum of numbers.",
     ),
     Claim(
         name=_T + "index_sums_of_even",
-        title="Table indices can be added as they are where the table’s numbers are at equal distances",
+        title="Table indices can be added directly if the table’s numbers are at equal distances",
         relation=Eq(INDEX_AMBIGUITY, 0),
         assumes=(EVEN_STEPS,),
         source=derived("T(j) = c j, so that sum_p T(j_p) = c sum_p j_p; and only then, for two ranks."),
@@ -174,7 +176,7 @@ TABLE: tuple[Claim, ...] = (
     Claim(
         name=_T + "unbiased",
         title=(
-            "Rounded stochastically to a table, the sum is unbiased where no level is cut off, in one stage and in two"
+            "Rounded stochastically to a table, the sum is unbiased if no level is cut off, in one stage and in two"
         ),
         relation=Eq(TABLE_BIAS, 0),
         kind=Kind.EXPECTED,
@@ -193,52 +195,51 @@ TABLE: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         source=LI_2024.official_code(
             f"{_CODE}, rvec_compress: entries are clamped to the range; it warns where there is no error feedback",
-            "What is beyond the range is read as its end.",
-            reading="The code itself warns: that its stochastic quantisation as such is unbiased.",
+            "Entries beyond the range are read as its end.",
+            reading="It is read for its stochastic quantisation alone, although the code itself warns.",
             code=THC_AT.at("byteps/torch/compression.py", "469-473"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_T + "unbiased",
         extremal="a level of one and a half ranges: read as the last number, always",
         axis="P",
-        note="Every rank’s own residual has to take that in; the sum of the ranks cannot.",
+        note="Every rank’s own residual has to keep the cut-off part; the sum of the ranks cannot.",
     ),
     Claim(
         name=_T + "variance",
-        title="Rounded at once to a table, the sum has the variance sum (level - below) (above - level)",
+        title="Rounded directly to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, AT_ONCE),
-        source=derived("Of each rank’s two numbers; independent draws add up."),
+        source=derived("This is the variance of each rank’s two numbers; independent draws add up."),
         axis="tablenoise",
     ),
     Claim(
         name=_T + "two_stages",
-        title="Rounded by way of a fine grid to a table, the sum has the variance sum (level - below) (above - level)",
+        title="Rounded via a fine grid to a table, the sum has the variance sum (level - below) (above - level)",
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
         assumes=(IN_RANGE, IN_TWO_STAGES),
         source=LI_2024.official_code(
-            f"{_CODE}, rvec_compress, and byteps/torch/tables: 1001 places for granularities of 30 and 16, of which no "
+            f"{_CODE}, rvec_compress, and byteps/torch/tables: 1001 places for granularities of 30 and 16, at which no "
             "table’s numbers are places",
             "1000 steps for 30 levels: a number of the table lies a third of a step from a place, and a level on it is "
             "first "
             "rounded past it.",
-            reading="That the two stages stand for one, being faster.",
+            reading="It is read as: the two stages replace one, and are faster.",
             code=THC_AT.at("byteps/torch/compression.py", "477-485"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_T + "two_stages_nested",
         extremal="the table 0, 1, 3, 4 and the level 1, by way of 0, 2 and 4: 3/2 and not 0; in the authors’ table of "
         "30 the level 10, with 1000 steps: 1/3 2/3 0.03 4 levels squared",
-        note="3/100 of a level and less: small with 1000 steps, and none with 990 or 1020.",
+        note="The excess is at most 3/100 of a level squared with 1000 steps, and zero with 990 or 1020.",
         axis="tablenoise",
     ),
     Claim(
         name=_T + "two_stages_nested",
         title=(
-            "Rounded by way of a fine grid that holds the table, the sum has the variance sum (level - below) (above "
-            "- level)"
+            "Rounded via a fine grid that holds the table, the sum has the variance sum (level - below) (above - level)"
         ),
         relation=Eq(TABLE_VARIANCE, tablenoise),
         kind=Kind.EXPECTED,
@@ -253,8 +254,8 @@ TABLE: tuple[Claim, ...] = (
     Claim(
         name=_T + "at_a_number",
         title=(
-            "Rounded by way of a fine grid, a level on the table has the variance f (1 - f) times the fine step times "
-            "the gaps on both sides"
+            "Rounded via a fine grid, a level on the table has the variance f (1 - f) times the fine step times the "
+            "gaps on both sides"
         ),
         relation=Eq(TABLE_VARIANCE, cutplace * (1 - cutplace) * finestep * bothgaps),
         kind=Kind.EXPECTED,
@@ -268,9 +269,11 @@ TABLE: tuple[Claim, ...] = (
     ),
     Claim(
         name=_T + "sum_bits",
-        title="Sums of P table numbers fit ceil(log2(P g + 1)) bits, and no fewer",
+        title="Sums of P table numbers need exactly ceil(log2(P g + 1)) bits",
         relation=Eq(TABLE_SUM_BITS, _TABLE_BITS),
-        source=derived("Sums reach P g, and the least is 0: for g = 30, eight bits serve eight ranks and not nine."),
+        source=derived(
+            "Sums reach P g, and the smallest is 0: for g = 30, eight bits suffice for eight ranks and not for nine."
+        ),
         unpinned=_WHOLE,
         axis="P",
     ),
@@ -293,7 +296,7 @@ TABLE: tuple[Claim, ...] = (
         name=_T + "beyond",
         title="At most 1/t^2 of rotated entries lie at t root mean squares or beyond, for any rotation",
         relation=Le(SHARE_AT_ENDS, 1 / tableroom**2),
-        source=derived("Their squares alone come to t^2 times the mean square each (Chebyshev)."),
+        source=derived("Each of their squares is at least t^2 times the mean square (Chebyshev)."),
         tightness=1,
         extremal="t = 2, four equal entries whose signs cancel in all rotated entries but one",
         axis="tableroom",
@@ -305,14 +308,14 @@ TABLE: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(GAUSSIAN_RANGE,),
         source=derived(
-            "Of four equal entries a rotated one is two root mean squares with probability 1/8.",
+            "For four equal entries a rotated one is two root mean squares with probability 1/8.",
             code=THC_AT.at("byteps/torch/compression.py", "459-471"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_T + "beyond",
         tightness=2,
         extremal="four equal entries, p = 1/16: 1/8 lie beyond 1.8627",
-        note="Signs alone make no Gaussian of few large entries: only sums of many entries come near one.",
+        note="Random signs do not make few large entries Gaussian: only sums of many entries are nearly so.",
         axis="tailshare",
     ),
 )
@@ -354,45 +357,45 @@ MULTIHOP: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(THINNED, HALVES, LIKE_ENTRIES, NOISE_NOT_TWO),
         source=derived(
-            "Of two independent sums of h one is rounded: V(2 h) = (2 + w) V(h) + w h^2, V(1) = 0; and (1 + w) V + w "
-            "P^2 at "
-            "the end."
+            "One of two independent sums of h is rounded: V(2 h) = (2 + w) V(h) + w h^2, V(1) = 0; and (1 + w) V + w "
+            "P^2 at the end."
         ),
         axis="halvings",
     ),
     Claim(
         name=_H + "butterfly_bounded",
-        title="Recursive halving's relative variance stays below 3 w/(2 - w), however many ranks there are",
+        title="Recursive halving's relative variance stays below 3 w/(2 - w) for any number of ranks",
         relation=Le(HOP_SHARE, 3 * hopnoise / (2 - hopnoise)),
         kind=Kind.EXPECTED,
         assumes=(THINNED, HALVES, LIKE_ENTRIES, BELOW_TWO),
         source=derived("w (1 + w) (1 - ((2 + w)/4)^L)/(2 - w) + w, and w (1 + w)/(2 - w) + w = 3 w/(2 - w)."),
         axis="hopnoise",
         unpinned=for_one_reason(
-            "The bound is the limit: with w = 1 eight ranks come to 23/32 of it, and with w = 1/7 to 0.94, where a "
-            "tenth of w changes it by less.",
+            "The bound is the limit: with w = 1 eight ranks reach 23/32 of it, and with w = 1/7 0.94, where a tenth of "
+            "w changes it by less.",
             "0.9 times the term -hopnoise",
         ),
     ),
     Claim(
         name=_H + "ring_bounded",
-        title="The relative variance round a ring stays below 3 w/(2 - w), however many ranks there are",
+        title="The relative variance on a ring stays below 3 w/(2 - w) for any number of ranks",
         relation=Le(HOP_SHARE, 3 * hopnoise / (2 - hopnoise)),
         kind=Kind.EXPECTED,
         assumes=(THINNED, RING_OF_HOPS, LIKE_ENTRIES, BELOW_TWO),
         source=derived(
-            "P - 1 roundings in a row: (1 + w)^P beats P^2, and w P/3 for small w.", "the same with the other way"
+            "P - 1 roundings in a row: (1 + w)^P exceeds P^2, and w P/3 for small w.",
+            "the same with the other way",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_H + "butterfly_bounded",
         extremal="w = 1, four ranks: 29/8, and not 3; eight: 717/32",
         axis="hopnoise",
-        note="Few hops matter more than few bits: of eight ranks a ring has as many roundings of a part as a "
-        "butterfly, eight.",
+        note="Few successive hops matter more than few roundings: with eight ranks a ring and a butterfly both round a "
+        "part eight times.",
     ),
     Claim(
         name=_H + "mxfp4_ring",
-        title="MXFP4 for entries with scales of their own keeps the ring’s law of variance with w = 1/24",
+        title="MXFP4 for entries with separate scales keeps the ring’s law of variance with w = 1/24",
         relation=Le(HOP_VARIANCE, hopgrowth / 24),
         kind=Kind.EXPECTED,
         assumes=(BLOCK_MESSAGES, E2M1_ELEMENTS, NOTHING_CLIPPED, ONE_ENTRY_BLOCKS, LIKE_ENTRIES, SUMS_FIT),
@@ -401,23 +404,23 @@ MULTIHOP: tuple[Claim, ...] = (
             "Between neighbours c and d an entry a has the variance (a - c)(d - a) <= a^2 (d - c)^2/(4 c d), and (3, "
             "6] holds "
             "3 to 4 and 4 to 6: 1/48 and 1/24. A butterfly’s is less.",
-            reading="The number is ours.",
+            reading="This number is ours.",
         ),
         axis="hopgrowth",
     ),
     Claim(
         name=_H + "bytes",
-        title="A ring and recursive halving send as many bytes, where parts have whole blocks and bytes",
+        title="A ring and recursive halving send the same bytes if parts have whole blocks and bytes",
         relation=Eq(WIRE_BYTES, 2 * (P - 1) * n * (elementbits / 8 + 1 / block) / P),
         assumes=(PARTS_OF_BLOCKS, BLOCK_MESSAGES),
-        source=derived("Halves, quarters, ... of n come to (P - 1)/P of it, and the all-gather to as much."),
+        source=derived("Halves, quarters, ... of n add up to (P - 1)/P of it, and the all-gather to the same."),
         axis="P",
     ),
     Claim(
         name=_H + "nearest_error",
         title=(
-            "Rounded to nearest, MXFP4 by halving has error at most (6/5)^(L + 1) - 1 of the ranks’ magnitudes, and "
-            "1/4 on a single rank"
+            "Rounded to nearest, MXFP4 by recursive halving has error at most (6/5)^(L + 1) - 1 of the ranks’ "
+            "magnitudes, and 1/4 on a single rank"
         ),
         relation=Le(TOTAL_ERROR, sp.Max(sp.Rational(1, 4), sp.Rational(6, 5) ** (halvings + 1) - 1)),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
@@ -426,10 +429,10 @@ MULTIHOP: tuple[Claim, ...] = (
             "6/5); and 1 - (3/4)^2 is less than (6/5)^2 - 1."
         ),
         axis="halvings",
-        note="The ring loses all that the others have where one rank’s entry is larger "
-        "(blockformats.requantised.ring_error); here 3/8 at eight ranks that stagnate it.",
+        note="The ring loses all other entries if one rank’s is larger (blockformats.requantised.ring_error); here "
+        "eight such ranks lose 3/8.",
         unpinned=for_one_reason(
-            "Loose by nature: no rank’s entry goes up by a fifth at every hop while the others add nothing.",
+            "It is loose by nature: no rank’s entry grows by a fifth at every hop while the others add nothing.",
             "10/9 times the term -1",
         ),
     ),
@@ -442,14 +445,14 @@ MULTIHOP: tuple[Claim, ...] = (
         relation=Le(TOTAL_ERROR, sp.Rational(6, 5) ** (halvings + 1) - 1),
         assumes=(TO_NEAREST_ELEMENT, HALVES, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
-            "Of roundings that multiply with a number in (3/4, 6/5). Refuted by one rank: what is clipped, next to 8 "
-            "in its unit, becomes 6.",
-            "that entries grow more than they shrink, as an earlier version of this claim had it",
+            "Roundings multiply with a number in (3/4, 6/5). Refuted by one rank: an entry just below 8 in its unit is "
+            "clipped to 6.",
+            "an earlier version of this claim: entries grow more than they shrink",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_H + "nearest_error",
         extremal="one rank, 31/4: 7/31 and not 1/5",
         axis="halvings",
-        note="Clipping takes up to a quarter of an entry, which is more than a rounding adds to one.",
+        note="Clipping removes up to a quarter of an entry, more than a rounding adds to one.",
     ),
 )

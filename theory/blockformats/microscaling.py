@@ -92,14 +92,14 @@ _NEAREST_AT = FLYDSL_AT.at(
     "tests/kernels/utils/gemm_common_utils.py",
     "53-60",
     default="the reference of its tests, not a kernel",
-    upstream="pull request 590 proposed scales of even rounding beside it, and was closed without being merged",
+    upstream="pull request 590 proposed scales of even rounding too, and was closed unmerged",
 )
 
 MICROSCALING: tuple[Claim, ...] = (
     Claim(
         name=_M + "maximum",
         title=(
-            "MX formats with the specification’s scales: a block’s largest entry is off by less than half the overshoot"
+            "MX formats with the specification’s scales: a block’s largest entry has an error below half the overshoot"
         ),
         relation=Le(MAXIMUM_ERROR, overshoot / 2),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
@@ -109,17 +109,17 @@ MICROSCALING: tuple[Claim, ...] = (
             "The largest entry is t 2^emax in units of the scale, 1 <= t < 2; the largest element is (2 - v) "
             "2^emax. Where "
             "t > 2 - v it is clipped: 1 - (2 - v)/t < v/2. Else it is rounded: u/(1 + u) at most, less than u <= v/2.",
-            reading="The code states no bound: it is ours.",
+            reading="The code states no bound; this one is ours.",
             code=MICROXCALING_AT.at("mx/mx_ops.py", "267-292"),
         ),
         tightness=1,
         extremal="the largest entry just below a power of two",
         axis="block",
-        note="1/4 for E2M1, 1/16 for E2M3, 1/8 for E3M2, E4M3, E5M2 and INT4, 1/128 for INT8.",
+        note="It is 1/4 for E2M1, 1/16 for E2M3, 1/8 for E3M2, E4M3, E5M2 and INT4, 1/128 for INT8.",
     ),
     Claim(
         name=_M + "maximum_of_roundoff",
-        title="MX formats: a block’s largest entry is off by no more than the unit roundoff of the elements",
+        title="MX formats: the error of a block’s largest entry is at most the unit roundoff of the elements",
         relation=Le(MAXIMUM_ERROR, element_unit),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
         source=FOLKLORE.recalled(
@@ -133,19 +133,18 @@ MICROSCALING: tuple[Claim, ...] = (
         tightness=2,
         extremal="E4M3, and x = (2 - 2^-20): C(x) = 7/4, off by 1/8 and not by 1/16",
         axis="block",
-        note="Of the seven formats it fails for MXFP8 with E4M3 alone, by a factor of two: 1/8 in place of 1/16. "
-        "For the "
-        "others half the overshoot is the unit roundoff.",
+        note="Among the seven formats it fails only for MXFP8 with E4M3, by a factor of two: 1/8 in place of 1/16. For "
+        "the others half the overshoot equals the unit roundoff.",
     ),
     Claim(
         name=_M + "maximum_of_rounding",
-        title="MX formats with the specification’s scales: a block’s largest entry is off by a rounding, u/(1 + u)",
+        title="MX formats with the specification’s scales: a block’s largest entry has a rounding error, u/(1 + u)",
         relation=Le(MAXIMUM_ERROR, element_unit / (1 + element_unit)),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=FOLKLORE.recalled(
             "rounding to nearest has a relative error of at most u/(1 + u)",
-            "It is the error half-way above a power of two. Clipping errs by up to half the overshoot, which is u "
-            "or 2 u.",
+            "It is the error half-way above a power of two. Clipping has an error of up to half the overshoot, which "
+            "is u or 2 u.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "maximum",
@@ -156,15 +155,15 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "maximum_unclipped",
-        title="MX formats with the least scale that clips nothing: a block’s largest entry is off by at most u/(1 + u)",
+        title="MX formats with the smallest scale without clipping: a block’s largest entry has an error <= u/(1 + u)",
         relation=Le(MAXIMUM_ERROR, element_unit / (1 + element_unit)),
         assumes=(RCEIL_SCALE, E8M0_FITS, NONZERO, FLOATING_ELEMENTS),
         source=TORCHAO.official_code(
             "mx_tensor.py, _to_mx_rceil: the quotient of the largest magnitude and the largest element, rounded up "
             "to E8M0",
             "In units of the scale the largest entry lies between half of the largest element and that, among normal "
-            "numbers, and errs by half the gap at most: u relative to 1 + u, at the first half-way point of a binade.",
-            reading="The code states no bound: it is ours.",
+            "numbers; its error is at most half the gap: u relative to 1 + u, at the first half-way point of a binade.",
+            reading="The code states no bound; this one is ours.",
             code=TORCHAO_AT.at(
                 "torchao/prototype/mx_formats/mx_tensor.py", "161-225", "scaling_mode RCEIL, in a prototype"
             ),
@@ -176,24 +175,24 @@ MICROSCALING: tuple[Claim, ...] = (
     Claim(
         name=_M + "maximum_unclipped_fixed",
         title=(
-            "Fixed-point elements with the least scale that clips nothing: a block’s largest entry is off by at most "
-            "u/(1 + u)"
+            "Fixed-point elements with the smallest scale without clipping: a block’s largest entry has an error of at "
+            "most u/(1 + u)"
         ),
         relation=Le(MAXIMUM_ERROR, element_unit / (1 + element_unit)),
         assumes=(RCEIL_SCALE, E8M0_FITS, NONZERO, EQUIDISTANT),
         source=derived(
-            "It does not: of INT8, 63.5/64 is half-way between two elements, and just above half of the largest one, "
-            "127/128: the error is 1/127 and not 1/129."
+            "It does not hold: for INT8, 63.5/64 is half-way between two elements, and just above half of the largest "
+            "one, 127/128: the error is 1/127 and not 1/129."
         ),
         stands=Standing.REFUTED,
         tightness=(1 + element_unit) / (1 - element_unit),
         extremal="INT8, and the largest entry just above 127/128: off by 1/127",
         axis="block",
-        note="Equidistant elements do not become denser below a power of two.",
+        note="Equidistant elements are not denser below a power of two.",
     ),
     Claim(
         name=_M + "maximum_of_nearest",
-        title="MX formats with scales of the quotient to nearest: a block’s largest entry is off by less than 1/3",
+        title="MX formats with scales of the quotient to nearest: a block’s largest entry has an error below 1/3",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 3)),
         assumes=(NEAREST_POWER, E8M0_FITS, NONZERO),
         source=derived(
@@ -210,20 +209,21 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "maximum_of_nearest_scale",
-        title="MX formats with scales of the quotient to nearest: a block’s largest entry is off by half the overshoot",
+        title="MX formats with scales of the quotient to nearest: a block’s largest entry has an error of half the "
+        "overshoot",
         relation=Le(MAXIMUM_ERROR, overshoot / 2),
         assumes=(NEAREST_POWER, E8M0_FITS, NONZERO),
         source=derived(
-            "Expected of scales that are rounded to nearest. Refuted: what is rounded is the quotient of maximum and "
-            "largest element; where it is rounded down the scale is one step below the specification's, and the "
-            "largest entry is clipped by up to a third.",
+            "One may expect it of scales rounded to nearest. Refuted: the quotient of maximum and largest element is "
+            "rounded; where it is rounded down the scale is one step below the specification's, and the largest entry "
+            "is clipped by up to a third.",
             code=_NEAREST_AT,
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "maximum_of_nearest",
         extremal="E2M3, the largest entry just below 45/32: read as 15/16, off by 1/3 and not by 1/16",
         axis="block",
-        note="E2M1: 1/3 in place of 1/4; E4M3: 1/3 in place of 1/8.",
+        note="It is 1/3 in place of 1/4 for E2M1, and 1/3 in place of 1/8 for E4M3.",
     ),
     Claim(
         name=_M + "contraction",
@@ -231,13 +231,13 @@ MICROSCALING: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, FLOOR_CONTRACTION),
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
         source=MX.second_hand(
-            "the conversion of section 6.3, quoted word for word in public notes, as microxcaling and torchao have it",
+            "the conversion of section 6.3, quoted word for word in public notes, as in microxcaling and torchao",
             _OTHERS.format(
                 "a power of two, without error; half-way above it; or, in the limit, the next power of two, "
                 "clipped. Blocks "
                 "are mediants, and shares grow with B"
             ),
-            reading="The contraction is ours.",
+            reading="The contraction factor is ours.",
         ),
         tightness=1,
         extremal="one entry just below a power of two, just above it by a rounding, or at it, all others half the "
@@ -245,8 +245,7 @@ MICROSCALING: tuple[Claim, ...] = (
         "element",
         axis="block",
         note="For E2M1: (B + 63)/(B + 1023) up to B = 17, (B + 15)/(B + 399) up to 33, then (B - 1)/(B + 255). "
-        "Elements of "
-        "eight bits lose next to nothing in small entries: (v/2)^2.",
+        "Elements of eight bits lose almost nothing in small entries: (v/2)^2.",
     ),
     Claim(
         name=_M + "contraction_even",
@@ -258,7 +257,7 @@ MICROSCALING: tuple[Claim, ...] = (
             "before "
             "its exponent is taken",
             _OTHERS.format("5, rounded to 4; or 3.5, rounded to 4, the smallest that the largest entry can be"),
-            reading="The contraction is ours.",
+            reading="The contraction factor is ours.",
             code=TORCHAO_AT.at(
                 "torchao/prototype/mx_formats/mx_tensor.py", "309-317", "scaling_mode EVEN, in a prototype"
             ),
@@ -269,13 +268,13 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "contraction_rceil",
-        title="MXFP4 with scales that clip nothing contracts with 1 - alpha = 31/175 in blocks of 32",
+        title="MXFP4 with scales without clipping contracts with 1 - alpha = 31/175 in blocks of 32",
         relation=Le(RELATIVE_ERROR, RCEIL_CONTRACTION),
         assumes=(RCEIL_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
         source=TORCHAO.official_code(
             "mx_tensor.py, _to_mx_rceil",
             _OTHERS.format("5, rounded to 4; 7/2, rounded to 4; or, in the limit, 3, without error"),
-            reading="The contraction is ours.",
+            reading="The contraction factor is ours.",
             code=TORCHAO_AT.at(
                 "torchao/prototype/mx_formats/mx_tensor.py", "161-225", "scaling_mode RCEIL, in a prototype"
             ),
@@ -283,13 +282,12 @@ MICROSCALING: tuple[Claim, ...] = (
         tightness=1,
         extremal="one entry 5, 7/2 or just above 3, all others 1/4",
         axis="block",
-        note="No clipping, and a worse worst case than the specification’s 47/431: half of the range is given "
-        "away, and "
-        "small entries are lost. In short blocks it is better: 1/25 in place of 1/16 for a single entry.",
+        note="There is no clipping, but the worst case is worse than the specification’s 47/431: half of the range is "
+        "unused, and small entries are lost. Short blocks are better: 1/25 in place of 1/16 for a single entry.",
     ),
     Claim(
         name=_M + "unclipped_contracts_better",
-        title="Scales that clip nothing contract no worse than the specification’s",
+        title="Scales without clipping contract at least as well as the specification’s",
         relation=Le(RELATIVE_ERROR, FLOOR_CONTRACTION),
         assumes=(RCEIL_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
         source=derived(
@@ -297,12 +295,10 @@ MICROSCALING: tuple[Claim, ...] = (
             "specification’s scales nothing of it: they are 1/2 there."
         ),
         stands=Standing.REFUTED,
-        unentered=for_one_reason("It is refuted in a shorter block.", "*"),
+        unentered=for_one_reason("A shorter block refutes it.", "*"),
         extremal="32 entries: one just above 3, the others 1/4: 31/175 against 47/431",
         axis="block",
-        note="True for short blocks alone; what rounding up buys is that nothing is clipped, so that stochastic "
-        "rounding "
-        "is unbiased.",
+        note="It holds for short blocks only; rounding up avoids clipping, so that stochastic rounding is unbiased.",
     ),
     Claim(
         name=_M + "contraction_wide",
@@ -325,10 +321,8 @@ MICROSCALING: tuple[Claim, ...] = (
         relation=Eq(CHANGED_AGAIN, 0),
         assumes=(STEADY_SCALE, E8M0_FITS),
         source=derived(
-            "What a block’s largest entry becomes gives the same scale, or, with rceil, half of it: where it was "
-            "rounded "
-            "down to half of the largest element. No element of the block is larger then, and twice such an "
-            "element is one."
+            "The rounded largest entry gives the same scale, or, with rceil, half of it if it was rounded down to half "
+            "of the largest element. No element of the block is larger then, and twice such an element is one."
         ),
         axis="block",
     ),
@@ -344,9 +338,8 @@ MICROSCALING: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="E2M1, doubled scales, x = (15/4, 1/2): first (4, 1/2), then (4, 0)",
         axis="block",
-        note="Every pass may lose the smallest elements once more: a sum that is requantised hop by hop, or a "
-        "tensor that "
-        "is stored and loaded, is not safe.",
+        note="Every pass may lose more of the smallest elements: this affects a sum requantised at every hop, or a "
+        "tensor stored and loaded.",
     ),
     Claim(
         name=_M + "sign_symmetry",
@@ -360,7 +353,7 @@ MICROSCALING: tuple[Claim, ...] = (
         title="MX formats commute with a factor that is a power of two",
         relation=Eq(UNSCALED_ENTRIES, 0),
         assumes=(BY_POWERS, E8M0_FITS, SCALED_FITS),
-        source=derived("Exponents move by as much, and what is rounded is the same."),
+        source=derived("Exponents move by the same number, and significands do not change."),
         axis="block",
     ),
     Claim(
@@ -372,11 +365,11 @@ MICROSCALING: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="x = (1), factor 5/4: C(5/4) = 1, but 5/4 C(1) = 5/4",
         axis="block",
-        note="Elements are no finer for a finer factor: the scale is a power of two.",
+        note="A finer factor does not make elements finer: the scale is a power of two.",
     ),
     Claim(
         name=_M + "wire",
-        title="MX formats take 4.25, 6.25 or 8.25 bits an entry in blocks of 32",
+        title="MX formats take 4.25, 6.25 or 8.25 bits per entry in blocks of 32",
         relation=Eq(BITS, n * elementbits + 8 * sp.ceiling(n / block)),
         source=MX.second_hand(
             "Universal’s page on mxblock: eight bits for the scale, and the elements’ bits times the block",
@@ -386,40 +379,38 @@ MICROSCALING: tuple[Claim, ...] = (
     ),
     Claim(
         name=_M + "drift_uniform",
-        title="Rounding to nearest shrinks no uniform density",
+        title="Rounding to nearest does not shrink a uniform density",
         relation=Eq(MEAN_DRIFT_OF_DENSITY, 0),
         kind=Kind.LAW,
         assumes=(UNIFORM_DENSITY,),
         source=derived(
-            "Between two neighbouring elements the error is odd about their middle: what is lost below it is won "
-            "above. So "
-            "it is in every interval, whatever their lengths."
+            "Between two neighbouring elements the error is odd about their middle: losses below it equal gains above. "
+            "This holds in every interval, of any length."
         ),
         axis="gridstep",
     ),
     Claim(
         name=_M + "drift_of_nonuniform_grids",
-        title="A grid that is not equidistant shrinks, by rounding to nearest, what is drawn from it",
+        title="Rounding to nearest on a grid that is not equidistant shrinks entries on average",
         relation=Le(MEAN_DRIFT_OF_DENSITY, -(gridstep**2)),
         kind=Kind.LAW,
         assumes=(FLOATING_ELEMENTS, ANY_DENSITY),
         source=SHRINKAGE_2026.read(
             "abstract: non-uniform formats such as E2M1 inherently have a systematic negative rounding error, by the "
             "asymmetry of their bins",
-            "Of the bins about 2 and 4 the upper half is the wider one, and their entries shrink. The bin of the "
-            "largest "
+            "In the bins about 2 and 4 the upper half is wider, and their entries shrink. The bin of the largest "
             "element has no upper half, and its entries grow by as much, if the density is uniform.",
-            reading="That it is so for every density, and by how much at least, is our reading.",
+            reading="The statement for every density, with its lower bound, is our reading.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "drift_falling",
         extremal="the uniform density on [0, 6]: the mean error is zero",
         axis="gridstep",
-        note="It is the density that shrinks, not the grid: a falling one does on every grid.",
+        note="The density causes the shrinking, not the grid: a falling density shrinks on every grid.",
     ),
     Claim(
         name=_M + "drift_falling",
-        title="The mean error of a density that falls linearly: the sum of the cubes of the gaps decides",
+        title="The mean error of a density that falls linearly follows from the sum of the cubed gaps",
         relation=Eq(MEAN_DRIFT_OF_DENSITY, -(cubes + 2 * ceilinglevel * gridstep**2) / (12 * ceilinglevel**2)),
         kind=Kind.LAW,
         assumes=(LINEAR_DENSITY,),
@@ -428,11 +419,11 @@ MICROSCALING: tuple[Claim, ...] = (
             "-k h^3/24, on midpoints of a grid of step d -k (h^3/24 + h d^2/12). Summed up, with k = 2/a^2."
         ),
         axis="gridstep",
-        note="In the limit 21/2 over 432 for E2M1 on [0, 6], a mean of 2 that shrinks by 1.2 %.",
+        note="In the limit it is 21/2 over 432 for E2M1 on [0, 6]: a mean of 2 shrinks by 1.2 %.",
     ),
     Claim(
         name=_M + "drift_equidistant",
-        title="Equidistant grids do not shrink what they round to nearest",
+        title="Rounding to nearest on equidistant grids does not shrink entries on average",
         relation=Eq(MEAN_DRIFT_OF_DENSITY, 0),
         kind=Kind.LAW,
         assumes=(EQUIDISTANT, ANY_DENSITY),
@@ -441,13 +432,13 @@ MICROSCALING: tuple[Claim, ...] = (
             "The bins are symmetric, but a falling density is not: it gives -(sum of h^3)/(12 a^2), on seven gaps "
             "of 1/4 "
             "with a = 7/4 as much as -1/336.",
-            reading="That the mean error is zero is our reading: the paper speaks of a part of it.",
+            reading="A mean error of zero is our reading: the paper means a part of it.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "drift_falling",
         extremal="INT4 and a density that falls linearly: the mean error is negative",
         axis="gridstep",
-        note="They shrink less: relative to the largest element, the cubes of E2M1’s gaps sum up to 7/144, those of "
+        note="They shrink less: relative to the largest element, the cubes of E2M1’s gaps add up to 7/144, those of "
         "INT4’s to 1/49.",
     ),
 )
@@ -462,7 +453,7 @@ _HALF_WAY = (
 STOCHASTIC: tuple[Claim, ...] = (
     Claim(
         name=_S + "unbiased",
-        title="MX formats with stochastic rounding are unbiased where nothing is clipped",
+        title="MX formats with stochastic rounding are unbiased if nothing is clipped",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NOTHING_CLIPPED, E8M0_FITS),
@@ -470,7 +461,7 @@ STOCHASTIC: tuple[Claim, ...] = (
             "patch_override_scripts/microxcaling.patch of amazon-science/mxfp4-llm: dither_scale rounds 3/4 of the "
             "entries, “without clipping”; abstract: unbiased gradient estimates with stochastic rounding",
             "low + (high - low) (a - low)/(high - low) = a. With 3/4 the largest entry is below 3/2 times the largest "
-            "power of two, which no element format here ends below; with the others it is at most the largest element.",
+            "power of two, and no format here ends below that; with the others it is at most the largest element.",
             code=TSENG_AT.at("patch_override_scripts/microxcaling.patch", "37-39"),
         ),
         axis="block",
@@ -483,14 +474,14 @@ STOCHASTIC: tuple[Claim, ...] = (
         assumes=(OCP_OR_EVEN, E8M0_FITS),
         source=FOLKLORE.recalled(
             "stochastic rounding makes any conversion unbiased",
-            "What is clipped is clipped whatever is drawn.",
+            "Clipping does not depend on the draw.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_S + "unbiased",
         extremal="E2M1 and x = (7): the output is 6, always",
         axis="block",
-        note="Largest entries above the largest element are shortened; 3/4 of the entries, or a scale rounded up, "
-        "mend it.",
+        note="Entries above the largest element are clipped; multiplying entries by 3/4, or rounding scales up, avoids "
+        "it.",
     ),
     Claim(
         name=_S + "bias",
@@ -512,7 +503,7 @@ STOCHASTIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_S + "variance",
-        title="MXFP4’s variance factor with scales that clip nothing: (sqrt 67 - 6)/12 in blocks of 32",
+        title="MXFP4’s variance factor with scales without clipping: (sqrt 67 - 6)/12 in blocks of 32",
         relation=Le(RELATIVE_ERROR, OMEGA),
         kind=Kind.EXPECTED,
         assumes=(RCEIL_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
@@ -520,11 +511,11 @@ STOCHASTIC: tuple[Claim, ...] = (
         tightness=1,
         extremal="the largest entry 5/(1 + w), 7/(2 (1 + w)) or just above 3, all others 1/(4 (1 + w)), w the factor",
         axis="block",
-        note="1/24 for a single entry, 0.182 for 32, then about sqrt(B)/12: small entries are rounded up from zero.",
+        note="It is 1/24 for one entry, 0.182 for 32, then about sqrt(B)/12: small entries round up from zero.",
     ),
     Claim(
         name=_S + "variance_three_quarters",
-        title="MXFP4 that rounds three quarters of the entries has the variance factor of full stochastic rounding",
+        title="MXFP4 of entries times 3/4 has the variance factor of full stochastic rounding",
         relation=Le(RELATIVE_ERROR, OMEGA),
         kind=Kind.EXPECTED,
         assumes=(THREE_QUARTERS, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
@@ -545,13 +536,13 @@ STOCHASTIC: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(RCEIL_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
         source=derived(
-            "True of an entry above half of the largest element; entries below the smallest element have the variance "
-            "a (1/2 - a), far above their squares."
+            "It holds for an entry above half of the largest element; entries below the smallest element have the "
+            "variance a (1/2 - a), far above their squares."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_S + "variance",
         extremal="a block of 5 and 1/4: 17/401; of 3 and 31 entries of 1/5: 93/512",
         axis="block",
-        note="Below the smallest element there is no relative precision: the block’s length counts.",
+        note="Below the smallest element there is no relative precision, so the block’s length matters.",
     ),
 )

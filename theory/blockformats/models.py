@@ -34,15 +34,13 @@ EXTENTS = extents(
             "table.at_a_number microscaling.contraction_even microscaling.contraction_rceil "
             "microscaling.contraction_wide fouroversix.contraction requantised.direct_error table.unbiased "
             "multihop.nearest_error correlated.independent table.variance table.two_stages_nested multihop.ring_law "
-            "multihop.butterfly_law microscaling.maximum_of_nearest"
+            "multihop.butterfly_law microscaling.maximum_of_nearest "
+            "multihop.butterfly_bounded mseden.projection table.beyond"
         ),
         (Step.SYMMETRY,): "correlated.equal",
         (Step.LEMMA,): "correlated.never_worse",
-        (Step.CLAIM,): "multihop.butterfly_bounded",
-        (Step.SPECTRUM,): "mseden.projection",
         (Step.INDEPENDENCE, Step.EXPECTATION): "multihop.mxfp4_ring",
         (Step.SUM, Step.CLAIM): "nvfp4.contraction",
-        (Step.SUM, Step.SPECTRUM): "table.beyond",
     },
     by_definition="microscaling.wire requantised.bytes requantised.bits_an_entry_of_whole_blocks "
     "homomorphic.sums homomorphic.bytes table.index_sums_of_even multihop.bytes",

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.blockformats.terms import ENTRIES_OF_BLOCK, element_unit, elementbits, overshoot
-from commbounds.theory.finite_laws import over_all
+from commbounds.theory.finite_laws import kept_products, over_all
 from commbounds.theory.model import Goal, Model, in_range
 from commbounds.theory.quantities import block, n, norm2
 
@@ -30,7 +30,7 @@ _ENDS = (sp.Integer(0), *((a + b) / 2 for a, b in pairwise(E2M1)))
 def named(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"blockformats.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 def _nearest(low: Any, high: Any) -> Iterator[tuple[Any, Any, Any]]:
@@ -63,7 +63,13 @@ def _maximum(bound: Any) -> tuple[Goal, ...]:
 def _of_quotient(bound: Any) -> tuple[Goal, ...]:
     """Maximum over largest element, in units of the scale: `ratio`."""
     beyond = {"3/2": sp.Rational(3, 2) - _ratio, "1": _ratio - 1}
-    within = {"3/4": _ratio - sp.Rational(3, 4), "half a gap, of at most a quarter of it": _ratio / 4 - _off}
+    power, gap = sp.symbols("power gap", nonnegative=True)
+    within = {
+        "3/4": _ratio - sp.Rational(3, 4),
+        "the power of two below it": _ratio - power,
+        "one digit or more: half of the power": power / 2 - gap,
+        "half a gap": gap / 2 - _off,
+    }
     return (
         Goal("clipped", bound * _ratio - (_ratio - 1), given=beyond),
         Goal("rounded", bound * _ratio - _off, given=within),
@@ -194,6 +200,7 @@ def _stochastic_bias(bound: Any) -> tuple[Goal, ...]:
 
 def _projected(bound: Any) -> tuple[Goal, ...]:
     return (
+        *kept_products(),
         Goal(
             "inner product",
             bound - (_scale * _inner / norm2**2 - 1),
@@ -242,8 +249,8 @@ BLOCKS = (
     named(
         "microscaling.maximum_of_nearest",
         "`ratio` is a block's largest entry over the largest element, in units of the scale: from 3/4 to 3/2, as it is "
-        "rounded to a power of two. Beyond one it becomes one; else it is `off` by half a gap, a quarter of it at most "
-        "in every format of the column.",
+        "rounded to a power of two. Beyond one it becomes one; else it is `off` by half a `gap` at most, which is half "
+        "of the `power` of two below it where elements have one digit, and less where they have more.",
         _NOT_ZERO + ", every element format",
         _of_quotient,
     ),
@@ -291,10 +298,11 @@ BLOCKS = (
     ),
     named(
         "nvfp4.contraction",
-        "In units of the scale a block's largest entry is `top`, from 17/3 to 51/8, and becomes 6 (blockformats.nvfp4."
-        "maximum). `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 to 5/133 for B = min(n, block) up "
-        "to 19. Near every element the squared error of another entry is at most share a^2 + 1 - 25 share, and that of "
-        "the largest at most share top^2 - (B - 1)(1 - 25 share); a block of fewer entries errs no more.",
+        "In units of the scale a block's largest entry is `top`, from 17/3 to 51/8, and becomes 6 "
+        "(blockformats.nvfp4.maximum). `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 to 5/133 for B "
+        "= min(n, block) up to 19. Near every element the squared error of another entry is at most share a^2 + 1 - 25 "
+        "share, and that of the largest at most share top^2 - (B - 1)(1 - 25 share); fewer entries have no larger "
+        "error.",
         "every n, every block of at most 19 entries, every x in R^n but zero whose scales are normal numbers, in real "
         "arithmetic",
         _contracting_nvfp4,

@@ -92,8 +92,8 @@ ENDS = (
     ),
     named(
         "table.sums",
-        "Of some `ranks` the table numbers add up to `sum`, and stand for (2 sum - g ranks) times the range over g, "
-        "g = `places`; a rank more has the number `index`.",
+        "The table numbers of some `ranks` add up to `sum`, and stand for (2 sum - g ranks) times the range over g, g "
+        "= `places`; a rank more has the number `index`.",
         "every number of ranks, every table, every range that is shared",
         _tables,
     ),

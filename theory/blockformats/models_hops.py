@@ -19,7 +19,14 @@ from commbounds.theory.blockformats.hops import (
 )
 from commbounds.theory.blockformats.models_blocks import named
 from commbounds.theory.blockformats.terms import elementbits
-from commbounds.theory.finite_laws import over_histories, relative_errors, square_with_noise
+from commbounds.theory.finite_laws import (
+    kept_products,
+    over_all,
+    over_histories,
+    proved_by,
+    relative_errors,
+    square_with_noise,
+)
 from commbounds.theory.model import Goal, in_range
 from commbounds.theory.quantities import P, block, n
 
@@ -87,7 +94,11 @@ def _even_sums(bound: Any) -> tuple[Goal, ...]:
 
 def _beyond(bound: Any) -> tuple[Goal, ...]:
     squares = {"their squares": 1 - tableroom**2 * _share}
-    return (Goal("share", bound - _share, given=squares, positive={"range": tableroom}),)
+    return (
+        *kept_products(),
+        *over_all(lambda squares, far: squares - tableroom**2 * far, (_entry**2, _ONE), case="far entries: "),
+        Goal("share", bound - _share, given=squares, positive={"range": tableroom}),
+    )
 
 
 # --- hops ------------------------------------------------------------------------------------------------------------
@@ -140,7 +151,11 @@ def _butterfly_bounded(bound: Any) -> tuple[Goal, ...]:
     """`power` is ((2 + w)/4)^L."""
     share = _w + _w * (1 + _w) * (1 - _power) / (2 - _w)
     given = {"w": _w, "1 + w": 1 + _w, "power": _power}
-    return (Goal("below the limit", bound - share, given=given, positive={"2 - w": 2 - _w}),)
+    law = 4**halvings * _w + _w * (1 + _w) * (4**halvings - (2 + _w) ** halvings) / (2 - _w)
+    return (
+        *proved_by("law", _butterfly_law(law)),
+        Goal("below the limit", bound - share, given=given, positive={"2 - w": 2 - _w}),
+    )
 
 
 def _mxfp4_ring(bound: Any) -> tuple[Goal, ...]:
@@ -226,8 +241,8 @@ HOPS = (
     ),
     named(
         "table.at_a_number",
-        "`below` and `above` are the gaps before and after the number. Of either multiple the variance of its own "
-        "rounding, whose mean it is; and the variance between them.",
+        "`below` and `above` are the gaps before and after the number. Either multiple adds the variance of its own "
+        "rounding, whose mean it is; and there is the variance between them.",
         "every table, every fine step that is at most the gaps, every number of the table but the ends",
         _at_a_number,
     ),
@@ -259,14 +274,14 @@ HOPS = (
     ),
     named(
         "multihop.butterfly_law",
-        "Of two independent partial sums of variance V, each of P/2 entries, one is rounded. Induction over the "
+        "One of two independent partial sums of variance V, each of P/2 entries, is rounded. Induction over the "
         "halvings, and one rounding more.",
         "every number of halvings, every w but 2",
         _butterfly_law,
     ),
     named(
         "multihop.butterfly_bounded",
-        "The law of blockformats.multihop.butterfly_law over 4^L, with ((2 + w)/4)^L as `power`.",
+        "The law that goals of blockformats.multihop.butterfly_law show, over 4^L, with ((2 + w)/4)^L as `power`.",
         "every number of halvings, every w below 2",
         _butterfly_bounded,
     ),

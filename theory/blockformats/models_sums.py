@@ -212,7 +212,7 @@ SUMS = (
     named(
         "correlated.equal",
         "P f is whole but for `left`: the uniforms of so many cells are below f, and one more with probability `left`, "
-        "whoever has that cell. The sum is one of two neighbours.",
+        "for any owner of that cell. The sum is one of two neighbours.",
         "every P, equal entries between two codes",
         _equal,
     ),

@@ -41,13 +41,13 @@ _LARGEST = (
 NVFP4: tuple[Claim, ...] = (
     Claim(
         name=_N + "maximum",
-        title="NVFP4: a block’s largest entry keeps E4M3’s relative precision, it is off by at most 1/17",
+        title="NVFP4: a block’s largest entry keeps E4M3’s relative precision: its error is at most 1/17",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 17)),
         assumes=(NEAREST_SCALE, NORMAL_SCALES, NONZERO),
         source=NVIDIA_2025.transcribed(
             "section 2: at least 6.25 % of the values, the largest of each block, are at near-FP8 precision",
             _LARGEST,
-            reading="The number is ours.",
+            reading="This number is ours.",
         ),
         tightness=1,
         extremal="a block whose scale is half-way above a power of two: m/s = 17/16, clipped",
@@ -55,20 +55,20 @@ NVFP4: tuple[Claim, ...] = (
     ),
     Claim(
         name=_N + "maximum_any_scale",
-        title="NVFP4: a block’s largest entry is off by at most 1/17, for any scale",
+        title="NVFP4: the error of a block’s largest entry is at most 1/17, for any scale",
         relation=Le(MAXIMUM_ERROR, sp.Rational(1, 17)),
         assumes=(NEAREST_SCALE, TENSOR_FITS, NONZERO),
         source=NVIDIA_2025.transcribed(
             "section 2: at least 6.25 % of the values, the largest of each block, are at near-FP8 precision",
-            "Below 2^-6 E4M3’s numbers are equidistant, and below 2^-10 they are zero: so is a block then.",
-            reading="For every block: sections 2 and B name no exception.",
+            "Below 2^-6 E4M3’s numbers are equidistant, and below 2^-10 they are zero, and so is a block.",
+            reading="It is read for every block: sections 2 and B name no exception.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_N + "maximum",
         tightness=17,
         extremal="two blocks whose largest magnitudes are 458752 and 1: the second becomes zeros",
         axis="block",
-        note="One scale for the whole vector has to serve all its blocks: 18.8 binades are all there is.",
+        note="One scale for the whole vector limits all its blocks to a range of 18.8 binades.",
     ),
     Claim(
         name=_N + "contraction",
@@ -85,9 +85,8 @@ NVFP4: tuple[Claim, ...] = (
         tightness=1,
         extremal="many blocks, each with a scale just above 17/16 times a power of two, all other entries at 5",
         axis="block",
-        note="Against 47/431 for MXFP4 in blocks of 32, with half a bit more an entry. From 20 entries on, entries "
-        "of 1/4 "
-        "are worse.",
+        note="MXFP4 in blocks of 32 has 47/431; NVFP4 takes a quarter of a bit more per entry. From 20 entries on, "
+        "entries of 1/4 are worse.",
     ),
     Claim(
         name=_N + "lost_blocks",
@@ -98,10 +97,9 @@ NVFP4: tuple[Claim, ...] = (
             "custom_recipes/quantization_nvfp4.py, _quantize_blockwise_reference: the scale is 448 times the "
             "quotient of "
             "the maxima, cast to E4M3, without a smallest value",
-            "The scale is zero where 448 m/A is at most half of 2^-9, of the two the even one. A/2688 is rounded "
-            "to float32, "
-            "which moves that by 2^-24 of it.",
-            reading="The number is ours.",
+            "The scale is zero where 448 m/A is at most half of 2^-9, the tie goes to the even one. A/2688 is rounded "
+            "to float32, which moves that by 2^-24 of it.",
+            reading="This number is ours.",
             code=TRANSFORMER_ENGINE_AT.at(
                 "transformer_engine/pytorch/custom_recipes/quantization_nvfp4.py",
                 "490-535",
@@ -127,7 +125,7 @@ NVFP4: tuple[Claim, ...] = (
         extremal="blocks of one entry, 2688 and 0.0065 (0.555 of the smallest scale): the second becomes 3/512, "
         "and then zero",
         axis="block",
-        note="A second pass can wipe out a block that the first one kept.",
+        note="A second pass can set a block to zero that the first one kept.",
     ),
     Claim(
         name=_N + "idempotence_normal",
@@ -140,11 +138,11 @@ NVFP4: tuple[Claim, ...] = (
             "entry, whose scale is 448, and the float32 is found again, as 2688 times it is exact in float64."
         ),
         axis="block",
-        note="In float32 what is read is rounded, and the next tensor scale may be its neighbour.",
+        note="In float32 decoded entries are rounded, and the next tensor scale can be a neighbour.",
     ),
     Claim(
         name=_N + "wire",
-        title="NVFP4 takes 4.5 bits an entry in blocks of 16, and 32 bits a vector",
+        title="NVFP4 takes 4.5 bits per entry in blocks of 16, and 32 bits per vector",
         relation=Eq(BITS, 4 * n + 8 * sp.ceiling(n / block) + 32),
         source=NVIDIA_2025.transcribed(
             "section 2 and appendix B: blocks of 16, an E4M3 scale each, and a float32 for the tensor",
@@ -165,9 +163,8 @@ STOCHASTIC: tuple[Claim, ...] = (
             "abstract: the method utilises stochastic rounding for unbiased gradient estimation",
             "Where a scale is rounded down to E4M3, the block’s largest entry lies beyond 6, and is clipped to it: the "
             "reference implementation clamps to [-6, 6].",
-            reading="Of the quantiser alone, with the scales of the reference implementation: no Hadamard "
-            "transform, which "
-            "changes which entries are the largest, but not that they are.",
+            reading="It is read for the quantiser alone, with the reference implementation’s scales, without the "
+            "Hadamard transform, after which other entries are clipped.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_S + "unbiased",
@@ -175,9 +172,8 @@ STOCHASTIC: tuple[Claim, ...] = (
         "as 96, "
         "always",
         axis="block",
-        note="The largest entry of a block is shortened by up to 1/17, in about half of all blocks. Scales rounded "
-        "up mend "
-        "it, or room of 17/16, as the code of Quartet II leaves for its stochastic rounding.",
+        note="In about half of all blocks the largest entry is clipped, by up to 1/17. Scales rounded up avoid it, or "
+        "a factor 17/16, as in the code of Quartet II for its stochastic rounding.",
     ),
     Claim(
         name=_S + "bias",
@@ -186,14 +182,14 @@ STOCHASTIC: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NEAREST_SCALE, NORMAL_SCALES, NONZERO),
         source=PANFEROV_2026.official_code(
-            "src/models/quantization/quantizers/eden.py, round_scales: a factor 17/16 of room where rounding is "
+            "src/models/quantization/quantizers/eden.py, round_scales: a factor 17/16 of headroom where rounding is "
             "stochastic",
             "An entry v beyond 6 s g is read as that. In units of 6 g it is at most half a gap of E4M3 beyond s, "
             "16 among "
             "the numbers from 256 on, and the vector's largest entry is 448, but for the 2^-24 by which g is rounded "
             "to float32. Relative to itself an entry loses 1/17 at most, as v/(6 s g) is at most 17/16. No other entry "
             "is biased.",
-            reading="The code states no bias: the bound is ours.",
+            reading="The code states no bias; the bound is ours.",
             code=PANFEROV_AT.at("src/models/quantization/quantizers/eden.py", "151-171"),
         ),
         tightness=1,
@@ -225,7 +221,7 @@ MSEDEN: tuple[Claim, ...] = (
         source=PANFEROV_2026.official_code(
             "src/models/quantization/quantizers/eden.py, forward: scales times <y, y>/<y, Q(y)>",
             "<D H^T S Q, x> = S <Q, H D x> = S <Q, y> = <y, y> = <x, x>, as H over its norm and D are orthogonal.",
-            reading="That this is exact for every rotation is ours.",
+            reading="That it is exact for every rotation is our claim.",
             code=PANFEROV_AT.at("src/models/quantization/quantizers/eden.py", "224-235"),
         ),
         axis="n",
@@ -238,13 +234,11 @@ MSEDEN: tuple[Claim, ...] = (
         assumes=(SEVERAL_ENTRIES_ROTATED,),
         source=PANFEROV_2026.read(
             "abstract: a novel unbiased quantization routine for micro-scaled formats, called MS-EDEN",
-            "Under a uniformly random rotation the error has no preferred direction but the input’s, which the "
-            "scale takes "
-            "care of. A Hadamard matrix with random signs takes a vector to few points, and what is left does not "
-            "cancel.",
-            reading="That it is exactly unbiased under a Hadamard matrix with random signs, for a given vector: "
-            "the abstract "
-            "does not say under which rotation.",
+            "Under a uniformly random rotation the error prefers no direction but the input’s, which the scale "
+            "corrects. A Hadamard matrix with random signs maps a vector to few points, and the remaining error does "
+            "not cancel.",
+            reading="It is read as exactly unbiased for a given vector under a Hadamard matrix with random signs; the "
+            "abstract names no rotation.",
         ),
         stands=Standing.REFUTED,
         extremal="dim = 4, x = (5, 2, 1, 0): the mean over all 16 signs is (5, 55/29, 35/29, 0)",

@@ -13,11 +13,11 @@ _a, _u, _v, _j, _w, _f, _t = sp.symbols("a u v j w f t", integer=True, nonnegati
 _FITS = {"e8m0_fits": "Small numbers do."}
 _SUMS_FIT = {"sums_fit_e8m0": "Small numbers do."}
 _NOT_ZERO = {"nonzero": "It is not zero."}
-_FLOOR = {"floor_scale": "The quantiser is run so."}
-_RCEIL = {"rceil_scale": "The quantiser is run so."}
-_E2M1 = {"e2m1_elements": "The quantiser is run so."}
-_NEAREST = {"nearest_scale": "The quantiser is run so."}
-_SPECIFIED = {"clipping_scale": "The quantiser is run so."}
+_FLOOR = {"floor_scale": "The quantiser runs this way."}
+_RCEIL = {"rceil_scale": "The quantiser runs this way."}
+_E2M1 = {"e2m1_elements": "The quantiser runs this way."}
+_NEAREST = {"nearest_scale": "The quantiser runs this way."}
+_SPECIFIED = {"clipping_scale": "The quantiser runs this way."}
 _EXACT = {"v is a power of two": sp.Mod(2**20, _v)}
 _ENTRY = _u / _v
 _TINY = sp.Integer(2) ** (-_j)
@@ -59,7 +59,7 @@ REFUTATIONS = by_claim(
         given={"u/v >= 1": _u - _v},
         positive={"u/v < 45/32": 45 * _v - 32 * _u},
         zero=_EXACT,
-        met={"nearest_power_scale": "The quantiser is run so.", **_FITS, **_NOT_ZERO},
+        met={"nearest_power_scale": "The quantiser runs this way.", **_FITS, **_NOT_ZERO},
     ),
     Refutation(
         claim="blockformats.microscaling.maximum_unclipped_fixed",
@@ -85,7 +85,7 @@ REFUTATIONS = by_claim(
         whole={},
         measured=sp.Integer(1),
         x=(sp.Rational(15, 4), sp.Rational(1, 2)),
-        met={"unsteady_scale": "The quantiser is run so.", **_FITS},
+        met={"unsteady_scale": "The quantiser runs this way.", **_FITS},
     ),
     Refutation(
         claim="blockformats.microscaling.scale_equivariance_any",
@@ -133,7 +133,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.nvfp4.maximum_any_scale",
-        words="Beside 458752 the scale of 1 would be half of the smallest, and is zero.",
+        words="Next to 458752 the scale of 1 would be half of the smallest, and is zero.",
         whole={},
         measured=sp.Integer(1),
         x=(458752, 1),
@@ -178,7 +178,7 @@ REFUTATIONS = by_claim(
         measured=sp.Rational(4 * 7, 8) / (4 + sp.Rational(4 * 7, 8)),
         values={P: 5, block: 1},
         x=((4,), *((sp.Rational(7, 8),),) * 4),
-        met={"round_a_ring": "The collective is run so.", **_FLOOR, **_E2M1, **_SUMS_FIT},
+        met={"round_a_ring": "The collective runs this way.", **_FLOOR, **_E2M1, **_SUMS_FIT},
     ),
     Refutation(
         claim="blockformats.requantised.unbiased_by_specification",
@@ -208,13 +208,17 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.stochastic_fouroversix.unbiased_as_coded",
-        words="1536 and 160 in a block: ended at 6, 160 is 128 or 256, with probabilities 3/4 and 1/4; ended at 4, "
-        "it is 0 or 192, with 1/6 and 5/6. 128 is not left for 192, which is as far; 256 is. The mean is 440/3, "
+        words="1536 and 160 in a block: ended at 6, 160 is 128 or 256, with probabilities 3/4 and 1/4; ended at 4, it "
+        "is 0 or 192, with 1/6 and 5/6. 192 replaces 256, but not 128, which is equally near. The mean is 440/3, "
         "relative to 1536.",
         whole={},
         measured=(160 - sp.Rational(440, 3)) / 1536,
         x=(1536, 160),
-        met={"chosen_after_drawing": "The quantiser is run so.", "up_scale": "So it is.", "tensor_fits": "It does."},
+        met={
+            "chosen_after_drawing": "The quantiser runs this way.",
+            "up_scale": "So it is.",
+            "tensor_fits": "It does.",
+        },
     ),
     Refutation(
         claim="blockformats.table.index_sums",
@@ -227,7 +231,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="blockformats.table.unbiased_beyond",
-        words="One rank, the table 0 and 1: a level u/v above one is read as one, whatever is drawn.",
+        words="One rank, the table 0 and 1: a level u/v above one is always read as one.",
         whole={_u: 1, _v: 1},
         measured=_u / _v - 1,
         given={"u >= v": _u - _v},
@@ -241,7 +245,7 @@ REFUTATIONS = by_claim(
         measured=sp.Mod(_f, 4) * (4 - sp.Mod(_f, 4)) / 16 * 4 / _f * 3,
         values={tablenoise: 0},
         given={"the place above is at most 3": 3 - 4 * (sp.floor(_f / 4) + 1) / _f},
-        met={"levels_in_range": "1 is.", "rounded_in_two_stages": "It is run so."},
+        met={"levels_in_range": "1 is.", "rounded_in_two_stages": "It runs this way."},
     ),
     Refutation(
         claim="blockformats.table.beyond_as_gaussian",
@@ -252,7 +256,7 @@ REFUTATIONS = by_claim(
         measured=sp.Piecewise((0, _j < 2), (sp.Rational(1, 8), True)),
         values={tailshare: sp.Rational(1, 16)},
         given={"j <= 2": 2 - _j},
-        met={"gaussian_range": "It is run so."},
+        met={"gaussian_range": "It runs this way."},
     ),
     Refutation(
         claim="blockformats.multihop.ring_bounded",
@@ -274,6 +278,11 @@ REFUTATIONS = by_claim(
         given={"u/v >= 6": _u - 6 * _v},
         positive={"u/v < 8": 8 * _v - _u},
         zero=_EXACT,
-        met={"to_nearest_element": "It is run so.", "halves": "One rank has nothing to halve.", **_E2M1, **_SUMS_FIT},
+        met={
+            "to_nearest_element": "It runs this way.",
+            "halves": "One rank has nothing to halve.",
+            **_E2M1,
+            **_SUMS_FIT,
+        },
     ),
 )

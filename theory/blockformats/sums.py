@@ -48,7 +48,7 @@ from commbounds.theory.sources import derived
 
 _R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
 _WHOLE = for_one_reason(
-    "Equivalent: what is told apart is counted by a whole number, and a ninth more of one takes no further bit.",
+    "Equivalent: the number of different values is whole, and a ninth more of it takes no further bit.",
     "10/9 times the term 1",
 )
 _PART = sp.ceiling(elementbits * n / (8 * P)) + sp.ceiling(n / (P * block))
@@ -57,7 +57,7 @@ REQUANTISED: tuple[Claim, ...] = (
     Claim(
         name=_R + "bytes",
         title=(
-            "An all-reduce that requantises at every hop: the busiest rank's bytes, round a ring and in two steps alike"
+            "An all-reduce that requantises at every hop: the busiest rank's bytes, equal on a ring and in two steps"
         ),
         relation=Eq(WIRE_BYTES, 2 * (P - 1) * _PART),
         assumes=(PARTS_ALIKE,),
@@ -82,26 +82,24 @@ REQUANTISED: tuple[Claim, ...] = (
         corrected_by=_R + "bits_an_entry_of_whole_blocks",
         extremal="P = 4, n = 32, MXFP4: parts of 8 entries with a scale each, 5 bits an entry and not 4.25",
         axis="n",
-        note="Many ranks, or short vectors, make the scales dearer: the same is so of test buckets.",
+        note="Scales cost more for many ranks or short vectors, such as test buckets.",
     ),
     Claim(
         name=_R + "bits_an_entry_of_whole_blocks",
         title="An all-reduce in an MX format sends the format’s bits for an entry where parts have whole blocks",
         relation=Eq(PRICE, elementbits + 8 / block),
         assumes=(PARTS_OF_BLOCKS, SEVERAL_OF_RANKS),
-        source=derived("Of every block the bits of its elements, and a byte."),
+        source=derived("Every block takes the bits of its elements and a byte."),
         axis="n",
     ),
     Claim(
         name=_R + "direct_error",
-        title="In two steps, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of "
-        "their own",
+        title="In two steps, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(IN_TWO_STEPS, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
-            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above "
-            "5 to 6. Of "
-            "two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - "
+            "Each rounding multiplies by a number in (3/4, 6/5): clipped from below 8 to 6, or rounded from above 5 to "
+            "6. For two, with terms of either sign, the sum moves by (6/5)^2 - 1 = 11/25 of the magnitudes, or by 1 - "
             "(3/4)^2 less."
         ),
         tightness=1,
@@ -110,9 +108,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "ring_error",
-        title=(
-            "On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with scales of their own"
-        ),
+        title=("On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales"),
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
@@ -123,28 +119,23 @@ REQUANTISED: tuple[Claim, ...] = (
         corrected_by=_R + "direct_error",
         extremal="one rank has 4, P - 1 have 7/8: the ring ends with 4; at P = 5, 7/15 are lost, at P = 8, 49/81",
         axis="P",
-        note="The error comes to all that the others have, as P grows: rounding to nearest stagnates.",
+        note="As P grows all other entries are lost: rounding to nearest stagnates.",
     ),
     Claim(
         name=_R + "unbiased",
-        title=(
-            "Requantised stochastically with scales that clip nothing, the sum is unbiased, however many hops there are"
-        ),
+        title=("Requantised stochastically with scales without clipping, the sum is unbiased for any number of hops"),
         relation=Eq(TOTAL_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NOTHING_CLIPPED, SUMS_FIT),
         source=derived(
-            "What arrives has the sum so far as its mean, given what was sent before: one conditional expectation "
-            "after "
-            "the other."
+            "Given the earlier messages, the mean of a message is the partial sum: conditional expectations hop by hop."
         ),
         axis="P",
     ),
     Claim(
         name=_R + "unbiased_by_specification",
         title=(
-            "Requantised stochastically with the specification’s scales, the sum is unbiased, however many hops there "
-            "are"
+            "Requantised stochastically with the specification’s scales, the sum is unbiased for any number of hops"
         ),
         relation=Eq(TOTAL_BIAS, 0),
         kind=Kind.EXPECTED,
@@ -154,7 +145,7 @@ REQUANTISED: tuple[Claim, ...] = (
         corrected_by=_R + "unbiased",
         extremal="P = 2, both hold 7 in E2M1: each is read as 6",
         axis="P",
-        note="Every hop clips anew: stochastic rounding alone mends nothing.",
+        note="Every hop clips again: stochastic rounding alone does not correct it.",
     ),
 )
 
@@ -183,7 +174,7 @@ HOMOMORPHIC: tuple[Claim, ...] = (
     ),
     Claim(
         name=_H + "sum_bits",
-        title="Sums of P codes fit ceil(log2(2 P L + 1)) bits, and no fewer",
+        title="Sums of P codes need exactly ceil(log2(2 P L + 1)) bits",
         relation=Eq(CODE_SUM_BITS, index_bits(2 * P * codetop + 1)),
         source=derived("Sums are all the integers from -P L to P L, and each is reached."),
         unpinned=_WHOLE,
@@ -196,13 +187,13 @@ HOMOMORPHIC: tuple[Claim, ...] = (
         source=LI_2024.recalled(
             "sums of codes need more bits than codes: the logarithm of the workers",
             "P (2^w - 2) + 1 numbers, fewer than P 2^w: for few bits, and P just above a power of two, one bit fewer.",
-            reading="That it is exactly so many more.",
+            reading="It is read as exactly this number.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_H + "sum_bits",
         extremal="P = 5 and two bits, codes -1, 0, 1: sums are 11 numbers, four bits and not five",
         axis="P",
-        note="Enough, and at times one too many.",
+        note="The number suffices, and is sometimes one too large.",
     ),
     Claim(
         name=_H + "bytes",
@@ -236,7 +227,7 @@ CORRELATED: tuple[Claim, ...] = (
         source=SURESH_2022.official_code(
             "correlated_stochastic_quantize, (permutation + uniform)/clients: an order of the clients, drawn once a "
             "round and turned by a shared draw for every entry",
-            "Of a rank alone, a uniform order in P equal cells and a uniform place in the cell are a uniform number.",
+            "For one rank, a uniform order in P equal cells and a uniform place in the cell are a uniform number.",
             code=NOTEBOOK,
         ),
         axis="P",
@@ -252,7 +243,7 @@ CORRELATED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_C + "equal",
-        title="For equal entries, correlated codes leave the variance of a single rounding of their sum",
+        title="For equal entries, correlated codes have the variance of a single rounding of their sum",
         relation=Eq(CODE_SUM_VARIANCE, sp.Mod(P * fraction, 1) * (1 - sp.Mod(P * fraction, 1))),
         kind=Kind.EXPECTED,
         assumes=(CORRELATED_CODES, EQUAL_FRACTIONS),
@@ -261,15 +252,15 @@ CORRELATED: tuple[Claim, ...] = (
             "P f = k + r: the uniforms of k cells are below f, one cell is cut at r, the others are above. The sum "
             "is k, or "
             "k + 1 with probability r.",
-            reading="The notebook proves nothing; the law is ours.",
+            reading="The notebook has no proof; the law is ours.",
             code=NOTEBOOK,
         ),
         axis="fraction",
-        note="Zero where P f is whole; P f (1 - f) with independent codes.",
+        note="It is zero if P f is whole; independent codes have P f (1 - f).",
     ),
     Claim(
         name=_C + "pair",
-        title="Two ranks’ correlated codes: what the variance is for any two fractions",
+        title="Two ranks’ correlated codes: the variance for any two fractions",
         relation=Eq(
             CODE_SUM_VARIANCE,
             ownfraction * (1 - ownfraction)
@@ -296,7 +287,7 @@ CORRELATED: tuple[Claim, ...] = (
             "The chance to go up falls from cell to cell, for all ranks; two different cells, drawn without "
             "repetition, make "
             "such chances negatively correlated (Chebyshev’s sum inequality).",
-            reading="That it is never worse, also for entries far apart, is ours.",
+            reading="That it is never worse, also for entries far apart, is our claim.",
         ),
         tightness=1,
         extremal="all ranks but one on a code: nothing is correlated with one",

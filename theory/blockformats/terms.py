@@ -112,7 +112,9 @@ UNSCALED_ENTRIES = Quantity(
     "unscaled_entries", r"\#\{i: C(cx)_i\neq c\,C(x)_i\}", "entries of C(c x) that are not c times those of C(x)"
 )
 UNTURNED_ENTRIES = Quantity(
-    "unturned_entries", r"\#\{i: C(-x)_i\neq -C(x)_i\}", "entries of C(-x) that are not those of C(x), turned"
+    "unturned_entries",
+    r"\#\{i: C(-x)_i\neq -C(x)_i\}",
+    "entries of C(-x) that are not those of C(x), negated",
 )
 MEAN_DRIFT_OF_DENSITY = Quantity(
     "density_drift",
@@ -215,7 +217,7 @@ E8M0_FITS = Hypothesis(
 )
 SCALED_FITS = Hypothesis(
     "scaled_exponents_fit",
-    "So it is of the vector times the factor, too.",
+    "This also holds for the vector times the factor.",
     lambda x, block, emax, factor: _exponents_fit(x.astype("float64") * float(factor), block, emax),
 )
 SUMS_FIT = Hypothesis(
@@ -249,7 +251,7 @@ FLOOR_SCALE = Hypothesis(
 EVEN_SCALE = Hypothesis("even_scale", 'Scales are "even".', lambda scale: scale == "even")
 RCEIL_SCALE = Hypothesis(
     "rceil_scale",
-    'Scales are "rceil": the least power of two with which nothing is clipped.',
+    'Scales are "rceil": the smallest power of two without clipping.',
     lambda scale: scale == "rceil",
 )
 NEAREST_POWER = Hypothesis(

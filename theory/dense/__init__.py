@@ -6,30 +6,30 @@ __all__ = ["COLUMN"]
 
 COLUMN = Column(
     "dense",
-    "Dense all-reduce: what every word costs",
-    "All-reduce, reduce-scatter and all-gather as they are found in every library, with every word, message and "
-    "step counted, and what no algorithm can avoid.",
+    "Dense all-reduce: words, messages and steps of every algorithm",
+    "The column counts every word, message and step of the all-reduce, reduce-scatter and all-gather of every library, "
+    "and states the lower bounds for all algorithms.",
     synopsis=Synopsis(
         found=(
-            "The textbook word counts hold at powers of two that divide the vector; for every P and n the exact "
-            "ones are here. On average the ring, Rabenseifner’s and the direct all-reduce meet the lower bound."
+            "The textbook word counts hold if P is a power of two that divides n; the column has the exact counts for "
+            "every P and n. On average the ring, Rabenseifner’s and the direct all-reduce meet the lower bound."
         ),
-        promise="2n(P - 1)/P words, and logarithmically many steps or linearly many, as every textbook says.",
+        promise="Every textbook states 2n(P - 1)/P words, and a logarithmic or linear number of steps.",
         holds=(
-            "Exact words, messages and steps of ring, recursive doubling, Rabenseifner’s and the direct "
-            "all-reduce, for every P and n (`dense.ring.critical_path`, `dense.rabenseifner.critical_path`); "
-            "rounding errors as printed (`dense.ring.rounding`, `dense.recursive_doubling.rounding`); all ranks "
-            "end with the same bits (`dense.ring.agreement`)."
+            "The exact words, messages and steps of ring, recursive doubling, Rabenseifner’s and the direct all-reduce "
+            "hold for every P and n (`dense.ring.critical_path`, `dense.rabenseifner.critical_path`); rounding errors "
+            "are as printed (`dense.ring.rounding`, `dense.recursive_doubling.rounding`); all ranks end with the same "
+            "bits (`dense.ring.agreement`)."
         ),
         fails=(
-            "The printed formulas for any P and n (`dense.ring.words_any_ranks`, "
-            "`dense.recursive_doubling.words_any_ranks`, `dense.rabenseifner.words_any_ranks`), and that every rank "
+            "The printed formulas do not hold for all P and n (`dense.ring.words_any_ranks`, "
+            "`dense.recursive_doubling.words_any_ranks`, `dense.rabenseifner.words_any_ranks`), and not every rank "
             "must receive 2n(P - 1)/P words (`dense.allreduce.every_rank`)."
         ),
         tight="Counts are equalities; the bounds on rounding are attained.",
         lesson=(
-            "Beyond powers of two recursive doubling and Rabenseifner pay up to two vectors more; bits depend on "
-            "the algorithm (`dense.ring.rank_order`)."
+            "If P is not a power of two, recursive doubling and Rabenseifner send up to two vectors more; bits depend "
+            "on the algorithm (`dense.ring.rank_order`)."
         ),
         picture="dense.schedules",
     ),

@@ -30,7 +30,7 @@ _extra = ceil_log2 - floor_log2
 _core = power_below(P)
 _TWO_SHORT = 2 * n - sp.floor(n / P) - sp.floor((n + 1) / P)
 _ONCE = "Every block is added up at one rank and copied from there."
-_EVERY_BLOCK = "every block moves P - 1 times to be summed and P - 1 times to be known: 2n(P - 1) words in all."
+_EVERY_BLOCK = "every block moves P - 1 times to be summed and P - 1 times to be distributed: 2n(P - 1) words in all."
 _WHOLE_WORDS = (
     ("10/9 times the term 1", "equivalent: n is whole, and (n + 1)/P and (n + 10/9)/P have the same floor"),
 )
@@ -38,7 +38,7 @@ _BIG = "1, 2^(m-1) and -2^(m-1) from three ranks, with m larger than the bits of
 
 _RING = (
     *RING.counted(),
-    RING.printed("one word, two ranks: 2 words, not 1", "Else the longest block, ceil(n/P) words, sets the pace."),
+    RING.printed("one word, two ranks: 2 words, not 1", "Else every step takes the longest block, ceil(n/P) words."),
     RING.equal(
         "messages",
         MESSAGES,
@@ -74,7 +74,7 @@ _RING = (
     RING.order(_BIG, "block b is added up from rank b + 1 on, so its order differs from block to block."),
 )
 
-_FOLDED = "Else the ranks beyond a power of two send n words before, and get n words after: up to 1.9 times as many."
+_FOLDED = "Else the ranks beyond a power of two send n words before and receive n after: up to 1.9 times as many."
 _DOUBLING = (
     *DOUBLING.counted(),
     DOUBLING.printed(
@@ -84,7 +84,7 @@ _DOUBLING = (
             "a comment, Cost = lgp.alpha + n.lgp.beta + n.lgp.gamma, without a condition on p, above code that folds "
             "ranks beyond a power of two",
             _FOLDED,
-            "For every P: the comment has no condition, and may be meant for powers of two, as in the papers.",
+            "It is read for every P: the comment has no condition; the papers mean powers of two.",
             MPICH_AT.at(
                 "src/mpi/coll/allreduce/allreduce_intra_recursive_doubling.c",
                 "16",
@@ -141,7 +141,7 @@ _RABENSEIFNER = (
     RABENSEIFNER.printed(
         "three ranks, two words: 6 words, not 8/3",
         "Else 2n(P' - 1)/P' words for the largest power of two P' below P, and 2n to fold and unfold; comments in "
-        "MPICH's source have P for P' there, 2n(1/P' - 1/P) too many.",
+        "MPICH's source have P for P' there, which is 2n(1/P' - 1/P) words too many.",
     ),
     RABENSEIFNER.equal(
         "messages",

@@ -81,7 +81,7 @@ class AllReduceClaims:
             or replace(
                 schedule.source,
                 proof=why,
-                reading="For every P and n: it is printed for numbers of ranks and entries that come out even.",
+                reading="It is read for every P and n; it is printed for numbers that divide evenly.",
             ),
             stands=Standing.HOLDS_AS_CORRECTED,
             corrected_by=f"dense.{self.name}.critical_path",
@@ -97,7 +97,7 @@ class AllReduceClaims:
             "every rank ends with the sum",
             0,
             derived(
-                "What is added to what does not depend on the entries. With 4^p from rank p the result tells how "
+                "The order of additions does not depend on the entries. If rank p holds 4^p, the result shows how "
                 "often every rank was added, and to which entry."
             ),
             EXACT_INTEGERS,
@@ -120,8 +120,8 @@ class AllReduceClaims:
             tightness=(1 - unit) / (1 + unit),
             extremal="two ranks, which hold 1 and u",
             axis="P",
-            note="Half of the range is left to rounding: five terms that add up to the largest number may overflow, "
-            "added one by one.",
+            note="Half of the range is reserved for rounding: five terms whose sum is the largest number may overflow "
+            "in partial sums.",
             unpinned=for_one_reason(
                 "loose by nature: in the denominator hu is of second order in u, and so is the slack; hu itself is "
                 "changed by other neighbours, which cases refute",

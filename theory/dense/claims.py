@@ -29,7 +29,7 @@ _DEFINITIONS = defined(
         "ring_allreduce": f"Written{_ORDER}",
         "recursive_doubling_allreduce": f"Written{_ORDER} Odd ranks of the first fold into their neighbours.",
         "rabenseifner_allreduce": f"Written{_ORDER} Odd ranks of the first fold into their neighbours.",
-        "butterfly_allreduce": f"Written{_ORDER} Every block goes straight to its owner, and straight back.",
+        "butterfly_allreduce": f"Written{_ORDER} Every block goes directly to its owner and directly back.",
         "reduce_scatter": f"Written{_ORDER} Bruck's and halving run the all-gather of that name backwards.",
         "allgather": f"Written{_ORDER}",
         "allgatherv": f"Written{_ORDER} Blocks may differ in length or be empty.",

@@ -98,7 +98,7 @@ GATHER: tuple[Claim, ...] = (
         replace(
             SCHEDULES["allgather_bruck"].source,
             proof="Exact if P divides n: every step then moves equal blocks, and min(1, P - 1) + ... adds up to P - 1.",
-            reading="For blocks of any sizes: it is printed for equal ones.",
+            reading="It is read for blocks of any sizes; it is printed for equal ones.",
         ),
         BY_BRUCK,
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -155,14 +155,14 @@ GATHER: tuple[Claim, ...] = (
         "All-gather: every rank ends with all blocks in their places, by every algorithm",
         ARRIVED_ELSEWHERE,
         0,
-        derived("What a step sends was there before it, and every rank receives every other block once."),
+        derived("A step sends only blocks that the rank had before, and every rank receives every other block once."),
     ),
     _equal(
         "reduce_scatter.sum",
         "Reduce-scatter: every rank ends with its block of the sum, by every algorithm",
         WRONG_SUMS,
         0,
-        derived("With 4^p from rank p the result tells how often every rank was added, and to which entry."),
+        derived("If rank p holds 4^p, the result shows how often every rank was added, and to which entry."),
         EXACT_INTEGERS,
     ),
     _equal(
@@ -171,8 +171,8 @@ GATHER: tuple[Claim, ...] = (
         MEAN_RECEIVED,
         n * (P - 1) / P,
         derived(
-            "A rank receives every block but its own once, by every algorithm. Over all ranks that is every block "
-            "P - 1 times. Only the lengths are told, so they may be larger than any memory."
+            "A rank receives every block but its own once, by every algorithm. Over all ranks that is every block P - "
+            "1 times. Only the lengths are used, so they may exceed any memory."
         ),
     ),
     Claim(
@@ -181,14 +181,14 @@ GATHER: tuple[Claim, ...] = (
         relation=Ge(LEAST_RECEIVED, DENSE_LOWER_BOUND),
         source=FOLKLORE.recalled(
             "the bandwidth term of the lower bound, read as one for every rank",
-            "Refuted by recursive doubling with three ranks: the folded rank receives the result alone, n words. The "
-            "bound is one on the mean, and so on the maximum.",
-            reading="Of every rank: the bound is one for some rank, or for the mean.",
+            "Refuted by recursive doubling with three ranks: the folded rank receives only the result, n words. The "
+            "bound holds for the mean, and so for the maximum.",
+            reading="It is read for every rank; the bound is one on the mean, or on some rank.",
         ),
         stands=Standing.REFUTED,
         tightness=2 * (P - 1) / P,
         extremal="recursive doubling, three ranks: rank 1 receives n words, less than 4n/3",
         axis="P",
-        note="Every algorithm's mean is at least 2n(P - 1)/P; a rank that others speak for gets by with n.",
+        note="Every algorithm's mean is at least 2n(P - 1)/P; a folded rank receives only n words.",
     ),
 )

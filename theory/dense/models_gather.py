@@ -15,6 +15,9 @@ from commbounds.theory.dense.models_words import (
     doubled,
     doublings,
     early,
+    full,
+    held_blocks,
+    lengths,
     longest,
     longest_neighbours,
     named,
@@ -23,11 +26,9 @@ from commbounds.theory.dense.models_words import (
     rem,
 )
 from commbounds.theory.dense.terms import ceil_log2
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, index_bits, n
 
-full = sp.Symbol("full", integer=True, nonnegative=True)
-"""Steps of Bruck's algorithm but the last, for P >= 2 ranks: 2^full < P <= 2^(full + 1)."""
 last_long = sp.Symbol("last_long", integer=True, nonnegative=True)
 """Long blocks in the longest message of the last step: min(P - 2^full, rem)."""
 
@@ -59,6 +60,8 @@ def _bruck_words(bound: Any) -> tuple[Goal, ...]:
     f = full
     return (
         one_rank(bound),
+        *held_blocks(),
+        *lengths(),
         Goal("one step", before_the_last(0, 0), equal=True),
         Goal(
             "long blocks only",
@@ -78,7 +81,7 @@ def _even_words(bound: Any) -> tuple[Goal, ...]:
     before = 2**full - 1
     return (
         one_rank(bound),
-        *named("blocks before the last step", recurrence(before, full, 0, lambda blocks, t: blocks + 2**t)),
+        *held_blocks(),
         Goal("words", P * bound - P * (before + P - 2**full) * q, equal=True, zero={"n = P q": n - P * q}),
     )
 
@@ -121,11 +124,11 @@ def _mean_of_blocks(bound: Any) -> tuple[Goal, ...]:
 
 
 def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
-    return Model(f"dense.{claim}", words, scope, goals)
+    return untied(f"dense.{claim}", words, scope, goals)
 
 
 _BRUCK = (
-    "In step j = 0, ..., full messages are min(2^j, P - 2^j) neighbouring blocks, 2^full < P <= 2^(full + 1). Of c "
+    "In step j = 0, ..., full messages are min(2^j, P - 2^j) neighbouring blocks, 2^full < P <= 2^(full + 1). Among c "
     "neighbours the first c have most words, c q + min(c, rem). min(2^j, rem) = 2^j for j < early = min(full, bits of "
     "rem), and rem for the other steps but the last; there it is `last_long`. Induction: first over the steps of long "
     "blocks only, then over the others. With one rank nothing moves."
@@ -139,7 +142,7 @@ GATHERED: tuple[Model, ...] = (
         for model in (
             _model(
                 f"{half}.ring_words",
-                AROUND + "In each of them every block is on its way, so that the busiest rank moves ceil(n/P) words.",
+                AROUND + "In each of them every block is sent, so that the busiest rank moves ceil(n/P) words.",
                 around(longest),
             ),
             _model(f"{half}.bruck_words", _BRUCK, _bruck_words),

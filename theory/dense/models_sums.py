@@ -8,8 +8,8 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2, unit
-from commbounds.theory.finite_laws import relative_errors
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.finite_laws import proved_by, relative_errors
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P
 
 Message = tuple[int, int, tuple[int, ...]]
@@ -200,27 +200,33 @@ def _contents(bound: Any, P: int) -> tuple[Goal, ...]:
     return _ends(bound, (_in_order(of, {b: 0}) for held in ends for row in held for b, of in enumerate(row)), (0,))
 
 
-def _rounding(bound: Any) -> tuple[Goal, ...]:
+def _rounding(doubling: bool) -> Callable[[Any], tuple[Goal, ...]]:
+    """Where a sum over some ranks' terms is added to one over as many, or to one rank's term."""
     h, d = _additions, _error
+    ranks = 2**h if doubling else h + 1
 
-    def relative(count: Any) -> Any:
-        return bound.xreplace({ceil_log2: count}).subs(P, count + 1)
+    def goals(bound: Any) -> tuple[Goal, ...]:
+        def relative(count: Any) -> Any:
+            return bound.xreplace({ceil_log2: count}).subs(P, count + 1)
 
-    known: dict[str, Any] = {
-        "given": {"unit + error": unit + d, "unit - error": unit - d, "unit": unit, "additions": h},
-        "positive": {"(additions + 1) unit < 1": 1 - (h + 1) * unit, "additions unit < 1": 1 - h * unit},
-    }
-    return (
-        *relative_errors(),
-        Goal("no addition", relative(sp.Integer(0)), equal=True),
-        Goal("not larger", 1 + relative(h + 1) - (1 + relative(h)) * (1 + d), **known),
-        Goal("not smaller", (1 - relative(h)) * (1 + d) - (1 - relative(h + 1)), **known),
-    )
+        known: dict[str, Any] = {
+            "given": {"unit + error": unit + d, "unit - error": unit - d, "unit": unit, "additions": h},
+            "positive": {"(additions + 1) unit < 1": 1 - (h + 1) * unit, "additions unit < 1": 1 - h * unit},
+        }
+        return (
+            *relative_errors(),
+            *proved_by("ranks", recurrence(ranks, h, 1, lambda before, _: before + (before if doubling else 1))),
+            Goal("no addition", relative(sp.Integer(0)), equal=True),
+            Goal("not larger", 1 + relative(h + 1) - (1 + relative(h)) * (1 + d), **known),
+            Goal("not smaller", (1 - relative(h)) * (1 + d) - (1 - relative(h + 1)), **known),
+        )
+
+    return goals
 
 
 SUMS: tuple[Model, ...] = (
     *(
-        Model(
+        untied(
             f"dense.{name}.sum",
             "The schedule carried out, message by message: what arrives is added to what is held, and every addition "
             "is a condition. What any rank holds of any block in the end differs from the sum of the ranks' entries "
@@ -231,7 +237,7 @@ SUMS: tuple[Model, ...] = (
         )
         for name in ALLREDUCES
     ),
-    Model(
+    untied(
         "dense.reduce_scatter.sum",
         "The schedules of all algorithms carried out, message by message, every addition being a condition. What rank "
         "r holds of block r in the end differs from the sum of the ranks' entries x0, x1, ... by the bound, zero.",
@@ -239,7 +245,7 @@ SUMS: tuple[Model, ...] = (
         _blocks_of_sums,
         instances=tuple({"P": ranks} for ranks in _RANKS),
     ),
-    Model(
+    untied(
         "dense.allgather.contents",
         "The schedules of all algorithms carried out, message by message, every one of which is a condition. What any "
         "rank holds of block b in the end differs from what rank b brought to it, x0, by the bound, zero.",
@@ -250,21 +256,20 @@ SUMS: tuple[Model, ...] = (
     *(
         Model(
             f"dense.{name}.rounding",
-            f"A term of the sum passes through at most h = {why} additions, each of which multiplies it by 1 + error, "
-            "|error| <= unit (fl(a + b) = (a + b)(1 + error) as long as nothing overflows, below the normal range "
-            "too); an addition that it does not pass through has error 0. By induction on the additions its factor is "
-            "between 1 - g(h) and 1 + g(h), where g is the bound as a function of h: for a factor f >= 0 in that range "
-            "f (1 + error) is in the next. So the error of the sum is at most g(h) times the sum of the magnitudes.",
+            f"A sum over some ranks' terms is added to {to}: after h = {why} additions it has all, and no term went "
+            "through more (ranks that are folded in take the first). Each multiplies a term by 1 + error, |error| <= "
+            "unit (fl(a + b) = (a + b)(1 + error) as long as nothing overflows, below the normal range too); one that "
+            "it does not pass through has error 0. By induction on the additions its factor is between 1 - g(h) and 1 "
+            "+ g(h), where g is the bound as a function of h: for a factor f >= 0 in that range f (1 + error) is in "
+            "the next. So the error of the sum is at most g(h) times the sum of the magnitudes.",
             f"every input whose sums do not overflow, every P with {why} < 1/unit",
-            _rounding,
-            (f"dense.{name}.rounding",),
+            _rounding(doubling),
         )
-        for name, why in (
-            ("ring", "P - 1"),
-            ("recursive_doubling", "ceil(log2 P)"),
-            ("rabenseifner", "ceil(log2 P)"),
-            ("butterfly", "P - 1"),
+        for doubling, why, to, names in (
+            (False, "P - 1", "one rank's term", ("ring", "butterfly")),
+            (True, "ceil(log2 P)", "one over as many", ("recursive_doubling", "rabenseifner")),
         )
+        for name in names
     ),
 )
 """Of what is summed."""

@@ -13,7 +13,8 @@ import sympy as sp
 
 from commbounds.theory.cost import log2, power_below
 from commbounds.theory.dense.terms import ceil_log2
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.finite_laws import at_most_each, over_all
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, index_bits, n
 
 q = sp.Symbol("q", integer=True, nonnegative=True)
@@ -30,6 +31,8 @@ early = sp.Symbol("early", integer=True, nonnegative=True)
 """Doublings whose busiest rank moves long blocks only: as many as `rem` has bits."""
 steps = sp.Symbol("steps", integer=True, nonnegative=True)
 """Steps that a block needs to get around: P - 1."""
+full = sp.Symbol("full", integer=True, nonnegative=True)
+"""Doublings but the last of Bruck's algorithm, for P >= 2 ranks: 2^full < P <= 2^(full + 1)."""
 
 Goals = Callable[..., tuple[Goal, ...]]
 _core = power_below(P)
@@ -86,6 +89,29 @@ def doubled(before: Any, each: Any) -> Goals:
     return goals
 
 
+def held_blocks(what: str = "blocks") -> tuple[Goal, ...]:
+    """That ranks which send all that they hold have 2^full after so many doublings, and sent 2^full - 1."""
+    return (
+        *named(f"{what} held", recurrence(2**full, full, 1, lambda held, _: held + held)),
+        *named(f"{what} before the last step", recurrence(2**full - 1, full, 0, lambda sent, t: sent + 2**t)),
+    )
+
+
+def lengths() -> tuple[Goal, ...]:
+    """How many words a message of 2^doublings blocks has at most, of which no more than `rem` are long."""
+    words, long, is_long = sp.symbols("words long is_long", nonnegative=True)
+    of = {"its words": words - 2**doublings * q - long}
+    return (
+        *over_all(lambda words, blocks, long: words - q * blocks - long, (q + is_long, sp.S.One, is_long),
+                  case="words: ", equal=True),
+        *at_most_each("long blocks", sp.S.One, 2**doublings, long),
+        Goal("no more, long blocks only", 2**doublings * (q + 1) - words, zero=of,
+             given={"no more long ones than blocks": 2**doublings - long}),
+        Goal("no more, all long blocks", 2**doublings * q + rem - words, zero=of,
+             given={"no more than all": rem - long}),
+    )  # fmt: skip
+
+
 def longest_neighbours(bound: Any, times: int = 1, before: Any = 0) -> tuple[Goal, ...]:
     """That a bound in `doublings` and `early` adds up the longest messages of 1, 2, 4, ... neighbouring blocks."""
 
@@ -94,6 +120,8 @@ def longest_neighbours(bound: Any, times: int = 1, before: Any = 0) -> tuple[Goa
 
     d = doublings
     return (
+        *held_blocks(),
+        *lengths(),
         Goal("no doubling", at(0, 0) - before, equal=True),
         Goal("long blocks only", at(d + 1, d + 1) - at(d, d) - times * 2**d * (q + 1), equal=True),
         Goal("all long blocks", at(d + 1, early) - at(d, early) - times * (2**d * q + rem), equal=True),
@@ -101,16 +129,16 @@ def longest_neighbours(bound: Any, times: int = 1, before: Any = 0) -> tuple[Goa
 
 
 LONGEST_NEIGHBOURS = (
-    "In doubling j = 0, 1, ... messages are 2^j neighbouring blocks, of which the first 2^j ones have most words, 2^j "
-    "q + min(2^j, rem). 2^j <= rem as long as j < early, the number of bits of rem = n mod P'. Induction: first over "
-    "the doublings of long blocks only, then over those with all rem long ones."
+    "In doubling j = 0, 1, ... messages are what a rank holds, 2^j neighbouring blocks, of which the first 2^j ones "
+    "have most words, 2^j q + min(2^j, rem). 2^j <= rem as long as j < early, the number of bits of rem = n mod P'. "
+    "Induction: first over the doublings of long blocks only, then over those with all rem long ones."
 )
 
 
 def _halved(bound: Any) -> tuple[Goal, ...]:
     """Halves n/2, n/4, ..., and back; n more where ranks are folded; and no rank moves more."""
     d = doublings
-    found: list[Goal] = []
+    found = [*named("part of the vector", recurrence(n / 2**d, d, n, lambda part, _: part / 2))]
     for folded, name in ((False, "power of two"), (True, "folded")):
         closed = in_core(bound, folded)
         found += named(name, recurrence(closed, d, int(folded) * n, lambda value, t: value + 2 * n / 2 ** (t + 1)))
@@ -172,7 +200,14 @@ def _mean_around(bound: Any) -> tuple[Goal, ...]:
 
 def _mean_halved(bound: Any) -> tuple[Goal, ...]:
     total = sp.expand((P * bound).subs(P, 2**doublings + extra))
-    return recurrence(total, doublings, 2 * n * extra, lambda words, d: words + 2 * 2**d * n)
+    group, ranks = sp.symbols("group ranks", nonnegative=True)
+    return (
+        *held_blocks("ranks"),
+        *over_all(
+            lambda received, words: received - ranks * words, (ranks * group, group), case="groups: ", equal=True
+        ),
+        *recurrence(total, doublings, 2 * n * extra, lambda words, d: words + 2 * 2**d * n),
+    )
 
 
 def _doubling_lower_bound(bound: Any) -> tuple[Goal, ...]:
@@ -193,15 +228,15 @@ def _doubling_lower_bound(bound: Any) -> tuple[Goal, ...]:
 
 
 def _model(claim: str, words: str, goals: Goals, scope: str = EVERY) -> Model:
-    return Model(f"dense.{claim}", words, scope, goals)
+    return untied(f"dense.{claim}", words, scope, goals)
 
 
 _TWO_HALVES = AROUND + "In each of them, of both halves, "
 _RANKS = (
-    "With 2^doublings ranks there is one exchange a doubling. For other P, folding comes before it and unfolding after "
-    "it. Induction on the doublings. "
+    "With 2^doublings ranks there is one exchange a doubling of what a rank's sum has. For other P, folding comes "
+    "before it and unfolding after it. Induction on the doublings. "
 )
-_SPEAKERS = _RANKS + "Where ranks are folded, those that speak for them move most: "
+_SPEAKERS = _RANKS + "Where ranks are folded, their partners move most: "
 _FOLDED_ONCE = "A folded rank sends once and receives once."
 
 WORDS: tuple[Model, ...] = (
@@ -265,7 +300,7 @@ WORDS: tuple[Model, ...] = (
         _model(
             f"recursive_doubling.{verb}",
             f"{_SPEAKERS}n words a doubling, and n once more. {_FOLDED_ONCE}",
-            lambda bound: _busiest(bound, n, n),
+            lambda bound: (*held_blocks("terms"), *_busiest(bound, n, n)),
         )
         for verb in ("sent", "received")
     ),
@@ -299,7 +334,7 @@ WORDS: tuple[Model, ...] = (
         _model(
             f"rabenseifner.{verb}",
             "P' = 2^doublings divides n. A rank moves n/2, n/4, ..., n/P' words and as many again; induction on the "
-            f"doublings. One that speaks for a folded rank moves n more. {_FOLDED_ONCE}",
+            f"doublings. The partner of a folded rank moves n more. {_FOLDED_ONCE}",
             _halved,
             "every P, every n that the largest power of two up to P divides",
         )

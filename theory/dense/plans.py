@@ -23,5 +23,5 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
         subject = name.removesuffix("_near")
         known = [n for n in (f"dense.{subject}.sum", f"dense.{subject}.critical_path") if n in claims()]
         if cost is not None:
-            why = "" if known else "Its sum is exact; no claim of the book is about it, and its cost is its schedule's."
+            why = "" if known else "Its sum is exact and its cost that of its schedule; no claim is about it."
             yield method_cost(name, title, cost, 1.0 if known else None, 0, known, why)

@@ -44,7 +44,7 @@ REFUTATIONS = by_claim(
     ),
     _out_of_order(
         "butterfly",
-        "the sum begins at the first, goes on with the last, and ends with the second.",
+        "the sum begins at the first, continues with the last, and ends with the second.",
         (1, _LARGE, -_LARGE),
         _add(1, -_LARGE, _LARGE),
     ),
@@ -62,7 +62,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="dense.recursive_doubling.words_any_ranks",
-        words="Of 2^m + r ranks, 0 < r < 2^m, r send n words before m exchanges, and get n words after.",
+        words="r of 2^m + r ranks, 0 < r < 2^m, send n words before m exchanges, and receive n words after.",
         whole={n: 1, _m: 1, _r: 1},
         measured=n * (_m + 2),
         values={P: 2**_m + _r, n: n},

@@ -108,7 +108,7 @@ PRINTED = (
         "allgather_bruck",
         "Bruck's all-gather to n words",
         _BRUCK,
-        BRUCK_1997.second_hand("cost of the concatenation, for equal blocks, as MPICH's source has it"),
+        BRUCK_1997.second_hand("cost of the concatenation for equal blocks, as in MPICH's source"),
         (BLOCKS_DIVIDE,),
         ((doublings, ceil_log2),),
         Cost(ceil_log2, n * (P - 1) / P),
@@ -143,7 +143,7 @@ def _block_sizes(ranks: Any, steps: Any = sp.oo) -> tuple[tuple[Any, Any], ...]:
 def _exact_rings() -> tuple[Schedule, ...]:
     longest = sp.ceiling(n / P)
     scatter, gather = Phase("reduce-scatter", P - 1, longest, longest), Phase("all-gather", P - 1, longest)
-    source = derived("Every block is on its way in every step, so the longest, ceil(n/P) words, is.")
+    source = derived("Every block is sent in every step, so the longest, ceil(n/P) words, is too.")
     return tuple(
         Schedule(name, title, phases, source, kind=kind)
         for name, title, phases, kind in (

@@ -39,7 +39,7 @@ RELATIVE_SUM_ERROR = Quantity(
     "largest error of an entry of any rank's result, over the sum of the magnitudes that were added",
 )
 DIFFERING = Quantity(
-    "differing", r"\#\{(p,i): y_{p,i}\neq y_{1,i}\}", "entries of any rank that are not the first rank's, bit for bit"
+    "differing", r"\#\{(p,i): y_{p,i}\neq y_{1,i}\}", "entries of any rank that differ in bits from the first rank's"
 )
 OUT_OF_ORDER = Quantity(
     "out_of_order",
@@ -49,7 +49,7 @@ OUT_OF_ORDER = Quantity(
 
 BITS_OF_REST = (
     "10/9 times the term 1",
-    "equivalent: a ninth more than a whole number has no bit more; where n mod P is zero, its bits are times zero",
+    "equivalent: a ninth more than a whole number has no more bits; where n mod P is zero, its bits are times zero",
 )
 """Formula mutant of what `schedules` says of blocks that differ by a word."""
 

@@ -7,28 +7,28 @@ __all__ = ["COLUMN"]
 COLUMN = Column(
     "dropcompute",
     "DropCompute: dropping the stragglers' work",
-    "Workers stop computing at a threshold, so that nobody waits for the slowest. The claims are about the time "
-    "of a step, what is dropped, and what that does to the gradient.",
+    "Workers stop computing at a threshold, so that no worker waits for the slowest. The claims are about the time of "
+    "a step, the work dropped, and its effect on the gradient.",
     synopsis=Synopsis(
         found=(
-            "The published step time is accurate for nearly normal latencies. For skewed ones it is too small, with "
-            "its released delay by 4 % at 32 workers, so that its speed-ups are conservative; a term for the skewness "
-            "mends it. Dividing the gradient by what was computed keeps it unbiased."
+            "The published step time is accurate for nearly normal latencies. For skewed latencies it is too small (by "
+            "4 % at 32 workers for the released delay), so its speed-ups are conservative; a term for the skewness "
+            "corrects it. Dividing the gradient by what was computed keeps it unbiased."
         ),
         promise=(
-            "Workers stop computing at a threshold, so that nobody waits for the slowest; a formula tells the "
-            "step time, the work that is dropped and the best threshold."
+            "Workers stop computing at a threshold, so that no worker waits for the slowest; a formula gives the step "
+            "time, the work that is dropped and the best threshold."
         ),
         holds=(
-            "What counts and what a step takes are as stated (`dropcompute.step.time`, "
-            "`dropcompute.step.completed`); the best threshold on calibration steps never does worse than none "
+            "Step times and completed micro-batches are as stated (`dropcompute.step.time`, "
+            "`dropcompute.step.completed`); the best threshold on calibration steps never loses against none "
             "(`dropcompute.threshold.never_loses`); divided by what was computed the gradient is unbiased "
             "(`dropcompute.gradient.computed`)."
         ),
         fails=(
             "The formula for E[T] as an equality (`dropcompute.time.formula`): for the published experiment’s own "
-            "delay and 12 micro-batches it is not within 5 % (`dropcompute.time.formula_at_twelve`). The best "
-            "gain does not grow like sqrt(log N) whatever the latencies (`dropcompute.gain.grows`)."
+            "delay and 12 micro-batches it is not within 5 % (`dropcompute.time.formula_at_twelve`). The best gain "
+            "does not grow like sqrt(log N) for all latencies (`dropcompute.gain.grows`)."
         ),
         tight=(
             "E[T] is within 5 % in the regime that is stated with it (`dropcompute.time.formula_within_5`); with "

@@ -24,9 +24,9 @@ _DEFINITIONS = defined(
         "drop_gradient": "Written from the released code's fixed divisor and the other two as documented, by worker.",
         "drop_step": "Written from Algorithm 1 of arXiv:2306.10598 and the documented table of three ways of stopping, "
         "micro-batch by micro-batch.",
-        "drop_trials": "Written from the same, on latencies drawn with splitmix64 and Walker's alias method; which "
-        "word makes which latency is documented here alone. Latencies that take a logarithm, an exponential or an "
-        "angle agree within the terms that their series leave out.",
+        "drop_trials": "Written from the same, on latencies drawn with splitmix64 and Walker's alias method; only our "
+        "documentation says which word makes which latency. Latencies that take a logarithm, an exponential or an "
+        "angle agree within the truncation error of their series.",
         "gaussian_maximum": "Written from the integral of x N phi Phi^(N - 1) by the trapezoidal rule; equal within "
         "the promised 1e-12.",
         "local_sgd_period": "Written from the definition of a period: every worker's own sum, and their largest.",

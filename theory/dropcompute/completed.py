@@ -87,7 +87,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "trials.completed",
-        "Simulated steps complete what the law of the elapsed times says",
+        "Simulated steps complete as many micro-batches as the law of the elapsed times gives",
         Eq(COMPLETED, below),
         "Linearity of expectation; the probabilities by closed form, exact convolution or FFT.",
         kind=Kind.EXPECTED,
@@ -96,7 +96,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "trials.time",
-        "Simulated steps take the time that the law of the elapsed times says",
+        "Simulated steps take the time that the law of the elapsed times gives",
         Eq(STEP_TIME, capped),
         "E[min(tau, T)] is the integral of 1 - F^N up to tau.",
         kind=Kind.EXPECTED,
@@ -104,7 +104,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.work",
-        "A worker that tests after each micro-batch works the mean latency for each that it begins",
+        "A worker that tests after each micro-batch works on average the mean latency for each one begun",
         Eq(WORK, latency * begun),
         "Wald's identity: the number of micro-batches begun is a stopping time.",
         kind=Kind.EXPECTED,
@@ -113,7 +113,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.accounting",
-        "Micro-batches begun are those completed and, where the worker is late, one more",
+        "A worker begins the micro-batches that it completes and, if it is late, one more",
         Eq(COMPLETED, begun - late),
         "min(#{S_m < tau} + 1, M) is #{S_m < tau} + 1 if T_n >= tau, and M = #{S_m < tau} otherwise.",
         kind=Kind.EXPECTED,
@@ -122,7 +122,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.at_least",
-        "A worker completes its time over the mean latency, less the chance to be stopped",
+        "A worker completes its time over the mean latency, minus at most the probability of being stopped",
         Ge(COMPLETED, sp.Max(0, capped / latency - late)),
         "Wald: mu E[B] = E[S_B] >= E[min(tau, T_n)], and E[B] = E[completed] + P(T_n >= tau).",
         kind=Kind.EXPECTED,
@@ -133,12 +133,12 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.at_most",
-        "A worker completes at most the threshold over the mean latency, and the squared coefficient of variation",
+        "A worker completes at most the threshold over the mean latency plus the squared coefficient of variation",
         Le(COMPLETED, sp.Min(M, tau / latency + jitter**2 / latency**2)),
         LORDEN_1970.second_hand(
             "the bound E[t^2]/mu on the expected overshoot",
-            "Without end, the first micro-batch that ends at tau or later ends at tau + E[t^2]/mu at most in "
-            "expectation; Wald, and one micro-batch less.",
+            "In an endless run the first micro-batch that ends at tau or later ends in expectation by tau + E[t^2]/mu; "
+            "Wald's identity, and one micro-batch less.",
         ),
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT),
@@ -179,8 +179,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.at_the_mean",
-        "At the mean of a worker's time, at most one micro-batch and half a coefficient of variation a root are "
-        "dropped",
+        "At a threshold of M mu, at most 1 + sqrt(M) sigma/(2 mu) micro-batches are dropped",
         Ge(COMPLETED, sp.Max(0, M - cv * sp.sqrt(M) / 2 - 1)),
         "completed >= E[min(M mu, T_n)]/mu - 1 = M - E(T_n - M mu)^+/mu - 1, and E(X)^+ = E|X|/2 <= sd/2 for centred "
         "X.",
@@ -200,7 +199,7 @@ COMPLETIONS: tuple[Claim, ...] = (
     ),
     claim(
         "completed.one_sided",
-        "A worker is in time with at least the probability that Cantelli's inequality gives",
+        "A worker finishes in time with at least the probability of Cantelli's inequality",
         Ge(PASSED, 1 - M * jitter**2 / (M * jitter**2 + (tau - M * latency) ** 2)),
         "Cantelli's inequality for S_M, whose variance is M sigma^2.",
         kind=Kind.EXPECTED,
@@ -216,14 +215,14 @@ COMPLETIONS: tuple[Claim, ...] = (
         GILADI_2023.recalled(
             "the expected number of completed micro-batches",
             "The central limit theorem for every S_m; an equality for normal latencies only.",
-            reading="As an equality: it is printed as an approximation.",
+            reading="It is tested as an equality; the paper prints an approximation.",
         ),
         kind=Kind.APPROXIMATE,
         assumes=(CONTINUOUS, INDEPENDENT),
         stands=Standing.REFUTED,
         extremal="one micro-batch of exponential latency: too small by 20 % at the mean",
         axis="tau",
-        note="An equality for normal latencies only; how close it is otherwise is claimed separately.",
+        note="It is an equality for normal latencies only; other claims bound its error for other laws.",
     ),
     claim(
         "completed.formula_within_1",
@@ -249,13 +248,13 @@ COMPLETIONS: tuple[Claim, ...] = (
         "completed.formula_at_one",
         "Completed micro-batches: the published formula is within 5 % for a single micro-batch",
         Le(GAP, sp.Rational(1, 20)),
-        "Refuted: for M = 1 and exponential latency at its mean the formula says 1/2, the truth is 1 - 1/e.",
+        "Refuted: for M = 1 and exponential latency at its mean the formula gives 1/2, the exact value is 1 - 1/e.",
         kind=Kind.APPROXIMATE,
         assumes=ONE_MICRO_BATCH,
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="one micro-batch, with a threshold below its smallest latency",
         axis="M",
-        note="For a single micro-batch the formula is off by a fifth at the mean, and without limit below the support.",
+        note="For one micro-batch its error is a fifth at the mean, and unbounded below the support.",
     ),
 )

@@ -182,13 +182,13 @@ FORMULAS: tuple[Claim, ...] = (
         unpinned=(
             (
                 "exponent 3/2 of log(N)",
-                "Asks for more at N = 2 alone, 0.82 where the bound is 1.18: the largest of two is 0.56.",
+                "It is smaller at N = 2 alone, 0.82 where the bound is 1.18: the largest of two is 0.56.",
             ),
         ),
     ),
     claim(
         "maximum.bracket_above",
-        "The published bracket for the largest of N normal times never falls short from N = 3 on",
+        "For N >= 3 the published bracket is never below the largest of N normal times",
         Le(TOP, bracket),
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9; no proof.",
         kind=Kind.APPROXIMATE,
@@ -196,7 +196,7 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.bracket_close",
-        "The published bracket for the largest of N normal times exceeds the truth by at most 2.6 % from N = 3 on",
+        "For N >= 3 the published bracket exceeds the largest of N normal times by at most 2.6 %",
         Ge(TOP, bracket / sp.Rational(1026, 1000)),
         "Computed for every N from 3 to 400 and on a logarithmic grid to 1e9: the excess is largest at N = 6, "
         "2.599 %; no proof.",
@@ -207,14 +207,14 @@ FORMULAS: tuple[Claim, ...] = (
     ),
     claim(
         "maximum.bracket_at_two",
-        "The published bracket for the largest of N normal times never falls short from N = 2 on",
+        "For N >= 2 the published bracket is never below the largest of N normal times",
         Le(TOP, bracket),
         "Refuted at N = 2: E max = 1/sqrt(pi) = 0.5642, the bracket is 0.5197.",
         kind=Kind.APPROXIMATE,
         assumes=(NORMAL_TIMES, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="two workers",
-        note="At N = 2 the bracket is 7.9 % too small, at every larger N that was tried it is too large.",
+        note="At N = 2 the bracket is 7.9 % too small; at every larger N tried it is too large.",
     ),
     claim(
         "time.formula",
@@ -222,15 +222,15 @@ FORMULAS: tuple[Claim, ...] = (
         Eq(MEAN_TIME, _MEAN + _SPREAD * bracket),
         GILADI_2023.recalled(
             "the expected time of the slowest worker",
-            "The central limit theorem for T_n and the Gumbel limit of the largest; an equality of no law.",
-            reading="As an equality: it is printed as an approximation.",
+            "The central limit theorem for T_n and the Gumbel limit of the largest; no law has equality.",
+            reading="It is tested as an equality; the paper prints an approximation.",
         ),
         kind=Kind.APPROXIMATE,
         assumes=(INDEPENDENT, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="exponential latency and M = 1: half of the truth at N = 10^4",
-        note="As an equality it never holds. Too small for latencies skewed to the right, so that predicted gains are "
-        "conservative: with M = 12 and the released delay by 4 % at N = 32, 14 % at N = 10^4.",
+        note="As an equality it never holds. It is too small for right-skewed latencies, so predicted gains are "
+        "conservative: for M = 12 and the released delay by 4 % at N = 32, 14 % at N = 10^4.",
     ),
     claim(
         "time.formula_within_1",
@@ -239,8 +239,8 @@ FORMULAS: tuple[Claim, ...] = (
         "Measured against the exact law on the cells of the map; no proof.",
         kind=Kind.APPROXIMATE,
         assumes=(WORKERS, NARROW, TIME_CLOSE),
-        note="For normal latencies the bracket is too small by 0.0444 standard deviations at N = 2, and never further "
-        "off: the share of E T is 1.25 % for M = 1 and sigma = mu/3, and below 1 % up to sigma = 0.257 mu sqrt(M).",
+        note="For normal latencies the bracket is too small by 0.0444 standard deviations at N = 2, and never more: "
+        "relative to E T it is 1.25 % for M = 1 and sigma = mu/3, and below 1 % up to sigma = 0.257 mu sqrt(M).",
     ),
     claim(
         "time.formula_within_5",
@@ -262,7 +262,7 @@ FORMULAS: tuple[Claim, ...] = (
         assumes=RELEASED_TWELVE,
         stands=Standing.REFUTED,
         extremal="the released delay with M = 12 and N = 128",
-        note="Of the excess over M mu a quarter is missing at N = 128.",
+        note="At N = 128 it misses a quarter of the excess over M mu.",
     ),
     claim(
         "time.skewed",
@@ -274,7 +274,7 @@ FORMULAS: tuple[Claim, ...] = (
         assumes=(INDEPENDENT, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="one lognormal micro-batch of width 1",
-        note="An approximation, better than the printed one wherever skewness/sqrt(M) is small.",
+        note="It is an approximation, better than the printed one where skewness/sqrt(M) is small.",
     ),
     claim(
         "time.skewed_within_1",
@@ -289,12 +289,12 @@ FORMULAS: tuple[Claim, ...] = (
         "time.generalised",
         "The slowest worker's time: the published bracket with the true quantiles of T_n is exact",
         Eq(MEAN_TIME, (1 - sp.EulerGamma) * upper + sp.EulerGamma * outer),
-        "The Gumbel limit alone: the largest of N is about q(1-1/N) + gamma (q(1-1/(eN)) - q(1-1/N)).",
+        "By the Gumbel limit alone the largest of N is about q(1-1/N) + gamma (q(1-1/(eN)) - q(1-1/N)).",
         kind=Kind.APPROXIMATE,
         assumes=(INDEPENDENT, TWO_WORKERS),
         stands=Standing.REFUTED,
         extremal="one worker's law with a bounded support, N = 2",
-        note="An approximation that keeps the law's own tail.",
+        note="It is an approximation that keeps the tail of the law.",
     ),
     claim(
         "time.generalised_within_1",

@@ -57,10 +57,10 @@ SEVERAL = Hypothesis(
     _settled,
 )
 NEVER_FREE = Hypothesis(
-    "never_free", "A step without any latency takes time: M a + T_c > 0.", sp.Gt(M * shortest + overhead, 0)
+    "never_free", "A step with the smallest latencies takes time: M a + T_c > 0.", sp.Gt(M * shortest + overhead, 0)
 )
 FIFTH = Hypothesis(
-    "overhead_of_a_fifth", "T_c = M mu/5.", ensured="The trial works the overhead out from the case's law and M."
+    "overhead_of_a_fifth", "T_c = M mu/5.", ensured="The trial computes the overhead from the case's law and M."
 )
 GAIN_NEAR = Hypothesis("gain_map_5", "N >= 32 and M >= 12.", Ge(N, 32) & Ge(M, 12))
 
@@ -75,7 +75,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.with_means",
-        "Putting means into the formula never overstates the gain",
+        "The gain formula with means never overstates the gain",
         Ge(GAIN, below * (slowest + overhead) / (M * (sp.Min(tau, slowest) + overhead))),
         GILADI_2023.recalled("the effective speed-up", "With exact moments; Jensen: E min(tau, T) <= min(tau, E T)."),
         kind=Kind.EXPECTED,
@@ -96,7 +96,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.at_the_mean",
-        "A threshold at a worker's mean time gains nearly all that ideal workers would",
+        "A threshold at a worker's mean time gains nearly as much as ideal workers",
         Ge(GAIN, sp.Max(0, _KEPT) * ideal),
         "E min(M mu, T) <= M mu, and the bound on what is completed at the mean. So the best threshold's gain grows "
         "without bound with N whenever E[T] does, that is, for every law with unbounded support.",
@@ -107,8 +107,8 @@ GAINS: tuple[Claim, ...] = (
         unpinned=(
             (
                 "0.9 times the term -jitter/(2[*]sqrt(M)[*]latency)",
-                "Loose by nature, as the bound on what is completed at the mean is: 0.40 of the 0.50 standard "
-                "deviations are dropped when there are many micro-batches.",
+                "It is loose by nature, as is the bound on completed work at the mean: with many micro-batches 0.40 "
+                "standard deviations are dropped, and the bound has 0.50.",
             ),
         ),
     ),
@@ -137,19 +137,19 @@ GAINS: tuple[Claim, ...] = (
             "True of normal times, by the bound at the mean and the lower bound on the largest of N normals. Refuted "
             "for "
             "bounded latency, where E[T] <= M b.",
-            reading="Whatever the latencies, and with this constant.",
+            reading="It is read for all latencies, and with this constant.",
         ),
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BEST_TAU),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="latency 1/5 or 1, 1 with probability 9/10, and more workers than there are",
-        note="A property of latencies without a bound: it is E[T] that grows, like sqrt(log N) for normal, log N for "
-        "gamma latencies and not at all, in the end, for bounded ones.",
+        note="It is a property of unbounded latencies: E[T] grows like sqrt(log N) for normal and like log N for gamma "
+        "latencies, and stops growing for bounded ones.",
     ),
     claim(
         "gain.bounded",
-        "Bounded latencies: no threshold gains more than longest over shortest",
+        "Bounded latencies: no threshold gains more than the longest latency over the shortest",
         Le(GAIN, _CAP),
         "completed = c <= M in expectation, E min(tau, T) >= a c as each micro-batch completed took a, E[T] <= M b, "
         "and "
@@ -161,7 +161,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.bounded_by_mean",
-        "Bounded latencies: no threshold gains more than longest over mean",
+        "Bounded latencies: no threshold gains more than the longest latency over the mean",
         Le(GAIN, (M * longest + overhead) / (M * latency + overhead)),
         "It follows from the ideal gain where latencies are new better than used. Refuted in general: with two "
         "latencies "
@@ -172,11 +172,11 @@ GAINS: tuple[Claim, ...] = (
         corrected_by="dropcompute.gain.bounded",
         tightness=sp.oo,
         extremal="M = 1, latencies 1 (probability 9/10) and 100, no overhead, many workers",
-        note="Stopping slow micro-batches can pay by itself, so that a step may beat one of ideal workers.",
+        note="Stopping slow micro-batches alone can pay, so a step may be faster than one of ideal workers.",
     ),
     claim(
         "gain.single",
-        "A worker by itself gains nothing from a threshold, if its latencies are new better than used",
+        "A single worker gains nothing from a threshold if its latencies are new better than used",
         Le(GAIN, 1),
         "The ideal gain of one worker is 1.",
         kind=Kind.EXPECTED,
@@ -187,7 +187,7 @@ GAINS: tuple[Claim, ...] = (
     ),
     claim(
         "gain.single_any",
-        "A worker by itself gains nothing from a threshold",
+        "A single worker gains nothing from a threshold",
         Le(GAIN, 1),
         "Refuted by latencies with a coefficient of variation above 1 and no overhead: giving up slow micro-batches "
         "pays "
@@ -197,7 +197,7 @@ GAINS: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.gain.single",
         extremal="gamma latency of shape 1/4, no overhead, a small threshold",
-        note="Without overhead such laws prefer tiny thresholds: always count the overhead, or cap the drop rate.",
+        note="Without overhead the best threshold is tiny for such laws: count the overhead, or cap the drop rate.",
         axis="M",
     ),
     claim(
@@ -209,18 +209,18 @@ GAINS: tuple[Claim, ...] = (
         assumes=(CONTINUOUS, INDEPENDENT, EXPONENTIAL, FREE_STEP),
         tightness=1,
         extremal="a threshold that goes to 0",
-        note="S_eff is flat down to tau = 0, where the drop rate is 100 %: without overhead the best threshold is no "
+        note="S_eff is flat down to tau = 0, where all work is dropped: without overhead the best threshold is no "
         "guide.",
     ),
     claim(
         "threshold.settled",
-        "From four workers on, one threshold is as good as the best for any number of workers",
+        "For N >= 4 one threshold is nearly the best for every number of workers",
         Le(REGRET, sp.Rational(1, 3000)),
         "Once P(T > tau) is nearly 1, S_eff is E[completed]/(tau + T_c) times what does not depend on tau. Measured "
         "against the exact law on the cells of the map; no proof of the constant.",
         kind=Kind.APPROXIMATE,
         assumes=(FIFTH, SEVERAL),
-        note="The most is lost by four workers of normal latency, 0.030 %; three lose 0.7 %, eight less than 1e-6.",
+        note="The largest loss is 0.030 %, by four workers of normal latency; three lose 0.7 %, eight less than 1e-6.",
     ),
     claim(
         "gain.formulas_within_5",

@@ -315,23 +315,20 @@ MODELS = by_claim(
         "probability `weight`, and adds weight mu to the expected time at which the worker stops.",
         scope=f"{_INDEPENDENT}, every M and tau",
         goals=_work,
-        checked_by=("dropcompute.completed.work",),
     ),
     Model(
         claim="dropcompute.completed.accounting",
-        words="Of an outcome of probability `weight`: where the worker is late it has begun one more than the "
-        "`count` that it completed, else as many. Induction on the outcomes.",
+        words="An outcome has probability `weight`: a late worker has begun one more than the `count` that it "
+        "completed, another as many. Induction on the outcomes.",
         scope="every law of the latencies, every M and tau",
         goals=_accounting,
-        checked_by=("dropcompute.completed.accounting",),
     ),
     Model(
         claim="dropcompute.completed.at_least",
-        words=f"{_WALD_IN_WORDS}, in every outcome min(tau, T_n) or later. At least the larger of two is at least "
-        "each.",
+        words=f"{_WALD_IN_WORDS}, in every outcome min(tau, T_n) or later. A number at least the larger of two is at "
+        "least each.",
         scope=f"{_INDEPENDENT}, every M and tau",
         goals=_at_least,
-        checked_by=("dropcompute.completed.at_least",),
     ),
     Model(
         claim="dropcompute.completed.new_better",
@@ -339,7 +336,6 @@ MODELS = by_claim(
         "mean over its own outcomes is at most mu whenever it began, by what new better than used says.",
         scope=f"{_INDEPENDENT} that are new better than used, every M and tau",
         goals=_new_better,
-        checked_by=("dropcompute.completed.new_better",),
     ),
     Model(
         claim="dropcompute.completed.new_worse",
@@ -349,7 +345,6 @@ MODELS = by_claim(
         "tau.",
         scope=f"{_INDEPENDENT} that are new worse than used, every M and tau",
         goals=_new_worse,
-        checked_by=("dropcompute.completed.new_worse",),
     ),
     Model(
         claim="dropcompute.completed.exponential",
@@ -357,7 +352,6 @@ MODELS = by_claim(
         "mean mu: the law has no memory.",
         scope="independent exponential latencies of every mean, every M and tau",
         goals=_exponential,
-        checked_by=("dropcompute.completed.exponential",),
     ),
     Model(
         claim="dropcompute.completed.at_the_mean",
@@ -366,7 +360,6 @@ MODELS = by_claim(
         "variance M sigma^2. `root`^2 is M. The claim, times a factor that is positive except for constant latency.",
         scope=f"{_INDEPENDENT}, every M, tau = M mu",
         goals=_at_the_mean,
-        checked_by=("dropcompute.completed.at_the_mean",),
     ),
     Model(
         claim="dropcompute.completed.one_sided",
@@ -375,14 +368,12 @@ MODELS = by_claim(
         "tau).",
         scope=f"{_INDEPENDENT}, every M, every tau > M mu",
         goals=_one_sided,
-        checked_by=("dropcompute.completed.one_sided",),
     ),
     Model(
         claim="dropcompute.gain.no_threshold",
         words=f"{_GAIN_IN_WORDS}: M, and min(tau, T) = T.",
         scope="every law of the latencies with a mean, every N, M and T_c",
         goals=_no_threshold,
-        checked_by=("dropcompute.gain.no_threshold",),
     ),
     Model(
         claim="dropcompute.gain.with_means",
@@ -390,7 +381,6 @@ MODELS = by_claim(
         "and E T. The claim's bound for both of the two that may be the smaller.",
         scope="every law of the latencies with finitely many values, every N, M, tau and T_c",
         goals=_with_means,
-        checked_by=("dropcompute.gain.with_means",),
     ),
     Model(
         claim="dropcompute.gain.calibrated",
@@ -401,12 +391,11 @@ MODELS = by_claim(
         "latencies and on the values of the last.",
         scope=f"{_INDEPENDENT}, every N, M, tau, every T_c, min(tau, T) + T_c not always 0",
         goals=_calibrated,
-        checked_by=("dropcompute.gain.calibrated",),
     ),
     Model(
         claim="dropcompute.gain.at_the_mean",
-        words=f"{_GAIN_IN_WORDS}: at least as many as goals of dropcompute.completed.at_the_mean say; "
-        "min(tau, T) <= tau = M mu. `root`^2 is M. At least the larger of two is at least each.",
+        words=f"{_GAIN_IN_WORDS}: at least as many as goals of dropcompute.completed.at_the_mean show; min(tau, T) <= "
+        "tau = M mu. `root`^2 is M. A number at least the larger of two is at least each.",
         scope=f"{_INDEPENDENT}, every N, M and T_c, tau = M mu",
         goals=_gain_at_the_mean,
         checked_by=("dropcompute.gain.at_the_mean", "dropcompute.completed.at_the_mean"),
@@ -433,7 +422,6 @@ MODELS = by_claim(
         "longer than M b.",
         scope=f"{_INDEPENDENT} in [a, b], every N, M, tau and T_c with M a + T_c > 0",
         goals=_gain_bounded,
-        checked_by=("dropcompute.gain.bounded",),
     ),
     Model(
         claim="dropcompute.gain.degenerate",
@@ -450,7 +438,6 @@ MODELS = by_claim(
         "gradient for its mean.",
         scope="every law of latencies that do not depend on the data, every N, M and tau",
         goals=_computed,
-        checked_by=("dropcompute.gradient.computed",),
     ),
 )
 """By claim."""

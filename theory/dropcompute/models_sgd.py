@@ -152,7 +152,6 @@ MODELS = by_claim(
         "all f falls by at most Delta.",
         scope=_SGD,
         goals=_nonconvex,
-        checked_by=("dropcompute.sgd.nonconvex",),
     ),
     Model(
         claim="dropcompute.sgd.convex",
@@ -162,7 +161,6 @@ MODELS = by_claim(
         "`above` is f - f*, `sum` its sum times batches before, `used` the samples before. Induction on the steps.",
         scope=_SGD.replace("L-smooth", "convex L-smooth"),
         goals=_convex,
-        checked_by=("dropcompute.sgd.convex",),
     ),
     Model(
         claim="dropcompute.sgd.nonconvex_tuned",

@@ -323,16 +323,14 @@ MODELS = by_claim(
         "slowest then.",
         scope=_EACH,
         goals=_step_time,
-        checked_by=("dropcompute.step.time",),
     ),
     Model(
         claim="dropcompute.step.overshoot",
-        words="Of a worker's last micro-batch, begun at `begin` <= tau and taking `took` <= b: it ends with the "
-        "step less T_c, for the worker that stops last; its sum of all latencies is no smaller. At most the smaller "
-        "of two is at most each.",
+        words="The last worker's last micro-batch begins at `begin` <= tau and takes `took` <= b: it ends with the "
+        "step less T_c; the worker's sum of all latencies is no smaller. A number at most the smaller of two is at "
+        "most each.",
         scope=_EACH,
         goals=_overshoot,
-        checked_by=("dropcompute.step.overshoot",),
     ),
     Model(
         claim="dropcompute.step.between_at_least",
@@ -341,7 +339,6 @@ MODELS = by_claim(
         "let it pass, and those of the ones before it, so that it counts. Another counts or does not.",
         scope=f"{_EACH}, every part in [0, 1] of a micro-batch that is forward",
         goals=_between_least,
-        checked_by=("dropcompute.step.between_at_least",),
     ),
     Model(
         claim="dropcompute.step.between_at_most",
@@ -349,7 +346,6 @@ MODELS = by_claim(
         "counts had done its part `forward` at tau or before, and began no later. Another begins in time or does not.",
         scope=f"{_EACH}, every part in [0, 1] of a micro-batch that is forward",
         goals=_between_most,
-        checked_by=("dropcompute.step.between_at_most",),
     ),
     Model(
         claim="dropcompute.step.monotone",
@@ -357,23 +353,20 @@ MODELS = by_claim(
         "before tau ends before `other`; another does or does not.",
         scope=f"{_ALL}, every N and M, every two thresholds",
         goals=_monotone,
-        checked_by=("dropcompute.step.monotone",),
     ),
     Model(
         claim="dropcompute.step.subadditive",
-        words="Of any worker, induction on the micro-batches: its `time` grows by `took`, the sum by `other`, the "
+        words="Induction on the micro-batches of any worker: its `time` grows by `took`, the sum by `other`, the "
         "slowest worker's for that micro-batch.",
         scope=f"{_ALL}, every N and M",
         goals=_subadditive,
-        checked_by=("dropcompute.step.subadditive",),
     ),
     Model(
         claim="dropcompute.localsgd.subadditive",
-        words="Of any worker, induction on the local steps: `time`, with the overhead that is paid once, grows by "
-        "`took`, the sum by `other`, the slowest worker's for that step.",
+        words="Induction on the local steps of any worker: `time`, with the overhead paid once, grows by `took`, the "
+        "sum by `other`, the slowest worker's for that step.",
         scope=f"{_ALL}, every N, every number of local steps, every T_c",
         goals=_period,
-        checked_by=("dropcompute.localsgd.subadditive",),
     ),
     Model(
         claim="dropcompute.backup.dominated",
@@ -381,7 +374,6 @@ MODELS = by_claim(
         "ends at `end` <= T_n. All M of each count; `count` >= 0 of the others'.",
         scope=f"{_ALL}, every N and M, every number of backup workers below N",
         goals=_backup,
-        checked_by=("dropcompute.backup.dominated",),
     ),
     Model(
         claim="dropcompute.threshold.optimal",
@@ -392,7 +384,6 @@ MODELS = by_claim(
         "by step.",
         scope="all latencies whose first micro-batch takes time, every number of steps, every N, M, T_c and tau",
         goals=_optimal,
-        checked_by=("dropcompute.threshold.optimal",),
     ),
     Model(
         claim="dropcompute.time.universal",
@@ -402,18 +393,16 @@ MODELS = by_claim(
         "times a factor that is positive for N >= 2 and sigma > 0; else E T = M mu.",
         scope="every law of the latencies with a variance, every N and M",
         goals=_universal,
-        checked_by=("dropcompute.time.universal",),
     ),
     Model(
         claim="dropcompute.time.dependent",
-        words="Of an outcome: `excess` is T less the workers' mean time, `spread` the sum of squares about that "
-        "mean, no more than about any number. The others' deviations sum to -excess, so that N - 1 times their squares "
-        "is at least excess^2. Over all outcomes, `mean` is that of the excess, E T - M mu, `seen` that of its square, "
-        "and `spread` at most N variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times "
-        "a factor that is positive where sigma > 0 and N >= 2; else E T = M mu.",
+        words="In an outcome `excess` is T less the workers' mean time, `spread` the sum of squares about that mean, "
+        "no more than about any number. The others' deviations sum to -excess, so that N - 1 times their squares is at "
+        "least excess^2. Over all outcomes, `mean` is that of the excess, E T - M mu, `seen` that of its square, and "
+        "`spread` at most N variances, each at most M sigma^2. `width`^2 is N - 1, `root`^2 is M. The claim, times a "
+        "factor that is positive where sigma > 0 and N >= 2; else E T = M mu.",
         scope=f"{_LAWS}, workers dependent in any way, latencies of a worker uncorrelated, every N and M",
         goals=_dependent,
-        checked_by=("dropcompute.time.dependent",),
     ),
     Model(
         claim="dropcompute.time.dependent_within",
@@ -423,7 +412,6 @@ MODELS = by_claim(
         "constant.",
         scope=f"{_LAWS}, dependent in any way, every N and M",
         goals=_dependent_within,
-        checked_by=("dropcompute.time.dependent_within",),
     ),
     Model(
         claim="dropcompute.time.variance",
@@ -432,15 +420,13 @@ MODELS = by_claim(
         "min(tau, T) so far; the overhead, a constant, drops out.",
         scope=f"{_LAWS}, dependent in any way, every N, M, tau and T_c",
         goals=_variance,
-        checked_by=("dropcompute.time.variance",),
     ),
     Model(
         claim="dropcompute.time.increasing",
-        words="Of an outcome of probability `weight`: the slowest of the fewer takes `other`, the new worker "
-        "`took`, and both together the larger of the two. Induction on the outcomes.",
+        words="In an outcome of probability `weight` the slowest of the fewer takes `other`, the new worker `took`, "
+        "and both together the larger of the two. Induction on the outcomes.",
         scope=f"{_LAWS}, every N and M",
         goals=_increasing,
-        checked_by=("dropcompute.time.increasing",),
     ),
     Model(
         claim="dropcompute.time.concave",
@@ -448,14 +434,12 @@ MODELS = by_claim(
         "`weight`. Induction on short times.",
         scope="every law of independent latencies with a mean, every N >= 2, every M",
         goals=_concave,
-        checked_by=("dropcompute.time.concave",),
     ),
     Model(
         claim="dropcompute.time.ceiling",
-        words="Of any worker: its `time` grows by `took`, at most the longest. Induction on the micro-batches.",
+        words="The `time` of any worker grows by `took`, at most the longest. Induction on the micro-batches.",
         scope="every law of bounded latencies, every N and M",
         goals=_ceiling,
-        checked_by=("dropcompute.time.ceiling",),
     ),
 )
 """By claim."""

@@ -30,7 +30,7 @@ _a, _b = sp.symbols("a b", integer=True, nonnegative=True)
 _SLOWEST = 100 - 99 * sp.Rational(9, 10) ** N
 _THRESHOLD = sp.Rational(109, 100)
 _LATENCIES = {
-    "all_the_time": "Elapsed time is tested so.",
+    "all_the_time": "The case tests elapsed time by this rule.",
     "independent_latencies": "They are.",
 }
 
@@ -71,8 +71,8 @@ REFUTATIONS = by_claim(
         values={M: 1, N: 1, spare: 0},
         x=((_a,),),
         met={
-            "all_the_time": "Elapsed time is tested so.",
-            "ends_before_tau": "The step is run so.",
+            "all_the_time": "The case tests elapsed time by this rule.",
+            "ends_before_tau": "The trial runs the step by this rule.",
             "waited_for_takes_time": "a is positive.",
         },
     ),

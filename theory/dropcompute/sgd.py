@@ -39,7 +39,7 @@ _GRADIENT_BOUND = 2 * largest_batch * excess / (stepsize * samples) + smoothness
 CONVERGENCE: tuple[Claim, ...] = (
     claim(
         "gradient.fixed",
-        "Divided by N M, the expected gradient shrinks by the share that is completed",
+        "Divided by N M, the expected gradient shrinks by the completed share",
         Eq(MEAN_GRADIENT, share),
         "Given the latencies, every micro-batch that counts has the full gradient for its mean.",
         kind=Kind.EXPECTED,
@@ -49,13 +49,13 @@ CONVERGENCE: tuple[Claim, ...] = (
         "gradient.computed",
         "Divided by what was computed, the gradient is unbiased",
         Eq(MEAN_GRADIENT, 1),
-        "Given the latencies, the mean of whatever counts has the full gradient for its mean.",
+        "Given the latencies, the mean over the completed micro-batches has the full gradient for its mean.",
         kind=Kind.EXPECTED,
         assumes=(OF_LATENCY_ALONE, COMPUTED_DIVISOR, SOME_COMPUTED),
     ),
     claim(
         "gradient.worker",
-        "With every worker's own divisor, the expected gradient shrinks by the chance that a worker completes "
+        "With every worker's own divisor, the expected gradient shrinks by the probability that a worker completes "
         "something",
         Eq(MEAN_GRADIENT, share),
         "A worker with nothing computed contributes zero to the mean over workers.",
@@ -64,15 +64,15 @@ CONVERGENCE: tuple[Claim, ...] = (
     ),
     claim(
         "gradient.correlated",
-        "Divided by what was computed, the gradient is unbiased, also where latencies are dependent",
+        "Divided by what was computed, the gradient is unbiased also if latencies depend on the data",
         Eq(MEAN_GRADIENT, 1),
-        "Refuted by micro-batches whose gradient is their latency: what ends in time is the small ones.",
+        "Refuted by micro-batches whose gradient is their latency: only the small ones end in time.",
         kind=Kind.EXPECTED,
         assumes=(COMPUTED_DIVISOR, SOME_COMPUTED),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="dropcompute.gradient.computed",
         extremal="gradients equal to latencies, 1 and 2 with equal chances",
-        note="Where longer samples take longer, a threshold favours short ones.",
+        note="If longer samples take longer, a threshold favours short ones.",
     ),
     claim(
         "sgd.nonconvex",
@@ -86,13 +86,13 @@ CONVERGENCE: tuple[Claim, ...] = (
         extremal="L x^2/2 without noise, nothing dropped, gamma = 1/L, any number of steps: the first ends at the "
         "minimiser",
         axis="sgdsteps",
-        note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps but the "
-        "first see L gamma sigma^2/B. Without noise the proof allows to divide by 2 - gamma L, which is one at gamma = "
+        note="The noise attains its term too: on L x^2/2, at gamma = 1/L and from the minimiser, all steps except the "
+        "first have L gamma sigma^2/B. Without noise the proof allows division by 2 - gamma L, which is one at gamma = "
         "1/L and two for small steps.",
     ),
     claim(
         "sgd.nonconvex_tuned",
-        "SGD with random batches, smooth functions: the tuned rate depends on the samples computed alone",
+        "SGD with random batches, smooth functions: the tuned rate depends only on the samples computed",
         Le(
             SQUARED_GRADIENT,
             2 * smoothness * largest_batch * excess / samples + sp.sqrt(8 * smoothness * excess * noise**2 / samples),
@@ -110,9 +110,9 @@ CONVERGENCE: tuple[Claim, ...] = (
             (
                 "0.9 times the term 2[*]sqrt(2)[*]sqrt(excess)*",
                 "On a quadratic half of the noise's term is attained at most, in the limit of many steps: what is left "
-                "of the start and what the noise adds are a quarter each. Nothing that attains more is known.",
+                "of the start and what the noise adds are a quarter each. No case that attains more is known.",
             ),
-            ("exponent -1/2 of 2", "Half of the noise's term: the same."),
+            ("exponent -1/2 of 2", "Half of the noise term is attained at most, as above."),
         ),
     ),
     claim(
@@ -131,12 +131,12 @@ CONVERGENCE: tuple[Claim, ...] = (
         extremal="no noise, nothing dropped, gamma = 1/L, and slope 1 until the minimiser is one step away: x^2/2, "
         "continued by its tangents",
         axis="sgdsteps",
-        note="With |grad f|^2 <= 2L (f - f*) in place of that inequality, step sizes up to 1/(2L) and twice the bound "
-        "come out: no case attains more than half of that.",
+        note="With |grad f|^2 <= 2L (f - f*) in place of that inequality, the proof gives step sizes up to 1/(2L) and "
+        "twice the bound: no case attains more than half of that.",
     ),
     claim(
         "sgd.convex_tuned",
-        "SGD with random batches, convex functions: the tuned rate depends on the samples computed alone",
+        "SGD with random batches, convex functions: the tuned rate depends only on the samples computed",
         Le(
             PICKED_SUBOPTIMALITY,
             smoothness * largest_batch * distance**2 / (2 * samples) + noise * distance / sp.sqrt(samples),
@@ -156,7 +156,7 @@ CONVERGENCE: tuple[Claim, ...] = (
             (
                 "0.9 times the term distance[*]noise/sqrt(samples)",
                 "On a quadratic half of the noise's term is attained at most, in the limit of many steps: what is left "
-                "of the start and what the noise adds are a quarter each. Nothing that attains more is known.",
+                "of the start and what the noise adds are a quarter each. No case that attains more is known.",
             ),
         ),
     ),
@@ -172,6 +172,6 @@ CONVERGENCE: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="noiseless samples, one of them in the first step and none thereafter",
         axis="sgdsteps",
-        note="Dropping costs steps: with a share p dropped, 1/(1-p) times as many.",
+        note="Dropping costs steps: if a share p is dropped, 1/(1-p) times as many are needed.",
     ),
 )

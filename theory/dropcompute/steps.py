@@ -66,7 +66,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.completed",
-        "Tested at all times, DropCompute counts the micro-batches that end before the threshold",
+        "If time is tested continuously, DropCompute counts the micro-batches that end before the threshold",
         Eq(ALL_COMPLETED, below),
         GILADI_2023.recalled(
             "the definition of the completed micro-batches", "By definition, with S_m < tau strictly."
@@ -75,7 +75,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.after_backward",
-        "Tested after each micro-batch, all micro-batches count that begin at the threshold or before",
+        "If time is tested after each micro-batch, those that begin at the threshold or before count",
         Eq(ALL_COMPLETED, begun),
         GILADI_2023.official_code(
             _CODE,
@@ -84,11 +84,11 @@ STEPS: tuple[Claim, ...] = (
             code=DROP_AT.at("bert_large_pretraining/run_pretraining.py", "1080-1082"),
         ),
         assumes=AFTER_BACKWARD,
-        note="One more than those in time for every worker that is late, not one more in all.",
+        note="Every late worker counts one more than those in time, not only one worker in all.",
     ),
     claim(
         "step.overshoot",
-        "Tested after each micro-batch, a step ends at most one micro-batch beyond the threshold",
+        "If time is tested after each micro-batch, a step ends at most one micro-batch beyond the threshold",
         Le(STEP_TIME, sp.Min(slowest, tau + longest) + overhead),
         "The last micro-batch of a worker begins at tau or before and takes no longer than the longest.",
         assumes=AFTER_BACKWARD,
@@ -98,7 +98,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.between_at_least",
-        "Tested before each half, no fewer micro-batches count than end before the threshold",
+        "If time is tested before each half, at least the micro-batches that end before the threshold count",
         Ge(ALL_COMPLETED, below),
         GILADI_2023.official_code(
             _CODE,
@@ -112,11 +112,11 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.between_at_most",
-        "Tested before each half, no more micro-batches count than when tested after each",
+        "If time is tested before each half, at most as many micro-batches count as if tested after each",
         Le(ALL_COMPLETED, begun),
         GILADI_2023.official_code(
             _CODE,
-            "What counts began at tau or before; all that begin then count when tests come after micro-batches.",
+            "Counted micro-batches began at tau or before; all of these count if tests follow micro-batches.",
             code=DROP_AT.at("deepspeed-bert/run_pretraining.py", "1081-1116"),
         ),
         assumes=BETWEEN,
@@ -126,7 +126,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "step.monotone",
-        "A larger threshold completes no less",
+        "A larger threshold completes at least as many micro-batches",
         Le(ALL_COMPLETED, later),
         "S_m < tau implies S_m < tau' for every tau' >= tau.",
         assumes=CONTINUOUS,
@@ -145,7 +145,7 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "localsgd.subadditive",
-        "A period of local steps takes no longer than as many synchronous steps",
+        "A period of local steps takes no longer than the same number of synchronous steps",
         Le(PERIOD, synchronised + overhead),
         "The maximum over workers of their sums over local steps is at most the sum over steps of the maxima; the "
         "overhead is paid once.",
@@ -159,9 +159,8 @@ STEPS: tuple[Claim, ...] = (
         Ge(ALL_COMPLETED, (N - spare) * M),
         CHEN_2016.recalled(
             "backup workers",
-            "N - k workers have T_n <= tau = T_(N-k), hence every S_m <= tau; the step takes tau in both. tau is "
-            "chosen "
-            "anew in every step: this says nothing of a fixed threshold.",
+            "N - k workers have T_n <= tau = T_(N-k), hence every S_m <= tau; the step takes tau in both. Every step "
+            "chooses its own tau: nothing follows for a fixed threshold.",
         ),
         assumes=(CONTINUOUS, ENDS_AT_TAU, WAITED_FOR),
         tightness=1,
@@ -169,8 +168,8 @@ STEPS: tuple[Claim, ...] = (
     ),
     claim(
         "backup.dominated_strictly",
-        "With its threshold at the last worker waited for, DropCompute keeps all that backup workers keep, also if "
-        "ends at the threshold do not count",
+        "With its threshold at the last worker waited for, DropCompute keeps all that backup workers keep, also by the "
+        "strict test",
         Ge(ALL_COMPLETED, (N - spare) * M),
         derived("Refuted: the last worker waited for ends its last micro-batch exactly at tau."),
         assumes=(CONTINUOUS, ENDS_BEFORE_TAU, WAITED_FOR),
@@ -190,11 +189,11 @@ STEPS: tuple[Claim, ...] = (
         tightness=1,
         extremal="the threshold that was chosen",
         note="A micro-batch that takes no time is done before any threshold: latencies 0, 7, 5, 8, 8, 9, 4, 9 and an "
-        "overhead of 1/2 gain the more the smaller tau is, and no elapsed time is best.",
+        "overhead of 1/2 gain more for smaller tau, and no elapsed time is best.",
     ),
     claim(
         "threshold.never_loses",
-        "The best threshold on calibration steps never does worse than none",
+        "On calibration steps the best threshold is never worse than no threshold",
         Ge(GAIN, 1),
         "The largest elapsed time is a candidate: everything is completed and min(tau, T) = T.",
         assumes=SOME_TIME,
@@ -212,8 +211,8 @@ STEPS: tuple[Claim, ...] = (
             "the workers enters, so that all maximise one function over one set.",
         ),
         assumes=(SHARED, SOME_TIME),
-        note="Every worker may list itself first. What it must not do is to choose from its own latencies, or with an "
-        "overhead that it measured alone.",
+        note="Every worker may list itself first. It must not choose from its own latencies alone, or with an overhead "
+        "that only it measured.",
     ),
     claim(
         "released.optimistic",
@@ -225,12 +224,12 @@ STEPS: tuple[Claim, ...] = (
             code=DROP_AT.at("deepspeed-bert/run_pretraining.py", "868-905"),
         ),
         assumes=(SOME_TIME, SEVENTH),
-        note="It reports up to twelve times too much with two workers; above 32 workers and 12 micro-batches less than "
-        "3 % too much was seen.",
+        note="It reports up to twelve times the gain with two workers; above 32 workers and 12 micro-batches at most 3 "
+        "% more were seen.",
     ),
     claim(
         "trials.alone",
-        "A simulated step is the same drawn alone or among others",
+        "A simulated step has the same value drawn alone or among other steps",
         Eq(TRIAL_DEFECT, 0),
         "Every draw is a function of seed, trial, micro-batch and worker.",
         axis="N",

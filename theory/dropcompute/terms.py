@@ -169,7 +169,9 @@ THRESHOLD_DEFECT = Quantity(
     "largest difference between the thresholds that two workers choose, in seconds",
 )
 MEAN_TIME = Quantity("mean_time", r"\mathbb{E}\,T", "time of the slowest of N workers, in seconds, expected")
-WORK = Quantity("work", r"\mathbb{E}\,S_B", "when a worker stops that tests after each micro-batch, in seconds")
+WORK = Quantity(
+    "work", r"\mathbb{E}\,S_B", "time at which a worker stops that tests after each micro-batch, in seconds"
+)
 PERIOD = Quantity("period_time", r"t_{\mathrm{period}}", "time of a period of local steps with one average, in seconds")
 PASSED = Quantity("passed", r"\Pr[S_m<\tau]", "probability that a worker ends its M-th micro-batch before tau")
 GAIN = Quantity(
@@ -182,7 +184,7 @@ GAP = Quantity(
     "formula_gap", r"\left|\frac{\mathrm{approximation}}{\mathrm{exact}}-1\right|", "relative error of a formula"
 )
 REGRET = Quantity(
-    "regret", r"1-\frac{S_{\mathrm{eff}}(\tau)}{\max S_{\mathrm{eff}}}", "share of the best gain that is not had"
+    "regret", r"1-\frac{S_{\mathrm{eff}}(\tau)}{\max S_{\mathrm{eff}}}", "share of the best gain that is lost"
 )
 MEAN_GRADIENT = Quantity(
     "mean_gradient",
@@ -206,7 +208,7 @@ TRIAL_DEFECT = Quantity(
 )
 
 CONTINUOUS = Hypothesis(
-    "all_the_time", "Elapsed time is tested all the time: variant A.", lambda preemption: preemption == "A"
+    "all_the_time", "Elapsed time is tested continuously: variant A.", lambda preemption: preemption == "A"
 )
 AFTER_BACKWARD = Hypothesis(
     "after_backward",
@@ -231,7 +233,7 @@ TAKES_TIME = Hypothesis(
 )
 SOME_TIME = Hypothesis(
     "some_time",
-    "Some micro-batch takes time: where none does, there is no positive threshold.",
+    "At least one micro-batch takes time: otherwise there is no positive threshold.",
     lambda x: bool(x.any()),
 )
 INDEPENDENT = Hypothesis(
@@ -243,7 +245,7 @@ INDEPENDENT = Hypothesis(
 IDENTICAL = Hypothesis(
     "identical_times",
     "The workers' times have one law each, which need not be independent.",
-    ensured="Which worker is slow is enumerated, and all workers take their turns alike.",
+    ensured="The slow worker is enumerated; every worker is slow equally often.",
 )
 UNCORRELATED = Hypothesis(
     "uncorrelated_within",
@@ -253,13 +255,13 @@ UNCORRELATED = Hypothesis(
 )
 SHARED = Hypothesis(
     "shared_calibration",
-    "Every worker has gathered all workers' latencies of all calibration steps, and takes the same overheads.",
+    "Every worker has gathered all workers' latencies of all calibration steps, and uses the same overheads.",
     ensured="All workers search in one array of latencies with one overhead; each lists itself first.",
 )
 NORMAL_TIMES = Hypothesis(
     "normal_times",
     "The workers' times are independent and normal.",
-    ensured="What is computed is the largest of N independent standard normals.",
+    ensured="The trial computes the largest of N independent standard normals.",
 )
 IFR = Hypothesis(
     "increasing_failure_rate",
@@ -304,7 +306,7 @@ FREE_STEP = Hypothesis("no_overhead", "A step has no overhead, T_c = 0.", Eq(ove
 BEST_TAU = Hypothesis(
     "best_threshold",
     "tau maximises S_eff.",
-    ensured="Measured is the largest gain of all thresholds between the smallest and the largest elapsed time.",
+    ensured="The trial measures the largest gain of all thresholds between the smallest and the largest elapsed time.",
 )
 OF_LATENCY_ALONE = Hypothesis(
     "independent_of_data", "Latencies do not depend on the data.", lambda gradients: gradients == "free"
@@ -332,7 +334,7 @@ SMOOTH = Hypothesis(
     "The gradient is Lipschitz with constant L; samples are unbiased with variance sigma^2, and independent of the "
     "batches.",
     ensured="Objectives are functions on the line whose curvature is L at most; every sample adds sigma or -sigma with "
-    "equal chances, whatever the batches.",
+    "equal chances, for any batches.",
 )
 CONVEX = Hypothesis("convex_objective", "f is convex.", Ge(leastcurvature, 0))
 SOME_SAMPLE = Hypothesis("some_sample", "At least one sample is computed in all steps together.", Ge(samples, 1))
@@ -343,12 +345,12 @@ ELSEWHERE = Hypothesis(
 TUNED = Hypothesis(
     "tuned_step",
     "gamma = min(1/L, B sqrt(2 Delta/(K L sigma^2))), with Delta = f(x_1) - f*.",
-    ensured="The trial works the step size out by this formula.",
+    ensured="The trial computes the step size by this formula.",
 )
 TUNED_CONVEX = Hypothesis(
     "tuned_convex_step",
     "gamma = min(1/L, B R/(sigma sqrt(K))), with R = ||x_1 - x*||.",
-    ensured="The trial works the step size out by this formula.",
+    ensured="The trial computes the step size by this formula.",
 )
 
 DROP_AT = Repository("paper-submissions/dropcompute", "77c62e71e3b30761ccbfcdb818c2f1369814b82a")

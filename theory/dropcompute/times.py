@@ -62,7 +62,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.universal",
-        "For any law, the slowest worker exceeds the mean by at most about sqrt(N/2) standard deviations",
+        "For any law, the slowest worker's time exceeds the mean by at most about sqrt(N/2) standard deviations",
         Le(MEAN_TIME, _MEAN + _SPREAD * (N - 1) / sp.sqrt(2 * N - 1)),
         HARTLEY_1954.second_hand(
             "the largest of N independent observations",
@@ -85,7 +85,7 @@ TIMES: tuple[Claim, ...] = (
         tightness=1,
         extremal="M = 1, and one worker, any of them with equal chances, that is slow while all others are not",
         note="Workers may depend on one another, a worker's own latencies may not: if one of two workers takes 2 s for "
-        "each of two micro-batches and the other no time, E T = 4 s, where this would give 2 + sqrt(2) s.",
+        "each of two micro-batches and the other no time, E T = 4 s, and this bound would be 2 + sqrt(2) s.",
     ),
     claim(
         "time.dependent_within",
@@ -100,7 +100,7 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.variance",
-        "With a threshold the time of a step varies no more than without",
+        "The variance of the step time is no larger with a threshold than without",
         Le(TIME_VARIANCE, slowestvariance),
         "Var X = E (X - X')^2/2 for an independent copy X', and |min(tau, T) - min(tau, T')| <= |T - T'|: taking the "
         "smaller of T and tau brings no two times further apart. The overhead, a constant, drops out.",
@@ -108,11 +108,11 @@ TIMES: tuple[Claim, ...] = (
         assumes=CONTINUOUS,
         tightness=1,
         extremal="a threshold beyond every elapsed time",
-        note="Neither independence nor one law of the latencies is needed.",
+        note="Latencies need be neither independent nor of one law.",
     ),
     claim(
         "time.increasing",
-        "One more worker never makes the slowest faster",
+        "One more worker never makes the slowest worker faster",
         Ge(MEAN_TIME, fewer),
         "The maximum is over more workers.",
         kind=Kind.EXPECTED,
@@ -122,11 +122,10 @@ TIMES: tuple[Claim, ...] = (
     ),
     claim(
         "time.concave",
-        "Every further worker adds no more to the slowest time than the one before",
+        "Every further worker adds no more to the slowest worker's time than the one before",
         Le(MEAN_TIME, 2 * slowest - fewer),
-        "The second difference of the integral of 1 - F^N is minus the integral of F^(N-1) (1 - F)^2. Measured is N + "
-        "1, "
-        "slowest is of N, fewer of N - 1 workers.",
+        "The second difference of the integral of 1 - F^N is minus the integral of F^(N-1) (1 - F)^2. The measured "
+        "value is of N + 1, `slowest` of N, `fewer` of N - 1 workers.",
         kind=Kind.EXPECTED,
         assumes=INDEPENDENT,
         tightness=1,
@@ -166,7 +165,7 @@ TIMES: tuple[Claim, ...] = (
         unpinned=(
             (
                 "exponent 3/2 of log(N)",
-                "Asks for more at N = 2 alone, 0.69 of the term: the larger of two normal times needs 0.48 of it.",
+                "It is smaller at N = 2 alone, 0.69 of the term: the larger of two normal times needs 0.48 of it.",
             ),
             (
                 "0.9 times the term log(N)",
@@ -188,7 +187,7 @@ TIMES: tuple[Claim, ...] = (
         unpinned=(
             (
                 "exponent 3/2 of log(N)",
-                "Asks for more at N = 2 alone, 0.69 of the term: the larger of two normal times needs 0.48 of it.",
+                "It is smaller at N = 2 alone, 0.69 of the term: the larger of two normal times needs 0.48 of it.",
             ),
         ),
     ),

@@ -6,21 +6,21 @@ __all__ = ["COLUMN"]
 
 COLUMN = Column(
     "feedback",
-    "Error feedback: what was left out is not lost",
-    "What compression leaves out is kept and sent later. No text of these papers was read but what their code "
-    "says of step sizes; every claim carries its own proof.",
+    "Error feedback: compression errors are kept and sent later",
+    "What compression leaves out is kept and sent later. Of these papers only the step sizes in their code were read; "
+    "every claim has its own proof.",
     synopsis=Synopsis(
         found=(
             "With error feedback every contractive compressor converges. EF21M’s noise floor falls like 1/P with "
-            "ARC-Top-K, and not with Top-K per worker."
+            "ARC-Top-K, but not with Top-K per worker."
         ),
         promise=(
             "What compression leaves out is kept and sent later, so that training converges as without "
             "compression; with EF21M and one selection for all ranks the noise falls like 1/P."
         ),
         holds=(
-            "The rates of EF21 and EF14 (`feedback.ef21.rate`, `feedback.ef14.rate`), the linear rate under the "
-            "Polyak-Lojasiewicz inequality (`feedback.ef21.pl`), and the speed-up of EF21M with ARC-Top-K "
+            "The rates of EF21 and EF14 hold (`feedback.ef21.rate`, `feedback.ef14.rate`), as do the linear rate under "
+            "the Polyak-Lojasiewicz inequality (`feedback.ef21.pl`) and the speed-up of EF21M with ARC-Top-K "
             "(`feedback.arc.speedup`)."
         ),
         fails=(
@@ -33,9 +33,7 @@ COLUMN = Column(
             "printed rates are loose by a factor of 1.15 to 53 (`feedback.ef21.rate_share`, "
             "`feedback.ef14.rate_share`, `feedback.ef21m.bound_share`)."
         ),
-        lesson=(
-            "Use feedback, with the printed step sizes; count on 1/P only where all ranks compress the same entries."
-        ),
+        lesson=("Use feedback with the printed step sizes; expect 1/P only if all ranks compress the same entries."),
         picture="feedback.convergence",
         system="ARC-Top-K",
     ),

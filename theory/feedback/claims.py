@@ -16,13 +16,13 @@ from commbounds.theory.sources import FOLKLORE, KARIMIREDDY_2019, derived
 _RESIDUAL = "Minkowski: ||e+|| <= sqrt(1 - alpha) (||e|| + M), a geometric series of ratio q = sqrt(1 - alpha)."
 
 _RATE_IS_LOOSE = (
-    "Loose by nature: half of the descent pays for a residual that may be against it in every step. A search of small "
-    "problems came to 0.36 of the bound, and to 0.02 of the residual's term where that stands alone."
+    "It is loose by nature: half of the descent pays for a residual that may oppose it in every step. A search of "
+    "small problems reached 0.36 of the bound, and 0.02 of the residual's term alone."
 )
 _NOISE_IS_LOOSE = (
-    "Loose by nature: with nothing left out, noise comes to 1/(2 (2 - L gamma)) of plain SGD's term, a third at most. "
-    "What compression adds decides for many workers alone: with x - q |x| in one dimension, q = 1/2, L gamma = 0.3 and "
-    "two steps from 80 on, whose signs cannot be gone through."
+    "It is loose by nature: without compression, noise reaches 1/(2 (2 - L gamma)) of plain SGD's term, a third at "
+    "most. The compression terms decide only for many workers: with x - q |x| in one dimension, q = 1/2, L gamma = 0.3 "
+    "and two steps from 80 workers on, whose signs are too many to enumerate."
 )
 _RATE_LOOSE = for_one_reason(
     _RATE_IS_LOOSE,
@@ -63,7 +63,7 @@ _NOISE_LOOSE = for_one_reason(
 _EF14 = (
     Claim(
         name="feedback.ef14.telescoping",
-        title="Weights less the mean residual are what uncompressed steps would have led to",
+        title="Weights minus the mean residual equal the weights of uncompressed steps",
         relation=Eq(t.TELESCOPING, 0),
         source=KARIMIREDDY_2019.second_hand(
             "the virtual iterate of error feedback, weights less the residual",
@@ -80,7 +80,7 @@ _EF14 = (
         tightness=1,
         extremal="the compressor that returns 1 - q of its input, equal gradients, many steps",
         axis="alpha",
-        note="Top-K comes to about half of it.",
+        note="Top-K reaches about half of it.",
     ),
     Claim(
         name="feedback.ef14.residual_simple",
@@ -90,7 +90,7 @@ _EF14 = (
         source=KARIMIREDDY_2019.second_hand(
             "the lemma on the residual, restated in public notes with this constant, in expectation",
             _RESIDUAL + " And alpha = (1 - q)(1 + q) <= 2 (1 - q).",
-            "Surely, where no step is longer; it is printed in expectation, under a second moment.",
+            "Here it holds surely, if no step is longer; it is printed in expectation, under a second moment.",
         ),
         tightness=(1 + t.root) ** 2 / 4,
         extremal="the compressor that returns 1 - q of its input, equal gradients, many steps",
@@ -98,7 +98,7 @@ _EF14 = (
     ),
     Claim(
         name="feedback.ef14.rate",
-        title="With error feedback the gradient falls as without, up to the residual",
+        title="With error feedback the gradient falls as without compression, up to a residual term",
         relation=Le(
             t.MEAN_SQUARED_GRADIENT,
             4 * t.gap / (t.stepsize * t.horizon) + 2 * t.smoothness**2 * (1 - alpha) / (1 - t.root) ** 2 * t.reach**2,
@@ -112,9 +112,8 @@ _EF14 = (
         unpinned=_RATE_LOOSE,
         note="M is the largest norm of the step size times a worker's gradient, so the second term falls like gamma^2. "
         "With 1 - L gamma in place of a half, the same proof has 2 gap/(gamma (1 - L gamma) T) and L^2/(1 - L gamma) "
-        "times the residual: half of it for small steps. "
-        "Noisy gradients pass this bound: one worker that leaves nothing out, begun at the minimiser of x^2/2, has 0 "
-        "on the right and moves away.",
+        "times the residual: half of it for small steps. Noisy gradients exceed this bound: for one worker without "
+        "compression that starts at the minimiser of x^2/2 the bound is 0, and it moves away.",
     ),
     Claim(
         name="feedback.ef14.residual_noisy",
@@ -136,15 +135,15 @@ _EF14 = (
         unpinned=(
             (
                 "0.9 times the term -sqrt(1 - alpha)",
-                "Loose by nature: noise alone comes to 1/(1 + q) of its term, and to less in the few steps whose signs "
-                "can be gone through.",
+                "It is loose by nature: noise alone reaches 1/(1 + q) of its term, and less in the few steps whose "
+                "signs can be enumerated.",
             ),
         ),
-        note="With noise alone the shrinking compressor comes to 1/(1 + q) of it.",
+        note="With noise alone the shrinking compressor reaches 1/(1 + q) of it.",
     ),
     Claim(
         name="feedback.ef14.rate_noisy",
-        title="Under noise the gradient falls as that of SGD with P workers, up to what the residual keeps",
+        title="Under noise the gradient falls as in SGD with P workers, up to terms of the residual",
         relation=Le(
             t.MEAN_SQUARED_GRADIENT,
             4 * t.gap / (t.stepsize * t.horizon)
@@ -162,8 +161,8 @@ _EF14 = (
         ),
         axis="horizon",
         unpinned=(*_RATE_LOOSE, *_NOISE_LOOSE),
-        note="Of the noise only the term of plain SGD is divided by P: what compression leaves out need not cancel. "
-        "It falls like gamma^2, so that the first two terms decide for small steps.",
+        note="Only plain SGD's noise term is divided by P: the workers' compression errors need not cancel. Their term "
+        "falls like gamma^2, so that the first two terms decide for small steps.",
     ),
 )
 
@@ -175,7 +174,7 @@ _COMES_AGAIN = (
     "times z."
 )
 _APART = (
-    "What workers' vectors differ from their averages by has no part in the step: for that, z^2 {} is at least q^2 {} "
+    "Deviations of workers' vectors from their averages do not enter the step: for them, z^2 {} is at least q^2 {} "
     "less the multiplier times {}, as (1 + q)(z^2 - q^2) >= q (z^2 - q)."
 )
 
@@ -211,8 +210,8 @@ _EF14_CONVEX = (
             "step size, rate and a potential in certificates/EF/ef_multiworker.wls, which is about independent draws",
             "As feedback.ef14.strongly_convex for the averages. "
             + _APART.format("||e'||^2", "||e' + gamma grad'||^2", "||grad'||^2"),
-            "The code's potential weighs what residuals differ from their average by with q times the weight that it "
-            "has here; nothing is said here of random compressors.",
+            "The code's potential weighs the residuals' deviations from their average q times as much as this one; "
+            "this claim does not cover random compressors.",
             code=t.THOMSEN_LATER.at("certificates/EF/ef_multiworker.wls"),
         ),
         tightness=1,
@@ -226,7 +225,8 @@ _STEP = "{} The lag contracts by 1 - theta and gains beta L~^2 ||x+ - x||^2; the
 _EF21 = (
     Claim(
         name="feedback.ef21.contraction",
-        title="EF21's estimate contracts to the gradient by 1 - theta = q, and its turns add beta = q^2/(1 - q)",
+        title="EF21's estimate contracts to the gradient by 1 - theta = q; the gradient's change adds beta = q^2/(1 - "
+        "q)",
         relation=Le(t.ESTIMATE_LAG, (1 - t.theta) * t.lag + t.beta * t.turn),
         assumes=(t.CONTRACTIVE,),
         source=t.EF21_2021.second_hand(
@@ -253,20 +253,20 @@ _EF21 = (
             ("10/9 times the bound", "Equivalent: the bound is not negative, except for rounding."),
             (
                 "exponent -2 of 2 - 2*sqrt(1 - alpha)",
-                "Stronger for theta above 1/2 alone, where estimates that begin with C(grad f) leave a small lag.",
+                "It is stronger only for theta above 1/2, where estimates that begin with C(grad f) have a small lag.",
             ),
         ),
-        note="The step size is smaller than need be, see feedback.ef21.descent_sharp: for L~ = L and s = q/(1 - q) by "
-        "the factor 2 (1 + s)/(1 + sqrt(1 + 4 s^2)), which is 5/4 at s = 2/3 and less elsewhere. For larger L~ the "
+        note="The step size is smaller than necessary, see feedback.ef21.descent_sharp: for L~ = L and s = q/(1 - q) "
+        "by the factor 2 (1 + s)/(1 + sqrt(1 + 4 s^2)), which is 5/4 at s = 2/3 and less elsewhere. For larger L~ the "
         "factor tends to sqrt(1 + q).",
     ),
     Claim(
         name="feedback.ef21.descent_sharp",
-        title="EF21's potential falls while L gamma + gamma^2 (beta/theta)(L~^2 + q L^2)/(1 + q) <= 1, and no longer",
+        title="EF21's potential falls if and only if L gamma + gamma^2 (beta/theta)(L~^2 + q L^2)/(1 + q) <= 1",
         relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_LARGEST_STEP),
         source=derived(
-            "Lags and turns are split into their averages and what workers differ by. Where what is left of them is "
+            "Lags and gradient changes (turns) are split into averages and workers' deviations. Where the remainder is "
             "largest, the average turn, Y, costs beta/theta ||Y||^2, and what workers' turns differ from it by, Y', "
             "1/(1 + q) of beta/theta ||Y'||^2. ||Y||^2 <= L^2 ||x+ - x||^2, and ||Y||^2 + ||Y'||^2 <= L~^2 ||x+ - "
             "x||^2: together beta/theta (L~^2 + q L^2)/(1 + q) ||x+ - x||^2 at most. What is left of ||x+ - x||^2 has "
@@ -277,18 +277,18 @@ _EF21 = (
         "an estimate of 1/(1 - q gamma L/(1 - q)) times the gradient: after one step for q = 0.42",
         axis="stepsize",
         unpinned=(("10/9 times the bound", "Equivalent: the bound is not negative, except for rounding."),),
-        note="No larger step size will do for this potential, whatever L~ >= L: two workers in one dimension whose "
+        note="No larger step size suffices for this potential, for any L~ >= L: two workers in one dimension whose "
         "curvatures are L + s and L - s, L~^2 = L^2 + s^2, need exactly this, and one worker where L~ = L, see "
         "feedback.ef21.descent_at_one_over_l.",
     ),
     Claim(
         name="feedback.ef21.descent_at_one_over_l",
-        title="EF21's potential falls at gradient descent's step size too",
+        title="EF21's potential also falls at gradient descent's step size",
         relation=Le(t.POTENTIAL, t.gap + t.stepsize / (2 * t.theta) * t.lag - t.stepsize / 2 * t.slope),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.PLAIN_STEP),
         source=FOLKLORE.recalled(
-            "hoped for where a step size is kept when compression is switched on",
-            "Refuted by running it: the lag that a long step makes is not paid for.",
+            "a user may expect it who keeps the step size when switching compression on",
+            "Refuted by a run: the lag caused by a long step exceeds the fall of f.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="feedback.ef21.descent",
@@ -296,9 +296,9 @@ _EF21 = (
         axis="stepsize",
         note="This potential does need a step size that shrinks like alpha: for one worker in one dimension, whose "
         "compressor returns 1 - q of its input, it falls from every state exactly where 1 - L gamma >= gamma^2 L^2 "
-        "beta/theta, and sqrt(beta/theta) is about 2/alpha for small alpha. That is about the proof: EF21 itself "
+        "beta/theta, and sqrt(beta/theta) is about 2/alpha for small alpha. That limit is the proof's: EF21 itself "
         "converges there up to L gamma = 2 (1 + q)/(1 - q). Whether some contractive compressor makes EF21 fail at "
-        "every step size above a multiple of alpha/L is not shown here.",
+        "every step size above a multiple of alpha/L is left open here.",
     ),
     Claim(
         name="feedback.ef21.rate",
@@ -313,8 +313,8 @@ _EF21 = (
         extremal="one worker, nothing left out, a quadratic in one dimension, step size 1/L",
         axis="horizon",
         unpinned=for_one_reason(
-            "Loose by nature: the lag's term is not met together with the first. From the minimiser, where it stands "
-            "alone, 0.04 of it was seen.",
+            "It is loose by nature: no run attains the lag's term and the first together. From the minimiser, where "
+            "the lag's term is alone, runs reach 0.04 of it.",
             "0.9 times the term lag/(horizon*(1 - sqrt(1 - alpha)))",
             "without the factor 1/(1 - sqrt(1 - alpha))",
             "0.9 times the term -sqrt(1 - alpha)",
@@ -323,12 +323,12 @@ _EF21 = (
             "0.9 times the term 1",
             "10/9 times the term 1",
         ),
-        note="It is about gradients without noise: on x^2/2 with noise of signs, begun at the minimiser, the bound "
-        "falls like 1/T and the gradient does not.",
+        note="It needs gradients without noise: on x^2/2 with random signs as noise, started at the minimiser, the "
+        "bound falls like 1/T and the gradient does not.",
     ),
     Claim(
         name="feedback.ef21.pl",
-        title="Where the Polyak-Lojasiewicz inequality holds, EF21 converges linearly, by 1 - gamma mu",
+        title="Under the Polyak-Lojasiewicz inequality EF21 converges linearly, by 1 - gamma mu",
         relation=Le(t.EXCESS, (1 - t.stepsize * t.convexity) ** t.horizon * t.potential),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.PL, t.EF21_PL_STEP),
         source=t.EF21_2021.second_hand(
@@ -340,11 +340,11 @@ _EF21 = (
         unpinned=(
             (
                 "10/9 times the term -convexity*stepsize",
-                "Loose by nature: alone, f falls by (1 - gamma mu)^2 in a step and the lag by (1 - theta)^2, where the "
-                "bound leaves it 1 - theta/2.",
+                "It is loose by nature: alone, f falls by (1 - gamma mu)^2 per step and the lag by (1 - theta)^2, and "
+                "the bound has 1 - theta/2.",
             ),
         ),
-        note="On the three workers that plain compression drives apart, it converges.",
+        note="It converges for the three workers on which plain compression diverges.",
     ),
     Claim(
         name="feedback.ef21.strongly_convex",
@@ -410,8 +410,8 @@ _PLAIN = (
         tightness=1,
         extremal="x^2/2 times mu, of whose gradient 1 - r is returned; times L, 1 + r",
         axis="alpha",
-        note="About f - f*, not about gradients: where the curvature differs by directions and what is returned is not "
-        "along the gradient, the gradient's norm can rise in such a step, by 1.1 for mu = 0.1, L = 1, r = 1/2.",
+        note="It is about f - f*, not gradients: if the curvature depends on the direction and the message is not "
+        "parallel to the gradient, its norm can grow in such a step, by 1.1 for mu = 0.1, L = 1, r = 1/2.",
     ),
     Claim(
         name="feedback.cgd.first_step",
@@ -419,20 +419,20 @@ _PLAIN = (
         relation=Le(t.EXCESS_AFTER, _CGD_FACTOR * t.gap),
         assumes=(t.CONTRACTIVE, t.ONE_CONVEX_WORKER, t.CGD_FIRST_STEP),
         source=t.THOMSEN_HELPERS.official_code(
-            "the optimal step size in a helper that was added after the preprint, which does not have it from there",
-            "Refuted by running it: the step is too short for curvature mu.",
+            "the optimal step size in a helper that was added after the preprint; the preprint does not use it",
+            "Refuted by a run: the step is too short for curvature mu.",
             code=t.THOMSEN_THEN.at(
                 "theory_helpers.py",
                 "69",
-                upstream="added in 25dd90b on 5 October 2025, mended in a7d800c on 24 October 2025",
+                upstream="added in 25dd90b on 5 October 2025, corrected in a7d800c on 24 October 2025",
             ),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="feedback.cgd.factor",
         extremal="x^2/2 times mu, of whose gradient 1 - r is returned",
         axis="alpha",
-        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751. It stood there for nineteen "
-        "days; the helpers of a later repository (distributed-error-feedback at 24d0ff5) have it, too.",
+        note="At mu = 0.1, L = 1, r = 1/2 the squared factor is 0.8825 instead of 0.8751. It was there for nineteen "
+        "days; the helpers of a later repository (distributed-error-feedback at 24d0ff5) have it too.",
     ),
     Claim(
         name="feedback.plain.growth",
@@ -444,17 +444,17 @@ _PLAIN = (
             "average is -11/6 (u, u, u), while f's gradient is 7/6 (u, u, u)."
         ),
         axis="stepsize",
-        note="The example is known from the literature on biased compression, from where it is recalled.",
+        note="The example is recalled from the literature on biased compression.",
     ),
     Claim(
         name="feedback.plain.convergence",
-        title="Compressed gradient descent without feedback ends no farther from the minimiser, for small steps",
+        title="For small steps, compressed gradient descent without feedback does not move away from the minimiser",
         relation=Le(t.GROWTH_STEPS, 1),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
         source=FOLKLORE.recalled(
-            "hoped for",
-            "Refuted by the three workers at step sizes with which EF21 converges; by the exact growth of a step, "
-            "1 + 11 gamma/6, at every other one too.",
+            "a natural expectation",
+            "Refuted by the three workers at step sizes at which EF21 converges, and by the exact growth per step, 1 + "
+            "11 gamma/6, at all others.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
@@ -469,8 +469,8 @@ _PRINTED = (*_EF14, *_EF14_CONVEX, *_EF21, *MOMENTUM_CLAIMS)
 _DEFINITIONS = defined(
     "feedback",
     {
-        "Plain": "Written from its formula: the message is the compressed gradient, and nothing is remembered. "
-        "Messages, their sizes and the state of several steps.",
+        "Plain": "Written from its formula: the message is the compressed gradient, and there is no memory. Messages, "
+        "their sizes and the state of several steps.",
         "EF14": "Written from the formula of error feedback, p = e + gamma grad and e <- p - C(p), entry by entry, "
         "every operation rounded to the dtype. Messages, their sizes and the residual of several steps.",
         "EF21": "Written from the formula of EF21, C(grad - g) and g <- g + C(grad - g), entry by entry, every "

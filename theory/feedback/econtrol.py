@@ -9,7 +9,7 @@ from commbounds.theory.feedback import terms as t
 from commbounds.theory.sources import FOLKLORE, derived
 
 _RECURSION = (
-    "While the gradient stands still, e+ = (1 - eta) e + r and w+ = (1 + eta) r - eta^2 e, where r, what compression "
+    "While the gradient is constant, e+ = (1 - eta) e + r and w+ = (1 + eta) r - eta^2 e, where r, what compression "
     "leaves out of w = eta e + grad - g, has ||r|| <= q ||w||. "
 )
 _FASTEST = (sp.Max(t.surplus, -t.surplus) + t.pace) / 2
@@ -18,18 +18,17 @@ _FASTEST = (sp.Max(t.surplus, -t.surplus) + t.pace) / 2
 ECONTROL_CLAIMS: tuple[Claim, ...] = (
     Claim(
         name="feedback.econtrol.telescoping",
-        title="EControl loses nothing: weights less gamma times the mean error are what uncompressed steps would have "
-        "led to",
+        title="EControl: weights minus gamma times the mean error equal the weights of uncompressed steps",
         relation=Eq(t.CONTROLLED, 0),
         source=t.ECONTROL_2023.second_hand(
-            "the recursion, in code of others (of its users, and of Berg Thomsen, Taylor and Dieuleveut)",
+            "the recursion, from code of its users and of Berg Thomsen, Taylor and Dieuleveut",
             "e+ = e + grad - g+, and the weights move by -gamma g+: x+ - gamma e+ = x - gamma e - gamma grad.",
         ),
         axis="horizon",
     ),
     Claim(
         name="feedback.econtrol.rate",
-        title="At a standing gradient eta^2 ||e||^2 + q ||w||^2 falls by rho^2, rho = (|b| + sqrt(b^2 + 4 q))/2",
+        title="At a constant gradient eta^2 ||e||^2 + q ||w||^2 falls by rho^2, rho = (|b| + sqrt(b^2 + 4 q))/2",
         relation=Le(
             t.CONTROLLED_ENERGY, _FASTEST**2 * (t.error_weight**2 * t.squared_error + t.root * t.squared_offer)
         ),
@@ -46,7 +45,7 @@ ECONTROL_CLAIMS: tuple[Claim, ...] = (
         axis="error_weight",
         note="rho is the exact rate over all contractive compressors. It is smallest, sqrt(q), at eta = (1 - q)/(1 + "
         "q), and below 1 exactly for 0 < eta < 2 (1 - q)/(1 + q). The norms' own recursion, ||e+|| <= (1 - eta) ||e|| "
-        "+ q ||w|| and ||w+|| <= eta^2 ||e|| + (1 + eta) q ||w||, contracts for eta < (1 - q)/(2 q) alone, which is "
+        "+ q ||w|| and ||w+|| <= eta^2 ||e|| + (1 + eta) q ||w||, contracts only for eta < (1 - q)/(2 q), which is "
         "less for q above 1/3.",
     ),
     Claim(
@@ -59,18 +58,18 @@ ECONTROL_CLAIMS: tuple[Claim, ...] = (
             "the larger is negative for b >= 0, and e is multiplied by it where q w = (1 - eta + rho) e."
         ),
         axis="error_weight",
-        note="It grows for eta above 2 (1 - q)/(1 + q), which is 0.67 at q = 1/2 and 0.005 at alpha = 1/100. Top-K, "
-        "which leaves out what is orthogonal to what it sends, may bear more.",
+        note="It grows for eta above 2 (1 - q)/(1 + q), which is 0.67 at q = 1/2 and 0.005 at alpha = 1/100. Top-K may "
+        "allow more, since what it leaves out is orthogonal to what it sends.",
     ),
     Claim(
         name="feedback.econtrol.any_weight",
-        title="EControl's error stays as it is or falls at every weight up to 1",
+        title="EControl's error does not grow at any weight up to 1",
         relation=Le(t.ERROR_GROWTH, 1),
         assumes=(t.CONTRACTIVE, t.STANDING_GRADIENT, t.SMALL_ERROR_WEIGHT),
         source=FOLKLORE.recalled(
-            "hoped for, as EF14, which sends the whole error, bears every contractive compressor",
-            "Refuted by running it: at eta = 1 and q = 4/5 the compressor that returns 9/5 of its input doubles the "
-            "error in every step.",
+            "a natural expectation, as EF14 sends the whole error and works with every contractive compressor",
+            "Refuted by a run: at eta = 1 and q = 4/5 the compressor that returns 9/5 of its input doubles the error "
+            "in every step.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,

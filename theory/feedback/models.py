@@ -18,7 +18,7 @@ from commbounds.theory.feedback.models_econtrol import ECONTROL_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.feedback.models_worst import WORST_MODELS
 from commbounds.theory.finite_laws import about_means, never_negative, noisy_squares, square_of_mean
-from commbounds.theory.model import Goal, Model, by_claim, extents, vectors
+from commbounds.theory.model import Goal, Model, by_claim, extents, untied, vectors
 from commbounds.theory.quantities import P, alpha
 from commbounds.theory.smooth_functions import between_parabolas
 
@@ -448,24 +448,21 @@ def _average_of_estimates(bound: Any) -> tuple[Goal, ...]:
 MODELS = by_claim(
     Model(
         claim="feedback.ef14.telescoping",
-        words="Of an entry. A worker keeps what its message leaves of its residual and of the step size times its "
-        "gradient; the weights move by the mean message, and those of uncompressed steps, `plain`, by the mean of the "
-        "latter. "
-        "Induction on the workers, then on the steps: residuals are zero at first.",
+        words="One entry: a worker keeps the part of its residual and of the step size times its gradient that it does "
+        "not send; the weights move by the mean message, and those of uncompressed steps, `plain`, by the mean of the "
+        "latter. Induction on the workers, then on the steps: residuals are zero at first.",
         scope="every number of workers, every dimension, every message, every step size, any number of steps, in real "
         "arithmetic",
         goals=_telescoping,
-        checked_by=("feedback.ef14.telescoping",),
     ),
     Model(
         claim="feedback.ef21m.step",
-        words="Of an entry. A worker adds its correction to its estimate, and the server adds the average correction "
-        "to its own, by which the weights move, times the step size. `total` is the sum of the workers' estimates, P "
+        words="One entry: a worker adds its correction to its estimate, and the server adds the average correction to "
+        "its own, by which the weights move, times the step size. `total` is the sum of the workers' estimates, P "
         "times the server's, as they begin alike. Induction on the workers and on the steps.",
         scope="every number of workers, every dimension, every correction, every step size, any number of steps, in "
         "real arithmetic",
         goals=_average_of_estimates,
-        checked_by=("feedback.ef21m.step",),
     ),
     Model(
         claim="feedback.ef14.residual",
@@ -482,14 +479,14 @@ MODELS = by_claim(
         goals=_residual,
         checked_by=("feedback.ef14.telescoping",),
     ),
-    Model(
+    untied(
         claim="feedback.ef14.rate",
         words=_EF14_RATE.format("Without noise.", ""),
         scope=f"every number of workers, {_SCOPE}, every L-smooth f bounded below, every step size up to 1/(2 L), "
         "every M, any number of steps, in real arithmetic",
         goals=_ef14_rate,
     ),
-    Model(
+    untied(
         claim="feedback.ef14.residual_noisy",
         words="e is the residual, g the step size times the gradient without its noise, which is independent of both "
         "and has mean zero: E||e + g + noise||^2 = E||e + g||^2 + gamma^2 sigma^2. Induction: at first there is no "
@@ -498,7 +495,7 @@ MODELS = by_claim(
         "arithmetic",
         goals=_residual_noisy,
     ),
-    Model(
+    untied(
         claim="feedback.ef14.rate_noisy",
         words=_EF14_RATE.format(
             "With noise, which is independent of e and x and has mean zero.",
@@ -509,19 +506,19 @@ MODELS = by_claim(
         "arithmetic",
         goals=_ef14_rate_noisy,
     ),
-    Model(
+    untied(
         claim="feedback.ef21.contraction",
         words="d is g - grad, turn is grad+ - grad, new is g+ - grad+ = C(grad+ - g) - (grad+ - g).",
         scope=f"{_SCOPE}, in real arithmetic",
         goals=_contracts,
     ),
-    Model(
+    untied(
         claim="feedback.ef21.descent",
         words=_EF21_STEP,
         scope=f"{_EF21_SCOPE}, every step size up to 1/(L + L~ q/(1 - q)), in real arithmetic",
         goals=_descent,
     ),
-    Model(
+    untied(
         claim="feedback.ef21.descent_sharp",
         words="slope_at_x is grad f(x), d the average of the workers' lags, so that x+ - x = -gamma (grad f(x) + d), "
         "and turn that of grad f_i(x+) - grad f_i(x); d_apart and turn_apart are what the workers' differ "
@@ -532,7 +529,7 @@ MODELS = by_claim(
         "real arithmetic",
         goals=_descent_sharp,
     ),
-    Model(
+    untied(
         claim="feedback.ef21.rate",
         words=f"{_EF21_STEP} 'sum' adds up the steps: slopes are the squared gradients, and the potential is never "
         "negative.",
@@ -540,7 +537,7 @@ MODELS = by_claim(
         "real arithmetic",
         goals=_ef21_rate,
     ),
-    Model(
+    untied(
         claim="feedback.ef21.pl",
         words=f"{_EF21_STEP} The potential of 'fall' is f - f* + gamma/theta G; root is sqrt(2). 'first' and 'step' "
         "are the induction, as 1 - gamma mu >= 0.",
@@ -552,7 +549,7 @@ MODELS = by_claim(
     *MOMENTUM_MODELS,
     *WORST_MODELS,
     *ECONTROL_MODELS,
-    Model(
+    untied(
         claim="feedback.cgd.factor",
         words="e is x - x*, slope_at_x and turn are the gradients at x and x+, d what the compressor returns of the "
         "first; q stands for r = sqrt(1 - alpha). Every condition, and what is shown, is multiplied by positive "
@@ -567,7 +564,6 @@ MODELS = by_claim(
         "more than u^2 in square; the weights move by gamma/3 times the sum of what is sent.",
         scope="every step size, every start (u, u, u) with u not zero, in real arithmetic",
         goals=_growth,
-        checked_by=("feedback.plain.growth",),
     ),
 )
 

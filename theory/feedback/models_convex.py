@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.finite_laws import about_means, never_negative
-from commbounds.theory.model import Goal, Model, vectors
+from commbounds.theory.model import Goal, untied, vectors
 from commbounds.theory.quantities import alpha
 from commbounds.theory.smooth_functions import between_parabolas
 
@@ -163,8 +163,8 @@ _RATE_OF_CONVEX = (
 )
 _SCALED = "What falls is multiplied by (1 + q)(z^2 - q)"
 _APART = (
-    "The mean of inner products is the averages' and that of what differs, as the latter has mean zero; the sums of "
-    "the workers' inequalities are taken, divided by their number."
+    "The mean of inner products is that of the averages plus that of the deviations, as these have mean zero; the "
+    "workers' inequalities are summed and divided by their number."
 )
 _SCOPE = "every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1)"
 _CONVEX_SCOPE = (
@@ -172,14 +172,14 @@ _CONVEX_SCOPE = (
 )
 
 CONVEX_MODELS = (
-    Model(
+    untied(
         claim="feedback.ef14.strongly_convex",
         words="e is the residual, d is x - x*, slope_at_x is grad f(x), new the residual after the step. x+ - e+ is "
         f"x - e - gamma grad f(x). {_RATE_OF_CONVEX} x and x*, where the gradient is zero, {_SCALED} > 0.",
         scope=f"one worker, {_SCOPE}, {_CONVEX_SCOPE}",
         goals=_ef14_strongly_convex,
     ),
-    Model(
+    untied(
         claim="feedback.ef14.strongly_convex_workers",
         words="As feedback.ef14.strongly_convex, e and slope_at_x being the averages of the workers' residuals and "
         "gradients, d the same for all; e_apart and slope_apart are what they differ by, and new is all workers' "
@@ -187,14 +187,14 @@ CONVEX_MODELS = (
         scope=f"every number of workers, {_SCOPE}, {_CONVEX_SCOPE.replace('f,', 'f_i of one minimiser,')}",
         goals=_ef14_strongly_convex_workers,
     ),
-    Model(
+    untied(
         claim="feedback.ef21.strongly_convex",
         words="slope_at_x is grad f(x), d the estimate g along which x moves, turn grad f(x+), new what g+ lacks of "
         f"it. {_RATE_OF_CONVEX} x and x+, {_SCALED} > 0.",
         scope=f"one worker, {_SCOPE}, {_CONVEX_SCOPE}",
         goals=_strongly_convex,
     ),
-    Model(
+    untied(
         claim="feedback.ef21.strongly_convex_workers",
         words="As feedback.ef21.strongly_convex, d, slope_at_x and turn being the averages of the workers' estimates "
         "and gradients; d_apart, slope_apart and turn_apart are what they differ by, and new is what all workers' "

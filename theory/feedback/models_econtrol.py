@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback import terms as t
-from commbounds.theory.model import Goal, Model, vectors
+from commbounds.theory.model import Goal, Model, untied, vectors
 from commbounds.theory.quantities import alpha
 
 _q, _rho = sp.symbols("q rho", positive=True)
@@ -100,9 +100,8 @@ ECONTROL_MODELS = (
         scope="every number of workers, every dimension, every message, every step size and weight of the error, any "
         "number of steps, in real arithmetic",
         goals=_telescoping,
-        checked_by=("feedback.econtrol.telescoping",),
     ),
-    Model(
+    untied(
         claim="feedback.econtrol.rate",
         words=_STEP + "What is shown is multiplied by q (rho + 1 - eta) for b >= 0 and by q (rho + q (1 + eta)) for "
         "b <= 0, and contraction by the second factor and rho^2; both are positive, as eta <= 1 and rho > 0.",
@@ -116,6 +115,5 @@ ECONTROL_MODELS = (
         scope="every q in (0, 1), every weight of the error from (1 - q)/(1 + q) to 1, any number of steps, in real "
         "arithmetic",
         goals=_grows,
-        checked_by=("feedback.econtrol.growth",),
     ),
 )

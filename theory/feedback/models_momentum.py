@@ -10,7 +10,7 @@ import sympy as sp
 from commbounds.theory.feedback import terms as t
 from commbounds.theory.feedback.momentum import MOMENTUM_CLAIMS
 from commbounds.theory.finite_laws import never_negative, noisy_squares, square_of_mean
-from commbounds.theory.model import Goal, Model, vectors
+from commbounds.theory.model import Goal, untied, vectors
 from commbounds.theory.quantities import P, alpha
 
 _a, _d, _turn, _new = vectors("a d turn new")
@@ -190,14 +190,14 @@ _WORKERS = "every number of workers, every dimension"
 _REAL = "in real arithmetic"
 
 MOMENTUM_MODELS = (
-    Model(
+    untied(
         claim="feedback.ef21m.momentum",
         words="d is h - grad f(x), turn is grad f(x) - grad f(x+), new is h+ - grad f(x+) = (1 - eta)(d + turn) + eta "
         "noise, of the averages; the noise is independent of the rest, and its average has variance sigma^2/P at most.",
         scope=f"{_WORKERS}, every L-smooth f, every eta in (0, 1], {_NOISE}, {_REAL}",
         goals=_momentum,
     ),
-    Model(
+    untied(
         claim="feedback.ef21m.lag",
         words="Vectors of all workers: a is h - g, d is grad - h, turn is grad+ - grad. What is compressed is a + eta "
         "(d + turn) + eta noise, and new is what is left of it; the noise is independent of the rest.",
@@ -205,14 +205,14 @@ MOMENTUM_MODELS = (
         f"L_i-smooth f_i, L~^2 the mean of their squares, every eta in (0, 1], {_NOISE}, {_REAL}",
         goals=_contracts,
     ),
-    Model(
+    untied(
         claim="feedback.ef21m.descent",
         words="slope_at_x is grad f(x), momentum and estimate are the averages of h and g; the weights move by -gamma "
         "times the estimate.",
         scope=f"{_WORKERS}, every L-smooth f, every step size up to 1/(2 L), {_REAL}",
         goals=_descent,
     ),
-    Model(
+    untied(
         claim="feedback.ef21m.bound",
         words=f"{_WORDS}'descent' as feedback.ef21m.descent. In 'sum' slopes, shifts, lags, momentum_lags and own_lags "
         "are sums over the T steps, of which the four lemmas speak: the first lag, and what T - 1 steps make of the "
@@ -222,7 +222,7 @@ MOMENTUM_MODELS = (
         f"every step size up to alpha/(8 L~) and eta/(3 L), any number of steps, {_REAL}",
         goals=_ef21m_bound,
     ),
-    Model(
+    untied(
         claim="feedback.arc.bound",
         words=f"{_WORDS}All vectors are the averages over the workers, which ARC-Top-K compresses as one; their noise "
         "has variance sigma^2/P at most. In 'sum' slopes, shifts, lags and momentum_lags are sums over the T steps, of "

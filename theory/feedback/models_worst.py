@@ -23,7 +23,7 @@ from commbounds.theory.feedback.worst import (
     WORST_EF21M,
     LargestShare,
 )
-from commbounds.theory.model import Goal, Model, vectors
+from commbounds.theory.model import Goal, untied, vectors
 from commbounds.theory.quantities import alpha
 from commbounds.theory.smooth_functions import between_parabolas
 
@@ -236,7 +236,7 @@ _APART = (
 _WORKERS = _WORKER.replace("one worker", "two or three workers").replace("every L-smooth f", "all L-smooth functions")
 
 WORST_MODELS = (
-    Model(
+    untied(
         claim="feedback.ef14.rate_share",
         words=_WORDS.format("residual1, ... what the steps leave out")
         + "largest_step_squared is M^2. The step size is weight/(2 L).",
@@ -245,7 +245,7 @@ WORST_MODELS = (
         goals=_ef14,
         instances=_instances(WORST_EF14),
     ),
-    Model(
+    untied(
         claim="feedback.ef21.rate_share",
         words=_WORDS.format("estimate0, ... the worker's estimates") + "The step size is weight (1 - q)/L.",
         scope=f"{_WORKER} bounded below; q, step size and steps of rows {{row}} of WORST_EF21 in "
@@ -253,7 +253,7 @@ WORST_MODELS = (
         goals=_ef21,
         instances=_instances(WORST_EF21),
     ),
-    Model(
+    untied(
         claim="feedback.ef21m.bound_share",
         words=_WORDS.format("estimate0, ... the worker's estimates, momentum0 the first momentum")
         + "weight is eta; the step size is the smaller of alpha/(20 L) and eta/(7 L).",
@@ -262,7 +262,7 @@ WORST_MODELS = (
         goals=_ef21m,
         instances=_instances(WORST_EF21M),
     ),
-    Model(
+    untied(
         claim="feedback.ef14.rate_share_workers",
         words=_APART.format("residual")
         + "largest_step_squared is M^2, for all workers. The step size is weight/(2 L).",
@@ -271,7 +271,7 @@ WORST_MODELS = (
         goals=_ef14_workers,
         instances=_instances(WORST_EF14_WORKERS),
     ),
-    Model(
+    untied(
         claim="feedback.ef21.rate_share_workers",
         words=_APART.format("estimate") + "To f_w <c_w, x> may be added, and c_w to its gradients and estimates, where "
         "all c_w add up to zero: steps, lags and f stay as they are. So all workers have one first gradient, slope_0. "

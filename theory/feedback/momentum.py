@@ -12,7 +12,7 @@ from commbounds.theory.sources import FOLKLORE, derived
 _LEMMAS = (
     Claim(
         name="feedback.ef21m.momentum",
-        title="The average momentum follows f's gradient by 1 - eta, with the noise of P workers averaged",
+        title="The average momentum contracts to f's gradient by 1 - eta, with the noise of P workers averaged",
         relation=Le(
             t.MOMENTUM_LAG,
             (1 - t.eta) * t.momentum_lag
@@ -27,7 +27,7 @@ _LEMMAS = (
         tightness=1,
         extremal="h - grad f is -(1 - eta)/eta times the change of the gradient",
         axis="eta",
-        note="Where 3 L^2/eta stands in place of (1 - eta)^2 L^2/eta, a factor of three and more is given away.",
+        note="With 3 L^2/eta in place of (1 - eta)^2 L^2/eta it is looser by a factor of three or more.",
     ),
     Claim(
         name="feedback.ef21m.lag",
@@ -47,13 +47,13 @@ _LEMMAS = (
             "most twice ||grad - h||^2 plus twice ||grad+ - grad||^2."
         ),
         tightness=1,
-        extremal="alpha towards 0: h - grad f is the gradient's change turned round, and g - h is 4 eta/alpha times "
-        "it; the compressor that returns 1 - q of its input",
+        extremal="alpha towards 0: h - grad f is opposite to the gradient's change, and g - h is 4 eta/alpha times it; "
+        "the compressor that returns 1 - q of its input",
         axis="eta",
     ),
     Claim(
         name="feedback.ef21m.descent",
-        title="f falls by what the gradient gives, less what compression and momentum lag behind",
+        title="f falls by a gradient term minus the lags of compression and momentum",
         relation=Le(
             t.EXCESS_AFTER,
             t.gap
@@ -85,7 +85,7 @@ _STEP = (
             "own: both begin with zeros or with the first gradients, so the server's is the average of theirs."
         ),
         axis="horizon",
-        note="Every descent above begins with it; bounds from above do not notice a step that is too long.",
+        note="Every descent above starts from it; upper bounds do not detect a step that is too long.",
     ),
 )
 
@@ -93,33 +93,33 @@ _NOISE = 16 * t.eta**3 / alpha**2 + 4 * t.eta**2 / alpha
 _SUM = "The three lemmas, summed over the steps; the step size makes the coefficient of ||x+ - x||^2 negative."
 
 _DESCENT_LOOSE = for_one_reason(
-    "Loose by nature: with so small steps gradients of a descent come to 0.52 of the first term, which is at least 40 "
-    "L gap/(alpha T).",
+    "It is loose by nature: with such small steps gradients reach 0.52 of the first term, which is at least 40 L "
+    "gap/(alpha T).",
     "0.9 times the bound",
     "0.9 times the term 2*gap/(horizon*stepsize)",
     "horizon + 1 for horizon",
 )
 _COMPRESSED_NOISE = (
-    "Loose by nature: {} is noise that compression keeps back, paid for in every step as if no later step sent it. "
-    "Where nothing is left out, all noise comes to 0.033 of 2 eta sigma^2/P at most."
+    "It is loose by nature: {} is noise that compression delays, counted in every step as if no later step sent it. "
+    "Without compression, all noise reaches at most 0.033 of 2 eta sigma^2/P."
 )
 
 _EF21M_LOOSE = (
     *_DESCENT_LOOSE,
     *for_one_reason(
-        "Loose by nature: noise of which nothing is left out comes to 0.033 of this term at most, as steps are a "
-        "seventh of eta/L at most.",
+        "It is loose by nature: uncompressed noise reaches at most 0.033 of this term, as steps are at most a seventh "
+        "of eta/L.",
         "0.9 times the term 2*eta*variance/P",
     ),
     *for_one_reason(
-        "The other noise terms have no 1/P: as noise comes to 0.033 of its term, the square of P would be told by 30 "
-        "workers or more with eta below 1/2000, that is in tens of thousands of steps.",
+        "The other noise terms have no 1/P: as noise reaches 0.033 of its term, only 30 workers or more with eta below "
+        "1/2000 would reveal the square of P, in tens of thousands of steps.",
         "exponent -2 of P",
         "P + 1 for P",
     ),
     *for_one_reason(
         _COMPRESSED_NOISE.format("(16 eta^3/alpha^2 + 4 eta^2/alpha) sigma^2")
-        + " It could decide beside that for thousands of workers alone, whose errors do not cancel.",
+        + " Beside that it could decide only for thousands of workers whose errors do not cancel.",
         "without the term variance*(4*eta**2/alpha + 16*eta**3/alpha**2)",
         "0.9 times the term variance*(4*eta**2/alpha + 16*eta**3/alpha**2)",
         "without the factor 4*eta**2/alpha + 16*eta**3/alpha**2",
@@ -132,21 +132,21 @@ _EF21M_LOOSE = (
         "exponent 4 of eta",
     ),
     *for_one_reason(
-        "Loose by nature: from the minimiser, where it stands alone, the estimates' lag moves the weights by a "
-        "twentieth of its root at most, and errors of several workers cancel: 2.4e-5 of the term is the most seen.",
+        "It is loose by nature: from the minimiser, where it is alone, the estimates' lag moves the weights by at most "
+        "a twentieth of its root, and errors of several workers cancel: runs reach 2.4e-5 of the term.",
         "0.9 times the term 4*lag/(alpha*horizon)",
         "without the factor 1/alpha",
         "exponent -2 of horizon",
     ),
     *for_one_reason(
-        "Loose by nature: noise in the first gradients, which is all that the momenta can lag behind at first, comes "
-        "to 0.036 of 2/eta times the averages' lag.",
+        "It is loose by nature: the momenta's first lag is the noise in the first gradients, which reaches 0.036 of "
+        "2/eta times the averages' lag.",
         "0.9 times the term (2*momentum_lag/eta + 16*eta*own_lag/alpha**2)/horizon",
         "0.9 times the term 2*momentum_lag/eta",
     ),
     *for_one_reason(
-        "Loose by nature: the workers' own lags have the noise of the first gradients, P times that of the averages' "
-        "lag, which moves the weights; beside it they could decide for many workers whose errors do not cancel.",
+        "It is loose by nature: the workers' own lags have P times the first gradients' noise of the averages' lag, "
+        "which moves the weights; beside it they could decide only for many workers whose errors do not cancel.",
         "without the term 16*eta*own_lag/alpha**2",
         "0.9 times the term 16*eta*own_lag/alpha**2",
         "without the factor own_lag",
@@ -157,8 +157,8 @@ _EF21M_LOOSE = (
 _ARC_LOOSE = (
     *_DESCENT_LOOSE,
     *for_one_reason(
-        "Loose by nature: noise of which nothing is left out comes to 0.033 of 2 eta sigma^2/P at most, as steps are a "
-        "seventh of eta/L at most.",
+        "It is loose by nature: uncompressed noise reaches at most 0.033 of 2 eta sigma^2/P, as steps are at most a "
+        "seventh of eta/L.",
         "0.9 times the term 2*eta",
         "0.9 times the term variance*(2*eta + 4*eta**2/alpha + 16*eta**3/alpha**2)/P",
         "P + 1 for P",
@@ -183,9 +183,8 @@ _ARC_LOOSE = (
         "exponent -2 of horizon",
     ),
     *for_one_reason(
-        "Loose by nature: noise in the first gradients, which is all that the momenta can lag behind at first, comes "
-        "to 0.036 of 2/eta times it; 16 eta/alpha^2 is more than a share of that for large eta alone, where it is soon "
-        "forgotten.",
+        "It is loose by nature: the momenta's first lag is the noise in the first gradients, which reaches 0.036 of "
+        "2/eta times it; 16 eta/alpha^2 matters beside that only for large eta, where it decays soon.",
         "0.9 times the term momentum_lag*(2/eta + 16*eta/alpha**2)/horizon",
         "0.9 times the term 2/eta",
         "without the term 16*eta/alpha**2",
@@ -198,7 +197,7 @@ _ARC_LOOSE = (
 _BOUNDS = (
     Claim(
         name="feedback.ef21m.bound",
-        title="EF21M's mean squared gradient, with explicit constants",
+        title="EF21M's mean squared gradient has a bound with explicit constants",
         relation=Le(
             t.MEAN_SQUARED_GRADIENT,
             2 * t.gap / (t.stepsize * t.horizon)
@@ -212,13 +211,13 @@ _BOUNDS = (
         source=t.EF21M_2023.recalled("the step size and the order of every term; the constants are ours", _SUM),
         axis="horizon",
         unpinned=_EF21M_LOOSE,
-        note="The terms that compression adds have no 1/P. It fails with eta well above 1, where the momentum goes up "
-        "by (eta - 1)^2 in a step. A bound from above cannot tell a step size that is a few times too large, as this "
-        "one keeps to a tenth of what EF21 bears: that the weights move by gamma is a claim of its own. The proof "
-        "bears more than twice as much, gamma <= alpha/(8 L~) and eta/(3 L): the squared steps' coefficient keeps its "
-        "sign, as 16/64 + 2/9 < 1/2. Nor are these the limit: with weights of its own, f - f* + a ||h - grad f||^2 + b "
-        "||g - h||^2 bears 2.3 to 4.7 times as much where there is one worker and no noise, and so 5 to 10 times the "
-        "step sizes here (alpha 1/2, 0.19 and 0.05, eta 0.1, 0.3 and 0.7; by semidefinite programmes, not proved).",
+        note="The terms that compression adds have no 1/P. It fails with eta well above 1, where the momentum grows by "
+        "(eta - 1)^2 per step. An upper bound does not detect a step size a few times too large, as this one is a "
+        "tenth of what EF21 allows: a separate claim says that the weights move by gamma. The proof allows more than "
+        "twice as much, gamma <= alpha/(8 L~) and eta/(3 L): the squared steps' coefficient keeps its sign, as 16/64 + "
+        "2/9 < 1/2. These are not the limit: with other weights f - f* + a ||h - grad f||^2 + b ||g - h||^2 allows 2.3 "
+        "to 4.7 times as much for one worker without noise, and so 5 to 10 times the step sizes here (alpha 1/2, 0.19 "
+        "and 0.05, eta 0.1, 0.3 and 0.7; by semidefinite programmes, not proved).",
     ),
     Claim(
         name="feedback.arc.bound",
@@ -237,15 +236,15 @@ _BOUNDS = (
         ),
         axis="P",
         unpinned=_ARC_LOOSE,
-        note="The step size needs L where EF21M needs L~, and alpha/(8 L) and eta/(3 L) would do; nor "
-        "are these the limit, as for feedback.ef21m.bound. The rates of the paper itself were not read.",
+        note="The step size needs L where EF21M needs L~, and alpha/(8 L) and eta/(3 L) would suffice; these are not "
+        "the limit either, as for feedback.ef21m.bound. The rates of the paper itself were not read.",
     ),
 )
 
 _ARC = (
     Claim(
         name="feedback.arc.single_node",
-        title="EF21M with ARC-Top-K is EF21M of a single worker that is given the average gradients",
+        title="EF21M with ARC-Top-K equals EF21M of a single worker with the average gradients",
         relation=Eq(t.RATES_APART, 0),
         assumes=(t.SAME_SKETCHES,),
         source=derived(
@@ -260,13 +259,13 @@ _ARC = (
         kind=Kind.LAW,
         assumes=(t.INDEPENDENT_NOISE, t.NORMAL_NOISE, t.AT_THE_MINIMUM, t.SAME_SKETCHES, t.WEIGHT),
         source=derived(
-            "P workers are one that is given their average noise, which has the law of its own over sqrt(P). From the "
-            "minimiser of a quadratic gradients, momenta, estimates and weights are homogeneous in the noise, and rows "
-            "are selected alike at every scale: everything is 1/sqrt(P) of a single worker's."
+            "P workers equal one worker with their average noise, which has the law of its own noise over sqrt(P). "
+            "From the minimiser of a quadratic gradients, momenta, estimates and weights are homogeneous in the noise, "
+            "and the selected rows do not depend on the scale: everything is 1/sqrt(P) of a single worker's."
         ),
         axis="P",
-        note="Noise that is not normal changes its shape as it is averaged; its floor falls like 1/P all the same, "
-        "within what one run tells.",
+        note="Noise that is not normal changes its shape as it is averaged; its floor still falls like 1/P, within the "
+        "precision of one run.",
     ),
     Claim(
         name="feedback.topk.speedup",
@@ -275,18 +274,16 @@ _ARC = (
         kind=Kind.APPROXIMATE,
         assumes=(t.INDEPENDENT_NOISE, t.BIASED_NOISE),
         source=FOLKLORE.recalled(
-            "hoped for, as it does fall so under mild symmetric noise",
-            "Refuted by running it: every worker's estimate has a bias that averaging over workers leaves.",
+            "a natural expectation, as it does so under mild symmetric noise",
+            "Refuted by a run: every worker's estimate has a bias that averaging over workers does not remove.",
         ),
         stands=Standing.REFUTED,
         extremal="two dimensions, Top-1, eta = 1, noise of three values whose average largest entry is not zero",
         axis="P",
         note=(
-            "With more workers the floor stops falling; with a small eta it stops later. The noise law was selected, "
-            "among sixty "
-            "random ones of three integer values, for the largest floor against its variance: it shows that the "
-            "claim can fail, "
-            "not by how much it fails on other noise."
+            "With more workers the floor stops falling; with a small eta it stops later. The noise law was chosen "
+            "among sixty random ones of three integer values for the largest floor relative to its variance: it shows "
+            "that the claim can fail, not how much it fails on other noise."
         ),
     ),
 )

@@ -42,7 +42,7 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
             ef21_slowdown(cluster, error),
             _memory(cluster),
             ("lowrank.lowrank.contraction", "lowrank.lowrank.wire", *EF21),
-            "Needs a singular value decomposition of every matrix in every step.",
+            "It needs a singular value decomposition of every matrix in every step.",
         )
 
 

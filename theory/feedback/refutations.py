@@ -27,7 +27,7 @@ REFUTATIONS = by_claim(
         given={"1 - (L + 9 L~/2)/v": 1 - (sp.Rational(103, 6) + sp.Rational(9, 2) * _APART) / _v},
         met={
             "feedback_contractive": "Top-1 of three entries does, with alpha = 1/3.",
-            "full_gradients": "They have no noise.",
+            "full_gradients": "The gradients have no noise.",
             "feedback_smooth": "f is a quadratic, and L its largest curvature.",
             "smooth_apart": "L~ is the largest curvature of all.",
             "ef21_step": "The condition is stricter: q = sqrt(2/3) is less than 9/11, and sqrt(beta/theta) = q/(1 - q) "
@@ -43,9 +43,9 @@ REFUTATIONS = by_claim(
         values={convexity: convexity, smoothness: smoothness, alpha: 1 - _r**2, gap: convexity / 2},
         positive={"L > mu": smoothness - convexity, "r < 1": _v - _u},
         met={
-            "feedback_contractive": "It errs by r times its input.",
+            "feedback_contractive": "Its error is r times its input.",
             "one_convex_worker": "It is a quadratic of curvature mu.",
-            "cgd_first_step": "The step size is that.",
+            "cgd_first_step": "The step size is the one given.",
         },
     ),
     Refutation(
@@ -58,7 +58,7 @@ REFUTATIONS = by_claim(
         values={error_weight: sp.Integer(1), alpha: 1 - (_m**2 / (1 + 2 * _m)) ** 2},
         positive={"q < 1": 1 + 2 * _m - _m**2},
         met={
-            "feedback_contractive": "It errs by q times its input.",
+            "feedback_contractive": "Its error is q times its input.",
             "standing_gradient": "It is zero.",
         },
     ),
@@ -78,8 +78,8 @@ REFUTATIONS = by_claim(
         },
         positive={"q < 1": _v - _u},
         met={
-            "feedback_contractive": "It errs by q times its input.",
-            "full_gradients": "They have no noise.",
+            "feedback_contractive": "Its error is q times its input.",
+            "full_gradients": "The gradients have no noise.",
             "feedback_smooth": "f is a quadratic of curvature 1.",
             "smooth_apart": "There is one worker.",
         },

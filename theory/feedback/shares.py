@@ -32,11 +32,11 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
             relation=Le(t.MEAN_SQUARED_GRADIENT, t.share * rates["feedback.ef14.rate"]),
             assumes=(*common, t.SMALL_GRADIENTS, t.HALF_STEP),
             source=derived(_PROOF),
-            extremal="Huber's function in one dimension, which is x^2/2 up to 1 and goes on straight, and the "
-            "compressors that return 1 - q or 1 + q of their input",
+            extremal="Huber's function in one dimension, which is x^2/2 up to 1 and linear beyond, and the compressors "
+            "that return 1 - q or 1 + q of their input",
             axis="horizon",
-            note="0.355 at most for the table's settings: at the largest step size, plain gradient descent alone comes "
-            "to a third. The shares fall with q, to 0.024 for q = 0.9. Huber's functions come to 0.97 of every share.",
+            note="The table's shares are at most 0.355: at the largest step size, plain gradient descent alone reaches "
+            "a third. The shares fall with q, to 0.024 for q = 0.9. Huber's functions reach 0.97 of every share.",
         ),
         Claim(
             name="feedback.ef21.rate_share",
@@ -48,7 +48,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
             "estimate that lags behind at first",
             axis="horizon",
             note="x^2/2 attains every share up to its rounding: the printed rate is loose by a factor of 1.15 to 5.5 "
-            "in so few steps at its largest step size, by less the more steps.",
+            "in so few steps at its largest step size; the factor falls with the number of steps.",
         ),
         Claim(
             name="feedback.ef21m.bound_share",
@@ -59,12 +59,12 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
             extremal="x^2/2 in one dimension with the compressors that return 1 - q or 1 + q of their input",
             axis="horizon",
             unpinned=for_one_reason(
-                "Loose by nature: one worker's two lags are one number, and at the worst first momentum a tenth of one "
-                "of their terms is less of the bound than what shares are rounded by.",
+                "It is loose by nature: one worker's two lags are equal, and at the worst first momentum a tenth of "
+                "one of their terms is less of the bound than the rounding of shares.",
                 "0.9 times the term 2*momentum_lag/eta",
                 "0.9 times the term 16*eta*own_lag/alpha**2",
             ),
-            note="So few of so short steps hardly move: the bound's first term alone is 2 gap/(gamma T).",
+            note="So few short steps hardly move the weights: the bound's first term alone is 2 gap/(gamma T).",
         ),
         Claim(
             name="feedback.ef14.rate_share_workers",
@@ -74,8 +74,8 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
             source=derived(_PROOF),
             extremal="for the larger q the worst function of one worker, for all of them",
             axis="horizon",
-            note="Where q = 1/4, or q = 1/2 at half the largest step size, what is proved is 1.04 to 1.32 times the "
-            "share of one worker; whether so much is attained is not known. Otherwise it is one worker's.",
+            note="Where q = 1/4, or q = 1/2 at half the largest step size, the proved share is 1.04 to 1.32 times that "
+            "of one worker; whether it is attained is not known. Otherwise it is one worker's.",
         ),
         Claim(
             name="feedback.ef21.rate_share_workers",
@@ -86,7 +86,7 @@ def share_claims(rates: Mapping[str, Any]) -> tuple[Claim, ...]:
             source=derived(_PROOF),
             extremal="the worst function and estimate of one worker, for all of them",
             axis="horizon",
-            note="However different their functions are. EF21 sees what a gradient differs from its estimate by: "
+            note="It holds for any functions of the workers. EF21 compresses differences of gradients and estimates: "
             "linear functions that cancel in the average change nothing.",
         ),
     )

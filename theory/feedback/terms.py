@@ -74,8 +74,8 @@ share = Symbol("attained_share", "c", Fraction(7, 8), positive=True)
 TELESCOPING = Quantity(
     "telescoping",
     r"\left\lVert x^T-\bar e^T-x^0+\sum_{t<T}\gamma\bar g^t\right\rVert_\infty",
-    "largest difference between the weights less the mean residual, and what uncompressed steps with the same "
-    "gradients lead to",
+    "largest difference between the weights less the mean residual, and the weights of uncompressed steps with the "
+    "same gradients",
 )
 RESIDUAL = Quantity("residual", r"\mathbb{E}\,\lVert e\rVert^2", "squared norm of a worker's residual")
 MEAN_SQUARED_GRADIENT = Quantity(
@@ -151,8 +151,8 @@ STEP_DEFECT = Quantity(
 CONTROLLED = Quantity(
     "controlled",
     r"\left\lVert x^T-\gamma\bar e^T-x^0+\sum_{t<T}\gamma\bar g^t\right\rVert_\infty",
-    "largest difference between the weights less the step size times the mean error, and what uncompressed steps with "
-    "the same gradients lead to",
+    "largest difference between the weights less the step size times the mean error, and the weights of uncompressed "
+    "steps with the same gradients",
 )
 CONTROLLED_ENERGY = Quantity(
     "controlled_energy",
@@ -262,7 +262,7 @@ STRETCHED = Hypothesis(
     "stretched",
     "The compressor returns 1 + q of its input, q = sqrt(1 - alpha) > 0, and at first what is compressed is "
     "(1 - eta + rho)/q times the error.",
-    ensured="Every case is made so.",
+    ensured="Every case is built this way.",
 )
 PLAIN_STEP = Hypothesis(
     "gradient_descent_step", "The step size is at most 1/L, as for gradient descent.", Le(stepsize, 1 / smoothness)
@@ -288,7 +288,7 @@ ARC_STEP = Hypothesis(
 INDEPENDENT_NOISE = Hypothesis(
     "feedback_noise",
     "Stochastic gradients are unbiased, independent, of variance at most sigma^2 per worker.",
-    ensured="Every worker's noise is drawn anew in every step: a vector times a sign, all signs gone through, one of "
+    ensured="Every worker draws new noise in every step: a vector times a sign (all signs are enumerated), one of "
     "three vectors that add up to zero, or normal.",
 )
 ARC_ROWS = Hypothesis(
@@ -303,8 +303,8 @@ SAME_SKETCHES = Hypothesis(
 )
 NORMAL_NOISE = Hypothesis(
     "normal_noise",
-    "The noise is normal and alike on all workers, so that the root of P times its average has its law.",
-    ensured="It is drawn so, and the single worker is given the root of P times the average of what was drawn.",
+    "The noise is normal with one law on all workers, so that the root of P times its average has that law.",
+    ensured="It is drawn this way, and the single worker gets the root of P times the average of the draws.",
 )
 AT_THE_MINIMUM = Hypothesis(
     "at_the_minimum",

@@ -32,9 +32,8 @@ _ERRORS = (
         relation=Le(t.SUM_ERROR, t.scales),
         assumes=(t.EXACT_METADATA,),
         source=derived(
-            "What is read of a group has its range, and the range of a sum is at most the sum of the ranges: the "
-            "scale of "
-            "the sum is at most the sum of the scales."
+            "A decoded group has the group's range, and the range of a sum is at most the sum of the ranges: the scale "
+            "of the sum is at most the sum of the scales."
         ),
         tightness=1,
         extremal="ranks (0, 3, 1.5, 0) and (0, 3, 0.5 + e, 0) at two bits, e small",
@@ -57,8 +56,7 @@ _ERRORS = (
         assumes=(t.EXACT_METADATA,),
         source=derived(
             "The h-th of P quantisations is of a sum of h ranks' terms, whose range is at most the sum of theirs: "
-            "what was "
-            "read keeps the range of what was quantised, and adding a rank adds at most its own."
+            "decoding keeps the range, and adding a rank adds at most its own."
         ),
         axis="P",
         note="With equal scales s it is P (P + 1)/4 s against P s for the two-step: (P + 1)/4 times as much.",
@@ -68,7 +66,7 @@ _ERRORS = (
         title="The one-shot sum's error is at most half the ranks' scales",
         relation=Le(t.SUM_ERROR, t.scales / 2),
         assumes=(t.EXACT_METADATA,),
-        source=derived("Half a scale for every rank's entry, and nothing is quantised again."),
+        source=derived("Half a scale for every rank's entry, and sums are not quantised again."),
         tightness=1,
         extremal="all ranks hold an entry half-way between two levels, and all round the same way",
         axis="P",
@@ -79,9 +77,7 @@ _ERRORS = (
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.EXACT_METADATA,),
-        source=derived(
-            "Given what the owner read, its code is unbiased for the sum read; every part of that is unbiased."
-        ),
+        source=derived("Given the decoded terms, the owner's code is unbiased for their sum; every term is unbiased."),
         axis="P",
     ),
 )
@@ -96,7 +92,7 @@ def _rms(name: str, title: str, c: sp.Expr, why: str, *more: Hypothesis) -> Clai
         assumes=(t.GAUSSIAN, *more),
         source=derived(why),
         axis="P",
-        note="Approximate: confronted within 5 % at up to 16 ranks, four and eight bits, groups of 128.",
+        note="It is approximate: tests allow 5 % at up to 16 ranks, four and eight bits, groups of 128.",
     )
 
 
@@ -132,20 +128,20 @@ _RMS = (
             "fewer quantisations, hence smaller errors",
             "sqrt((P + 1)/4) is below 1 for P = 2: there the ring quantises a sum of one and a sum of two, the "
             "two-step two of one and a sum of two.",
-            reading="For every number of ranks.",
+            reading="It is read for every number of ranks.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_R + "never_better_own_kept",
         tightness=2 / sp.sqrt(3),
         extremal="P = 2",
         axis="P",
-        note="At P = 2 the ring's error is 0.87 of the two-step's; at P = 3 both laws give the same, and from P = 4 on "
-        "the ring's is larger. It takes owners that quantise their own block too, as this project's do: without that "
-        "the two-step is never worse.",
+        note="At P = 2 the ring's error is 0.87 of the two-step's; at P = 3 the two laws are equal, and for P >= 4 the "
+        "ring's is larger. This needs owners that quantise their own block too, as this project's do: otherwise the "
+        "two-step is never worse.",
     ),
     Claim(
         name=_R + "never_better_own_kept",
-        title="Where owners add their own block as it is, the two-step error is at most the ring's",
+        title="If owners add their own block unquantised, the two-step error is at most the ring's",
         relation=Ge(t.RING_OVER_TWOSTEP, 1),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN, t.OWN_BLOCK_KEPT),
@@ -158,7 +154,7 @@ _RMS = (
     ),
     Claim(
         name=_T + "mixed_widths",
-        title="Four and eight bits have 2.97 times the error of six and six, for the same bytes",
+        title="Stages of four and eight bits have 2.97 times the error of six and six, for the same bytes",
         relation=Eq(t.MIXED_RATIO, sp.sqrt((sp.Rational(1, 15**2) + sp.Rational(1, 255**2)) / sp.Rational(2, 63**2))),
         kind=Kind.APPROXIMATE,
         assumes=(t.GAUSSIAN, t.MIXED_WIDTHS, t.SUMS_CODED),
@@ -167,7 +163,7 @@ _RMS = (
             "Both stages contribute P e(b)^2, with e(b) proportional to 1/(2^b - 1).",
         ),
         axis="P",
-        note="In either order. Codes of six bits in both stages need bit splitting, which is what the second version "
+        note="It holds in either order. Codes of six bits in both stages need bit splitting, which the second version "
         "adds.",
     ),
 )
@@ -192,13 +188,13 @@ _AGREEMENT = (
         _T + "agreement",
         "All ranks of the two-step end with the same bits",
         (t.OWNER_READS,),
-        "Every block is read from the same bytes by everyone, its owner included.",
+        "Every rank, the owner included, reads a block from the same bytes.",
     ),
     _agreement(
         _T + "agreement_of_owners",
         "All ranks of the two-step end with the same bits when owners keep their sums",
         (t.OWNER_KEEPS,),
-        "An owner's block is its sum as it is; the others hold it quantised.",
+        "An owner keeps its sum unquantised; the others hold it quantised.",
         "a sum that lies on no level",
     ),
     _agreement(
@@ -217,7 +213,7 @@ _AGREEMENT = (
         _H + "agreement_of_sides",
         "All ranks of the hierarchy end with the same bits when a side keeps its own half",
         (t.EQUAL_NODES, t.SIDES_KEEP),
-        "Each side adds its own sum as it is to the other's as quantised.",
+        "Each side adds its unquantised sum to the other's quantised one.",
         "a half's sum that lies on no level",
     ),
 )
@@ -323,7 +319,7 @@ DEFINITIONS = defined(
         ),
         "twostep_quantised_allreduce": (
             "Written from the steps of the fact sheet of arXiv:2412.04964, reconstructed: owners add what they read in "
-            "rank order, everyone reads the same bytes; who sends how many of them to whom in which step."
+            "rank order, every rank reads the same bytes; and the messages and their bytes in every step."
         ),
         "ring_quantised_allreduce": (
             "Written from the docstring: a block goes round, coded at every hop, and its sum once more; bytes by step."

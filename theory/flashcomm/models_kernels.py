@@ -45,7 +45,6 @@ KERNELS = (
         scope="every vector of codes of 1 to 8 bits (every code at every place was run among all others when the "
         "certificate was made, a check runs every 1021st case)",
         goals=_lossless,
-        checked_by=("flashcomm.bitplanes.lossless",),
     ),
     Model(
         claim="flashcomm.bitplanes.bytes",
@@ -53,7 +52,6 @@ KERNELS = (
         "of b bits are those of the implementation's table.",
         scope="every n that 8 divides, b = {b}",
         goals=_bytes,
-        checked_by=("flashcomm.bitplanes.bytes",),
         instances=tuple({"b": b} for b in range(1, 9)),
     ),
     Model(
@@ -64,6 +62,5 @@ KERNELS = (
         scope="groups of float16 numbers the smallest of which is 0, in float32, at 8 bits, scales stored in float16 "
         "(all 2^32 pairs were run when the certificate was made, a check runs every 1021st scale)",
         goals=_order,
-        checked_by=("flashcomm.groupquant.order",),
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.flashcomm import terms as t
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, untied
 from commbounds.theory.quantities import n
 
 _G = "flashcomm.groupquant."
@@ -321,8 +321,8 @@ def _value_bits(bound: Any) -> tuple[Goal, ...]:
 
 
 _FLOATS = (
-    "u is the unit roundoff; an operation errs by a factor 1 + d, |d| <= u, where its result is no subnormal number, "
-    "and differences, sums and products with whole numbers do so always. "
+    "u is the unit roundoff; an operation multiplies by 1 + d, |d| <= u, where its result is no subnormal number, and "
+    "differences, sums and products with whole numbers do so always. "
 )
 _CHAIN = (
     "y = x - lo; two roundings move its level by `moved`, the code is off by `turned`, the product with the scale by "
@@ -336,7 +336,7 @@ _PAIRS = (
 )
 
 QUANTISER = (
-    Model(
+    untied(
         claim=_G + "error",
         words="Levels go from lo to lo + (2^b - 1) s = hi, and no entry lies outside. " + _LEVEL,
         scope="every group of real numbers, every width; exact arithmetic",
@@ -347,9 +347,8 @@ QUANTISER = (
         words="Codes 0 and 2^b - 1 stand for lo and for lo + (2^b - 1) s.",
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_ends,
-        checked_by=(_G + "ends",),
     ),
-    Model(
+    untied(
         claim=_G + "error_rounded",
         words=_FLOATS + _CHAIN + "N = 2^b - 1; s is the scale. Where R >= N t, R/N is no subnormal number, and "
         "s = (R/N)(1 + d1)(1 + d2). Where R <= N t the quotient may be off by u t instead; then an entry may lie more "
@@ -360,36 +359,36 @@ QUANTISER = (
         "roundoff u <= 2^-24",
         goals=_error_rounded,
     ),
-    Model(
+    untied(
         claim=_G + "ends_rounded",
-        words="u is the unit roundoff; an operation errs by a factor 1 + d, |d| <= v = u/(1 + u). The smallest entry "
-        "is read as it is. The largest has code 2^b - 1, whose product with the scale is R (1 + d1)(1 + d2)(1 + d5); "
-        "the sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance. "
-        "`wide` is the larger of R and (2^b - 1) t.",
+        words="u is the unit roundoff; an operation multiplies by 1 + d, |d| <= v = u/(1 + u). The smallest entry is "
+        "read as it is. The largest has code 2^b - 1, whose product with the scale is R (1 + d1)(1 + d2)(1 + d5); the "
+        "sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance. `wide` "
+        "is the larger of R and (2^b - 1) t.",
         scope="every group of floats of which neither the range nor what is read overflows, with a range of at "
         "least (2^b - 1) t, where the scale is no subnormal "
         "number, every width b <= 8 and unit roundoff u <= 2^-24",
         goals=_ends_rounded,
     ),
-    Model(
+    untied(
         claim=_G + "stored",
         words="The stored zero point is lo + `off`, the stored scale s + `grown`; `far` = max(|lo|, t) and `wide` = "
-        "max(s, t), so that (2^b - 1) wide = max(hi - lo, (2^b - 1) t). Rounding v errs by at most u max(|v|, t). "
-        "Between the stored levels: " + _LEVEL + "Below the first an entry is read there, above the last there. "
+        "max(s, t), so that (2^b - 1) wide = max(hi - lo, (2^b - 1) t). Rounding v has an error of at most u max(|v|, "
+        "t). Between the stored levels: " + _LEVEL + "Below the first an entry is read there, above the last there. "
         "That metadata are rounded to the nearest was run for bfloat16 and float16, on every float32.",
         scope="every group of real numbers, every width and format that rounds to the nearest (bfloat16 and float16 "
         "do: all 2^32 bit patterns of float32 were run when the certificate was made, a check runs every 1021st); "
         "codes and what is read of them in exact arithmetic",
         goals=_stored,
     ),
-    Model(
+    untied(
         claim=_G + "repaired",
         words="`read` is the stored zero point, at most lo; the stored scale is at least (hi - read)/(2^b - 1): the "
         "stored levels enclose all entries. " + _LEVEL,
         scope="every group of real numbers, every width and format; codes and what is read of them in exact arithmetic",
         goals=_repaired,
     ),
-    Model(
+    untied(
         claim=_G + "repaired_rounded",
         words=_FLOATS + _CHAIN + "lo is the stored zero point, and x - lo is at most N = 2^b - 1 times the stored "
         "scale, or 1 + u times that where the vector's dtype is coarser than the scale's format, which is read in it.",
@@ -409,7 +408,6 @@ QUANTISER = (
         + _PAIRS.format("3 * 2^32 codes")
         + "zero points 0, 128 and 255",
         goals=_integer_point,
-        checked_by=(_G + "integer_point",),
     ),
     Model(
         claim="flashcomm.spikes.error",
@@ -417,7 +415,6 @@ QUANTISER = (
         "lo to lo + (2^b - 1) s = hi, and no entry lies outside. " + _LEVEL,
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_error,
-        checked_by=("flashcomm.spikes.error",),
     ),
     Model(
         claim=_G + "value_bits",
@@ -435,7 +432,6 @@ QUANTISER = (
         + _PAIRS.format("2^32 pairs")
         + "the smallest entry 0",
         goals=_unbiased,
-        checked_by=("flashcomm.stochastic.unbiased",),
     ),
     Model(
         claim="flashcomm.stochastic.variance",
@@ -443,13 +439,11 @@ QUANTISER = (
         "steps: the variance over the scale squared.",
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_variance,
-        checked_by=("flashcomm.stochastic.variance",),
     ),
     Model(
         claim="flashcomm.stochastic.error",
         words="An entry lies `part` of a step above level number `code`: it is rounded to this level or to the next.",
         scope="every group of real numbers, every width; exact arithmetic",
         goals=_stochastic_error,
-        checked_by=("flashcomm.stochastic.error",),
     ),
 )

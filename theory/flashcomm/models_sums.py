@@ -10,7 +10,7 @@ import sympy as sp
 from commbounds.theory.finite_laws import over_histories
 from commbounds.theory.flashcomm import terms as t
 from commbounds.theory.flashcomm.models_quantiser import HALF_STEPS
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P
 
 _REAL = "exact arithmetic"
@@ -214,19 +214,19 @@ _APART = (
 _ALL = f"all vectors and groups, every width, every P; {_REAL}"
 
 SUMS = (
-    Model(
+    untied(
         claim=_T + "error",
         words=_ERRORS + _OWNERS,
         scope=_ALL,
         goals=_twostep,
     ),
-    Model(
+    untied(
         claim=_T + "error_by_scales",
         words=_ERRORS + _OWNERS + _APART + "Both over 2^b - 1.",
         scope=_ALL,
         goals=_by_scales,
     ),
-    Model(
+    untied(
         claim=_T + "error_mixed",
         words=_ERRORS
         + _OWNERS
@@ -235,7 +235,7 @@ SUMS = (
         scope=f"all vectors and groups, every two widths, every P; {_REAL}",
         goals=_mixed,
     ),
-    Model(
+    untied(
         claim=_R + "error",
         words="One entry, and the P quantisations of its block on its way; inductions. A quantisation reads an entry, "
         "`part` of a step above level number `code`, at the nearer level, and all levels lie in the range. The scale "
@@ -246,7 +246,7 @@ SUMS = (
         scope=_ALL,
         goals=_ring,
     ),
-    Model(
+    untied(
         claim=_O + "error",
         words=_ERRORS,
         scope=_ALL,
@@ -258,7 +258,6 @@ SUMS = (
         "expectation of the result given what was read, the sum; and that of what was read, one rank more.",
         scope=_ALL,
         goals=_unbiased,
-        checked_by=(_T + "unbiased",),
     ),
 )
 
@@ -268,49 +267,42 @@ COSTS = (
         words="P - 1 blocks go out, one to each other rank, and then the own block, P - 1 times.",
         scope="every P and size such that blocks are made of whole groups and bytes",
         goals=_share,
-        checked_by=(_T + "bytes",),
     ),
     Model(
         claim=_R + "bytes",
         words="A block in each of P - 1 steps that reduce, and of P - 1 that gather.",
         scope="every P and size such that blocks are made of whole groups and bytes",
         goals=_share,
-        checked_by=(_R + "bytes",),
     ),
     Model(
         claim=_O + "bytes",
         words="A rank more is sent the whole vector once more. Induction on P.",
         scope="every P and size",
         goals=_whole,
-        checked_by=(_O + "bytes",),
     ),
     Model(
         claim=_R + "steps",
         words="A rank more is a step more that reduces, and one more that gathers. Induction on P.",
         scope="every P",
         goals=_ring_steps,
-        checked_by=(_R + "steps",),
     ),
     Model(
         claim=_T + "bridge",
         words="Every rank of a half sends a block to every rank of the other, and later its own block.",
         scope="every even P, every size such that blocks are made of whole groups and bytes",
         goals=_twostep_bridge,
-        checked_by=(_T + "bridge",),
     ),
     Model(
         claim=_R + "bridge",
         words="One link crosses in each direction; a block in each of 2 (P - 1) steps.",
         scope="every even P, every size such that blocks are made of whole groups and bytes",
         goals=_share,
-        checked_by=(_R + "bridge",),
     ),
     Model(
         claim=_H + "bridge",
         words="P/2 ranks of a node send their block, of which the vector has P/2, to their partner.",
         scope="every even P, every size such that blocks are made of whole groups and bytes",
         goals=_hierarchy_bridge,
-        checked_by=(_H + "bridge",),
     ),
 )
 
@@ -320,14 +312,12 @@ SPIKES = (
         words="The others' smallest and largest entry, `first` and `last`, lie between the group's.",
         scope="every group of numbers that are not all equal; exact arithmetic",
         goals=_range,
-        checked_by=("flashcomm.spikes.range",),
     ),
     Model(
         claim="flashcomm.spikes.pays_isolated",
         words="Squared errors with spikes and of plain INT4; what E and V are by their definitions.",
         scope="all vectors for which V > 0",
         goals=_pays,
-        checked_by=("flashcomm.spikes.pays_isolated",),
     ),
     Model(
         claim="flashcomm.groupquant.log2_inflation",
@@ -335,6 +325,5 @@ SPIKES = (
         "is below the smallest. What is at most one of two numbers is at most the larger.",
         scope="every group of real numbers that are not all equal, every theta; exact arithmetic",
         goals=_inflation,
-        checked_by=("flashcomm.groupquant.log2_inflation",),
     ),
 )

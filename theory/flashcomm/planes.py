@@ -25,7 +25,7 @@ _PLANES = (
     ),
     Claim(
         name="flashcomm.bitplanes.bytes",
-        title="Planes of n codes take n b/8 bytes where 8 divides n",
+        title="Planes of n codes take n b/8 bytes if 8 divides n",
         relation=Eq(t.PACKED_BYTES, n * t.width / 8),
         assumes=(t.WHOLE_BYTES,),
         source=derived("A plane of width w takes n w/8 bytes, and the widths add up to b."),
@@ -46,17 +46,17 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.kept",
-        title="The smallest and the largest entry of every group are kept as they are",
+        title="The smallest and the largest entry of every group are kept exactly",
         relation=Eq(t.END_ERROR, 0),
         assumes=(t.EXACT_METADATA,),
         source=t.FLASH_2025.second_hand(
-            "spike reserving, from its abstract", "They are sent as they are, with their places."
+            "spike reserving, from its abstract", "They are sent exactly, with their positions."
         ),
         axis="group",
     ),
     Claim(
         name="flashcomm.spikes.error",
-        title="Entries that are no spikes are read within half of their own, smaller scale",
+        title="Entries that are not spikes are read within half of their own, smaller scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.NO_SPIKE, t.EXACT_METADATA),
         source=derived("They are quantised as a group of their own; spikes are written over what was read."),
@@ -66,12 +66,12 @@ _SPIKES = (
     ),
     Claim(
         name="flashcomm.spikes.pays",
-        title="INT2 with spikes has a smaller error than plain INT4 of fewer bits",
+        title="INT2 with spikes has a smaller error than plain INT4, which takes fewer bits",
         relation=Le(t.MSE_RATIO, 1),
         source=t.FLASH_2025.second_hand(
             "spike reserving makes two bits usable; read as a statement for any data",
-            "Refuted on normal numbers: the error of INT2 with spikes is some nine times that of INT4.",
-            reading="For any data.",
+            "Refuted on normal numbers: the error of INT2 with spikes is about nine times that of INT4.",
+            reading="It is read for any data.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="flashcomm.spikes.pays_isolated",
@@ -79,14 +79,13 @@ _SPIKES = (
         extremal="normal numbers: there are no spikes to reserve",
         axis="n",
         note=(
-            "In groups of 32 with float16 metadata, two bits and spikes take 4.3 bits an entry (4.5 with eight-bit "
-            "positions), "
-            "more than the 4.25 of plain INT4 in groups of 128."
+            "In groups of 32 with float16 metadata, two bits and spikes take 4.3 bits per entry (4.5 with eight-bit "
+            "positions), more than the 4.25 of plain INT4 in groups of 128."
         ),
     ),
     Claim(
         name="flashcomm.spikes.pays_isolated",
-        title="INT2 with spikes has at most E/V times the error of plain INT4: less, where spikes are isolated",
+        title="INT2 with spikes has at most E/V times the error of plain INT4, with E/V < 1 if spikes are isolated",
         relation=Le(t.MSE_RATIO, t.reserved_error / t.least_error),
         assumes=(t.LEVELS_MISS,),
         source=derived(
@@ -97,8 +96,8 @@ _SPIKES = (
         ),
         axis="n",
         note="With one spike of 100 or more in place of one in every 64 normal entries INT4 has levels further apart "
-        "than the others' whole range, and E/V is about 0.44; the ratio is below 0.01. Spikes side by side leave no "
-        "room to reserve them: the error of INT2 is up to 15 times that of INT4, and E/V says so.",
+        "than the others' whole range, and E/V is about 0.44; the ratio is below 0.01. Adjacent spikes cannot all be "
+        "reserved: the error of INT2 is then up to 15 times that of INT4, and E/V shows it.",
     ),
 )
 

@@ -29,5 +29,5 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
             None,
             0,
             names,
-            f"Off by half a scale, (max - min)/{2**width - 1} of a group, a coding; no claim says what that costs.",
+            f"Half a scale, (max - min)/{2**width - 1} of a group, is lost per coding; no claim bounds its effect.",
         )

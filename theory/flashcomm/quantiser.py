@@ -13,10 +13,10 @@ _G = "flashcomm.groupquant."
 _HALF = sp.Rational(1, 2)
 _WIDE = sp.Max(t.span, (2**t.width - 1) * t.own_tiny)
 """The range of a group, at least what makes its scale a normal number."""
-_NOT_AT_ONCE = "The roundings of scale, level, product and sum are not all at their worst in one entry: "
+_NOT_AT_ONCE = "The roundings of scale, level, product and sum are not all largest at one entry: "
 _SUBNORMAL = (
-    "Where scales are subnormal and sums exact the error is at most u N t, a sixth of the bound; the rest is for what "
-    "the last rounding may double."
+    "Where scales are subnormal and sums exact the error is at most u N t, a sixth of the bound; the rest covers a "
+    "last rounding that doubles the error."
 )
 _HALF_WAY = "an entry half-way between two levels"
 
@@ -44,7 +44,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "order",
-        title="A group quantiser changes the order of no two entries of a group",
+        title="A group quantiser does not change the order of the entries of a group",
         relation=Eq(t.INVERSIONS, 0),
         source=derived("Every operation of coding and reading is monotone, rounding included."),
         axis="width",
@@ -65,8 +65,8 @@ _ERROR = (
         ),
         assumes=(t.OWN_METADATA,),
         source=derived(
-            "R = hi - lo and N = 2^b - 1; every operation errs by a factor 1 + d, |d| <= u. The scale is (R/N)(1 + d1)"
-            "(1 + d2), an entry's level is (x - lo)/s (1 + d3)(1 + d4), at most N + 1/2, and its code is off by r, "
+            "R = hi - lo and N = 2^b - 1; every operation has a relative error d, |d| <= u. The scale is (R/N)(1 + "
+            "d1)(1 + d2), an entry's level is (x - lo)/s (1 + d3)(1 + d4), at most N + 1/2, and its code is off by r, "
             "|r| <= 1/2. So code times scale is (x - lo)(1 + d3)(1 + d4) + r s, and reading rounds a product of at "
             "most R (1 + u)^2 and a sum of at most max|x| + 3.1 u R. Together R/(2 N) + u (R/N + 2 R + R + max|x|) + 7 "
             "u^2 R, and R/N + 7 u R <= R for N >= 3; two levels leave out d2 and the product's rounding. Where R/N is "
@@ -75,15 +75,18 @@ _ERROR = (
         ),
         axis="width",
         unpinned=(
-            ("0.9 times the term 3*span", _NOT_AT_ONCE + "R/(2 N) + u (max|x| + 1.7 R) is the most that was found."),
-            ("own_tiny*(2**width - 1) for Max(*", _NOT_AT_ONCE + "without that R, 3 u R are left, still not found."),
+            ("0.9 times the term 3*span", _NOT_AT_ONCE + "R/(2 N) + u (max|x| + 1.7 R) is the largest error found."),
+            (
+                "own_tiny*(2**width - 1) for Max(*",
+                _NOT_AT_ONCE + "without that R, 3 u R are left, still not found.",
+            ),
             (
                 "10/9 times the term -1",
                 "A ninth of u t, less than the half step beside it, which no end of a group has.",
             ),
         ),
-        note="What exact arithmetic leaves out is no small change: 2^23 + 0, 1, .., 256 in float32 has scales 256/255 "
-        "at eight bits, and the error is 0.996 s.",
+        note="Rounding in the vector's dtype can matter much: 2^23 + 0, 1, .., 256 in float32 has scales 256/255 at "
+        "eight bits, and the error is 0.996 s.",
     ),
     Claim(
         name=_G + "ends_rounded",
@@ -96,9 +99,9 @@ _ERROR = (
             "the scale is below the smallest normal number t. The sum is rounded to the nearest number of the dtype; "
             "hi is one, so that rounding is no larger than the distance to hi, and at most doubles it."
         ),
-        note="However far the group lies from zero.",
+        note="It holds for any distance of the group from zero.",
         unpinned=(
-            ("0.9 times the bound", _NOT_AT_ONCE + "2.7 u (hi - lo) is the most that was found."),
+            ("0.9 times the bound", _NOT_AT_ONCE + "2.7 u (hi - lo) is the largest error found."),
             ("0.9 times the term 2**width", _SUBNORMAL),
             ("exponent width - 1 of 2", _SUBNORMAL),
             ("10/9 times the term -1", _SUBNORMAL),
@@ -115,15 +118,15 @@ _ERROR = (
         ),
         assumes=(t.STORED_METADATA,),
         source=derived(
-            "Rounding v errs by at most u |v| where v is a normal number, and by half the spacing of the subnormal "
-            "ones else, which is u t: by u max(|v|, t). Inside the stored levels the nearest is half a stored scale "
-            "away. Below the first the distance is at most |lo - lo~|, above the last at most |lo - lo~| + N |s - s~|, "
-            "N = 2^b - 1, and N u max(s, t) = u max(hi - lo, N t)."
+            "Rounding v has an error of at most u |v| where v is a normal number, and by half the spacing of the "
+            "subnormal ones else, which is u t: by u max(|v|, t). Inside the stored levels the nearest is half a "
+            "stored scale away. Below the first the distance is at most |lo - lo~|, above the last at most |lo - lo~| "
+            "+ N |s - s~|, N = 2^b - 1, and N u max(s, t) = u max(hi - lo, N t)."
         ),
         axis="width",
-        note="Without t it holds for normal numbers only, and float16 has few: at eight bits the scale of normal "
-        "entries times 1e-4 is subnormal and the error up to 6 times s/2 + u |lo| + u (hi - lo), times 1e-5 up to 58 "
-        "times (200 groups of 128).",
+        note="Without t it holds for normal numbers only, and float16 has a small range of them: at eight bits the "
+        "scale of normal entries times 1e-4 is subnormal and the error up to 6 times s/2 + u |lo| + u (hi - lo), times "
+        "1e-5 up to 58 times (200 groups of 128).",
     ),
     Claim(
         name=_G + "half_step_stored",
@@ -137,12 +140,11 @@ _ERROR = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_G + "repaired",
         tightness=sp.oo,
-        extremal="an offset that is large against the range: a zero point of bfloat16 misses 1003 by up to 1",
+        extremal="an offset that is large against the range: a zero point of bfloat16 differs from 1003 by up to 1",
         axis="width",
         note=(
-            "Rounding the zero point costs u |lo|, which no number of bits makes up for; at eight bits bfloat16 "
-            "breaks the "
-            "bound on normal entries already. Rounding the zero point down and the scale up repairs it."
+            "Rounding the zero point costs u |lo|, for any number of bits; at eight bits bfloat16 exceeds the bound "
+            "already on normal entries. Rounding the zero point down and the scale up restores it."
         ),
     ),
     Claim(
@@ -158,8 +160,7 @@ _ERROR = (
         tightness=sp.oo,
         extremal="an offset that is large against the range",
         axis="width",
-        note="Worse than quantising with what is stored: the receiver's levels are not those that the codes were "
-        "made for.",
+        note="It is worse than quantising with the stored metadata: the receiver's levels are not those of the codes.",
     ),
     Claim(
         name=_G + "repaired",
@@ -188,7 +189,7 @@ _ERROR = (
             "most max|x| + s/2 + 4 u N s. Together s/2 + u (2 N s + N s + max|x| + s/2) + 6 u^2 N s, and s/2 <= N s/2."
         ),
         unpinned=tuple(
-            (name, _NOT_AT_ONCE + "of the four u N s, 1.7 is the most that was found.")
+            (name, _NOT_AT_ONCE + "of the four u N s, 1.7 is the largest number found.")
             for name in (
                 "0.9 times the term step*(4*2**width - 4)",
                 "0.9 times the term 4*2**width",
@@ -200,7 +201,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "integer_point",
-        title="An integer zero point that is not clamped keeps half a scale",
+        title="With an unclamped integer zero point an entry is read within half a scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.INTEGER_POINT, t.EXACT_METADATA),
         source=derived(
@@ -214,7 +215,7 @@ _ERROR = (
     ),
     Claim(
         name=_G + "clamped_point",
-        title="A clamped integer zero point keeps half a scale",
+        title="With a clamped integer zero point an entry is read within half a scale",
         relation=Le(t.ERROR_IN_STEPS, _HALF),
         assumes=(t.CLAMPED_POINT, t.EXACT_METADATA),
         source=FOLKLORE.recalled(
@@ -224,7 +225,7 @@ _ERROR = (
         tightness=sp.oo,
         extremal="a group far from zero, such as 30, 31, 32, 33",
         axis="width",
-        note="It is right for groups that straddle zero; a group of one sign far from zero is read at one end of its "
+        note="It holds for groups that contain zero; a group of one sign far from zero is read at one end of its "
         "levels.",
     ),
     Claim(
@@ -234,22 +235,22 @@ _ERROR = (
         assumes=(t.LOG2_SCALE, t.SOME_RANGE),
         source=derived(
             "If j > -128, then j - 1 is too small: 2^((j-1)/theta) < s, so 2^(j/theta) < 2^(1/theta) s. Else the "
-            "stored scale is 2^(-128/theta), whatever the exact one."
+            "stored scale is 2^(-128/theta), for any exact one."
         ),
         tightness=1,
         extremal="an exact scale just above a power 2^(j/theta); an exact scale below 2^(-128/theta)",
         axis="theta",
-        note="9.1 % at theta = 8 and 7.2 % at theta = 10. Eight bits leave fine steps little reach: at theta = 32 the "
-        "smallest scale is 1/16, some four times too large for normal entries at eight bits. The format is a design "
-        "option here, not one read in the paper.",
+        note="This is 9.1 % at theta = 8 and 7.2 % at theta = 10. With eight bits fine steps have a small range: at "
+        "theta = 32 the smallest scale is 1/16, about four times too large for normal entries at eight bits. The "
+        "format is our design option, not the paper's.",
     ),
     Claim(
         name=_G + "wire",
         title="Size of a message of the group quantiser",
         relation=Eq(BITS, n * t.width + 2 * t.groups * t.metabits),
         assumes=(t.WHOLE_BYTES,),
-        source=derived("Counted: codes, and for every group its scale and zero point.", "counted from the message"),
-        note="What both sides know beforehand is not sent.",
+        source=derived("We count codes, and for every group its scale and zero point.", "counted from the message"),
+        note="Parameters that both sides know are not sent.",
     ),
     Claim(
         name=_G + "value_bits",
@@ -258,8 +259,8 @@ _ERROR = (
         assumes=(t.WHOLE_GROUPS, t.SIXTEEN_BITS),
         source=FOLKLORE.recalled("bits of grouped formats", "n b + 32 n/g bits over n entries."),
         axis="width",
-        note="At g = 128: 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. INT4 therefore cannot gain more than 16/4.25 = 3.76 "
-        "over float16.",
+        note="At g = 128 it is 8.25, 6.25, 5.25, 4.25, 3.25 and 2.25. So INT4 gains at most 16/4.25 = 3.76 over "
+        "float16.",
     ),
 )
 

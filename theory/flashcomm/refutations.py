@@ -28,14 +28,14 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="flashcomm.groupquant.clamped_point",
         words="One bit; the scale is b - a, the zero point round(-a/(b - a)) is clamped to 0, both codes to 1: b is "
-        "read as b - a, and misses a.",
+        "read as b - a, off by a.",
         whole={_a: 1, _b: 1},
         measured=_a / (_b - _a),
         x=(_a, _b),
         given={"a >= b - a": 2 * _a - _b},
         positive={"b > a": _b - _a},
         met={
-            "clamped_point": "The quantiser is run so.",
+            "clamped_point": "The quantiser runs this way.",
             "exact_metadata": "Small whole numbers are stored exactly.",
         },
     ),
@@ -46,6 +46,6 @@ REFUTATIONS = by_claim(
         whole={_a: 1, _b: 1},
         measured=sp.Integer(1),
         x=((0, _a, _a, 0, 0, 0), (0, 0, _b, 0, 0, 0)),
-        met={"owner_keeps": "The two-step is run so."},
+        met={"owner_keeps": "The two-step runs this way."},
     ),
 )

@@ -65,7 +65,7 @@ coded_bytes = Symbol("coded_bytes", "M", 60, integer=True, positive=True)
 ERROR_IN_STEPS = Quantity(
     "error_in_steps",
     r"\max_i \frac{|\hat x_i-x_i|}{s}",
-    "largest error of an entry, over the scale of its group; beyond every bound where that is zero, and the error not",
+    "largest error of an entry, over the scale of its group; infinite where the scale is zero and the error is not",
 )
 LARGEST_ERROR = Quantity("largest_error", r"\max_i |\hat x_i-x_i|", "largest error of an entry of a group")
 END_ERROR = Quantity(
@@ -74,7 +74,7 @@ END_ERROR = Quantity(
     "largest error of the smallest and the largest entry of a group",
 )
 INVERSIONS = Quantity(
-    "inversions", r"\#\{(i,j): x_i<x_j,\ \hat x_i>\hat x_j\}", "pairs of entries of a group whose order is turned"
+    "inversions", r"\#\{(i,j): x_i<x_j,\ \hat x_i>\hat x_j\}", "pairs of entries of a group whose order is reversed"
 )
 CHANGED = Quantity("changed", r"\#\{i: y_i\neq x_i\}", "entries that are not what they were")
 INFLATION = Quantity("inflation", r"\max \tilde s/s", "stored scale over the exact one, at its largest over the groups")
@@ -148,7 +148,7 @@ EXACT_CODES = Hypothesis(
     "exact_codes",
     "Codes and what is read of them are computed exactly; a kernel that computes in the vector's dtype meets the claim "
     "up to its rounding: see flashcomm.groupquant.repaired_rounded.",
-    ensured="Errors are allowed what coding and reading round in the vector's dtype, by repaired_rounded.",
+    ensured="Tests allow the rounding of coding and reading in the vector's dtype, by repaired_rounded.",
 )
 INTEGER_POINT = Hypothesis(
     "integer_point",
@@ -181,9 +181,9 @@ NO_SPIKE = Hypothesis(
 GAUSSIAN = Hypothesis(
     "gaussian",
     "The entries are independent standard normal numbers.",
-    ensured="Every rank's entries are drawn so, in float32, from a seed of its own.",
+    ensured="The trial draws every rank's entries in float32, from its own seed.",
 )
-SUMS_CODED = Hypothesis("sums_coded", "P >= 2: what one rank quantises a second time lies on levels already.", Ge(P, 2))
+SUMS_CODED = Hypothesis("sums_coded", "P >= 2: a single rank's second quantisation finds entries on levels.", Ge(P, 2))
 LEVELS_MISS = Hypothesis(
     "levels_miss",
     "The entries that are no ends do not all lie on levels as far apart as INT4's.",
@@ -192,12 +192,12 @@ LEVELS_MISS = Hypothesis(
 OWN_BLOCK_CODED = Hypothesis(
     "own_block_coded",
     "In the two-step every rank quantises its own block too, before it adds the others'.",
-    ensured="The two-step of this package does.",
+    ensured="The two-step of this package does that.",
 )
 OWN_BLOCK_KEPT = Hypothesis(
     "own_block_kept",
-    "In the two-step every rank adds its own block as it is.",
-    ensured="The ring is measured beside a two-step that does.",
+    "In the two-step every rank adds its own block unquantised.",
+    ensured="The trial compares the ring with such a two-step.",
 )
 MIXED_WIDTHS = Hypothesis(
     "mixed_widths",
@@ -205,14 +205,14 @@ MIXED_WIDTHS = Hypothesis(
     conditions.has_mixed_widths,
 )
 OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.", conditions.owners_read)
-OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums as they are.", conditions.owners_keep)
+OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums unquantised.", conditions.owners_keep)
 SIDES_READ = Hypothesis(
     "sides_read",
     "In the exchange both sides add both halves as they were coded.",
     conditions.sides_read,
 )
-SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half as it is.", conditions.sides_keep)
-EQUAL_NODES = Hypothesis("equal_nodes", "All nodes have as many ranks.", conditions.nodes_are_equal)
+SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half unquantised.", conditions.sides_keep)
+EQUAL_NODES = Hypothesis("equal_nodes", "All nodes have the same number of ranks.", conditions.nodes_are_equal)
 FULL_BLOCKS = Hypothesis(
     "full_blocks",
     "P groups divide n, and so do 8 P entries: every block is made of whole groups, its planes of whole bytes.",

@@ -7,31 +7,31 @@ __all__ = ["COLUMN"]
 COLUMN = Column(
     "gossip",
     "Gossip: averaging with neighbours",
-    "Peers average with their neighbours on a graph, or push shares of what they have; beside them stands the "
-    "all-reduce that starts again when a peer fails.",
+    "Peers average with their neighbours on a graph, or push shares of their vectors; for comparison, an all-reduce "
+    "restarts when a peer fails.",
     synopsis=Synopsis(
         found=(
-            "Gossip shrinks the distortion as its second eigenvalue says, and no input is slower. Push-sum finds "
-            "the mean over links that break only if it keeps the shares that were not delivered."
+            "The second eigenvalue bounds the rate of gossip for every input. Over links that break, push-sum finds "
+            "the mean only if it keeps undelivered shares."
         ),
         promise=(
-            "Averaging with neighbours on a graph, without any all-reduce; and, for comparison, the all-reduce "
-            "that starts again whenever a peer fails."
+            "Peers average with neighbours on a graph, without any all-reduce; for comparison, an all-reduce restarts "
+            "whenever a peer fails."
         ),
         holds=(
-            "The factors of ring, torus and exponential graph (`gossip.ring.distortion`, "
-            "`gossip.torus.distortion`, `gossip.exponential.distortion`), the exact mean of the one-peer graph at "
-            "powers of two (`gossip.one_peer.exact`), and (1 - p)^-N attempts with restarts "
-            "(`gossip.restarts.attempts`)."
+            "The factors of ring, torus and exponential graph hold (`gossip.ring.distortion`, "
+            "`gossip.torus.distortion`, `gossip.exponential.distortion`). The one-peer graph finds the exact mean at "
+            "powers of two (`gossip.one_peer.exact`). Restarts take (1 - p)^-N attempts (`gossip.restarts.attempts`)."
         ),
         fails=(
-            "The one-peer graph at other numbers of peers (`gossip.one_peer.any_number`), rows renormalised over "
-            "those present (`gossip.mean.renormalised`), push-sum that loses shares (`gossip.push_sum.losing`)."
+            "The one-peer graph is not exact at other numbers of peers (`gossip.one_peer.any_number`). The mean moves "
+            "if rows are renormalised over the peers present (`gossip.mean.renormalised`), or if push-sum loses shares "
+            "(`gossip.push_sum.losing`)."
         ),
-        tight="Factors are attained by the second eigenvector, words are exact counts.",
+        tight="The second eigenvector attains the factors; words are exact counts.",
         lesson=(
-            "Take a neighbour’s missing vector as one’s own, on both sides (`gossip.mean.own_instead`); restarts "
-            "are hopeless once p N is a few."
+            "Replace a missing vector by the peer’s own, on both sides (`gossip.mean.own_instead`); restarts are "
+            "hopeless if p N exceeds a few."
         ),
         picture="gossip.spectra",
         system="Moshpit all-reduce",

@@ -78,10 +78,10 @@ _DEFINITIONS = defined(
     {
         "allreduce_with_restarts": "Written from the baseline of the Moshpit papers' notebook: attempts until one "
         "meets no failure, and the definition of the average in groups.",
-        "gossip": "Written from the weights of Xiao and Boyd 2004 on the graphs of Ying et al. 2021, link by link; "
-        "what takes the place of a missing vector is as documented here.",
-        "push_sum": "Written from Kempe, Dobra and Gehrke 2003, share by share; what becomes of shares that a link "
-        "does not take is as documented here.",
+        "gossip": "Written from the weights of Xiao and Boyd 2004 on the graphs of Ying et al. 2021, link by link; our "
+        "documentation says what replaces a missing vector.",
+        "push_sum": "Written from Kempe, Dobra and Gehrke 2003, share by share; our documentation says what happens to "
+        "undelivered shares.",
     },
 )
 
@@ -137,7 +137,8 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.one_peer.factor",
-        title="One-peer exponential graph: T rounds leave (N/2^T - 1)/(N - 1) of the distortion of independent inputs",
+        title="One-peer exponential graph: T rounds multiply the distortion of independent inputs by (N/2^T - 1)/(N - "
+        "1)",
         relation=Eq(IID_FACTOR, (N / 2**rounds - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(NO_FAILURES, NO_SHIFT_TWICE, POWER_OF_TWO, SEVERAL_PEERS),
@@ -167,25 +168,25 @@ CLAIMS: tuple[Claim, ...] = (
         corrected_by="gossip.one_peer.exact",
         extremal="three peers: each ends with weights 1/4, 1/4, 1/2",
         axis="N",
-        note="True only for powers of two.",
+        note="It holds only for powers of two.",
     ),
     Claim(
         name="gossip.mean.own_instead",
-        title="Gossip on a ring or torus keeps the mean if a peer takes its own vector for one that does not come, and "
-        "links break both ways",
+        title="Gossip on a ring or torus keeps the mean if a peer replaces a missing vector by its own, and links "
+        "break both ways",
         relation=Eq(MEAN_SHIFT, 0),
         assumes=(OWN_INSTEAD, MUTUAL_LOSSES),
         source=derived(
             "i misses j exactly if j misses i: weights stay symmetric, so columns add up to one as rows do."
         ),
         axis="N",
-        note="Not if a link breaks one way: of 0, 3, 3 on a ring of three, the first missing the second alone, 1, 2, 2 "
-        "are left, and the mean goes from 2 to 5/3. By how much it moves is a claim of its own.",
+        note="It fails if a link breaks one way: 0, 3, 3 on a ring of three, only the first missing the second, become "
+        "1, 2, 2, and the mean goes from 2 to 5/3. A separate claim gives the amount.",
     ),
     Claim(
         name="gossip.mean.one_way",
-        title="Links of a ring that break one way move the mean, by l (1 - l)/(9 N) of the squared differences between "
-        "neighbours in the mean square",
+        title="Links of a ring that break one way move the mean: in the mean square l (1 - l)/(9 N) of neighbours' "
+        "squared differences",
         relation=Eq(MEAN_SHIFT, loss * (1 - loss) * roughness / (9 * N)),
         kind=Kind.EXPECTED,
         assumes=(OWN_INSTEAD, ONE_WAY_LOSSES, NO_FAILURES),
@@ -199,18 +200,19 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.mean.renormalised",
-        title="Gossip keeps the mean if rows are renormalised over the peers that are there",
+        title="Gossip keeps the mean if rows are renormalised over the peers present",
         relation=Eq(MEAN_SHIFT, 0),
         assumes=(RENORMALISED,),
         source=derived(
-            "Refuted by one failure on a ring of four: who has three vectors divides by three, who has two by two.",
+            "Refuted by one failure on a ring of four: peers with three vectors divide by three, peers with two by "
+            "two.",
             code=MOSHPIT_AT.at("averaging_experiments/averager.py", "25-37"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="gossip.mean.own_instead",
         extremal="a ring of four with one peer down",
         axis="N",
-        note="The experiments' error is about the current mean, and cannot see that it moves.",
+        note="The experiments measure the error about the current mean, and do not detect that it moves.",
     ),
     Claim(
         name="gossip.push_sum.mean",
@@ -221,7 +223,7 @@ CLAIMS: tuple[Claim, ...] = (
             "conservation of mass", "Shares move or stay; sums and weights over all peers are what they were."
         ),
         axis="N",
-        note="So the estimates can only agree on the initial mean.",
+        note="So the estimates can agree only on the initial mean.",
     ),
     Claim(
         name="gossip.push_sum.losing",
@@ -252,7 +254,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.restarts.attempts",
-        title="All-reduce that starts again at every failure: (1 - p)^-N attempts are expected",
+        title="All-reduce that restarts at every failure: (1 - p)^-N attempts are expected",
         relation=Eq(ATTEMPTS, 1 / _success),
         kind=Kind.EXPECTED,
         assumes=(PATIENT, SOME_SUCCESS),
@@ -261,20 +263,20 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.restarts.as_restarts",
-        title="All-reduce that starts again at every failure: (1 - p)^-N restarts are expected",
+        title="All-reduce that restarts at every failure: (1 - p)^-N restarts are expected",
         relation=Eq(RESTARTS, 1 / _success),
         kind=Kind.EXPECTED,
         assumes=(PATIENT, SOME_SUCCESS),
-        source=FOLKLORE.recalled("attempts and restarts taken for one another", "The first attempt is no restart."),
+        source=FOLKLORE.recalled("attempts and restarts taken for one another", "The first attempt is not a restart."),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="gossip.restarts.restarts",
         extremal="p = 0: no restart, and one is claimed",
         axis="N",
-        note="Too many by one.",
+        note="The number is too large by one.",
     ),
     Claim(
         name="gossip.restarts.restarts",
-        title="All-reduce that starts again at every failure: (1 - p)^-N - 1 restarts are expected",
+        title="All-reduce that restarts at every failure: (1 - p)^-N - 1 restarts are expected",
         relation=Eq(RESTARTS, 1 / _success - 1),
         kind=Kind.EXPECTED,
         assumes=(PATIENT, SOME_SUCCESS),
@@ -283,9 +285,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.restarts.capped",
-        title=(
-            "With at most c attempts, an all-reduce that starts again expects (1 - (1 - s)^c)/s of them, s = (1 - p)^N"
-        ),
+        title=("With at most c attempts, an all-reduce that restarts expects (1 - (1 - s)^c)/s of them, s = (1 - p)^N"),
         relation=Eq(ATTEMPTS, (1 - (1 - _success) ** cap) / _success),
         kind=Kind.EXPECTED,
         assumes=(CAPPED, SOME_SUCCESS),

@@ -23,8 +23,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="gossip.push_sum.losing",
-        words="Two peers, the message to the first is lost. Of a + b, weighed 2, a/2 and b/2 + a/2 are left, weighed "
-        "1/2 and 1: the mean moves by (a - b)/6.",
+        words="Two peers, the message to the first is lost. From a + b, with weight 2, a/2 and b/2 + a/2 are left, "
+        "with weights 1/2 and 1: the mean moves by (a - b)/6.",
         whole={},
         measured=sp.Rational((4 - 8) ** 2 + (6 + 2) ** 2, 36),
         values={N: 2},
@@ -39,7 +39,7 @@ REFUTATIONS = by_claim(
         measured=_a**2 * (sp.Rational(1, 6) ** 2 + 2 * sp.Rational(1, 12) ** 2),
         values={N: 3, rounds: 2},
         x=((_a, 0, 0), (0, _a, 0), (0, 0, _a)),
-        met={"no_failures": "All peers are there."},
+        met={"no_failures": "All peers are present."},
     ),
     Refutation(
         claim="gossip.restarts.as_restarts",

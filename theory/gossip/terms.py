@@ -15,32 +15,32 @@ TORUS = Hypothesis(
 )
 POWER_OF_TWO = Hypothesis("power_of_two", "The number of peers is a power of two.", Eq(2 ** index_bits(N), N))
 ALL_SHIFTS_ONCE = Hypothesis(
-    "all_shifts_once", "Every shift has its turn once: ceil(log2 N) rounds.", Eq(rounds, index_bits(N))
+    "all_shifts_once", "Every shift is used once: ceil(log2 N) rounds.", Eq(rounds, index_bits(N))
 )
-NO_SHIFT_TWICE = Hypothesis("no_shift_twice", "No shift has its turn twice.", Le(rounds, index_bits(N)))
+NO_SHIFT_TWICE = Hypothesis("no_shift_twice", "No shift is used twice.", Le(rounds, index_bits(N)))
 OWN_INSTEAD = Hypothesis(
     "own_instead",
-    "On a ring or a torus; in place of a vector that does not come a peer takes its own.",
+    "The graph is a ring or a torus; a peer replaces a missing vector by its own.",
     ensured="Rounds are run with this rule, on these graphs.",
 )
 MUTUAL_LOSSES = Hypothesis(
     "mutual_losses",
-    "A link that does not deliver one way does not deliver the other way: peers are down, or cut off.",
+    "A link that fails one way also fails the other way: peers are down, or cut off.",
     Eq(oneway, 0),
 )
 ONE_WAY_LOSSES = Hypothesis(
     "one_way_losses",
     "One round on a ring; every link delivers or not, each way independently of all else.",
-    ensured="Every set of links is broken once, and weighed with its probability.",
+    ensured="Every set of links is broken once, weighted with its probability.",
 )
 RENORMALISED = Hypothesis(
     "renormalised",
-    "A peer divides by the number of the vectors that it has.",
+    "A peer divides by the number of vectors that it has.",
     ensured="Rounds are run with this rule.",
 )
 SHARES_KEPT = Hypothesis(
     "shares_kept",
-    "A share that a broken link does not take stays with its sender.",
+    "A share for a broken link stays with its sender.",
     ensured="Rounds are run with this rule.",
 )
 SHARES_GONE = Hypothesis(
@@ -53,11 +53,11 @@ NOT_AGREED = Hypothesis(
 )
 SOME_SUCCESS = Hypothesis("some_success", "An attempt may succeed: p < 1.", sp.Lt(failure, 1))
 PATIENT = Hypothesis(
-    "patient", "There is no limit on attempts.", ensured="Those beyond the attempts that are run are added, or bounded."
+    "patient", "There is no limit on attempts.", ensured="Attempts beyond those run are added, or bounded."
 )
 CAPPED = Hypothesis(
     "capped",
     "At most c attempts are made; the last counts whether it succeeds or not.",
-    ensured="So many attempts are handed over, or asked for.",
+    ensured="The case states this number of attempts.",
 )
 NO_LOSS = Hypothesis("no_loss", "All links work.", ensured="No link is broken.")

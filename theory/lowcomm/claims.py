@@ -24,12 +24,12 @@ _DEFINITIONS = defined(
         "loco_round": "Written from arXiv:2407.04480 and deepspeedai/DeepSpeed, one entry at a time in float64, with "
         "codes and steps as documented here.",
         "noloco_round": "Written from gensyn-ai/noloco, sparse_optimizer_c.py, one pair and one entry at a time.",
-        "quantised_reduce_scatter": "Written from arXiv:2306.10209, block by block: what reaches an owner, and by how "
-        "many quantisations; which blocks end where without reordering is as documented here.",
+        "quantised_reduce_scatter": "Written from arXiv:2306.10209, block by block: the terms that reach an owner and "
+        "their quantisations; our documentation says where blocks end without reordering.",
         "quorum_merge": "Written from the documented rule, minimum quorum and weights by tokens of arXiv:2604.21428's "
         "abstract: sums in rank order in float64.",
         "resets": "Written from deepspeedai/DeepSpeed, coalesced_collectives.py, one update after another.",
-        "sparse_bits": "Written from the documented coding of positions: bits that tell numbers, or sets, apart.",
+        "sparse_bits": "Written from the documented coding of positions: bits that identify numbers or sets.",
         "sparseloco_round": "Written from arXiv:2508.15706 and one-covenant/templar, chunk by chunk.",
     },
 )

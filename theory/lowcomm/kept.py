@@ -26,7 +26,7 @@ keptstep = Symbol("keptstep", r"\kappa_e", Fraction(1, 3), positive=True)
 SENT_OFF = Quantity(
     "sent_off",
     r"\max_i\frac{|C(x)_i-x_i|}{|x_i|}",
-    "error of an entry of an outer gradient relative to it, at its largest over those that are not zero",
+    "error of an entry of an outer gradient relative to it, at its largest over the nonzero ones",
 )
 
 KEPT_IN_BITS = Hypothesis(
@@ -52,8 +52,8 @@ _KEPT = (
     "kernel has averaged them, errors are quantised symmetrically to 8 bits, and read back in the next round"
 )
 _SUM = (
-    "e_(t + 1) = e_t + phi (g_t - sent_t) + rho_t with |rho_t| <= kappa/2, so that g_t - sent_t adds up to (e_T - sum "
-    "rho)/phi"
+    "e_(t + 1) = e_t + phi (g_t - sent_t) + rho_t with |rho_t| <= kappa/2, so that the sum of g_t - sent_t is (e_T - "
+    "sum rho)/phi"
 )
 
 KEPT_CLAIMS = (
@@ -63,26 +63,26 @@ KEPT_CLAIMS = (
         relation=Le(COMPENSATION, (1 + keptstep) / 2),
         assumes=(NOT_CUT_OFF, KEPT_IN_BITS),
         source=derived(
-            "From at most half a step the average stays there, and rounding adds kappa/2; from above, the average is "
-            "nearer to half a step than it was, and multiples of kappa are not rounded past themselves."
+            "If it is at most half a step, so is the average, and rounding adds kappa/2; from above, the average moves "
+            "towards half a step, and rounding does not pass a multiple of kappa."
         ),
         tightness=1,
-        extremal="the newest error kept whole, kappa just below one, a gradient of half a step",
+        extremal="the newest error kept entirely, kappa just below one, a gradient of half a step",
         axis="keptstep",
     ),
     Claim(
         name="lowcomm.loco.kept_dead",
-        title="Where kappa is at least phi, LoCo keeps no error in eight bits: it is plain rounding",
+        title="If kappa is at least phi, LoCo keeps no error in eight bits: it is plain rounding",
         relation=Eq(COMPENSATION, 0),
         assumes=(NOT_CUT_OFF, KEPT_IN_BITS, KEPT_COARSE),
         source=derived("phi times an error of half a step is phi/2 <= kappa/2, which is rounded to zero, as ties are."),
         axis="keptstep",
-        note="At DeepSpeed's phi of 0.2 the error's step has to be below a fifth of the codes'. There it is: a "
-        "128th of the largest error of a group, which is about a step of the codes at most.",
+        note="At DeepSpeed's phi of 0.2 the error's step has to be below a fifth of the codes'. It is: a 128th of a "
+        "group's largest error, which is at most about a step of the codes.",
     ),
     Claim(
         name="lowcomm.loco.kept_late",
-        title="With its error kept in eight bits, what LoCo has not sent stays within 1/(2 phi) steps",
+        title="With its error kept in eight bits, LoCo's unsent sum stays within 1/(2 phi) steps",
         relation=Le(SENT_LATE, 1 / (2 * fresh)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, KEPT_IN_BITS),
         source=derived(
@@ -94,13 +94,13 @@ KEPT_CLAIMS = (
         tightness=sp.oo,
         extremal="phi = 1/4, kappa = 1/4, gradients of half a step",
         axis="fresh",
-        note="Nearest rounding of the error leaks in every round, and always the same way where gradients are steady.",
+        note="Rounding the error to nearest loses a part every round, with one sign if gradients are constant.",
     ),
     Claim(
         name="lowcomm.loco.kept_late_rounds",
         title=(
-            "With its error kept in eight bits, what LoCo has not sent after T rounds is at most (1 + (T - phi) "
-            "kappa)/(2 phi) steps"
+            "With its error kept in eight bits, LoCo's unsent sum after T rounds is at most (1 + (T - phi) kappa)/(2 "
+            "phi) steps"
         ),
         relation=Le(SENT_LATE, (1 + (outerrounds - fresh) * keptstep) / (2 * fresh)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, KEPT_IN_BITS, KEPT_REACHES),
@@ -112,24 +112,24 @@ KEPT_CLAIMS = (
         extremal="phi = kappa = 1, gradients of half a step",
         axis="outerrounds",
         unpinned=for_one_reason(
-            "Loose by nature below phi = 1: gradients that keep the average high are not those that leak most.",
+            "Loose by nature below phi = 1: gradients that keep the average high do not maximise losses.",
             "without the factor fresh",
         ),
     ),
     Claim(
         name="lowcomm.e3m0.relative",
-        title="E3M0 sends every entry within a third of its value",
+        title="E3M0 rounds every entry by at most a third of its value",
         relation=Le(SENT_OFF, sp.Rational(1, 3)),
         source=derived("An entry of 1/128 of the largest, or less, is read as zero."),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.e3m0.relative_above",
         tightness=3,
         extremal="1 and 1/128",
-        note="Seven powers of two reach over a factor of 64: what is smaller waits for error feedback.",
+        note="Seven powers of two span a factor of 64: smaller entries have to wait for error feedback.",
     ),
     Claim(
         name="lowcomm.e3m0.relative_above",
-        title="E3M0 sends entries of at least 1/64 of the largest within a third of their value",
+        title="E3M0 rounds entries of at least 1/64 of the largest by at most a third of their value",
         relation=Le(SENT_OFF, sp.Rational(1, 3)),
         assumes=(ABOVE_THE_SMALLEST,),
         source=derived("Half-way between 2^k and 2^(k + 1) is 3/2 2^k, half a 2^k from both."),
@@ -139,18 +139,18 @@ KEPT_CLAIMS = (
     Claim(
         name="lowcomm.e3m0.contraction",
         title=(
-            "E3M0: the largest share of its squared norm that an outer gradient of n entries can lose, 1/9 of long "
-            "ones until small entries count"
+            "E3M0: the largest share of its squared norm that an outer gradient of n entries can lose, 1/9 for long "
+            "ones until small entries matter"
         ),
         relation=Le(RELATIVE_ERROR, sp.Max((n - 1) / (16 + 9 * (n - 1)), (n - 1) / (2**14 + n - 1))),
         assumes=(NOT_ALL_ZERO,),
         source=derived(
-            "The largest entry is exact. All others lose most for their norm at 3/4, or at 1/128, which is lost; the "
-            "latter from n = 2047 on."
+            "The largest entry is exact. The relative loss of all others is largest at 3/4, or at 1/128, which is "
+            "lost; the latter for n >= 2047."
         ),
         tightness=1,
         extremal="1, and n - 1 entries of 3/4; for n > 2047 of 1/128",
-        note="Blocks of E2M1 lose 47/431 in 32 entries (blockformats.microscaling.contraction), about as much as E3M0 "
+        note="Blocks of E2M1 lose 47/431 in 32 entries (blockformats.microscaling.contraction), about the same as E3M0 "
         "with one scale for all.",
     ),
 )

@@ -45,31 +45,31 @@ LOCAL_CLAIMS = (
         kind=Kind.LAW,
         assumes=(SIGN_NOISE,),
         source=derived(
-            "A worker is off the noiseless path by gamma sum_j q^j noise_j, of variance gamma^2 sigma^2 sum_j q^(2 j); "
-            "of P independent numbers 1 - 1/P of the variance is about their average."
+            "A worker's distance from the noiseless path is gamma sum_j q^j noise_j, of variance gamma^2 sigma^2 sum_j "
+            "q^(2 j); of P independent numbers 1 - 1/P of the variance is about their average."
         ),
         axis="localsteps",
-        unpinned=(("branch 2 everywhere*", "equivalent: at q^2 = 1 it is no number, but has the limit H"),),
+        unpinned=(("branch 2 everywhere*", "equivalent: at q^2 = 1 it is undefined, but has the limit H"),),
     ),
     Claim(
         name="lowcomm.local.spread_bound",
-        title="For steps of at most 1/(2 a) the spread of local SGD's workers is at most H",
+        title="For steps of at most 1/(2 a) the variance between local SGD's workers is at most H",
         relation=Le(LOCAL_SPREAD, localsteps),
         kind=Kind.LAW,
         assumes=(SIGN_NOISE, SLOW_STEPS),
         source=KHALED.recalled(
             "for identical data the average deviation is at most (H - 1) gamma^2 sigma^2 before the H-th step",
             "Each term q^(2 j) is at most one, and 1 - 1/P too. Counted after H steps, not H - 1.",
-            reading="One worker's deviation; after as many steps as are counted.",
+            reading="We read it as one worker's deviation after the steps counted.",
         ),
         extremal="no curvature: q = 1",
         axis="localsteps",
-        note="Loose by 1 - 1/P without curvature, and beyond H = 1/(1 - q^2) by as much as one likes: the spread stays "
+        note="It is loose by 1 - 1/P without curvature, and by any factor beyond H = 1/(1 - q^2): the spread is "
         "bounded on a strongly convex quadratic.",
     ),
     Claim(
         name="lowcomm.local.drift_bound",
-        title="Under gradients of norm G at most, local SGD's workers are at most 4 H^2 apart",
+        title="With gradients of norm at most G, local SGD's workers are at most 4 H^2 apart",
         relation=Le(LOCAL_DRIFT, 4 * localsteps**2),
         assumes=(BOUNDED_GRADIENTS,),
         source=STICH_LOCAL.recalled(
@@ -78,7 +78,7 @@ LOCAL_CLAIMS = (
             "start; step sizes that halve make it four times as much.",
         ),
         tightness=sp.Rational(1, 4),
-        extremal="an even number of workers, half of which go one way and half the other",
+        extremal="an even number of workers, half of which move in each of two opposite directions",
         axis="localsteps",
         note="The factor 4 is for decreasing steps; with a constant step H^2 is sharp (`lowcomm.local.drift_sharp`).",
     ),
@@ -89,7 +89,7 @@ LOCAL_CLAIMS = (
         assumes=(BOUNDED_GRADIENTS,),
         source=derived("Each worker moves by gamma G H at most; about the average the mean square is no larger."),
         tightness=1,
-        extremal="an even number of workers, half of which go one way and half the other",
+        extremal="an even number of workers, half of which move in each of two opposite directions",
         axis="localsteps",
     ),
     Claim(
@@ -117,7 +117,7 @@ LOCAL_CLAIMS = (
         corrected_by="lowcomm.local.limit",
         extremal="two steps, q = 1/2 and 1/4",
         axis="localsteps",
-        note="With many local steps it tends to the average of the two minima, whatever their curvatures.",
+        note="With many local steps it tends to the average of the two minima, for any curvatures.",
     ),
     Claim(
         name="lowcomm.local.one_curvature",

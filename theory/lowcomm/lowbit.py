@@ -49,9 +49,8 @@ _SCALE = (
 _REDUCE = "deepspeed/runtime/comm/coalesced_collectives.py"
 _COALESCED = "deepspeed/runtime/comm/coalesced_collectives.py"
 _LATE = (
-    "e_(t + 1) - e_t = phi (h_t - sent_t - e_t) and h_t = g_t + e_t, so g_t - sent_t = (e_(t + 1) - e_t)/phi, which "
-    "adds up to "
-    "e_T/phi"
+    "e_(t + 1) - e_t = phi (h_t - sent_t - e_t) and h_t = g_t + e_t, so g_t - sent_t = (e_(t + 1) - e_t)/phi, with the "
+    "sum e_T/phi"
 )
 _RESETS = (
     "Tensors come in one order in every pass. After the first the counter is 1. The tensor that finds it above T is "
@@ -71,13 +70,13 @@ LOWBIT_CLAIMS = (
         source=LOCO.official_code(
             f"deepspeedai/DeepSpeed, {_KERNEL}",
             "It averages errors, each of which is at most half a step.",
-            reading="The bound; codes of a fixed step, none of which is cut off.",
+            reading="The bound is ours, for codes of a fixed step without clipping.",
             code=DEEPSPEED_AT.at("csrc/quantization/swizzled_quantize.cu", "305-306"),
         ),
         tightness=1,
-        extremal="the newest error kept whole, a gradient of half a step",
+        extremal="the newest error kept entirely, a gradient of half a step",
         axis="outerrounds",
-        note="DeepSpeed's own codes are cut off, in every round and by one step: lowcomm.loco.cut_once.",
+        note="DeepSpeed's own codes are clipped in every round, by one step: lowcomm.loco.cut_once.",
     ),
     Claim(
         name="lowcomm.loco.cut_once",
@@ -86,25 +85,24 @@ LOWBIT_CLAIMS = (
         assumes=(CUT_BY_ONE,),
         source=DEEPSPEED.official_code(
             f"{_SCALE}; {_KERNEL}",
-            "The largest entry has the code 2^(b - 1), which is cut off by one where it is positive; all other errors "
+            "The largest entry has the code 2^(b - 1), which is clipped by one where it is positive; all other errors "
             "are roundings, and an average of errors is at most the largest.",
-            reading="The bound, for a step that stays; the code has one for every group and round.",
+            reading="The bound is ours, for a fixed step; the code has one per group and round.",
             code=DEEPSPEED_AT.at("csrc/includes/quantization_utils.h", "61-72"),
         ),
         tightness=1,
-        extremal="the newest error kept whole, an entry of 2^(b - 1) steps",
+        extremal="the newest error kept entirely, an entry of 2^(b - 1) steps",
         axis="outerrounds",
-        note="With four bits the largest entry of a group, where it is positive, arrives as seven eighths of it; where "
-        "it is negative, -8 is a code, and it arrives whole.",
+        note="With four bits a group's largest entry arrives as seven eighths of itself if it is positive; if it is "
+        "negative, -8 is a code, and it arrives exactly.",
     ),
     Claim(
         name="lowcomm.loco.cut_off",
         title="LoCo's compensation is at most half a step, for gradients of any size",
         relation=Le(COMPENSATION, sp.Rational(1, 2)),
         source=derived(
-            "Refuted by two bits and a gradient of three steps: one step is sent, and of the error of two a share "
-            "phi is "
-            "kept. Only where no code is cut off are errors those of roundings.",
+            "Refuted by two bits and a gradient of three steps: one step is sent, and of the error of two a share phi "
+            "is kept. Errors are those of roundings only if no code is clipped.",
             "the same with the hypothesis left out",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -112,25 +110,24 @@ LOWBIT_CLAIMS = (
         tightness=sp.oo,
         extremal="two bits, gradients of three steps",
         axis="outerrounds",
-        note="The step decides both the roundings and what is cut off: here it is a setting, in DeepSpeed's code an "
-        "eighth of the largest entry.",
+        note="The step determines both roundings and clipping: here it is a setting, in DeepSpeed's code an eighth of "
+        "the largest entry.",
     ),
     Claim(
         name="lowcomm.loco.late",
-        title="What LoCo has not sent after T rounds is at most (1 - (1 - phi)^T)/(2 phi) steps",
+        title="LoCo's unsent sum after T rounds is at most (1 - (1 - phi)^T)/(2 phi) steps",
         relation=Le(SENT_LATE, (1 - (1 - fresh) ** outerrounds) / (2 * fresh)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN),
         source=derived(f"{_LATE}; and |e_T| <= (1 - (1 - phi)^T)/2 steps."),
         tightness=1,
-        extremal="gradients of half a step less the compensation: nothing is ever sent",
+        extremal="gradients of half a step less the compensation: all codes are zero",
         axis="outerrounds",
-        note="The moving average loses nothing either, but may owe 1/phi times as much: 5/2 steps at DeepSpeed's "
-        "err_beta of "
-        "0.8, and 5 with its codes.",
+        note="The moving average loses nothing either, but its unsent sum can be 1/phi times as large: 5/2 steps at "
+        "DeepSpeed's err_beta of 0.8, and 5 with its codes.",
     ),
     Claim(
         name="lowcomm.loco.late_cut",
-        title="At DeepSpeed's step, what LoCo has not sent after T rounds is at most (1 - (1 - phi)^T)/phi steps",
+        title="At DeepSpeed's step, LoCo's unsent sum after T rounds is at most (1 - (1 - phi)^T)/phi steps",
         relation=Le(SENT_LATE, (1 - (1 - fresh) ** outerrounds) / fresh),
         assumes=(CUT_BY_ONE, NEVER_FORGOTTEN),
         source=derived(f"{_LATE}; and |e_T| <= 1 - (1 - phi)^T steps, as in lowcomm.loco.cut_once."),
@@ -140,22 +137,22 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.late_at_once",
-        title="What LoCo has not sent is at most half a step, as with error feedback",
+        title="LoCo's unsent sum is at most half a step, as with error feedback",
         relation=Le(SENT_LATE, sp.Rational(1, 2)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN),
         source=derived(
-            "Refuted by phi = 1/2 and gradients 1/2, 1/4: both are rounded to zero, and 3/4 of a step is owed.",
+            "Refuted by phi = 1/2 and gradients 1/2, 1/4: both are rounded to zero, and 3/4 of a step is unsent.",
             "what holds of EF14",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.loco.late",
         extremal="phi = 1/2, gradients of 1/2 and 1/4 of a step",
         axis="outerrounds",
-        note="Half a step is what is compensated, not what is owed.",
+        note="Half a step bounds the compensation, not the unsent sum.",
     ),
     Claim(
         name="lowcomm.loco.late_ef14",
-        title="With the newest error kept whole, what LoCo has not sent is at most half a step",
+        title="With the newest error kept entirely, what LoCo has not sent is at most half a step",
         relation=Le(SENT_LATE, sp.Rational(1, 2)),
         assumes=(NOT_CUT_OFF, NEVER_FORGOTTEN, EF14_WEIGHT),
         source=derived(f"{_LATE} = e_T."),
@@ -165,7 +162,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.loco.resets",
-        title="DeepSpeed's counter resets L/gcd(L, T + 1) of L tensors, and the others never",
+        title="DeepSpeed's counter resets L/gcd(L, T + 1) of L tensors, and never the others",
         relation=Eq(TENSORS_RESET, tensors / shared_turns),
         assumes=(COMMON_TURNS, MANY_PASSES),
         source=DEEPSPEED.official_code(
@@ -185,13 +182,13 @@ LOWBIT_CLAIMS = (
         source=LOCO.recalled(
             "compensations are reset every T iterations",
             f"Refuted by two tensors and T = 1: the second alone is reset. {_RESETS}",
-            reading="Of DeepSpeed's code, in which the interval counts tensors and not iterations.",
+            reading="It is read of DeepSpeed's code, in which the interval counts tensors, not iterations.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.loco.resets",
         extremal="two tensors, T = 1",
         axis="tensors",
-        note="With reset_T = 1024 and 41 tensors, one of 41 is reset; with 42 all are, each every 1025 iterations.",
+        note="With reset_T = 1024 and 41 tensors only one is reset; with 42 all, each every 1025 iterations.",
     ),
     Claim(
         name="lowcomm.qgz.across",
@@ -203,7 +200,7 @@ LOWBIT_CLAIMS = (
             "reduction, an "
             "all-to-all across nodes",
             "Counted: a rank carries P/X block sums of its node, and keeps its own: 1/X of one hop.",
-            reading="The count.",
+            reading="The count is ours.",
             code=DEEPSPEED_AT.at(_COALESCED, "31-78"),
         ),
         axis="P",
@@ -218,7 +215,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.one_hop",
-        title="qgZ in one hop is off by at most P/2 steps",
+        title="qgZ in one hop has an error of at most P/2 steps",
         relation=Le(STEPS_OFF, P / 2),
         assumes=(RANKS_DIVIDE, NOT_CUT_OFF, BY_ONE_HOP),
         source=derived("P codes are added, each off by half a step at most."),
@@ -228,14 +225,14 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.two_hops",
-        title="qgZ in two hops is off by at most P steps",
+        title="qgZ in two hops has an error of at most P steps",
         relation=Le(STEPS_OFF, P),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, NOT_CUT_OFF, BY_TWO_HOPS),
         source=ZEROPP.official_code(
             f"deepspeedai/DeepSpeed, {_REDUCE}: gradients are quantised before the first hop, and sums before the "
             "second",
             "P codes of half a step, and P/X codes of sums of X, whose steps are X times as wide.",
-            reading="The bound; a step that grows with the number of terms.",
+            reading="The bound is ours, for a step that grows with the number of terms.",
             code=DEEPSPEED_AT.at(_COALESCED, "31-78"),
         ),
         tightness=1,
@@ -244,14 +241,14 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.ring",
-        title="A quantised ring reduce-scatter is off by at most P (P - 1)/4 steps",
+        title="A quantised ring reduce-scatter has an error of at most P (P - 1)/4 steps",
         relation=Le(STEPS_OFF, P * (P - 1) / 4),
         assumes=(RANKS_DIVIDE, NOT_CUT_OFF, BY_HOPS_ON_A_RING),
         source=derived("At hop h a sum of h vectors is off by h/2 steps more; h = 1 to P - 1."),
         tightness=1,
         extremal="the h-th rank of a block has h/2",
         axis="P",
-        note="Less than one hop up to two ranks, as much for three, and more beyond: 14 steps against 4 for eight.",
+        note="This is less than one hop for P <= 2, equal for P = 3, and more for P > 3: 14 to 4 steps for eight.",
     ),
     Claim(
         name="lowcomm.qgz.order",
@@ -267,7 +264,7 @@ LOWBIT_CLAIMS = (
     ),
     Claim(
         name="lowcomm.qgz.in_a_row",
-        title="qgZ with slices as they lie: rank r ends with block r",
+        title="qgZ with slices in their original order: rank r ends with block r",
         relation=Eq(BLOCKS_ELSEWHERE, 0),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_TWO_HOPS, IN_A_ROW, MANY_NODES),
         source=derived(
@@ -279,7 +276,6 @@ LOWBIT_CLAIMS = (
         corrected_by="lowcomm.qgz.order",
         extremal="two nodes of two ranks",
         axis="P",
-        note="Sums are right, and in the wrong places: of N nodes of X ranks gcd(N - 1, X - 1) + 1 ranks have their "
-        "own.",
+        note="Sums are right but in wrong places: among N nodes of X ranks gcd(N - 1, X - 1) + 1 ranks have their own.",
     ),
 )

@@ -61,8 +61,8 @@ MERGING_CLAIMS = (
         assumes=(AT_LEAST_TWO_WORKERS, ANY_QUORUM),
         source=DECOUPLED.read(
             "abstract: a central synchroniser aggregates with a minimum quorum",
-            "Counted: workers send n words at most; the server answers all others.",
-            reading="That the merge goes to late workers too, and the count.",
+            "Workers send at most n words each; the server answers all others.",
+            reading="We assume that the merge goes to late workers too; the count is ours.",
         ),
     ),
     Claim(
@@ -76,7 +76,7 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.quorum.unbiased",
-        title="A token-weighted merge of a random quorum is unbiased for that of all",
+        title="A token-weighted merge of a random quorum is unbiased for the merge of all workers",
         relation=Eq(HEAVY_SHARE, _fair),
         assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED),
         source=derived(
@@ -90,15 +90,15 @@ MERGING_CLAIMS = (
         corrected_by="lowcomm.quorum.share",
         extremal="two workers, 2 tokens and 1, a quorum of one",
         axis="quorum",
-        note="The worker with more tokens counts less than its tokens, although all are equally likely to be late: the "
-        "divisor is random, and large where that worker is there.",
+        note="The worker with more tokens has less weight than its tokens, although all are equally likely to be late: "
+        "the divisor is random, and large if that worker arrives.",
     ),
     Claim(
         name="lowcomm.quorum.equal_tokens",
         title="With equal tokens, a token-weighted merge of a random quorum is unbiased",
         relation=Eq(HEAVY_SHARE, 1 / P),
         assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED, EQUAL_TOKENS),
-        source=derived("Quorums are alike for all: K/P times 1/K."),
+        source=derived("All workers have the same quorums: K/P times 1/K."),
         kind=Kind.LAW,
         axis="quorum",
     ),
@@ -113,22 +113,20 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.quorum.stragglers",
-        title="Where two workers arrive with different probabilities, the merge is off by |p_1 - p_2|/(2 (p_1 + p_2 "
-        "- p_1 "
-        "p_2))",
+        title="If two workers arrive with different probabilities, the bias of the merge is |p_1 - p_2|/(2 (p_1 + p_2 "
+        "- p_1 p_2))",
         relation=Eq(
             MERGE_BIAS,
             sp.Abs(arrive_first - arrive_second) / (2 * (arrive_first + arrive_second - arrive_first * arrive_second)),
         ),
         assumes=(TWO_ARRIVE, DIVIDED_BY_ARRIVED),
         source=derived(
-            "Given that somebody arrives: both with p_1 p_2, and then the mean is right; one alone with p (1 - p'), "
-            "and "
-            "then it is off by 1/2 towards that one."
+            "Given an arrival: both arrive with p_1 p_2, and the mean is exact; one alone arrives with p (1 - p'), and "
+            "the error is 1/2 towards that one."
         ),
         kind=Kind.LAW,
         axis="arrive_first",
-        note="A minimum quorum without a wait makes whoever is late count less: with its data, where they differ.",
+        note="A minimum quorum without waiting gives late workers less weight, and so their data if data differ.",
     ),
     Claim(
         name="lowcomm.noloco.words",
@@ -140,12 +138,12 @@ MERGING_CLAIMS = (
             "other "
             "one",
             "Counted: slow weights and pseudo-gradient.",
-            reading="That both are exchanged, and the count.",
+            reading="We assume that both are exchanged; the count is ours.",
         ),
     ),
     Claim(
         name="lowcomm.noloco.even",
-        title="Random pairs of an even number leave (P - 2)/(2 (P - 1)) of the squared distances",
+        title="Random pairs of an even number keep (P - 2)/(2 (P - 1)) of the squared distances",
         relation=Eq(PAIR_DISTORTION, (P - 2) / (2 * (P - 1))),
         assumes=(RANDOM_PAIRS, WHOLE_PULL, EVEN_WORKERS),
         source=derived(f"{_PAIRS}What is left is 1 - kappa."),
@@ -154,16 +152,16 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.odd",
-        title="Random pairs of an odd number leave exactly half of the squared distances",
+        title="Random pairs of an odd number keep exactly half of the squared distances",
         relation=Eq(PAIR_DISTORTION, sp.Rational(1, 2)),
         assumes=(RANDOM_PAIRS, WHOLE_PULL, ODD_WORKERS),
-        source=derived(f"{_PAIRS}What is left is 1/2: the worker that is left over costs what small numbers save."),
+        source=derived(f"{_PAIRS}What is left is 1/2: the single worker's loss equals the gain of a small number."),
         kind=Kind.LAW,
         axis="P",
     ),
     Claim(
         name="lowcomm.noloco.half",
-        title="Random pairs leave at most half of the squared distances",
+        title="Random pairs keep at most half of the squared distances",
         relation=Le(PAIR_DISTORTION, sp.Rational(1, 2)),
         assumes=(RANDOM_PAIRS, WHOLE_PULL, AT_LEAST_TWO_WORKERS),
         source=derived(f"{_PAIRS}kappa >= 1/2."),
@@ -174,10 +172,10 @@ MERGING_CLAIMS = (
     ),
     Claim(
         name="lowcomm.noloco.pull",
-        title="A pull of gamma without momentum leaves 1 - gamma (2 - gamma) kappa of the squared distances",
+        title="A pull of gamma without momentum keeps 1 - gamma (2 - gamma) kappa of the squared distances",
         relation=Eq(PAIR_DISTORTION, 1 - pairpull * (2 - pairpull) * _met),
         assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS),
-        source=derived(f"{_PAIRS}Of what is within pairs (1 - gamma)^2 is left."),
+        source=derived(f"{_PAIRS}A share (1 - gamma)^2 of the part within pairs is left."),
         kind=Kind.LAW,
         axis="pairpull",
         note="The momentum is zero before the round.",
@@ -185,8 +183,8 @@ MERGING_CLAIMS = (
     Claim(
         name="lowcomm.noloco.stable",
         title=(
-            "Without gradients NoLoCo's replicas come together in mean square exactly for 0 < gamma < 2 (1 - "
-            "alpha^2)/(1 - alpha (2 kappa - 1))"
+            "Without gradients NoLoCo's replicas converge in mean square exactly for 0 < gamma < 2 (1 - alpha^2)/(1 - "
+            "alpha (2 kappa - 1))"
         ),
         relation=Eq(PAIR_STABLE, sp.Piecewise((1, (pairpull > 0) & (pairpull < _pull_limit)), (0, True))),
         kind=Kind.LAW,
@@ -194,30 +192,28 @@ MERGING_CLAIMS = (
         source=derived(_SECOND_MOMENTS),
         axis="pairpull",
         note="The authors' code (gensyn-ai/noloco at commit a1b4a42, sparse_optimizer_c.py) pulls by its outer step, "
-        "0.7. With the momentum of its configurations, 0.5, replicas come together in any number; with that of its "
-        "constructor, 0.9, only two do: three or more drift apart, eight to 1.07 times the mean square a round.",
+        "0.7. With the momentum of its configurations, 0.5, any number of replicas converges; with that of its "
+        "constructor, 0.9, only two do: three or more diverge, eight by 1.07 in mean square per round.",
     ),
     Claim(
         name="lowcomm.noloco.range",
         title=(
-            "Without gradients NoLoCo's replicas come together in mean square for every pull between the momentum and "
-            "two more than it"
+            "Without gradients NoLoCo's replicas converge in mean square for every pull between alpha and 2 + alpha"
         ),
         relation=Eq(PAIR_STABLE, 1),
         kind=Kind.LAW,
         assumes=(RANDOM_PAIRS, AT_LEAST_TWO_WORKERS, PAIR_MOMENTUM_BELOW_ONE, PULL_IN_RANGE),
         source=NOLOCO.recalled(
             "a range of the averaging weight for groups of two, alpha < gamma < 2 + alpha",
-            "Refuted by three workers, alpha = 1/2, gamma = 2: the limit is 2 (1 - 1/4) = 3/2. Of the mean alone "
-            "more is "
-            "allowed: it is the squares that grow.",
-            reading="The range, and that it is meant of mean squares: it was not read.",
+            "Refuted by three workers, alpha = 1/2, gamma = 2: the limit is 2 (1 - 1/4) = 3/2. The mean alone allows "
+            "more: the squares grow.",
+            reading="The range and its meaning for mean squares are ours: the theorem was not read.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.noloco.stable",
         extremal="three workers, momentum 1/2, pull 2",
         axis="pairpull",
-        note="With many workers and a momentum of 0.9 the pull must be below 0.38; from three on none above the "
-        "momentum will do.",
+        note="With many workers and a momentum of 0.9 the pull must be below 0.38; for three or more no pull above the "
+        "momentum works.",
     ),
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all, share_of_squares
-from commbounds.theory.lowcomm.models_rounds import ROUNDS
+from commbounds.theory.finite_laws import over_all, share_of_squares, two_seats
+from commbounds.theory.lowcomm.models_rounds import AVERAGED, OWED, ROUNDS, compensated
 from commbounds.theory.lowcomm.terms import (
     arrive_first,
     arrive_second,
@@ -111,17 +111,34 @@ def _of_pairs(claimed: Any, pairs: Any, pull: Any, name: str) -> Goal:
     return Goal(name, claimed * _square - _kept(pairs, pull), equal=True, positive=_SEVERAL, zero=_DISTINCT)
 
 
+def met() -> tuple[Goal, ...]:
+    """That random pairs are of two distinct ranks, whose mean product is E: over all orders of the ranks."""
+    products, total = sp.symbols("products total", real=True)
+    known = {"of two places": P * (P - 1) * _product - products, "products": products - (total - _square)}
+    return (
+        *two_seats(P),
+        Goal("products of distinct ranks", P * (P - 1) * _product + _square, equal=True,
+             zero={**known, "all add up to zero": total}),
+    )  # fmt: skip
+
+
 def _even(bound: Any) -> tuple[Goal, ...]:
-    return (_of_pairs(bound, P / 2, sp.Integer(1), "all in pairs"),)
+    return *met(), _of_pairs(bound, P / 2, sp.Integer(1), "all in pairs")
 
 
 def _odd(bound: Any) -> tuple[Goal, ...]:
-    return (_of_pairs(bound, (P - 1) / 2, sp.Integer(1), "one left over"),)
+    return *met(), _of_pairs(bound, (P - 1) / 2, sp.Integer(1), "one left over")
+
+
+def _half_is_left(bound: Any) -> tuple[Goal, ...]:
+    left = bound * _square - _kept(P / 2, sp.Integer(1))
+    return *_odd(bound), Goal("all in pairs", left, given={"D": _square}, positive=_SEVERAL, zero=_DISTINCT)
 
 
 def _pulled(bound: Any) -> tuple[Goal, ...]:
     even, odd = (bound.xreplace({sp.Mod(P, 2): sp.Integer(rest)}) for rest in (0, 1))
     return (
+        *met(),
         _of_pairs(even, P / 2, pairpull, "all in pairs"),
         _of_pairs(odd, (P - 1) / 2, pairpull, "one left over"),
     )
@@ -142,17 +159,12 @@ def _missing(bound: Any) -> tuple[Goal, ...]:
 
 
 def _late(bound: Any) -> tuple[Goal, ...]:
-    owed = sp.Symbol("owed", real=True)
-    averaged = {"a round": _after - (1 - fresh) * _e - fresh * owed}
     most = fresh * bound
+    later = most.subs(outerrounds, outerrounds + 1)
     return (
-        Goal("what a round adds", fresh * (owed - _e) - (_after - _e), equal=True, zero=averaged),
+        Goal("what a round adds", fresh * (OWED - _e) - (_after - _e), equal=True, zero={"a round": _after - AVERAGED}),
         Goal("at first", most.subs(outerrounds, 0), equal=True),
-        Goal(
-            "the largest compensation",
-            most.subs(outerrounds, outerrounds + 1) - (1 - fresh) * most - fresh / 2,
-            equal=True,
-        ),
+        *compensated(most, later),
     )
 
 
@@ -178,10 +190,9 @@ def _ring(bound: Any) -> tuple[Goal, ...]:
 
 _WORDS_OF_PAIRS = (
     "About the average, `D` is the sum of the squared distances, and `E` the mean product of those of two distinct "
-    "ranks: "
-    "together with D they add up to the square of zero. A pair of distinct ranks has (x_i - x_j)^2/2 about its mean, "
-    "D/P - "
-    "E on average, of which (1 - gamma)^2 is left. "
+    "ranks: together with D they add up to the square of zero. Pairs are neighbouring places, which ranks take in any "
+    "order: of all `orders` as many have a rank in a place, and of these as many another in the next. A pair has (x_i "
+    "- x_j)^2/2 about its mean, D/P - E on average, of which (1 - gamma)^2 is left. "
 )
 
 MODELS = by_claim(
@@ -192,14 +203,12 @@ MODELS = by_claim(
         "is g. Squares of entries are added up.",
         scope="all real parameters, every step and momentum",
         goals=_gap,
-        checked_by=("lowcomm.diloco.first_round",),
     ),
     Model(
         claim="lowcomm.diloco.progress",
         words="As for the first round; products of entries with the way to the average are added up.",
         scope="all real parameters, every step and momentum",
         goals=_progress,
-        checked_by=("lowcomm.diloco.progress",),
     ),
     Model(
         claim="lowcomm.diloco.effective_step",
@@ -208,14 +217,12 @@ MODELS = by_claim(
         "by eta + mu times as much.",
         scope="every round, every step, every momentum other than one",
         goals=_nesterov,
-        checked_by=("lowcomm.diloco.effective_step",),
     ),
     Model(
         claim="lowcomm.diloco.ball_step",
         words="In units of the pseudo-gradient a round moves by eta m', m' = mu m + 1.",
         scope="every round, every step, every momentum other than one",
         goals=_ball,
-        checked_by=("lowcomm.diloco.ball_step",),
     ),
     Model(
         claim="lowcomm.local.limit",
@@ -223,7 +230,6 @@ MODELS = by_claim(
         "left_second (x - 1); x is the fixed point of their average. The map is affine, with a slope below one.",
         scope="every number of steps, all contracting steps",
         goals=_limit,
-        checked_by=("lowcomm.local.limit",),
     ),
     Model(
         claim="lowcomm.quorum.share",
@@ -231,86 +237,80 @@ MODELS = by_claim(
         "tokens.",
         scope="every P >= K >= 1, every w",
         goals=_share,
-        checked_by=("lowcomm.quorum.share",),
     ),
     Model(
         claim="lowcomm.quorum.stragglers",
         words="Where one arrives alone the merge is off by 1/2 towards it; `ahead` is |p_1 - p_2|: two cases.",
         scope="all probabilities, not both zero",
         goals=_stragglers,
-        checked_by=("lowcomm.quorum.stragglers",),
     ),
     Model(
         claim="lowcomm.noloco.even",
         words=_WORDS_OF_PAIRS + "There are P/2 pairs, and gamma = 1.",
         scope="every even P, all real slow weights",
         goals=_even,
-        checked_by=("lowcomm.noloco.even",),
     ),
     Model(
         claim="lowcomm.noloco.odd",
         words=_WORDS_OF_PAIRS + "There are (P - 1)/2 pairs, and gamma = 1; the one that is left over stays.",
         scope="every odd P >= 3, all real slow weights",
         goals=_odd,
-        checked_by=("lowcomm.noloco.odd",),
+    ),
+    Model(
+        claim="lowcomm.noloco.half",
+        words=_WORDS_OF_PAIRS + "gamma = 1. Where one is left over one half is left; else no more.",
+        scope="every P >= 2, all real slow weights",
+        goals=_half_is_left,
     ),
     Model(
         claim="lowcomm.noloco.pull",
         words=_WORDS_OF_PAIRS + "There are P/2 pairs for even P, (P - 1)/2 for odd P.",
         scope="every P >= 2, every pull, all real slow weights",
         goals=_pulled,
-        checked_by=("lowcomm.noloco.pull",),
     ),
     Model(
         claim="lowcomm.sparseloco.missing",
         words="Sums over the entries: `change` comes in, `sent` goes out, the residual `e` becomes `after`. What is "
         "missing "
         "grows by change - sent - (after - e), and the sum of residuals by e. Induction over the rounds.",
-        scope="any messages whatever, every decay, every number of rounds",
+        scope="all messages, every decay, every number of rounds",
         goals=_missing,
-        checked_by=("lowcomm.sparseloco.missing",),
     ),
     Model(
         claim="lowcomm.demo.missing",
         words="Sums over the entries: `change` is the gradient, `sent` what is transformed back, the momentum `e` "
         "becomes "
         "`after`. As for SparseLoCo.",
-        scope="any messages whatever, every decay, every number of rounds",
+        scope="all messages, every decay, every number of rounds",
         goals=_missing,
-        checked_by=("lowcomm.demo.missing",),
     ),
     Model(
         claim="lowcomm.loco.late",
         words="In steps: `owed` = g + e - sent is the newest error, at most 1/2, and g - sent = owed - e; the "
         "compensation e "
-        "becomes `after`. So phi times what is late grows as e does, and is e. The largest |e| goes from y to (1 - "
-        "phi) y + "
-        "phi/2 at most, beginning with zero.",
-        scope="every number of rounds, every weight phi > 0, all gradients for which no code is cut off",
+        "becomes `after`. So phi times what is late grows as e does, and is e, which the bound's share of phi holds "
+        "from above and from below: induction over the rounds, beginning with zero.",
+        scope="every number of rounds, every weight 0 < phi <= 1, all gradients for which no code is cut off",
         goals=_late,
-        checked_by=("lowcomm.loco.late",),
     ),
     Model(
         claim="lowcomm.qgz.one_hop",
         words="Each of P codes is off by half a step at most.",
         scope="every P, all vectors of which no code is cut off",
         goals=_one_hop,
-        checked_by=("lowcomm.qgz.one_hop",),
     ),
     Model(
         claim="lowcomm.qgz.two_hops",
         words="Each of P codes is off by half a step at most, and each of the codes of P/X sums by half of X steps.",
         scope="every P, every X that divides it, all vectors of which no code is cut off",
         goals=_two_hops,
-        checked_by=("lowcomm.qgz.two_hops",),
     ),
     Model(
         claim="lowcomm.qgz.ring",
-        words="The code of a sum of h vectors is off by half of h steps at most; of P + 1 ranks there is one for h = P "
-        "besides.",
+        words="The code of a sum of h vectors is off by half of h steps at most; for P + 1 ranks there is one more, "
+        "for h = P.",
         scope="every P, all vectors of which no code is cut off",
         goals=_ring,
-        checked_by=("lowcomm.qgz.ring",),
     ),
     *ROUNDS,
 )
@@ -318,7 +318,7 @@ MODELS = by_claim(
 
 SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "lowcomm.local.spread_bound": {"up to here": "one step"},
-    "lowcomm.loco.compensation": {"up to here": "at first"},
+    **{f"lowcomm.loco.{name}": {"up to here": "at first"} for name in ("compensation", "late")},
     "lowcomm.e3m0.contraction": {"share": STAND_IN, "half-way": STAND_IN},
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
@@ -330,9 +330,9 @@ EXTENTS = extents(
         (): (
             "diloco.effective_step diloco.ball_step local.limit quorum.stragglers loco.compensation loco.late "
             "loco.kept_compensation loco.kept_dead streaming.blend diloco.first_round diloco.progress "
-            "local.drift_bound local.drift_sharp qgz.ring e3m0.contraction local.spread local.spread_bound"
+            "local.drift_bound local.drift_sharp qgz.ring e3m0.contraction local.spread local.spread_bound noloco.even "
+            "noloco.odd noloco.half noloco.pull"
         ),
-        (Step.SYMMETRY,): "noloco.even noloco.odd noloco.half noloco.pull",
         (Step.SUM, Step.CLAIM): "sparseloco.residual loco.kept_late_rounds",
     },
 )

@@ -33,7 +33,7 @@ from commbounds.theory.quantities import P, chunk, k, n
 Goals = Callable[[Any], tuple[Goal, ...]]
 
 _half = sp.Rational(1, 2)
-_x, _mean, _anchor, _left, _e, _owed, _rho, _rest = sp.symbols("x mean anchor left e owed rho rest", real=True)
+_x, _mean, _anchor, _left, _e, OWED, _rho, _rest = sp.symbols("x mean anchor left e owed rho rest", real=True)
 _D, _S, _M, _q, _size, _average = sp.symbols("D S M q size average", nonnegative=True)
 _vector, _more = vectors("vector more")
 _ranks = {"P": P}
@@ -119,18 +119,6 @@ def _expected_divisor(bound: Any) -> tuple[Goal, ...]:
     return (Goal("weight", bound - weight, equal=True, positive={**_ranks, "K": quorum, "tokens": tokens}),)
 
 
-def _half_is_left(bound: Any) -> tuple[Goal, ...]:
-    product, several = -_D / (P * (P - 1)), {**_ranks, "P > 1": P - 1}
-
-    def left(pairs: Any) -> Any:
-        return _D - pairs * (_D / P - product)
-
-    return (
-        Goal("all in pairs", bound * _D - left(P / 2), given={"D": _D}, positive=several),
-        Goal("one left over", bound * _D - left((P - 1) / 2), equal=True, positive=several),
-    )
-
-
 # --- residuals and compensation --------------------------------------------------------------------------------------
 
 
@@ -158,27 +146,29 @@ def _residual(bound: Any) -> tuple[Goal, ...]:
 
 
 _WEIGHT = {"phi": fresh, "1 - phi": 1 - fresh}
-_averaged = (1 - fresh) * _e + fresh * _owed
+AVERAGED = (1 - fresh) * _e + fresh * OWED
+
+
+def compensated(most: Any, later: Any) -> tuple[Goal, ...]:
+    """That the compensation stays within `later` in one more round, where it was within `most`: on either side."""
+    return tuple(
+        Goal(
+            name,
+            later - sign * AVERAGED,
+            given={**_WEIGHT, "up to here": most - sign * _e, "the newest error": _half - sign * OWED},
+        )
+        for name, sign in (("from above", 1), ("from below", -1))
+    )
 
 
 def _compensation(bound: Any) -> tuple[Goal, ...]:
-    return (
-        Goal("at first", bound),
-        *(
-            Goal(
-                name,
-                bound - sign * _averaged,
-                given={**_WEIGHT, "up to here": bound - sign * _e, "the newest error": _half - sign * _owed},
-            )
-            for name, sign in (("from above", 1), ("from below", -1))
-        ),
-    )
+    return Goal("at first", bound), *compensated(bound, bound)
 
 
 def _late_whole(bound: Any) -> tuple[Goal, ...]:
     after = sp.Symbol("after", real=True)
     return (
-        Goal("what a round adds", (_owed - _e) - (after - _e), equal=True, zero={"a round": after - _owed}),
+        Goal("what a round adds", (OWED - _e) - (after - _e), equal=True, zero={"a round": after - OWED}),
         *(
             Goal(name, bound - sign * _e, given={"the newest error": _half - sign * _e})
             for name, sign in (("from above", 1), ("from below", -1))
@@ -191,11 +181,11 @@ def _kept_compensation(bound: Any) -> tuple[Goal, ...]:
     goals = [
         Goal(
             f"from within half a step, {name}",
-            bound - sign * (_averaged + _rho),
+            bound - sign * (AVERAGED + _rho),
             given={
                 **_WEIGHT,
                 "before": _half - sign * _e,
-                "the newest error": _half - sign * _owed,
+                "the newest error": _half - sign * OWED,
                 "rounded": keptstep / 2 - sign * _rho,
             },
         )
@@ -204,11 +194,11 @@ def _kept_compensation(bound: Any) -> tuple[Goal, ...]:
     outside = {**_WEIGHT, "before": _e - _half}
     return (
         *goals,
-        Goal("no further than before", _e - _averaged, given={**outside, "the newest error": _half - _owed}),
+        Goal("no further than before", _e - AVERAGED, given={**outside, "the newest error": _half - OWED}),
         Goal(
             "not beyond the other end",
-            bound + _averaged + _rho,
-            given={**outside, "the newest error": _half + _owed, "rounded": keptstep / 2 + _rho},
+            bound + AVERAGED + _rho,
+            given={**outside, "the newest error": _half + OWED, "rounded": keptstep / 2 + _rho},
         ),
     )
 
@@ -217,8 +207,8 @@ def _kept_dead(bound: Any) -> tuple[Goal, ...]:
     return tuple(
         Goal(
             f"rounded to zero, {name}",
-            keptstep / 2 - sign * ((1 - fresh) * bound + fresh * _owed),
-            given={"the newest error": _half - sign * _owed, "phi": fresh, "coarse": keptstep - fresh},
+            keptstep / 2 - sign * ((1 - fresh) * bound + fresh * OWED),
+            given={"the newest error": _half - sign * OWED, "phi": fresh, "coarse": keptstep - fresh},
         )
         for name, sign in (("above", 1), ("below", -1))
     )
@@ -229,10 +219,10 @@ def _kept_late(bound: Any) -> tuple[Goal, ...]:
     after = sp.Symbol("after", real=True)
     largest = (1 - fresh) * (1 + keptstep) / 2 + fresh / 2
     return (
-        Goal("what a round adds", fresh * (_owed - _e) - (after - _rho - _e), equal=True,
-             zero={"a round": after - _averaged - _rho}),
-        Goal("the last average", largest - _averaged, given={
-            **_WEIGHT, "before": (1 + keptstep) / 2 - _e, "the newest error": _half - _owed}),
+        Goal("what a round adds", fresh * (OWED - _e) - (after - _rho - _e), equal=True,
+             zero={"a round": after - AVERAGED - _rho}),
+        Goal("the last average", largest - AVERAGED, given={
+            **_WEIGHT, "before": (1 + keptstep) / 2 - _e, "the newest error": _half - OWED}),
         Goal("all rounds", fresh * bound - (_average - _rest), given={
             "the last average": largest - _average, "roundings": (outerrounds - 1) * keptstep / 2 + _rest},
             positive={"phi": fresh}),
@@ -321,16 +311,16 @@ _ANY_VALUES = "every number of values, all real values"
 
 def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
     claim = f"lowcomm.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 ROUNDS = (
     _model(
         "demo.contraction",
-        "Of a chunk's amplitudes `kept` is the sum of the k largest squares and `others` that of the rest: (chunk - k) "
+        "In a chunk `kept` is the sum of the amplitudes' k largest squares and `others` that of the rest: (chunk - k) "
         "kept >= k others, summed over all pairs. What is sent is transformed back, so that the squares of what is "
-        "left are `others`, as the transform keeps squares, and those of the momentum kept + others. Summed over "
-        "the chunks.",
+        "left are `others`, as the transform keeps squares, and those of the momentum kept + others. Summed over the "
+        "chunks.",
         "every length, chunks that divide it, every k, every momentum but zero, real arithmetic",
         _amplitudes,
     ),
@@ -384,17 +374,9 @@ ROUNDS = (
         _expected_divisor,
     ),
     _model(
-        "noloco.half",
-        "About the average `D` is the sum of the squared distances, and -D/(P (P - 1)) the mean product of those of "
-        "two distinct ranks, as all distances add up to zero. A pair loses (x_i - x_j)^2/2; one that is left over "
-        "keeps its distance, and then one half is left.",
-        "every P >= 2, all real slow weights",
-        _half_is_left,
-    ),
-    _model(
         "sparseloco.residual",
-        "In units of the largest change M: a residual e of norm at most r and a change c make beta e + c, of norm "
-        "beta r + 1 at most. Of that Top-K of every chunk leaves q^2 = 1 - k/chunk of the square at most "
+        "In units of the largest change M: a residual e of norm at most r and a change c make beta e + c, of norm beta "
+        "r + 1 at most. Top-K of every chunk leaves at most q^2 = 1 - k/chunk of its square "
         "(sparsifiers.topk.contraction). Induction over the rounds.",
         "every length, chunks that divide it, every k, every beta with beta q other than one, every number of rounds",
         _residual,
@@ -442,7 +424,7 @@ ROUNDS = (
     ),
     _model(
         "binned.sum",
-        "Of a bin with `count` values, which add up to `sum`, each becomes sum/count. Added up over the bins.",
+        "A bin has `count` values, which add up to `sum`; each becomes sum/count. Added up over the bins.",
         _ANY_VALUES,
         _bin_sum,
     ),
@@ -473,10 +455,10 @@ ROUNDS = (
     ),
     _model(
         "e3m0.contraction",
-        "In units of the largest entry, which is exact. Of n - 1 others, of magnitude a each, those up to 1/128 become "
-        "zero, from there to 1/64 they become that, and above they become the nearer one of two powers, u and 2 u, of "
-        "which u is at most 1/2: d away, at most u/2. `share` <= 1 is the bound, the larger branch. n - 1 times the "
-        "error of each is at most share (n - 1) a^2 + share: added up, the bound times all squares.",
+        "In units of the largest entry, which is exact. Among n - 1 others, of magnitude a each, those up to 1/128 "
+        "become zero, from there to 1/64 they become that, and above they become the nearer one of two powers, u and 2 "
+        "u, of which u is at most 1/2: d away, at most u/2. `share` <= 1 is the bound, the larger branch. n - 1 times "
+        "the error of each is at most share (n - 1) a^2 + share: added up, the bound times all squares.",
         "every n, every vector but zero, real arithmetic",
         _three_exponents,
     ),

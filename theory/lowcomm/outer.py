@@ -57,9 +57,9 @@ _MAP = (
     "trace 1 + mu - eta c (1 + mu) and determinant mu (1 - eta c). "
 )
 _FIXED_SHARE = (
-    "Of one quadratic, and of a share c that is the same in every round. Where it changes from round to round, shares "
-    "that are stable alone may drive the weights away together: with the defaults, 0.7 and 0.9, six rounds of c = 1/50 "
-    "and one of c = 1, over and over, take them 1.12 times further in every round."
+    "It is about one quadratic and a share c that is the same in every round. If c changes, shares that are stable "
+    "alone can diverge together: with the defaults, 0.7 and 0.9, repeating six rounds of c = 1/50 and one of c = 1 "
+    "multiplies the distance by 1.12 per round."
 )
 _JURY = (
     f"{_MAP}1 - trace + det = eta c > 0 and |det| < 1 wherever 1 + trace + det = 2 (1 + mu) - eta c (1 + 2 mu) > 0, "
@@ -85,7 +85,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.streaming.cycle",
-        title="Streaming DiLoCo sends as many words until all fragments were synchronised once as a round of DiLoCo",
+        title="Streaming DiLoCo sends the words of one round of DiLoCo to synchronise every fragment once",
         relation=Eq(CYCLE_SENT, _ring * n),
         assumes=(EVEN_FRAGMENTS,),
         source=TORCHFT.official_code(
@@ -119,7 +119,7 @@ OUTER_CLAIMS = (
         corrected_by="lowcomm.streaming.peak_longest",
         extremal="two ranks, three entries, two fragments",
         axis="fragments",
-        note="The peak is that of the longest fragment. Fragments of whole layers differ by more than one entry.",
+        note="The longest fragment causes the peak. Fragments of whole layers differ by more than one entry.",
     ),
     Claim(
         name="lowcomm.streaming.peak_longest",
@@ -136,19 +136,19 @@ OUTER_CLAIMS = (
         unpinned=(
             (
                 "P + 1 for P",
-                "still true: it asks for more words where blocks are of one length, and for enough elsewhere",
+                "still true: it counts more words where blocks have one length, and enough elsewhere",
             ),
         ),
     ),
     Claim(
         name="lowcomm.streaming.blend",
-        title="In Streaming DiLoCo workers that keep a share b of their own fragment end b times as far apart",
+        title="In Streaming DiLoCo workers that keep a share b of their own fragment end at b times their distance",
         relation=Eq(BLENDED_SPREAD, blendweight**2),
         assumes=(ANY_FRAGMENTS,),
         source=TORCHFT.official_code(
             "`_merge_parameters` interpolates with `fragment_update_alpha`",
-            "The new anchor is the same for all: what they differ by is b times what they differed by. With the "
-            "default b = 0 all that a worker did while the fragment was under way is dropped.",
+            "The new anchor is the same for all: differences are multiplied by b. With the default b = 0 a worker's "
+            "progress during the transfer of the fragment is dropped.",
             code=_torchft("367-385", "fragment_update_alpha, which is 0 by default"),
         ),
         axis="blendweight",
@@ -174,7 +174,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.progress",
-        title="DiLoCo's first outer step goes eta (1 + mu) of the way to the average of the workers' parameters",
+        title="DiLoCo's first outer step covers eta (1 + mu) of the way to the average of the workers' parameters",
         relation=Eq(PROGRESS, outerlr * (1 + outermu)),
         assumes=(NESTEROV, FIRST_ROUND, LOCAL_FROM_ANCHOR),
         source=TORCHFT.official_code(
@@ -198,15 +198,15 @@ OUTER_CLAIMS = (
             code=TORCHFT_FIRST.at(
                 "torchft/local_sgd.py",
                 "214",
-                upstream="mended in 8170a4b, pull request 233, on 15 July 2025; it stood from 30 January 2025 on",
+                upstream="corrected in 8170a4b, pull request 233, on 15 July 2025; present from 30 January 2025 on",
             ),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.diloco.progress",
         extremal="any workers that moved",
         axis="outerlr",
-        note="The outer optimiser climbs: it undoes what the workers learnt, and as much again. Mended in torchft pull "
-        "request 233, after torchtitan pull request 1507 had said that outer steps go the wrong way.",
+        note="The outer optimiser ascends: it undoes the workers' progress and moves back as far again. Corrected in "
+        "torchft pull request 233, after torchtitan pull request 1507 reported that outer steps go the wrong way.",
     ),
     Claim(
         name="lowcomm.diloco.effective_step",
@@ -247,8 +247,8 @@ OUTER_CLAIMS = (
         corrected_by="lowcomm.diloco.ball_step",
         extremal="the first round, any momentum",
         axis="outerrounds",
-        note="It is Polyak's: the file's DiLoCo begins with 0.7 where PyTorch's Nesterov begins with 1.33. A comment "
-        "alone is wrong; what is run is sound.",
+        note="It is Polyak's: the file's DiLoCo begins with 0.7 where PyTorch's Nesterov begins with 1.33. Only the "
+        "comment is wrong; the code is sound.",
     ),
     Claim(
         name="lowcomm.diloco.radius",
@@ -275,7 +275,7 @@ OUTER_CLAIMS = (
     ),
     Claim(
         name="lowcomm.diloco.contraction_suffices",
-        title="DiLoCo is stable wherever its inner steps contract and its outer step is at most 4/3",
+        title="DiLoCo is stable if its inner steps contract and its outer step is at most 4/3",
         relation=Eq(OUTER_STABLE, 1),
         assumes=(NESTEROV, ONE_QUADRATIC, MOMENTUM_BELOW_ONE, INNER_CONTRACTS, MODERATE_OUTER),
         source=derived(
@@ -288,11 +288,11 @@ OUTER_CLAIMS = (
         corrected_by="lowcomm.diloco.moderate",
         extremal="step 0.7, momentum 0.9, c = 1.95: an odd number of inner steps that overshoot",
         axis="innershare",
-        note="An even number of inner steps cannot do it: then c <= 1.",
+        note="An even number of inner steps cannot cause it: then c <= 1.",
     ),
     Claim(
         name="lowcomm.diloco.moderate",
-        title="Where inner steps do not overshoot, an outer step of at most 4/3 is stable with any momentum below one",
+        title="If inner steps do not overshoot, an outer step of at most 4/3 is stable with any momentum below one",
         relation=Eq(OUTER_STABLE, 1),
         assumes=(NESTEROV, ONE_QUADRATIC, MOMENTUM_BELOW_ONE, NO_OVERSHOOT, MODERATE_OUTER),
         source=derived(

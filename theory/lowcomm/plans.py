@@ -17,5 +17,5 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
         None,
         2 * cluster.entries * cluster.item,
         ("lowcomm.diloco.words", "lowcomm.local.drift_sharp"),
-        "Workers drift apart by up to the square of the period; what that does to the steps depends on the functions.",
+        "Workers drift apart by up to the square of the period; the effect on the steps depends on the functions.",
     )

@@ -11,8 +11,8 @@ from commbounds.theory.quantities import P, chunk, k, n
 
 _u, _v, _w, _j = sp.symbols("u v w j", integer=True, nonnegative=True)
 _HALF = sp.Rational(1, 2)
-_NESTEROV = {"nesterov_outer": "The collective is run so."}
-_AS_THEY_ARE = {"values_as_they_are": "The collective is run so."}
+_NESTEROV = {"nesterov_outer": "The collective runs this way."}
+_AS_THEY_ARE = {"values_as_they_are": "The collective runs this way."}
 _q, _second = _u / _v, _w / _v
 
 REFUTATIONS = by_claim(
@@ -32,16 +32,16 @@ REFUTATIONS = by_claim(
         met={
             **_NESTEROV,
             "first_outer_round": "It is the first.",
-            "local_minus_anchor": "The collective is run so.",
+            "local_minus_anchor": "The collective runs this way.",
         },
     ),
     Refutation(
         claim="lowcomm.diloco.ball_is_nesterov",
-        words="The first round moves by the step, one, whatever the momentum, u/v, is.",
+        words="The first round moves by the step, one, for any momentum u/v.",
         whole={_u: 0, _v: 1},
         measured=sp.Integer(1),
         values={t.outerlr: 1, t.outermu: _u / _v, t.outerrounds: 1},
-        met={"heavy_ball_outer": "The collective is run so.", "same_change": "There is one round."},
+        met={"heavy_ball_outer": "The collective runs this way.", "same_change": "There is one round."},
     ),
     Refutation(
         claim="lowcomm.diloco.contraction_suffices",
@@ -72,7 +72,7 @@ REFUTATIONS = by_claim(
         met={
             "any_quorum_alike": "All are merged.",
             "one_heavy_worker": "There is one.",
-            "divided_by_arrived": "The collective is run so.",
+            "divided_by_arrived": "The collective runs this way.",
         },
     ),
     Refutation(
@@ -86,7 +86,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="lowcomm.sparseloco.keeps",
-        words="Of two equal entries one is sent; the other, 1, is halved before the second round, and of what is then "
+        words="One of two equal entries is sent; the other, 1, is halved before the second round, and of what is then "
         "offered, 1 and 3/2, the larger is sent.",
         whole={t.outerrounds: 1},
         measured=(t.outerrounds - 1) * _HALF,
@@ -100,7 +100,7 @@ REFUTATIONS = by_claim(
         whole={t.outerrounds: 1},
         measured=sp.Integer(0),
         values={t.decay: _HALF, t.weak: _HALF, t.outerrounds: t.outerrounds},
-        met={"one_of_a_chunk_of_two": "The collective is run so."},
+        met={"one_of_a_chunk_of_two": "The collective runs this way."},
     ),
     Refutation(
         claim="lowcomm.demo.rate",
@@ -112,7 +112,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="lowcomm.loco.cut_off",
-        words="Of an entry of eight steps four bits send seven, and the error is kept whole.",
+        words="Four bits send seven of an entry of eight steps, and the error is kept entirely.",
         whole={},
         measured=sp.Integer(1),
         values={},
@@ -120,7 +120,7 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="lowcomm.loco.late_at_once",
         words="Weight 1/2, gradients of half a step less the compensation: nothing is sent, and the compensation goes "
-        "half of the way to 1/2 in every round. What is late is twice that.",
+        "half of the way to 1/2 in every round. The unsent sum is twice that.",
         whole={t.outerrounds: 1},
         measured=1 - 2 ** (-t.outerrounds),
         values={t.fresh: _HALF, t.outerrounds: t.outerrounds},
@@ -140,7 +140,7 @@ REFUTATIONS = by_claim(
         whole={},
         measured=sp.Integer(2),
         values={P: 4, n: 4, t.pernode: 2},
-        met={"by_two_hops": "The collective is run so.", "slices_in_a_row": "The collective is run so."},
+        met={"by_two_hops": "The collective runs this way.", "slices_in_a_row": "The collective runs this way."},
     ),
     Refutation(
         claim="lowcomm.loco.kept_late",

@@ -90,11 +90,11 @@ SPARSE_CLAIMS = (
         tightness=1,
         extremal="one round, entries of one magnitude",
         axis="outerrounds",
-        note="Later rounds do not attain it: what is left of entries of one magnitude has fewer nonzero ones.",
+        note="Later rounds do not attain it: the residual of entries of one magnitude has fewer nonzero ones.",
     ),
     Claim(
         name="lowcomm.sparseloco.missing",
-        title="SparseLoCo loses (1 - beta) times all residuals before: so much is neither sent nor in the residual",
+        title="SparseLoCo loses (1 - beta) times all earlier residuals, neither sent nor in the residual",
         relation=Eq(MISSING, (1 - decay) * residualsum),
         assumes=(SENT_AS_THEY_ARE,),
         source=derived(_RESIDUALS),
@@ -102,7 +102,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.keeps",
-        title="SparseLoCo's error feedback loses nothing, also with a decay",
+        title="SparseLoCo's error feedback loses nothing, also with decay",
         relation=Eq(MISSING, 0),
         assumes=(SENT_AS_THEY_ARE, DECAYS),
         source=derived(
@@ -114,7 +114,7 @@ SPARSE_CLAIMS = (
         corrected_by="lowcomm.sparseloco.missing",
         extremal="changes (1, 1/2) twice, beta = 1/2",
         axis="decay",
-        note="The residual is then a momentum, and forgets like one.",
+        note="The residual is then a momentum and decays like one.",
     ),
     Claim(
         name="lowcomm.sparseloco.turns",
@@ -130,12 +130,12 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.sparseloco.starved",
-        title="With decay SparseLoCo never sends an entry of at most 1 - beta of the one beside it",
+        title="With decay SparseLoCo never sends an entry of at most 1 - beta times the other in its chunk",
         relation=Eq(WEAK_SENT, 0),
         assumes=(ONE_OF_TWO, TOO_WEAK),
         source=derived(f"{_WAITS} <= 1."),
         axis="outerrounds",
-        note="With 0.95, entries below a twentieth of the others in their chunk never arrive.",
+        note="With 0.95, entries below a twentieth of the others in their chunk are never sent.",
     ),
     Claim(
         name="lowcomm.sparseloco.gets_through",
@@ -150,33 +150,31 @@ SPARSE_CLAIMS = (
         corrected_by="lowcomm.sparseloco.turns",
         extremal="beta = 1/2, d = 1/2, three rounds",
         axis="outerrounds",
-        note="Error feedback that decays has a threshold: see `lowcomm.sparseloco.starved`.",
+        note="Error feedback with decay has a threshold: see `lowcomm.sparseloco.starved`.",
     ),
     Claim(
         name="lowcomm.sparseloco.bits",
-        title="SparseLoCo's positions one by one take k (ceil(log2 chunk) + b) bits a chunk with their values",
+        title="SparseLoCo's positions coded one by one take k (ceil(log2 chunk) + b) bits a chunk with their values",
         relation=Eq(POSITIONED_BITS, n / chunk * k * (index_bits(chunk) + valuebits)),
         assumes=(CHUNKS_DIVIDE, POSITIONS_ONE_BY_ONE),
         source=SPARSELOCO.official_code(
             "one-covenant/templar, src/tplr/compression/pack12.py and compress.py: indices of 12 bits, for chunks of "
             "4096",
-            "Counted; the bins' means come on top.",
-            reading="Other chunks, and other bits of a value.",
+            "The bins' means are not counted.",
+            reading="We read it for other chunks and other bits per value.",
             code=TEMPLAR_AT.at("src/tplr/compression/pack12.py", "3-20"),
         ),
     ),
     Claim(
         name="lowcomm.sparseloco.set_bits",
-        title="SparseLoCo's positions as a set take ceil(log2 C(chunk, k)) + b k bits a chunk with their values",
+        title="SparseLoCo's positions coded as a set take ceil(log2 C(chunk, k)) + b k bits a chunk with their values",
         relation=Eq(POSITIONED_BITS, n / chunk * (index_bits(choose(chunk, k)) + k * valuebits)),
         assumes=(CHUNKS_DIVIDE, POSITIONS_AS_A_SET),
-        source=derived(
-            "There are C(chunk, k) sets, and their number tells them apart: 7.4 bits an index for 64 of 4096."
-        ),
+        source=derived("There are C(chunk, k) sets, and a number identifies each: 7.4 bits an index for 64 of 4096."),
     ),
     Claim(
         name="lowcomm.sparseloco.set_saves",
-        title="SparseLoCo's positions as a set take no more bits than one by one",
+        title="SparseLoCo's positions take at most as many bits as a set as one by one",
         relation=Le(POSITIONED_BITS, n / chunk * k * (index_bits(chunk) + valuebits)),
         assumes=(CHUNKS_DIVIDE, POSITIONS_AS_A_SET),
         source=derived(
@@ -188,7 +186,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.binned.sum",
-        title="Values in bins keep their sum",
+        title="Binning keeps the sum of values",
         relation=Eq(BIN_SHIFT, 0),
         assumes=(SOME_VALUE,),
         source=SPARSELOCO.official_code(
@@ -199,7 +197,7 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.binned.energy",
-        title="Squares of values in bins: what bins keep and what they lose add up",
+        title="Binning: the squares kept and the squares lost add up",
         relation=Eq(BIN_ENERGY, 1),
         assumes=(SOME_VALUE,),
         source=derived("The bins' means are the projection onto vectors that are constant in every bin."),
@@ -207,41 +205,39 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.binned.odd",
-        title="With an odd number of bins the values' signs make no difference",
+        title="With an odd number of bins negated values give negated bins",
         relation=Eq(BIN_SIGN, 0),
         assumes=(SOME_VALUE, ODD_BINS),
         source=derived("round(-y) = -round(y), and codes lie symmetrically about (bins - 1)/2."),
     ),
     Claim(
         name="lowcomm.binned.two_bits",
-        title="With two bits the binned values' signs make no difference",
+        title="With two bits negated values give negated bins",
         relation=Eq(BIN_SIGN, 0),
         assumes=(SOME_VALUE, FOUR_BINS),
         source=derived(
-            "Refuted by -12, -5 and eighteen zeros: the two fall into bins of their own, at -2 and -1. Of 12 and 5 "
-            "both "
-            "fall into the bin at 1, which is the last.",
+            "Refuted by -12, -5 and eighteen zeros: the two fall into separate bins, at -2 and -1. 12 and 5 both fall "
+            "into the bin at 1, which is the last.",
             "what one expects of a quantiser",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="lowcomm.binned.odd",
         extremal="-12, -5 and eighteen zeros",
         note="The code's offset is half the number of bins: below the middle one there is one bin more than above. "
-        "With 256 "
-        "bins that is little; with four there are two, and one.",
+        "With 256 bins that matters little; with four there are two and one.",
     ),
     Claim(
         name="lowcomm.demo.contraction",
-        title="DeMo leaves at most 1 - k/chunk of the momentum's square",
+        title="DeMo keeps at most 1 - k/chunk of the momentum's square",
         relation=Le(AMPLITUDE_ERROR, 1 - k / chunk),
         assumes=(CHUNKS_DIVIDE,),
         source=DEMO.official_code(
             f"{_DEMO_CODE}: the cosine transform is made with norm `ortho`, and the k largest amplitudes of a chunk "
             "are "
             "subtracted",
-            "The transform keeps squares of chunks and of their parts; of amplitudes Top-K leaves as much as of "
-            "entries.",
-            reading="The bound, which the code does not state.",
+            "The transform keeps squares of chunks and of their parts; Top-K of amplitudes has the same bound as Top-K "
+            "of entries.",
+            reading="The bound is ours; the code states none.",
             code=DEMO_AT.at("demo.py", "134-145"),
         ),
         tightness=1,
@@ -250,13 +246,13 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.missing",
-        title="DeMo loses (1 - beta) times all momenta before: so much is neither sent nor in the momentum",
+        title="DeMo loses (1 - beta) times all earlier momenta, neither sent nor in the momentum",
         relation=Eq(MISSING, (1 - decay) * residualsum),
         assumes=(CHUNKS_DIVIDE, EMPTY_MOMENTUM),
         source=DEMO.official_code(
             f"{_DEMO_CODE}: the buffer times compression_decay, plus the gradient, less what is sent",
             _RESIDUALS,
-            reading="What follows for the sums.",
+            reading="The statement about sums is ours.",
             code=DEMO_AT.at("demo.py", "127-145"),
         ),
         axis="decay",
@@ -284,11 +280,11 @@ SPARSE_CLAIMS = (
             code=DEMO_AT.at("demo.py", "296"),
         ),
         axis="amplitude_senders",
-        note="What one worker alone sends counts like what all send.",
+        note="An amplitude sent by one worker has the same weight as one sent by all.",
     ),
     Claim(
         name="lowcomm.demo.any_divisor",
-        title="DeMo applies signs only, so that the divisor makes no difference",
+        title="DeMo applies only signs, so the divisor makes no difference",
         relation=Eq(SIGN_FLIPS, 0),
         assumes=(CHUNKS_DIVIDE,),
         source=derived(
@@ -308,10 +304,10 @@ SPARSE_CLAIMS = (
     ),
     Claim(
         name="lowcomm.demo.one_amplitude",
-        title="DeMo's divisor makes no difference where all that is sent of a chunk is one amplitude",
+        title="DeMo's divisor makes no difference if only one amplitude of a chunk is sent",
         relation=Eq(SIGN_FLIPS, 0),
         assumes=(CHUNKS_DIVIDE, ONE_AMPLITUDE),
-        source=derived("The update is a positive multiple of one row of the transform, whatever is divided by."),
+        source=derived("The update is a positive multiple of one row of the transform, for any divisor."),
         axis="chunk",
     ),
     Claim(
@@ -340,8 +336,7 @@ SPARSE_CLAIMS = (
         corrected_by="lowcomm.demo.chunk",
         tightness=chunk / k,
         extremal="a prime number of entries above the chunk",
-        note="Of vectors: everything is sent, and with it indices, which are 64 bits wide in the code. Of a matrix "
-        "both "
-        "sides are cut so, and blocks of 29 x 64 (50257 = 29 * 1733 tokens) send as much each as those of 64 x 64.",
+        note="For such vectors all entries are sent, with indices of 64 bits in the code. Both sides of a matrix are "
+        "cut this way, and blocks of 29 x 64 (50257 = 29 * 1733 tokens) send as many entries each as those of 64 x 64.",
     ),
 )

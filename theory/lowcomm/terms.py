@@ -20,7 +20,7 @@ DILOCO = Work(
 STREAMING = Work(
     "A. Douillard et al., 2025, Streaming DiLoCo with overlapping communication: towards a distributed free lunch, "
     "arXiv:2501.18512",
-    "Summaries on the web alone.",
+    "Only summaries on the web were read.",
 )
 DECOUPLED = Work("A. Douillard et al., 2026, Decoupled DiLoCo for resilient distributed pre-training, arXiv:2604.21428")
 NOLOCO = Work(
@@ -113,7 +113,7 @@ amplitude_senders = Symbol("amplitude_senders", "s_i", 2, integer=True, positive
 PEAK_SENT = Quantity(
     "peak_sent",
     r"\max_f\max_p\mathrm{sent}_{p,f}",
-    "words that the busiest rank sends when a fragment is synchronised, for the fragment of which that is most",
+    "words that the busiest rank sends when a fragment is synchronised, for the fragment with most words",
 )
 CYCLE_SENT = Quantity(
     "cycle_sent",
@@ -128,13 +128,13 @@ AVERAGE_GAP = Quantity(
 PROGRESS = Quantity(
     "progress",
     r"\frac{\langle\theta'-\theta,\,\bar x-\theta\rangle}{\lVert\bar x-\theta\rVert^2}",
-    "how far the anchor goes towards the average of the workers' parameters, over their distance; negative: away",
+    "movement of the anchor towards the average of the workers' parameters, over their distance; negative: away",
     real=True,
 )
 OUTER_MOVE = Quantity(
     "outer_move",
     r"\frac{\lVert\theta_t-\theta_{t-1}\rVert}{\lVert\bar g\rVert}",
-    "how far the anchor goes in round t, over the pseudo-gradient, which is the same in all rounds",
+    "movement of the anchor in round t, over the pseudo-gradient, which is the same in all rounds",
 )
 OUTER_RADIUS = Quantity(
     "outer_radius",
@@ -165,7 +165,7 @@ LOCAL_DRIFT = Quantity(
 LOCAL_LIMIT = Quantity(
     "local_limit",
     r"\lim_t\bar x_t",
-    "where local gradient descent of two workers ends, whose own minima are at 0 and 1",
+    "limit of local gradient descent of two workers whose own minima are at 0 and 1",
     real=True,
 )
 SGD_GAP = Quantity("sgd_gap", r"\lVert x'-x_{\mathrm{SGD}}\rVert^2", "squared distance from the step of SGD")
@@ -196,7 +196,7 @@ RESIDUAL_REACH = Quantity(
 MISSING = Quantity(
     "missing",
     r"\sum_i\Bigl(\sum_t\Delta_t-\sum_t\hat\Delta_t-e_T\Bigr)_i",
-    "entries of what is neither sent nor in the residual, added up",
+    "sum of the entries that are neither sent nor in the residual",
     real=True,
 )
 WEAK_SENT = Quantity("weak_sent", r"\#\{t\le T: \hat\Delta_{t,2}\ne0\}", "rounds in which the weaker entry is sent")
@@ -234,7 +234,7 @@ STEPS_OFF = Quantity(
     "steps_off", r"\frac{\lVert\hat S-S\rVert_\infty}{s}", "largest error of a block of the sum, over the step"
 )
 BLOCKS_ELSEWHERE = Quantity(
-    "blocks_elsewhere", r"\#\{r:\hat S_r\ne S_r\}", "ranks that end with another block than that of their number"
+    "blocks_elsewhere", r"\#\{r:\hat S_r\ne S_r\}", "ranks that end with a block of another number"
 )
 
 # --- hypotheses --------------------------------------------------------------------------------------------------
@@ -259,7 +259,9 @@ BALL = Hypothesis(
 )
 FIRST_ROUND = Hypothesis("first_outer_round", "It is the first round.", ensured="The momentum is zero before it.")
 SAME_CHANGE = Hypothesis(
-    "same_change", "The average pseudo-gradient is the same in all rounds.", ensured="Workers are placed so."
+    "same_change",
+    "The average pseudo-gradient is the same in all rounds.",
+    ensured="Workers are placed this way.",
 )
 LOCAL_FROM_ANCHOR = Hypothesis(
     "anchor_minus_local",
@@ -294,7 +296,7 @@ SLOW_STEPS = Hypothesis(
 BOUNDED_GRADIENTS = Hypothesis(
     "bounded_gradients",
     "Workers begin together; their gradients have norm G at most.",
-    ensured="Gradients are drawn so.",
+    ensured="The trial draws such gradients.",
 )
 TWO_QUADRATICS = Hypothesis(
     "two_quadratics",
@@ -308,7 +310,9 @@ ANY_QUORUM = Hypothesis(
     "any_quorum_alike", "All quorums of K workers are equally likely.", ensured="Every quorum is merged once."
 )
 ONE_HEAVY = Hypothesis(
-    "one_heavy_worker", "One worker has w tokens, every other one.", ensured="Tokens are given so, and unit vectors."
+    "one_heavy_worker",
+    "One worker has w tokens, every other one.",
+    ensured="Tokens are given this way.",
 )
 DIVIDED_BY_ARRIVED = Hypothesis(
     "divided_by_arrived", "A merge is divided by the tokens that arrived.", ensured="Merges are run with that divisor."
@@ -318,7 +322,7 @@ DIVIDED_BY_EXPECTED = Hypothesis(
     "A merge is divided by all tokens times K/P.",
     ensured="Merges are run with that divisor.",
 )
-EQUAL_TOKENS = Hypothesis("equal_tokens", "All workers have as many tokens.", Eq(heavytokens, 1))
+EQUAL_TOKENS = Hypothesis("equal_tokens", "All workers have the same number of tokens.", Eq(heavytokens, 1))
 TWO_ARRIVE = Hypothesis(
     "two_arrive_alone",
     "Two workers with equal tokens and the numbers 0 and 1, each of which arrives by itself; where none does, the "
@@ -338,7 +342,7 @@ ODD_WORKERS = Hypothesis(
 AT_LEAST_TWO_WORKERS = Hypothesis("pairs_exist", "There are two workers at least.", sp.Gt(P, 1))
 WHOLE_PULL = Hypothesis(
     "whole_pull",
-    "Workers go all the way to the mean of their pair, without momentum.",
+    "Workers move to the mean of their pair, without momentum.",
     Eq(pairpull, 1) & Eq(pairmomentum, 0),
 )
 PULL_IN_RANGE = Hypothesis(
@@ -350,47 +354,45 @@ PAIR_MOMENTUM_BELOW_ONE = Hypothesis("pair_momentum_below_one", "The momentum is
 CHUNKS_DIVIDE = Hypothesis(
     "chunks_divide_entries", "Chunks divide the entries, and k fits a chunk.", Eq(sp.Mod(n, chunk), 0) & Le(k, chunk)
 )
-SENT_AS_THEY_ARE = Hypothesis(
-    "values_as_they_are", "Values are sent as they are.", ensured="Rounds are run without bins."
-)
+SENT_AS_THEY_ARE = Hypothesis("values_as_they_are", "Values are sent exactly.", ensured="Rounds are run without bins.")
 NOTHING_DECAYS = Hypothesis("nothing_decays", "The residual does not decay: beta = 1.", Eq(decay, 1))
 DECAYS = Hypothesis("residual_decays", "The residual decays: beta < 1.", sp.Lt(decay, 1))
 ONE_OF_TWO = Hypothesis(
     "one_of_a_chunk_of_two",
     "Chunks have two entries, of which one is sent; their changes are 1 and d in every round.",
-    ensured="Rounds are run so.",
+    ensured="Rounds run this way.",
 )
 TOO_WEAK = Hypothesis("too_weak", "The weaker change is at most 1 - beta: d <= 1 - beta.", Le(weak + decay, 1))
 NOT_TOO_WEAK = Hypothesis("strong_enough", "The weaker change is less than the other.", sp.Lt(weak, 1))
 SOME_VALUE = Hypothesis("some_value", "Not all values are zero.", lambda x: bool((x != 0).any()))
-FOUR_BINS = Hypothesis("four_bins", "There are four bins, as two bits tell apart.", lambda bins: bins == 4)
+FOUR_BINS = Hypothesis("four_bins", "There are four bins, as for two bits.", lambda bins: bins == 4)
 ODD_BINS = Hypothesis("odd_bins", "The number of bins is odd.", lambda bins: bins % 2 == 1)
 POSITIONS_ONE_BY_ONE = Hypothesis(
-    "positions_one_by_one", "Every position is coded by itself.", ensured="Messages are counted so."
+    "positions_one_by_one", "Every position is coded by itself.", ensured="Messages are counted this way."
 )
 POSITIONS_AS_A_SET = Hypothesis(
-    "positions_as_a_set", "The positions of a chunk are coded as one set.", ensured="Messages are counted so."
+    "positions_as_a_set", "The positions of a chunk are coded as one set.", ensured="Messages are counted this way."
 )
 EMPTY_MOMENTUM = Hypothesis("empty_momentum", "The momenta are zero at first.", ensured="Runs begin so.")
 ONE_AMPLITUDE = Hypothesis(
     "one_amplitude",
-    "Of a chunk all nonzero amplitudes that are sent are one and the same.",
+    "All nonzero amplitudes that are sent of a chunk are the same one.",
     ensured="Some workers have it in their momenta, and the others nothing.",
 )
-FITS_CHUNK = Hypothesis("fits_chunk", "No more are asked for than a chunk has.", Le(k, chunk))
+FITS_CHUNK = Hypothesis("fits_chunk", "At most as many entries are requested as a chunk has.", Le(k, chunk))
 MADE_CHUNK = Hypothesis(
     "made_chunk",
-    "Chunks have as many entries as the largest divisor of n that is at most what is asked for.",
+    "A chunk's length is the largest divisor of n that is at most the length requested.",
     lambda n, chunk, madechunk: madechunk == max(d for d in range(1, min(n, chunk) + 1) if n % d == 0),
 )
 SEVERAL_SEND = Hypothesis("some_send", "Workers that send an amplitude send the same.", Le(amplitude_senders, P))
 BY_SENDERS = Hypothesis(
-    "divided_by_senders", "Sums are divided by the number of those that sent.", ensured="Rounds are run so."
+    "divided_by_senders", "Sums are divided by the number of those that sent.", ensured="Rounds run this way."
 )
-BY_RANKS = Hypothesis("divided_by_ranks", "Sums are divided by the number of ranks.", ensured="Rounds are run so.")
+BY_RANKS = Hypothesis("divided_by_ranks", "Sums are divided by the number of ranks.", ensured="Rounds run this way.")
 NOT_CUT_OFF = Hypothesis(
     "not_cut_off",
-    "No code is cut off: entries are within the codes' range, with room for errors.",
+    "No code is clipped: entries are within the codes' range, with room for errors.",
     lambda largest_code, room: largest_code <= room,
 )
 CUT_BY_ONE = Hypothesis(
@@ -399,7 +401,7 @@ CUT_BY_ONE = Hypothesis(
     lambda largest_code, room: largest_code <= room + Fraction(1, 2),
 )
 NEVER_FORGOTTEN = Hypothesis("never_reset", "The compensation is never set to zero.", ensured="No round resets it.")
-EF14_WEIGHT = Hypothesis("whole_error", "The newest error is kept whole: EF14.", Eq(fresh, 1))
+EF14_WEIGHT = Hypothesis("whole_error", "The newest error is kept entirely: EF14.", Eq(fresh, 1))
 MANY_PASSES = Hypothesis(
     "many_passes",
     "There are as many passes as LoCo's reset interval and one more.",
@@ -410,12 +412,10 @@ COMMON_TURNS = Hypothesis(
     "The divisor is that of the number of tensors and of the interval and one.",
     lambda tensors, reset_after, shared_turns: shared_turns == gcd(tensors, reset_after + 1),
 )
-NODES_DIVIDE = Hypothesis("nodes_divide_ranks", "Nodes have as many ranks each.", Eq(sp.Mod(P, pernode), 0))
+NODES_DIVIDE = Hypothesis("nodes_divide_ranks", "Nodes have the same number of ranks.", Eq(sp.Mod(P, pernode), 0))
 MANY_NODES = Hypothesis("many_nodes", "There are two nodes at least.", sp.Lt(pernode, P))
-BY_ONE_HOP = Hypothesis("by_one_hop", "Blocks go to their owners at once.", ensured="Sums are taken that way.")
-BY_TWO_HOPS = Hypothesis(
-    "by_two_hops", "Blocks go within nodes first, then across.", ensured="Sums are taken that way."
-)
-BY_HOPS_ON_A_RING = Hypothesis("by_hops_on_a_ring", "Blocks go round a ring.", ensured="Sums are taken that way.")
-REORDERED = Hypothesis("slices_reordered", "Slices are reordered before the first hop.", ensured="Sums are taken so.")
-IN_A_ROW = Hypothesis("slices_in_a_row", "Slices go out as they lie in the vector.", ensured="Sums are taken so.")
+BY_ONE_HOP = Hypothesis("by_one_hop", "Blocks go to their owners in one hop.", ensured="Sums use this rule.")
+BY_TWO_HOPS = Hypothesis("by_two_hops", "Blocks go within nodes first, then across.", ensured="Sums use this rule.")
+BY_HOPS_ON_A_RING = Hypothesis("by_hops_on_a_ring", "Blocks go round a ring.", ensured="Sums use this rule.")
+REORDERED = Hypothesis("slices_reordered", "Slices are reordered before the first hop.", ensured="Sums use this rule.")
+IN_A_ROW = Hypothesis("slices_in_a_row", "Slices are sent in the order of the vector.", ensured="Sums use this rule.")

@@ -35,14 +35,14 @@ POWERSGD: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NONZERO, FRESH_GAUSSIAN_SKETCH),
         source=VOGELS_2019.recalled(
-            "the compressor; whether that work states this factor was not checked",
+            "the compressor; whether that paper states this factor was not checked",
             "In bases of singular vectors the sketch G stays Gaussian, and C(M) projects diag(sigma) onto the range "
             "of diag(sigma) G: what it captures is sum sigma_i^2 l_i with leverages l_i that sum to r (everything, if "
             "the rank of M is less). Let sigma_i >= sigma_j, u and v the rows i and j of G, B the Gram matrix of the "
             "others. The leverage of i is h/(1 + h) with h = sigma_i^2 u'(B + sigma_j^2 v v')^-1 u; swap u and v, and "
             "that of j is the same with the two sigmas exchanged, which is no larger. So E l_i >= E l_j, and by "
             "Chebyshev's sum inequality the expected capture is at least r/min(m, n) of sum sigma_i^2.",
-            reading="This factor: whether that work states it was not checked.",
+            reading="The factor is ours: whether that paper states it was not checked.",
         ),
         tightness=1,
         extremal="all singular values equal",
@@ -61,9 +61,9 @@ POWERSGD: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="a sketch orthogonal to the row space of M: C(M) = 0, ratio 1, also with r = min(m, n), bound 0",
         axis="r",
-        note="The previous step's factor may have nothing in common with the new matrix: per step, alpha is 0. That "
-        "PowerSGD need not converge is shown by S. Xie, C. Chen and K. Yuan (2025, arXiv:2509.11254) as well, who "
-        "refresh the subspace by a singular value decomposition; their abstract was read.",
+        note="The previous step's factor can be orthogonal to the new matrix: per step, alpha is 0. S. Xie, C. Chen "
+        "and K. Yuan (2025, arXiv:2509.11254) also show that PowerSGD may not converge, and refresh the subspace by a "
+        "singular value decomposition; their abstract was read.",
     ),
     Claim(
         name="lowrank.powersgd.nonexpansive",
@@ -87,7 +87,7 @@ POWERSGD: tuple[Claim, ...] = (
             "E 1/(1 + c^2 t^2) = 1/(1 + c): a/(a + b). Capture (a^3 + b^3)/(a + b) = a^2 - a b + b^2, error a b."
         ),
         axis="absdet",
-        note="|det M| for a 2 by 2 matrix; a rank-one matrix is recovered surely.",
+        note="|det M| for a 2 by 2 matrix; a rank-one matrix is always recovered.",
     ),
     _powersgd.biased("M = diag(1, 1), r = 1: the expected output is diag(1/2, 1/2)", (FRESH_GAUSSIAN_SKETCH,)),
     _powersgd.wire((m + n) * r * itembits, _FACTORS, axis="r"),
@@ -130,13 +130,13 @@ _DEFINITIONS = defined(
     "lowrank",
     {
         "PowerSGD": "Written from the algorithm of Vogels et al. 2019, P = orthogonalise(M S) and M^T P, with exact "
-        "products and the documented orthogonalisation, modified Gram-Schmidt twice a column. P in its bits where no "
-        "sum of M S is rounded; else, and for what P is multiplied with, within what additions in any order may lose. "
-        "Which columns count as dependent, sizes and refusals are as documented.",
+        "products and the documented orthogonalisation, modified Gram-Schmidt twice a column. P agrees in its bits "
+        "where no sum of M S is rounded; otherwise, and for the other factor, within the rounding of additions in any "
+        "order. Dependent columns, sizes and refusals are as documented.",
         "LowRank": "Written from Eckart and Young's theorem, with singular values of many digits, and from the "
-        "documented signs. Where singular values are equal the factors are not unique: what they all have in common is "
-        "compared, orthonormality, lengths, the product and what is left out, within what a decomposition may lose; "
-        "and the exact law, where singular values have a closed form.",
+        "documented signs. If singular values are equal the factors are not unique: we compare orthonormality, "
+        "lengths, the product and the error, within the rounding of a decomposition; and the exact law, where singular "
+        "values have a closed form.",
     },
 )
 

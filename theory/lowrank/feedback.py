@@ -18,20 +18,19 @@ RESIDUAL = Quantity(
 LOST = Quantity(
     "lost",
     r"\left\lVert\sum_{s<t}g^s-\sum_{s<t}C(p^s)-e^t\right\rVert_\infty",
-    "largest entry of what is neither sent nor in the residual: gradients less messages, summed over the steps, less "
-    "the residual",
+    "largest entry of the sum of gradients less messages over all steps, less the residual",
 )
 
 FRESH_SKETCHES = Hypothesis(
     "fresh_sketches",
-    "Every step draws its Gaussian sketch anew, independently of the residual and of the gradient, which may depend on "
+    "Every step draws a new Gaussian sketch, independently of the residual and of the gradient, which may depend on "
     "all earlier sketches.",
-    ensured="Each step hands a generator to the compressor, and makes its gradient before that; quadrature takes the "
+    ensured="Each step computes its gradient and then passes a generator to the compressor; quadrature takes the "
     "directions of the last sketch on a regular lattice.",
 )
 WARM_START = Hypothesis(
     "warm_start",
-    "The sketch of a step is the right factor of the message before; the first one is anything.",
+    "The sketch of a step is the right factor of the message before; the first one is arbitrary.",
     ensured="Runs give the right factor of every message to the next step.",
 )
 GAUSSIAN_START = Hypothesis(
@@ -42,7 +41,7 @@ GAUSSIAN_START = Hypothesis(
 SMALL_GRADIENTS = Hypothesis(
     "gradients_within_reach",
     "Every gradient, times its step size, has Frobenius norm at most M.",
-    ensured="M is the largest norm that comes up in the run.",
+    ensured="M is the largest norm in the run.",
 )
 EQUAL_GRADIENT = Hypothesis(
     "equal_gradient",
@@ -60,17 +59,17 @@ _q = sp.Min(m, n)
 root = sp.sqrt(1 - r / _q)
 _FRESH = (1 - r / _q) / (1 - root) ** 2 * reach**2
 _STEP = (
-    "The sketch does not know p = e + g, so E||e+||^2 <= (1 - alpha) E||p||^2, alpha = r/min(m, n), also where g "
+    "The sketch is independent of p = e + g, so E||e+||^2 <= (1 - alpha) E||p||^2, alpha = r/min(m, n), also where g "
     "depends on the past; by Minkowski in L2, ||e+|| <= q (||e|| + M) with q = sqrt(1 - alpha): "
 )
 
 FEEDBACK: tuple[Claim, ...] = (
     Claim(
         name="lowrank.powersgd_ef14.telescoping",
-        title="With error feedback, what PowerSGD sent and the residual add up to all gradients",
+        title="With error feedback, PowerSGD's messages and the residual add up to all gradients",
         relation=Eq(LOST, 0),
         assumes=(WITHOUT_ROUNDING,),
-        source=derived("A step sends e + g - e+, whatever its sketch was: the residuals telescope."),
+        source=derived("A step sends e + g - e+ for any sketch: the residuals telescope."),
         axis="horizon",
     ),
     Claim(
@@ -93,8 +92,8 @@ FEEDBACK: tuple[Claim, ...] = (
         source=derived(_STEP + "a geometric series."),
         axis="horizon",
         unpinned=for_one_reason(
-            "a weaker form of lowrank.powersgd_ef14.steps, which the same runs pin down: its limit for many steps, of "
-            "which a quarter is the most that was found",
+            "a weaker form of lowrank.powersgd_ef14.steps, whose terms the same runs test: its limit for many steps, "
+            "of which runs reach a quarter",
             "0.9 times the bound",
             "0.9 times the term -sqrt(-r/Min(m, n) + 1)",
             "0.9 times the term 1",
@@ -103,9 +102,9 @@ FEEDBACK: tuple[Claim, ...] = (
             "exponent -1 of 1 - sqrt(-r/Min(m, n) + 1)",
             "exponent 3/2 of -r/Min(m, n) + 1",
         ),
-        note="How good the constant is, is not known. The residual has lost r directions, and the worst case of "
-        "compression needs equal singular values. The most that was found is a quarter of it for half the rank, by "
-        "gradients mainly across what was lost.",
+        note="The tightness of the constant is not known. The residual has lost r directions, and the worst case of "
+        "compression needs equal singular values. Runs reach a quarter of it for half the rank, by gradients mainly "
+        "orthogonal to the residual.",
     ),
     Claim(
         name="lowrank.powersgd_ef14.two",
@@ -120,12 +119,12 @@ FEEDBACK: tuple[Claim, ...] = (
             "|y|^2, as 1 is the largest eigenvalue of ((0, 1/2), (1/2, 3/4)). So E||e+||^2 <= E||e||^2/3 + M^2."
         ),
         axis="horizon",
-        note="The series above gives 5.83 in place of 3/2. Gradients with 0.54 along what was lost to 1 across it come "
-        "to 1.45 by sampling.",
+        note="The series above gives 5.83 in place of 3/2. Gradients with 0.54 along the residual to 1 across it reach "
+        "1.45 by sampling.",
         unpinned=(
             (
                 "0.9 times the bound",
-                "gradients across what was lost refute it, by means of samples: 1.45 is more than 1.35",
+                "gradients across the residual refute it, by means of samples: 1.45 is more than 1.35",
             ),
         ),
     ),
@@ -173,15 +172,15 @@ WARM: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="M e_1 e_1' once, then M e_2 e_2' in every step: e^t = (t - 1) M e_2 e_2'",
         axis="horizon",
-        note="A sketch that misses once is zero from then on. It need not miss: a constant gradient of equal singular "
-        "values keeps the sketch where it was, the same r of min(m, n) directions are sent in every step, and the "
-        "residual is sqrt(1 - r/min(m, n)) t M, however the first sketch was drawn. Both are exact, and neither is "
-        "stable: a part of the sketch along what is lost grows like t!^2; in float64, from a sketch that was drawn, "
-        "rounding ends the second after a dozen steps.",
+        note="A sketch that is orthogonal once is zero from then on. Even without that, a constant gradient of equal "
+        "singular values does not change the sketch: every step sends the same r of min(m, n) directions, and the "
+        "residual is sqrt(1 - r/min(m, n)) t M for any first sketch. Both are exact, and neither is stable: a part of "
+        "the sketch along the residual grows like t!^2; in float64, from a drawn sketch, rounding ends the second "
+        "after a dozen steps.",
     ),
     Claim(
         name="lowrank.powersgd_ef14.warm_start_growth",
-        title="With a warm start from any sketch, the residual grows by at most the largest gradient a step",
+        title="With a warm start from any sketch, the residual grows by at most the largest gradient per step",
         relation=Le(RESIDUAL, (horizon * reach) ** 2),
         assumes=(WARM_START, SMALL_GRADIENTS),
         source=derived("C(p) is an orthogonal projection of p's columns, and so is the error: ||e+|| <= ||e|| + M."),
@@ -202,6 +201,6 @@ WARM: tuple[Claim, ...] = (
         tightness=1,
         extremal="equal singular values, then in every step the gradient of norm M along the residual",
         axis="horizon",
-        note="The gradients that attain it depend on the first sketch, as those of training do on what was sent.",
+        note="The gradients that attain it depend on the first sketch, as training gradients depend on the messages.",
     ),
 )

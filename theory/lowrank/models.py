@@ -193,7 +193,6 @@ MODELS = by_claim(
         "squared error. Each of the r is at least each of the others: summed over all pairs, (q - r) kept >= r rest.",
         scope=_MATRIX,
         goals=_truncated,
-        checked_by=("lowrank.lowrank.contraction",),
     ),
     Model(
         claim="lowrank.powersgd.contraction",
@@ -206,14 +205,12 @@ MODELS = by_claim(
         "(s_i - s_j) (l_i - l_j) >= 0 for all pairs, which sum to q captured - r total.",
         scope=_MATRIX + ", a Gaussian sketch",
         goals=_powersgd,
-        checked_by=("lowrank.powersgd.contraction",),
     ),
     Model(
         claim="lowrank.powersgd.nonexpansive",
         words="`sent` is the orthogonal projection of M's columns, `error` the rest: orthogonal to each other.",
         scope="every m by n matrix but zero, every r and every sketch, in real arithmetic",
         goals=_nonexpansive,
-        checked_by=("lowrank.powersgd.nonexpansive",),
     ),
     Model(
         claim="lowrank.powersgd.determinant",
@@ -223,7 +220,6 @@ MODELS = by_claim(
         "the error.",
         scope="every matrix of two singular values a, b > 0, r = 1, a Gaussian sketch, in real arithmetic",
         goals=_determinant,
-        checked_by=("lowrank.powersgd.determinant",),
     ),
     Model(
         claim="lowrank.powersgd_ef14.telescoping",
@@ -231,7 +227,6 @@ MODELS = by_claim(
         "residual + gradient - message. Induction on the steps.",
         scope="every number of steps, every gradient and sketch, in real arithmetic",
         goals=_telescoping,
-        checked_by=("lowrank.powersgd_ef14.telescoping",),
     ),
     Model(
         claim="lowrank.powersgd_ef14.steps",
@@ -275,7 +270,6 @@ MODELS = by_claim(
         "residual grows by at most M a step, from 0: at most t M, whose square is at most the bound.",
         scope=f"every number of steps, every matrix, rank and first sketch, gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: sp.S.Zero, 0),
-        checked_by=("lowrank.powersgd_ef14.warm_start_growth",),
     ),
     Model(
         claim="lowrank.powersgd_ef14.warm_start_gaussian",
@@ -285,7 +279,6 @@ MODELS = by_claim(
         "square is at most the bound.",
         scope=f"every number of steps, every m, n and r <= min(m, n), gradients of norm at most M, {_REAL}",
         goals=_grows(lambda reach: _rho * reach, 1),
-        checked_by=("lowrank.powersgd_ef14.warm_start_gaussian",),
     ),
 )
 

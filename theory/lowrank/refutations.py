@@ -13,7 +13,7 @@ _a, _b, _t = sp.symbols("a b t", integer=True, nonnegative=True)
 REFUTATIONS = by_claim(
     Refutation(
         claim="lowrank.powersgd.warm_start_contraction",
-        words="Of the matrix diag(a, b), a > b, the sketch is e_2: b is kept, and a is lost.",
+        words="For the matrix diag(a, b), a > b, the sketch is e_2: b is kept, and a is lost.",
         whole={_a: 1, _b: 0},
         measured=_a**2 / (_a**2 + _b**2),
         values={m: 2, n: 2, r: 1},
@@ -23,8 +23,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="lowrank.powersgd.unbiased",
-        words="Of the matrix diag(a, a) the projection onto a direction is read; the direction of a Gaussian vector "
-        "is uniform, and on average the projection is a half of the matrix.",
+        words="The matrix diag(a, a) is projected onto a direction; the direction of a Gaussian vector is uniform, and "
+        "on average the projection is a half of the matrix.",
         whole={_a: 1},
         measured=sp.Rational(1, 2),
         x=((_a, 0), (0, _a)),
@@ -38,11 +38,11 @@ REFUTATIONS = by_claim(
         whole={_a: 1, _t: 1},
         measured=(_t - 1) ** 2 * _a**2,
         values={m: 2, n: 2, r: 1, reach: _a},
-        met={"gaussian_start": "It is drawn so.", "gradients_within_reach": "Their norm is a."},
+        met={"gaussian_start": "It is drawn this way.", "gradients_within_reach": "Their norm is a."},
     ),
     Refutation(
         claim="lowrank.lowrank.unbiased",
-        words="Of the matrix diag(a, b), a > b, rank 1 keeps a.",
+        words="For the matrix diag(a, b), a > b, rank 1 keeps a.",
         whole={_a: 1, _b: 0},
         measured=_b / _a,
         values={m: 2, n: 2, r: 1},

@@ -6,32 +6,32 @@ __all__ = ["COLUMN"]
 
 COLUMN = Column(
     "majority",
-    "Sign SGD with majority vote: a bit up, a bit down",
-    "Workers send the signs of their gradients, and what comes back is the sign of the sum. The texts of both papers "
-    "were read without their appendices: the bounds for one entry are recalled, and proved here.",
+    "Sign SGD with majority vote: one bit up, one bit down",
+    "Workers send the signs of their gradients, and receive the sign of the sum. Both papers were read without their "
+    "appendices: the bounds for one entry are recalled, and proved here.",
     synopsis=Synopsis(
         found=(
-            "More workers mend the vote under symmetric unimodal noise, as printed. Of other noise they do not, "
-            "and one server sends P/2 times the claimed bytes."
+            "More workers improve the vote under symmetric unimodal noise, as printed. Under other noise they do not, "
+            "and a single server sends P/2 times the claimed bytes."
         ),
         promise=(
-            "A bit up and a bit down: 32 times fewer bytes than full precision, an error that falls like the root "
-            "of the workers, and robustness against a minority."
+            "One bit up and one down take 32 times fewer bytes than full precision, with an error that falls like the "
+            "root of the number of workers, and robustness against a minority."
         ),
         holds=(
-            "A worker’s bit each way (`majority.server.worker`), the vote’s bound under unimodal symmetric noise "
-            "(`majority.vote.bound`), and against a fraction that inverts its signs "
+            "A worker sends and receives one bit per entry (`majority.server.worker`). The vote’s bound holds under "
+            "unimodal symmetric noise (`majority.vote.bound`), and against a fraction that inverts its signs "
             "(`majority.adversaries.inverting`)."
         ),
         fails=(
-            "32 times fewer bytes with a single server (`majority.server.thirty_two`), one bit for any number of "
-            "workers while zeros stay zero (`majority.ties.one_bit`), that to negate is the worst that "
-            "adversaries can do (`majority.adversaries.negation_is_worst`)."
+            "A single server does not send 32 times fewer bytes (`majority.server.thirty_two`). One bit is not enough "
+            "if zeros stay zero (`majority.ties.one_bit`). Negation is not the worst attack "
+            "(`majority.adversaries.negation_is_worst`)."
         ),
-        tight="The sharp bound is a binomial tail (`majority.vote.sharp`); the printed one is simpler and larger.",
+        tight="The sharp bound is a binomial tail (`majority.vote.sharp`); the printed bound is simpler and larger.",
         lesson=(
-            "Put the server in shards (`majority.shards.thirty_two`), break ties fairly (`majority.ties.fair`), "
-            "and do not count on the bound where noise is shared (`majority.vote.shared_noise`)."
+            "Use a sharded server (`majority.shards.thirty_two`), break ties fairly (`majority.ties.fair`), and do not "
+            "rely on the bound if noise is shared (`majority.vote.shared_noise`)."
         ),
         picture="majority.errors",
     ),

@@ -69,12 +69,12 @@ _long_bytes, _short_bytes = sp.ceiling(votebits * (_short + 1) / 8), sp.ceiling(
 _BYTES = (
     Claim(
         name="majority.server.worker",
-        title="A worker sends and receives a bit an entry; two where zeros abstain",
+        title="A worker sends and receives one bit per entry; two if zeros abstain",
         relation=Eq(WORKER_BYTES, _ballot),
         assumes=(SERVER, SEVERAL),
         source=SUBMISSION.transcribed(
             "Section 1: all communication to and from the parameter server is compressed to one bit",
-            "Counted: one message each way, of n ballots, eight bits to a byte.",
+            "We count one message each way, of n ballots, eight bits per byte.",
         ),
     ),
     Claim(
@@ -93,19 +93,20 @@ _BYTES = (
             "Abstract: 32 times less communication per iteration than full-precision, distributed SGD; Section 4 "
             "compares with NCCL's all-reduce",
             "Refuted by four workers: the server sends 3 n/8 bytes, a rank of a ring all-reduce 8 n 3/4 = 32 (3 n/16).",
-            "Of the busiest link, against a ring; the abstract does not say of which link, nor against what.",
+            "It is read for the busiest link, against a ring; the abstract names neither the link nor the comparison.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="majority.server.busiest",
         tightness=P / 2,
         extremal="every number of workers above two",
         axis="P",
-        note="True of one worker's link to a parameter server, and of two workers. A single server sends P/2 times "
-        "what is claimed; beyond P = 64 more than a rank of the full-precision ring. Shards of the server repair it.",
+        note="It holds for one worker's link to a parameter server, and for two workers. A single server sends P/2 "
+        "times the claimed bytes; beyond P = 64 more than a rank of the full-precision ring. A sharded server avoids "
+        "this.",
     ),
     Claim(
         name="majority.shards.busiest",
-        title="Shards: the votes on one block go to all, the ballots on all others to their owners",
+        title="Shards: a rank sends the votes on its block to all, and ballots on other blocks to their owners",
         relation=Eq(
             BUSIEST_BYTES,
             sp.Piecewise(
@@ -122,13 +123,13 @@ _BYTES = (
     ),
     Claim(
         name="majority.shards.thirty_two",
-        title="With the server in shards, 32 times fewer bytes than ring all-reduce",
+        title="A sharded server sends 32 times fewer bytes than ring all-reduce",
         relation=Le(BUSIEST_BYTES, _ring / 32),
         assumes=(SHARDS, WHOLE_BYTES, A_BIT),
         source=SUBMISSION.transcribed(
             "Section 5 expects a further speed-up of fragmenting the server over all machines; no number is given",
             "2 (P - 1) blocks of n/P bits, against 2 (P - 1) blocks of n/P words of 32 bits.",
-            reading="The factor 32: the source gives no number for shards.",
+            reading="The factor 32 is our reading: the source gives no number for shards.",
         ),
         tightness=1,
         extremal="any vectors",
@@ -136,7 +137,7 @@ _BYTES = (
     ),
     Claim(
         name="majority.all_gather.busiest",
-        title="All-gather: every ballot passes every rank",
+        title="All-gather: every rank passes on every ballot",
         relation=Eq(BUSIEST_BYTES, (P - 1) * _ballot),
         assumes=(GATHERED,),
         source=derived("Counted: a rank of the ring passes on all ballots but that of the next one."),
@@ -184,14 +185,14 @@ _MONOTONE = (
 _VOTE = (
     Claim(
         name="majority.vote.scale",
-        title="The vote does not change where workers scale their vectors, each by its own factor",
+        title="The vote does not change if every worker scales its vector by its own factor",
         relation=Eq(OVERTURNED, 0),
         assumes=(SCALES,),
         source=derived("A positive factor changes no sign."),
     ),
     Claim(
         name="majority.vote.law",
-        title="The vote's error is a binomial tail, with its share of the ties",
+        title="The vote's error is a binomial tail plus its share of the ties",
         relation=Eq(VOTE_ERROR, vote_error(honest, inverting, lying, flip, tieloss)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT,),
@@ -200,14 +201,14 @@ _VOTE = (
     ),
     Claim(
         name="majority.vote.even_worker",
-        title="With fair ties the last of an even number of workers adds nothing",
+        title="With fair ties the last of an even number of workers has no effect",
         relation=Eq(VOTE_ERROR, vote_error(P - 1, 0, 0, flip, 0)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, HONEST, EVEN, FAIR),
         source=derived(
-            "The last vote counts only where the P - 1 others have a majority of one, and then makes a tie at most. "
-            "It saves half of the wrong majorities of one, with probability 1 - q, and spoils half of the right ones, "
-            "with probability q: (1 - q) C(P - 1, P/2) q^(P/2) (1 - q)^(P/2 - 1)/2 either way."
+            "The last vote counts only where the P - 1 others have a majority of one, and then makes a tie at most. It "
+            "saves half of the wrong majorities of one, with probability 1 - q, and loses half of the right ones, with "
+            "probability q: (1 - q) C(P - 1, P/2) q^(P/2) (1 - q)^(P/2 - 1)/2 either way."
         ),
         axis="P",
         unpinned=(("0.9 times the term -1", "equivalent: of P - 0.9 workers, P - 1 are whole"),),
@@ -250,21 +251,21 @@ _VOTE = (
         kind=Kind.LAW,
         assumes=(INDEPENDENT, HONEST, UNIMODAL),
         source=BERNSTEIN_2018.recalled(
-            "proof of Theorem 2 (b), in the supplement; that it is by Gauss and Cantelli is said in Section 4",
+            "proof of Theorem 2 (b), in the supplement; Section 4 says that it uses Gauss and Cantelli",
             f"{_CANTELLI} {_LARGEST_SHARE}",
         ),
         tightness=sp.sqrt(6) * (13 * sp.sqrt(13) - 35) / 54,
         unpinned=(
             (
                 "exponent -2 of snr",
-                "still true: it asks for more beyond S = 1 alone, where two workers that lose their ties come to "
-                "sqrt(2) 4/9 of it in the limit of large S, and others to less",
+                "still true: it is smaller only beyond S = 1, where two workers that lose their ties reach sqrt(2) 4/9 "
+                "of it in the limit of large S, and others less",
             ),
         ),
         extremal="two workers that lose their ties, uniform noise, S = (sqrt(13) - 2)/sqrt(3)",
         axis="P",
-        note="For every P, odd or even, and ties may all be lost. Never attained: 0.54 of it is the most; without ties "
-        "0.29 was seen, in the limit of many workers.",
+        note="It holds for every P, odd or even, also if all ties are lost. It is never attained: at most 0.54 of it "
+        "is; without ties cases reach 0.29, in the limit of many workers.",
     ),
     Claim(
         name="majority.vote.any_noise",
@@ -283,7 +284,8 @@ _VOTE = (
         tightness=sp.oo,
         extremal="50 with probability 1/10, else -1, and fourteen workers or more",
         axis="P",
-        note="Without the shape the sign may be wrong more often than not, and then the vote's error tends to one.",
+        note="Without that shape signs can be wrong with probability above 1/2, and then the vote's error tends to "
+        "one.",
     ),
     Claim(
         name="majority.vote.shared_noise",
@@ -300,23 +302,23 @@ _VOTE = (
         tightness=sp.oo,
         extremal="uniform noise that all workers share",
         axis="P",
-        note="The square root of P is that of independent batches.",
+        note="The square root of P needs independent batches.",
     ),
     Claim(
         name="majority.vote.no_expansion",
-        title="The vote, scaled by the mean magnitude, is nearer to the workers' average than zero is",
+        title="The vote, scaled by the mean magnitude, is closer to the workers' average than zero is",
         relation=Le(VOTE_DISTORTION, 1),
         assumes=(NONZERO_MEAN,),
         source=FOLKLORE.recalled(
-            "the scaled sign contracts, so its vote is taken to contract too",
-            "Refuted by 4, -1, -1: the average is 2/3, the vote -1, and no scale brings it nearer than zero.",
+            "the scaled sign contracts, so its vote is assumed to contract too",
+            "Refuted by 4, -1, -1: the average is 2/3, the vote -1, and every scale increases the error.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="majority.vote.distortion",
         tightness=4,
         extremal="three workers with 4, -1 and -1 in every entry",
-        note="True of one worker, whose scaled signs contract. A majority of small entries outvotes a large one: the "
-        "vote is no contraction, and error feedback of the average has no bound from it.",
+        note="It holds for one worker, whose scaled signs contract. A majority of small entries outvotes a large one: "
+        "the vote is not a contraction, and gives error feedback of the average no bound.",
     ),
     Claim(
         name="majority.vote.distortion",
@@ -351,15 +353,18 @@ _ADVERSARIES = (
             f"{_CANTELLI} {_MONOTONE}",
         ),
         axis="inverting",
-        note="Where nobody inverts, it is majority.vote.bound, of which 0.54 is the most. Up to sixty workers, of whom "
-        "one or more invert, come to 0.434.",
+        note="Without inverting workers it is majority.vote.bound, of which at most 0.54 is attained. Up to sixty "
+        "workers, one or more of them inverting, reach 0.434.",
         unpinned=(
             (
                 "0.9 times the bound",
-                "loose by nature: a binomial tail is 0.54 of Cantelli's bound at most where nobody inverts; elsewhere "
-                "0.434 is the most seen",
+                "loose by nature: without inverting workers a binomial tail is at most 0.54 of Cantelli's bound; "
+                "otherwise cases reach 0.434",
             ),
-            ("P + 1 for P", "still true: a worker more changes so little that 0.66 is the most, among sixty workers"),
+            (
+                "P + 1 for P",
+                "still true: one more worker changes it so little that the most is 0.66, among sixty workers",
+            ),
         ),
     ),
     Claim(
@@ -373,19 +378,18 @@ _ADVERSARIES = (
         source=SUBMISSION.transcribed(
             "Section 3.4: the worst that adversaries restricted to signs can do is send the negation of their sign "
             "gradient",
-            "Refuted by adversaries that vote -1 whatever they see, where the gradient is positive: where a sign is "
-            "wrong with probability 1/2 - e, a fraction a > 2 e/(1 + 2 e) of them outvotes all others, as P grows "
-            "surely.",
-            "That the bound for negated signs then holds for all of them: printed are the sentence and that bound.",
+            "Refuted by adversaries that always vote -1, if the gradient is positive: if a sign is wrong with "
+            "probability 1/2 - e, a fraction a > 2 e/(1 + 2 e) of them outvotes all others, with certainty as P grows.",
+            "It is read as the bound for negated signs, for all of them: the sentence and that bound are printed.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="majority.adversaries.inverting",
         tightness=sp.oo,
         extremal="uniform noise, S = 2/sqrt 3, and 44 of 100 workers that vote against the gradient",
         axis="P",
-        note="Who negates a noisy sign is often right. Constant votes need no cooperation, nor any gradient: against "
-        "them what is tolerated shrinks with S. The abstract of the last version limits the class of adversaries to "
-        "one that holds those who invert or randomise.",
+        note="A worker that negates a noisy sign is often right. Constant votes need neither cooperation nor a "
+        "gradient: the tolerated fraction of them shrinks with S. The abstract of the last version limits adversaries "
+        "to a class that contains those that invert or randomise.",
     ),
     Claim(
         name="majority.adversaries.liars",
@@ -404,51 +408,51 @@ _ADVERSARIES = (
         unpinned=(
             *for_one_reason(
                 "still true: exp(-1/(2 H)) is more than 3/4 from two honest workers on, more than 1/2 for one, and no "
-                "vote errs more often",
+                "vote is wrong more often",
                 "without the factor (honest*(1 - 2*flip) - lying)**2",
                 "lying + 1 for lying",
             ),
-            ("honest + 1 for honest", "still true: 3/4 is the most again, among 79 honest workers"),
+            ("honest + 1 for honest", "still true: the most is again 3/4, among 79 honest workers"),
         ),
-        extremal="two honest workers, nobody else, a tie lost, q towards 1/2",
+        extremal="two honest workers, no others, a tie lost, q towards 1/2",
         axis="lying",
-        note="What takes the place of one half where adversaries know the sign, or guess it.",
+        note="It replaces the limit of one half if adversaries know the sign, or guess it.",
     ),
     Claim(
         name="majority.adversaries.half",
-        title="Where half of the workers invert, or more, the vote is no better than a coin",
+        title="If half or more of the workers invert, the vote is no better than a coin",
         relation=Ge(VOTE_ERROR, sp.Rational(1, 2)),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, UNIMODAL, HALF, INVERT, FAIR),
         source=derived(
-            "To invert all P workers turns every untied vote, and puts P - A <= A inverting ones in place of A: the "
+            "Inverting all P workers reverses every untied vote, and puts P - A <= A inverting ones in place of A: the "
             "error e(A) = 1 - e(P - A), and e grows with A for q <= 1/2. So e(A) >= 1/2."
         ),
         tightness=1,
         extremal="exactly half",
         axis="P",
-        note="Robust to 50 percent is to be read as below 50 percent.",
+        note="Robust to 50 percent has to mean below 50 percent.",
     ),
     Claim(
         name="majority.ties.one_bit",
-        title="The vote on an entry is one bit for any number of workers, with the sign of zero zero",
+        title="The vote on an entry is one bit for any number of workers, if the sign of zero is zero",
         relation=Le(VALUES, 2),
         assumes=(OPEN,),
         source=derived(
-            "Two works joined: the algorithm of the second pushes sign(V), compressed to one bit, and the code of the "
-            "first took sign(0) = 0, while that of the second takes +1. Refuted by two workers: +1, -1 and a tie."
+            "It combines two papers: the algorithm of the second sends sign(V), compressed to one bit; the code of the "
+            "first took sign(0) = 0, that of the second takes +1. Refuted by two workers: +1, -1 and a tie."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="majority.ties.broken",
         tightness=sp.Rational(3, 2),
         extremal="any even number of workers; any number, where an entry is zero",
         axis="P",
-        note="One bit needs a rule for ties, which the second work's code has. Its authors say so themselves (README "
-        "of jxbz/signSGD): that of the first took sign(0) = 0, which is a third value.",
+        note="One bit needs a rule for ties, which the second paper's code has. Its authors say (README of "
+        "jxbz/signSGD) that the first code took sign(0) = 0, which is a third value.",
     ),
     Claim(
         name="majority.ties.broken",
-        title="The vote on an entry is one bit where zeros and ties are broken",
+        title="The vote on an entry is one bit if zeros and ties are broken",
         relation=Le(VALUES, 2),
         assumes=(BROKEN,),
         source=derived("+1 and -1."),
@@ -458,8 +462,7 @@ _ADVERSARIES = (
     ),
     Claim(
         name="majority.ties.drift",
-        title="Ties to +1: where there is no gradient, P workers vote +1 with C(P, P/2)/2^P more probability, for "
-        "even P",
+        title="Ties to +1: without gradient, P workers vote +1 with C(P, P/2)/2^P more probability, for even P",
         relation=Eq(DRIFT, sp.Piecewise((choose(P, P / 2) / 2**P, sp.Eq(sp.Mod(P, 2), 0)), (0, True))),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, PLUS, NO_ATOM),
@@ -469,16 +472,16 @@ _ADVERSARIES = (
             code=Repository("jxbz/signSGD", "cf57e9272f99d7ceb3c5f824d4790beb970e35e2").at("README.md", "10"),
         ),
         axis="P",
-        note="Two workers drift by half a step, four by three eighths, in every step and every entry; odd numbers do "
-        "not.",
+        note="Two workers drift by half a step, four by three eighths, in every step and entry; odd numbers do not "
+        "drift.",
     ),
     Claim(
         name="majority.ties.fair",
-        title="With a fair coin, or with abstention, the mean vote is zero where there is no gradient",
+        title="With a fair coin, or with abstention, the mean vote is zero without gradient",
         relation=Eq(DRIFT, 0),
         kind=Kind.LAW,
         assumes=(INDEPENDENT, FAIR_OR_OPEN),
-        source=derived("Turning all signs turns the vote."),
+        source=derived("Negating all signs negates the vote."),
         axis="P",
     ),
 )
@@ -487,7 +490,7 @@ _DEFINITIONS = defined(
     "majority",
     {
         "majority_vote": "Written from Algorithm 1 of arXiv:1810.05291, without momentum, one voter and one entry at a "
-        "time; the ways that ballots take, the rule for zeros and ties, and bytes from the documented messages.",
+        "time; the paths of ballots, the rule for zeros and ties, and bytes from the documented messages.",
     },
 )
 

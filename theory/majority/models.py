@@ -238,9 +238,9 @@ def _fair(bound: Any) -> tuple[Goal, ...]:
 
 
 _OTHERS = (
-    "Of the votes of all others `at` is the probability that half of all votes are wrong without this worker's, "
-    "`below` that one less is (for odd numbers, that wrong ones are one short of a majority, and zero): a wrong vote "
-    "of his makes the vote's error larger by (1 - tau) at + tau below than a right one. "
+    "For the votes of all others `at` is the probability that half of all votes are wrong without this worker's, "
+    "`below` that one less is (for odd numbers, that wrong ones are one short of a majority, and zero): its wrong vote "
+    "makes the vote's error larger by (1 - tau) at + tau below than a right one. "
 )
 _CANTELLI = (
     "`off` is how many more votes are wrong than in the mean, `variance` = P q (1 - q), `lead` = c P e half the votes "
@@ -257,7 +257,6 @@ MODELS = by_claim(
         "them: two cases, over = 0 and 1 <= over <= 7. A worker sends a ballot and receives a vote of that length.",
         scope="every n, ballots of any number of bits, every P >= 2",
         goals=_worker,
-        checked_by=("majority.server.worker",),
     ),
     Model(
         claim="majority.server.busiest",
@@ -265,7 +264,6 @@ MODELS = by_claim(
         "P, from one rank. A worker sends one ballot.",
         scope="every n, ballots of any number of bits, every P",
         goals=_server,
-        checked_by=("majority.server.busiest",),
     ),
     Model(
         claim="majority.all_gather.busiest",
@@ -273,7 +271,6 @@ MODELS = by_claim(
         "rank has one more ballot. Induction on P, from one rank.",
         scope="every n, ballots of any number of bits, every P",
         goals=_one_more_rank,
-        checked_by=("majority.all_gather.busiest",),
     ),
     Model(
         claim="majority.shards.busiest",
@@ -282,7 +279,6 @@ MODELS = by_claim(
         "to all others. n mod P is 0 or left + 1: owners of longer blocks send what is claimed, the others no more.",
         scope="every n and P, ballots of any number of bits",
         goals=_shards,
-        checked_by=("majority.shards.busiest",),
     ),
     Model(
         claim="majority.shards.thirty_two",
@@ -290,7 +286,6 @@ MODELS = by_claim(
         "1 ballots and P - 1 votes.",
         scope="every multiple n of 8 P, every P, a bit a ballot",
         goals=_shards_against_ring,
-        checked_by=("majority.shards.thirty_two",),
     ),
     Model(
         claim="majority.worker.gauss",
@@ -300,26 +295,23 @@ MODELS = by_claim(
         "added to the bound. For S > 2/w the first branch, w the root of three, for S <= 2/w the second.",
         scope="every S > 0, every symmetric unimodal law of finite variance",
         goals=_worker_gauss,
-        checked_by=("majority.worker.gauss",),
     ),
     Model(
         claim="majority.vote.even_worker",
-        words="Of the P - 1 others, an odd number, P/2 are wrong with probability `just` = C q x and P/2 - 1 with "
+        words="Among the P - 1 others, an odd number, P/2 are wrong with probability `just` = C q x and P/2 - 1 with "
         "`short` = C (1 - q) x, C = C(P - 1, P/2), x = (q (1 - q))^(P/2 - 1); `beyond` is the probability of more. The "
-        "claim's error is beyond + just. With the last worker the vote is wrong if he is wrong too at `just`, and with "
-        "half the probability if he makes a tie.",
+        "claim's error is beyond + just. With the last worker the vote is wrong if it is wrong too at `just`, and with "
+        "half the probability if it makes a tie.",
         scope="every even P, every q",
         goals=_even_worker,
-        checked_by=("majority.vote.even_worker",),
     ),
     Model(
         claim="majority.vote.sharp",
-        words=_OTHERS + "`before` is the error if he votes right. Let the workers, one after another, be wrong with "
+        words=_OTHERS + "`before` is the error if it votes right. Let the workers, one after another, be wrong with "
         "probability Q, Gauss' bound, in place of q <= Q: `claimed` is the error when all are, by definition, and by "
         "induction backwards it is no less with one of them fewer.",
         scope="every P, every S > 0, every symmetric unimodal law of finite variance, every rule for ties",
         goals=_sharp,
-        checked_by=("majority.vote.sharp",),
     ),
     Model(
         claim="majority.vote.bound",
@@ -338,12 +330,11 @@ MODELS = by_claim(
     ),
     Model(
         claim="majority.adversaries.half",
-        words=_OTHERS + "`before` is the error if he votes right, which he does with probability 1 - q, or q if he "
-        "inverts: the error e(A) grows with the number of those. If all invert, what was right is wrong, and fair ties "
-        "are ties: e(A) + e(P - A) = 1, `error` and `mirrored`. As A >= P - A, error >= mirrored.",
+        words=_OTHERS + "`before` is the error if it votes right, with probability 1 - q, or q if it inverts: the "
+        "error e(A) grows with the number of those. If all invert, what was right is wrong, and fair ties are ties: "
+        "e(A) + e(P - A) = 1, `error` and `mirrored`. As A >= P - A, error >= mirrored.",
         scope="every P, every A >= P/2, every q <= 1/2",
         goals=_half,
-        checked_by=("majority.adversaries.half",),
     ),
     Model(
         claim="majority.vote.distortion",
@@ -351,24 +342,21 @@ MODELS = by_claim(
         "sign. Over all entries y - m adds up to zero, so that the multiple of it that is taken away does nothing.",
         scope="every P and n, every stack whose average is not zero, every rule for ties, real arithmetic",
         goals=_distortion,
-        checked_by=("majority.vote.distortion",),
     ),
     Model(
         claim="majority.ties.drift",
-        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: turning all signs turns "
+        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: negating all signs negates "
         "the majority, and of the 2^P equally likely patterns `ways` = C(P, P/2) are ties, none for odd P. Ties are "
         "+1.",
         scope="every P",
         goals=_drift,
-        checked_by=("majority.ties.drift",),
     ),
     Model(
         claim="majority.ties.fair",
-        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: turning all signs turns "
+        words="`plus`, `minus` and `tied` are the probabilities of majorities and of a tie: negating all signs negates "
         "the majority. A tie is +1 or -1 equally often, or 0.",
         scope="every P, every symmetric law, zeros included",
         goals=_fair,
-        checked_by=("majority.ties.fair",),
     ),
 )
 

@@ -20,11 +20,12 @@ REFUTATIONS = by_claim(
         whole={P: 1, n: 1},
         measured=(P - 1) * n / 8,
         values={P: P, n: n, votebits: 1},
-        met={"vote_by_server": "The vote is run so."},
+        met={"vote_by_server": "The vote runs this way."},
     ),
     Refutation(
         claim="majority.vote.no_expansion",
-        words="Two of three workers outvote the sign of the mean; the vote has its magnitude, and errs by twice that.",
+        words="Two of three workers outvote the sign of the mean; the vote has its magnitude, and its error is twice "
+        "that.",
         whole={_a: 1, _b: 1},
         measured=sp.Integer(4),
         x=((_a,), (-_b,), (-_b,)),
@@ -52,7 +53,7 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="majority.adversaries.negation_is_worst",
         words="The entry is 2/3, and the noise uniform on [-1, 1], of variance 1/3: a sign is wrong with probability "
-        "1/6. Of 25 j workers 11 j vote against the entry's sign. A tie is voted right.",
+        "1/6. 11 j of 25 j workers vote against the entry's sign. A tie is voted right.",
         whole={_j: 1},
         measured=vote_error(14 * _j, 0, 11 * _j, sp.Rational(1, 6), 0),
         values={P: 25 * _j, inverting: 11 * _j, snr: 2 / sp.sqrt(3)},
@@ -64,6 +65,6 @@ REFUTATIONS = by_claim(
         whole={},
         measured=sp.Integer(3),
         values={P: 1},
-        met={"open_ties": "The vote is run so."},
+        met={"open_ties": "The vote runs this way."},
     ),
 )

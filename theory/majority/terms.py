@@ -117,7 +117,7 @@ def _gauss_in_floats() -> Any:
 WORKER_BYTES = Quantity(
     "worker_bytes",
     r"\max_{p>0}\max(\mathrm{sent}_p,\mathrm{received}_p)",
-    "bytes that a rank other than the server sends, or receives if more",
+    "bytes that a rank other than the server sends or receives, whichever is more",
 )
 BUSIEST_BYTES = Quantity("busiest_bytes", r"\max_p\mathrm{sent}_p", "bytes sent by the rank that sends most")
 OVERTURNED = Quantity("overturned", r"\#\{i: v_i\neq v'_i\}", "entries on which the two votes differ")
@@ -147,7 +147,7 @@ GATHERED = Hypothesis(
 )
 SEVERAL = Hypothesis("several_voters", "There are two ranks at least.", Ge(P, 2))
 WHOLE_BYTES = Hypothesis("whole_byte_blocks", "Eight times the number of ranks divides n.", Eq(sp.Mod(n, 8 * P), 0))
-A_BIT = Hypothesis("a_bit_a_ballot", "Nobody abstains: a ballot takes a bit an entry.", Eq(votebits, 1))
+A_BIT = Hypothesis("a_bit_a_ballot", "No worker abstains: a ballot takes one bit per entry.", Eq(votebits, 1))
 
 
 SCALES = Hypothesis(
@@ -158,14 +158,14 @@ SCALES = Hypothesis(
 INDEPENDENT = Hypothesis(
     "independent_noise",
     "The workers' noise is independent.",
-    ensured="Every pattern of right and wrong signs is voted on, and weighs the product of what its signs weigh.",
+    ensured="Every pattern of right and wrong signs is voted on, weighted with the product of its probabilities.",
 )
-HONEST = Hypothesis("all_honest", "All workers send the signs that they have.", Eq(inverting + lying, 0))
+HONEST = Hypothesis("all_honest", "All workers send their true signs.", Eq(inverting + lying, 0))
 ALONE = Hypothesis("one_voter", "There is one worker.", Eq(P, 1))
 ONE_NOISE = Hypothesis(
     "one_noise",
     "All workers have the same noise.",
-    ensured="Two patterns are voted on, all signs right and all wrong, and weigh 1 - q and q.",
+    ensured="Two patterns are voted on, all signs right and all wrong, with weights 1 - q and q.",
 )
 UNIMODAL = Hypothesis(
     "unimodal_noise",
@@ -174,7 +174,7 @@ UNIMODAL = Hypothesis(
 )
 ANY_NOISE = Hypothesis(
     "any_noise",
-    "The noise has mean zero and a finite variance, whatever its shape.",
+    "The noise has mean zero and a finite variance, and any shape.",
     ensured="Every law that the workers' noise follows has mean zero and a finite variance; one is not symmetric.",
 )
 EVEN = Hypothesis("even_voters", "The number of workers is even.", Eq(sp.Mod(P, 2), 0))
@@ -198,10 +198,10 @@ OPEN = Hypothesis(
 )
 MINORITY = Hypothesis("minority", "A of the P workers are adversaries, A < P/2.", sp.Lt(2 * inverting, P))
 HALF = Hypothesis("half_or_more", "A of the P workers are adversaries, A >= P/2.", Ge(2 * inverting, P))
-INVERT = Hypothesis("inverting_adversaries", "Adversaries send the opposite of the signs that they have.", Eq(lying, 0))
+INVERT = Hypothesis("inverting_adversaries", "Adversaries send the opposite of their signs.", Eq(lying, 0))
 ANY_BALLOT = Hypothesis(
     "any_ballot",
-    "Adversaries send whatever signs they like.",
+    "Adversaries may send any signs.",
     ensured="Some adversaries invert their signs and some vote against the true sign, in every proportion.",
 )
 LIARS = Hypothesis(

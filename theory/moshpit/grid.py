@@ -64,45 +64,45 @@ GRID_CLAIMS = (
             "exactness on the full grid, for keys of the last d - 1 chunk indices", _EXACTNESS
         ),
         axis="N",
-        note="From any key state that the algorithm reaches, and however chunk indices are dealt out within groups. "
-        "Keys of d - 1 digits are what two implementations use, the authors' own later library among them.",
+        note="It holds from every key state that the algorithm reaches, for every assignment of chunk indices. Keys of "
+        "d - 1 digits are what two implementations use, the authors' own later library among them.",
     ),
     Claim(
         name="moshpit.grid.key_of_d_digits",
-        title="On a full grid with keys of the last d chunk indices all have the exact mean after d rounds",
+        title="On a full grid with keys of the last d chunk indices every peer has the exact mean after d rounds",
         relation=Eq(DISTORTION, 0),
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_SWEEP),
         source=derived(
-            "One might expect it of a key with one digit more; the authors' code has d - 1. Refuted: N = M^d peers "
-            "have N different keys of d digits, so that in the first round all are by themselves.",
+            "A key with one more digit could be expected to work; the authors' code has d - 1. Refuted: N = M^d peers "
+            "have N different keys of d digits, so every peer is alone in the first round.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="moshpit.grid.exact",
-        extremal="two peers, d = 1: their keys of one digit differ, and nobody averages",
+        extremal="two peers, d = 1: their keys of one digit differ, and no peer averages",
         axis="N",
-        note="The first round is lost, since every key is unique. One more round makes up for it if chunk indices are "
-        "ranks; if they are sampled, peers by themselves draw different ones and do not line up in a grid.",
+        note="The first round averages nothing, since every key is unique. One more round corrects this if chunk "
+        "indices are ranks; if indices are sampled, single peers draw different ones and do not form a grid.",
     ),
     Claim(
         name="moshpit.grid.late",
-        title="With keys of d digits and ranks as chunk indices, the exact mean after d + 1 rounds",
+        title="Keys of d digits and ranks as chunk indices give the exact mean after d + 1 rounds",
         relation=Eq(DISTORTION, 0),
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_ROUND_MORE),
         source=derived(
-            "In the first round all are by themselves and get index 0, which takes the place of their first digit: M "
+            "In the first round every peer is alone and gets index 0, which takes the place of their first digit: M "
             "peers share every key that is left, its last digit 0, and the other d - 1 digits are those of a full grid."
         ),
         axis="N",
     ),
     Claim(
         name="moshpit.grid.factor",
-        title="On a full grid t rounds leave (N/M^t - 1)/(N - 1) of the distortion of independent inputs",
+        title="On a full grid t rounds multiply the distortion of independent inputs by (N/M^t - 1)/(N - 1)",
         relation=Eq(IID_FACTOR, (N / M**rounds - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(*_GRID, FIRST_SWEEP, SEVERAL_PEERS),
         source=derived(_EXACTNESS + " A mean of M^t independent inputs has variance 1/M^t; the mean of all N has 1/N."),
         axis="rounds",
-        note="Hence d rounds are needed: after d - 1 the factor is (M - 1)/(N - 1).",
+        note="So d rounds are needed: after d - 1 the factor is (M - 1)/(N - 1).",
     ),
     Claim(
         name="moshpit.grid.no_repeats",
@@ -118,14 +118,14 @@ GRID_CLAIMS = (
     ),
     Claim(
         name="moshpit.grid.rectangular",
-        title="M groups of N/M peers, indices by rank: the exact mean after two rounds",
+        title="M groups of N/M peers with indices by rank have the exact mean after two rounds",
         relation=Eq(DISTORTION, 0),
         assumes=(RECTANGULAR, NO_FAILURES, KEYS_ONE_SHORT, ONE_SWEEP),
         source=derived(
             "Ranks 0, ..., N/M - 1 occur once in each of the M groups, so the second groups mix one of each."
         ),
         axis="N",
-        note="With sampled indices this fails: groups of the second round have different sizes.",
+        note="It fails with sampled indices: groups of the second round have different sizes.",
     ),
     Claim(
         name="moshpit.grid.failures",
@@ -140,7 +140,7 @@ GRID_CLAIMS = (
             "weights 1/N."
         ),
         axis="failure",
-        note="For small p about d p/M^(d-1).",
+        note="For small p it is about d p/M^(d-1).",
     ),
     Claim(
         name="moshpit.grid.partial",
@@ -156,18 +156,18 @@ GRID_CLAIMS = (
     ),
     Claim(
         name="moshpit.mean.preserved",
-        title="Averaging in groups keeps the mean, if peers that fail keep their vectors",
+        title="Averaging in groups keeps the mean if failed peers keep their vectors",
         relation=Eq(MEAN_SHIFT, 0),
         assumes=(SKIPPED,),
         source=RYABININ_2021.recalled(
             "correctness of averaging in disjoint groups",
-            "A group's members hold its mean in place of their vectors: the same sum. Who fails is a group of one.",
+            "A group's members hold its mean: the sum is the same. A failed peer is a group of one.",
         ),
         axis="N",
     ),
     Claim(
         name="moshpit.mean.of_group",
-        title="After a round every member of a group holds the group's mean, and who sits out what it had",
+        title="After a round every group member holds the group's mean, and a peer that sits out its old vector",
         relation=Eq(GROUP_ERROR, 0),
         assumes=(SKIPPED,),
         source=RYABININ_2021.recalled(
@@ -175,11 +175,11 @@ GRID_CLAIMS = (
             "Every chunk is averaged by its owner, and sent to all members.",
         ),
         axis="N",
-        note="That the mean is preserved does not say that anybody averages: to do nothing preserves it as well.",
+        note="Keeping the mean does not imply averaging: a method that does nothing also keeps it.",
     ),
     Claim(
         name="moshpit.mean.one_way",
-        title="A peer that gives without receiving moves the mean: q (1 - q) (1 - rho) D_0 / N in the mean square",
+        title="A peer that sends without receiving moves the mean: q (1 - q) (1 - rho) D_0 / N in the mean square",
         relation=Eq(MEAN_SHIFT, deaf * (1 - deaf) * (1 - (r - 1) / (N - 1)) * spread / N),
         kind=Kind.EXPECTED,
         assumes=(ONE_ROUND, SEVERAL_PEERS),
@@ -242,7 +242,7 @@ GRID_CLAIMS = (
         title="Message phases of T rounds: 2 T",
         relation=Eq(STEPS, sp.Piecewise((0, sp.Eq(M, 1)), (2 * rounds, True))),
         assumes=(FULL_GRID, NO_FAILURES),
-        source=derived("Reduce-scatter, then all-gather; a group of one says nothing."),
+        source=derived("Reduce-scatter, then all-gather; a group of one sends nothing."),
         axis="rounds",
     ),
 )

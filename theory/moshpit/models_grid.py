@@ -193,8 +193,8 @@ def _critical_path(bound: Any) -> tuple[Goal, ...]:
         most = step / 2 - (M * _full + over - _own)
         goals += [
             Goal(f"{name} chunks: both steps", step - 2 * (M - 1) * largest, equal=True),
-            Goal(f"{name} chunks: nobody receives more", step / 2 - (M - 1) * _own, given=given),
-            Goal(f"{name} chunks: nobody sends more", most, given={"over <= M - 1": M - 1 - over, **given}),
+            Goal(f"{name} chunks: no member receives more", step / 2 - (M - 1) * _own, given=given),
+            Goal(f"{name} chunks: no member sends more", most, given={"over <= M - 1": M - 1 - over, **given}),
         ]
     return tuple(goals)
 
@@ -233,24 +233,21 @@ GRID_MODELS = by_claim(
         "from the weights of the mean is zero.",
         scope=_GRID,
         goals=_exact,
-        checked_by=("moshpit.grid.exact",),
     ),
     Model(
         claim="moshpit.grid.late",
-        words="In the first round all are by themselves: weights stay, and with all last digits zero a full grid of d "
+        words="In the first round every peer is alone: weights stay, and with all last digits zero a full grid of d "
         "axes is left. " + _WEIGHTS + "There are M^d = N after d more rounds.",
         scope=_GRID + ", chunk indices by rank",
         goals=_exact,
-        checked_by=("moshpit.grid.late",),
     ),
     Model(
         claim="moshpit.grid.no_repeats",
         words="Two peers that share a group get different chunk indices there, `digit` and `other`, which stay in "
-        "their keys for the next d - 1 rounds. If they met `again` within them their keys would be equal: of whole "
-        "numbers with a difference that is zero, and whose square is one or more, everything follows.",
+        "their keys for the next d - 1 rounds. If they met `again` within them their keys would be equal: a difference "
+        "of whole numbers would be zero with a square of one or more, a contradiction.",
         scope="every side M, every d, N = M^d, every way to deal out chunk indices",
         goals=_no_repeats,
-        checked_by=("moshpit.grid.no_repeats",),
     ),
     Model(
         claim="moshpit.grid.rectangular",
@@ -258,7 +255,6 @@ GRID_MODELS = by_claim(
         "one member of each of the M first ones, and means of `held` M = N are left.",
         scope=f"every M, every multiple N <= M^2 of M, {_LAW}, chunk indices by rank",
         goals=_rectangular,
-        checked_by=("moshpit.grid.rectangular",),
     ),
     Model(
         claim="moshpit.grid.factor",
@@ -268,7 +264,6 @@ GRID_MODELS = by_claim(
         "and then divided by M. Induction on t.",
         scope="every side M, every d, N = M^d >= 2, every t <= d, real arithmetic",
         goals=_factor,
-        checked_by=("moshpit.grid.factor",),
     ),
     Model(
         claim="moshpit.trials.keys",
@@ -287,7 +282,6 @@ GRID_MODELS = by_claim(
         "number of blocks: induction on M, as in moshpit.random_groups.skip.",
         scope="every side M, every d, N = M^d, every p, real arithmetic",
         goals=_failures,
-        checked_by=("moshpit.grid.failures",),
     ),
     Model(
         claim="moshpit.trials.fixed",
@@ -306,22 +300,19 @@ GRID_MODELS = by_claim(
         "one over N, and the mean of all has the variance 1/N.",
         scope="every side M, every N <= M^2, real arithmetic",
         goals=_partial,
-        checked_by=("moshpit.grid.partial",),
     ),
     Model(
         claim="moshpit.mean.preserved",
-        words="`group` is the sum of a group's `held` vectors, peers that fail being groups of one, and `others` that "
-        "of the groups before, which is what it was. All members get group/held.",
+        words="`group` is the sum of a group's `held` vectors (a failed peer is a group of one), and `others` that of "
+        "the groups before, which does not change. All members get group/held.",
         scope=f"every N, every partition into groups in every round, every failures, {_LAW}",
         goals=_preserved,
-        checked_by=("moshpit.mean.preserved",),
     ),
     Model(
         claim="moshpit.traffic.words",
         words=_CHUNKS + "Induction on the rounds; a group of one sends nothing.",
         scope=_SENT,
         goals=_words,
-        checked_by=("moshpit.traffic.words",),
     ),
     Model(
         claim="moshpit.traffic.equal_chunks",
@@ -329,23 +320,20 @@ GRID_MODELS = by_claim(
         "and its averaged chunk to the M - 1 others. Induction on the rounds.",
         scope="every M, every multiple n of M, every T",
         goals=_equal_chunks,
-        checked_by=("moshpit.traffic.equal_chunks",),
     ),
     Model(
         claim="moshpit.traffic.critical_path",
         words=_CHUNKS + "In reduce-scatter it receives M - 1 copies of its own chunk and sends the rest of its vector, "
-        "in all-gather the other way round. The largest is what the owner of a largest chunk receives, and sends: "
-        "nobody does more. Induction on the rounds.",
+        "in all-gather the other way round. The owner of a largest chunk receives and sends the most. Induction on the "
+        "rounds.",
         scope=_SENT,
         goals=_critical_path,
-        checked_by=("moshpit.traffic.critical_path",),
     ),
     Model(
         claim="moshpit.traffic.messages",
         words="A member sends a chunk to each of the M - 1 others, and its averaged chunk. Induction on the rounds.",
         scope="every M and T, every n >= 1",
         goals=_messages,
-        checked_by=("moshpit.traffic.messages",),
     ),
     Model(
         claim="moshpit.traffic.steps",
@@ -353,6 +341,5 @@ GRID_MODELS = by_claim(
         "where they have one. Induction on the rounds.",
         scope="every M and T, every n >= 1",
         goals=_steps,
-        checked_by=("moshpit.traffic.steps",),
     ),
 )

@@ -10,8 +10,10 @@ from commbounds.theory.finite_laws import (
     after_draw,
     independent_of,
     mean,
+    over_histories,
     over_pairs_of_subsets,
     proved_by,
+    two_seats,
     uncorrelated,
 )
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
@@ -62,23 +64,17 @@ def blocks_of_skipped(became: Any) -> tuple[Goal, ...]:
 def seated() -> tuple[Goal, ...]:
     """That E A = a I + b J with `projection`, and what it does to a sum of squares, over groupings and seats.
 
-    A grouping has seats, and peers take them in any order. Of all `orders` so many have one peer in one seat, `first`,
-    and two peers in two seats, `both`.
+    A grouping has seats, and peers take them in any order.
     """
     trace, whole, members, groups, size = sp.symbols("trace whole members groups size", positive=True)
-    orders, first, both, chance, chances = sp.symbols("orders first both chance chances", positive=True)
+    chance, chances = sp.symbols("chance chances", positive=True)
     diagonal, other, traces, expected = sp.symbols("diagonal other traces expected", real=True)
-    total, x = vectors("total x")
     squares, pairs, sums = sp.symbols("squares pairs sums", real=True)
-    seats = {"N peers for the first seat": orders - N * first, "N - 1 for the second": first - (N - 1) * both}
     one, two, known = 1 / N, 1 / (N * (N - 1)), {"N": N, **_several}
     before = {"diagonal before": diagonal - traces * one, "other entries before": other - (N * chances - traces) * two}
     a, b = (expected - (N - expected) / (N - 1)) * one, (N - expected) * two
     return (
-        Goal("one peer in one seat", first / orders - one, equal=True, positive={**known, "orders": orders},
-             zero=seats),
-        Goal("two peers in two seats", both / orders - two, equal=True, positive={**known, "orders": orders},
-             zero=seats),
+        *two_seats(N),
         Goal("trace, one more group", trace + size / size**2 * size - (groups + 1), equal=True,
              positive={"size": size}, zero={"groups before": trace - groups}),
         Goal("all entries, one more group", whole + size**2 / size - (members + size), equal=True,
@@ -90,8 +86,6 @@ def seated() -> tuple[Goal, ...]:
              equal=True, positive=known, zero=before),
         Goal("a row adds up to 1", a + b * N - 1, equal=True, positive=known),
         Goal("the trace is E R", N * (a + b) - expected, equal=True, positive=known),
-        Goal("products of two peers, one more peer", pairs + 2 * total * x - ((total + x) ** 2 - squares - x**2),
-             equal=True, zero={"products before": pairs - (total**2 - squares)}, vectors=(total, x)),
         Goal("one round takes a of the squares", (_a + _b) * squares + _b * pairs - _a * squares, equal=True,
              zero={"products": pairs - (sums - squares), "the sum is zero": sums}),
     )  # fmt: skip
@@ -152,13 +146,16 @@ def _upper(bound: Any) -> tuple[Goal, ...]:
 def _labels(bound: Any) -> tuple[Goal, ...]:
     one = bound.subs(rounds, 1)
     occupied = made(one)
-    more = occupied.subs(N, N + 1) - occupied - (1 - occupied / r)
+    sure, mean_labels, labels = sp.symbols("sure mean_labels labels", nonnegative=True)
+    fates = (labels / r, labels), (1 - labels / r, labels + 1)
+    after = sure + (1 - 1 / r) * mean_labels
     return (
         *seated(),
         *_histories(),
         *recurrence(bound, rounds, 1, lambda factor, _: factor * one, positive=_several),
         Goal("two peers", occupied.subs(N, 2) - (1 + (1 - 1 / r)), equal=True),
-        Goal("one more peer", more, equal=True),
+        *over_histories("one more peer", fates, {mean_labels: labels, sure: 1}, after, positive={"r": r}),
+        Goal("all draws", occupied.subs(N, N + 1) - after.subs({sure: 1, mean_labels: occupied}), equal=True),
     )
 
 
@@ -221,18 +218,23 @@ def _regrouping(bound: Any) -> tuple[Goal, ...]:
 
 
 def _one_way(bound: Any) -> tuple[Goal, ...]:
-    after, squares = sp.symbols("after squares", nonnegative=True)
-    shift = deaf * (1 - deaf) * squares / N**2
+    after, squares, held = sp.symbols("after squares held", positive=True)
+    total, group = vectors("total group")
+    shift = (deaf * (1 - deaf) * squares + deaf**2 * total**2) / N**2
     zero = {
         **projection(r),
         "what is left is a of what there was": after - _a * spread,
         "squared distances from the groups' means": squares - N * (spread - after),
+        "they add up to zero": total**2,
     }
     return (
         *seated(),
         second_moment(deaf),
-        Goal("shift of the mean", bound - shift, equal=True, positive={"N": N, **_several}, zero=zero),
-    )
+        Goal("distances in one more group", (total + (group - held * (group * (1 / held)))) ** 2, equal=True,
+             positive={"held": held}, zero={"groups before": total**2}, vectors=(total, group)),
+        Goal("shift of the mean", bound - shift, equal=True, positive={"N": N, **_several}, zero=zero,
+             vectors=(total,)),
+    )  # fmt: skip
 
 
 def _leaving(bound: Any) -> tuple[Goal, ...]:
@@ -260,13 +262,13 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
 _COUNTING = (
     "A grouping has seats, which peers take in any order, all with one probability. Averaging within groups is a "
     "matrix A whose entries are 1/size between members of one group: its trace is the number R of groups, peers by "
-    "themselves included, all entries add up to N. Of all `orders` an Nth has a peer in a seat, and of these one of "
-    "N - 1 another peer in another seat. Over all groupings and orders an entry of the diagonal is in the mean "
+    "themselves included, all entries add up to N. An Nth of all `orders` has a peer in a seat, and one of N - 1 of "
+    "these another peer in another seat. Over all groupings and orders an entry of the diagonal is in the mean "
     "`diagonal`, any other `other`: E A = a I + b J. The squared norm of A x is <x, A x>, the mean over a group being "
     "orthogonal to what it leaves; its mean is that of the squares and of the products of two peers, of which x "
     "without a mean has minus as much: a is the factor of a round. "
 )
-_INVERSE = _COUNTING + "So E R = 1 + (N - 1) a, which is what the goals are about. "
+_INVERSE = _COUNTING + "So E R = 1 + (N - 1) a, and the goals are about that. "
 _ROUNDS = (
     "Induction on T: every outcome of the rounds before, of `chance` and leaving `own`, is followed by all outcomes of "
     "the next, with the product of the chances. "
@@ -279,14 +281,12 @@ GROUP_MODELS = by_claim(
         words=_COUNTING + "Solved for a.",
         scope=f"every N >= 2, every law of groups that does not change if peers are renamed, {_LAW}",
         goals=_general,
-        checked_by=("moshpit.random_groups.general",),
     ),
     Model(
         claim="moshpit.random_groups.factor",
         words=_COUNTING + "R = r. " + _ROUNDS,
         scope=f"every N >= 2, every r <= N, every T, {_LAW}",
         goals=_factor,
-        checked_by=("moshpit.random_groups.factor",),
     ),
     Model(
         claim="moshpit.random_groups.upper",
@@ -298,11 +298,11 @@ GROUP_MODELS = by_claim(
     ),
     Model(
         claim="moshpit.random_groups.labels",
-        words=_INVERSE + "R counts the labels that occur. A further peer has a new one with probability 1 - R/r: "
-        "induction on N, from two peers, whose labels are equal with probability 1/r. " + _ROUNDS,
+        words=_INVERSE + "R counts the labels that occur. A further peer has a new one with probability 1 - R/r, "
+        "for any draws of the others: induction on N, from two peers, whose labels are equal with probability 1/r. "
+        + _ROUNDS,
         scope=f"every N >= 2, every r >= 1, every T, {_LAW}",
         goals=_labels,
-        checked_by=("moshpit.random_groups.labels",),
     ),
     Model(
         claim="moshpit.random_groups.all_partitions",
@@ -311,7 +311,6 @@ GROUP_MODELS = by_claim(
         "R + 1. " + _ROUNDS,
         scope=f"every N >= 2, every T, {_LAW}",
         goals=_all_partitions,
-        checked_by=("moshpit.random_groups.all_partitions",),
     ),
     Model(
         claim="moshpit.random_groups.with_replacement",
@@ -320,33 +319,29 @@ GROUP_MODELS = by_claim(
         "distances have no products in the mean. Induction on the draws, and on the number of groups.",
         scope=f"every N >= 2, every r, every size of groups, {_LAW}",
         goals=_with_replacement,
-        checked_by=("moshpit.random_groups.with_replacement",),
     ),
     Model(
         claim="moshpit.random_groups.skip",
-        words=_INVERSE + "There are N/M groups. A further member of a group fails, and is one more block; or is there, "
-        "and makes a block if all others fail, p^M: three outcomes after every one of the others. Induction on M, and "
-        "on the groups.",
+        words=_INVERSE + "There are N/M groups. A further member of a group fails, and is one more block; or is "
+        "present, and makes a block if all others fail, p^M: each outcome of the others has three successors. "
+        "Induction on M, and on the groups.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_skip,
-        checked_by=("moshpit.random_groups.skip",),
     ),
     Model(
         claim="moshpit.random_groups.abort",
-        words=_INVERSE + "There are N/M groups. A group becomes one block with the probability w that all are there, "
-        "else M blocks: M - (M - 1) w, solved for w; a further member is there with probability 1 - p. A group of one "
-        "is one block. Induction on M, from two.",
+        words=_INVERSE + "There are N/M groups. A group becomes one block with the probability w that all are present, "
+        "else M blocks: M - (M - 1) w, solved for w; a further member is present with probability 1 - p. A group of "
+        "one is one block. Induction on M, from two.",
         scope=f"every M >= 1 that divides N >= 2, every p, {_LAW}",
         goals=_abort,
-        checked_by=("moshpit.random_groups.abort",),
     ),
     Model(
         claim="moshpit.random_groups.regrouping",
-        words=_INVERSE + "`there` is the expected number of groups of those that are there, which the claim's function "
-        "sums up. What is left is the number of the others: p for each of the N peers, by induction.",
+        words=_INVERSE + "`there` is the expected number of groups of the peers present, which the claim's function "
+        "sums up. It remains to count the absent ones: p for each of the N peers, by induction.",
         scope=f"every N >= 2, every M, every p, {_LAW}",
         goals=_regrouping,
-        checked_by=("moshpit.random_groups.regrouping",),
     ),
     Model(
         claim="moshpit.trials.random",
@@ -358,23 +353,20 @@ GROUP_MODELS = by_claim(
     Model(
         claim="moshpit.mean.one_way",
         words="The mean moves by the sum of the deaf peers' x_i - (their groups' means), over N; these vectors add up "
-        "to zero over all peers. The second moment of a sum of vectors x_i, each there with probability q, is q (1 - "
-        "q) sum ||x_i||^2 + q^2 ||sum x_i||^2: one more vector adds 2 q <x, q total> + q ||x||^2, by independence. "
-        "`squares` is what the sum of the squares is in the mean: N times the distortion that a round takes away. "
-        + _COUNTING,
+        "to zero over all peers, group by group. The second moment of a sum of vectors x_i, each there with "
+        "probability q, is q (1 - q) sum ||x_i||^2 + q^2 ||sum x_i||^2: one more vector adds 2 q <x, q total> + q "
+        "||x||^2, by independence. `squares` is what the sum of the squares is in the mean: N times the distortion "
+        "that a round takes away. " + _COUNTING,
         scope=f"every N >= 2, every r <= N, every q, {_LAW}",
         goals=_one_way,
-        checked_by=("moshpit.mean.one_way",),
     ),
     Model(
         claim="moshpit.mean.leaving",
-        words="Of N vectors that add up to zero n' are drawn without replacement: each with probability n'/N, two of "
+        words="n' of N vectors that add up to zero are drawn without replacement: each with probability n'/N, two of "
         "them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - both) sum ||x_i||^2 + "
         "both ||sum x_i||^2, by induction over the vectors, of all subsets of n'; the sum of the squares is N V with "
-        "no round, V the "
-        "distortion, and every round multiplies the mean by a. " + _COUNTING,
+        "no round, V the distortion, and every round multiplies the mean by a. " + _COUNTING,
         scope=f"every N >= 2, every n' <= N, every r <= N, every T, {_LAW}",
         goals=_leaving,
-        checked_by=("moshpit.mean.leaving",),
     ),
 )

@@ -118,7 +118,7 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
     return (
         *_pair(),
         *_all_pairs(),
-        *uncorrelated(noise**2),
+        *proved_by("mean of all", _mean_square(mean)),
         *proved_by("those that stay", over_pairs_of_subsets()),
         Goal("one more vector", drawn, equal=True, positive=_several, vectors=(_x, _u)),
         Goal(
@@ -431,7 +431,6 @@ SGD_MODELS = by_claim(
         "over 2 N^2; N (N - 1) of them get noise. An average multiplies the expectation by rho.",
         scope=_NORMAL,
         goals=_spread,
-        checked_by=("moshpit.sgd.spread",),
     ),
     Model(
         claim="moshpit.sgd.mean_square",
@@ -439,14 +438,14 @@ SGD_MODELS = by_claim(
         "N^2 `now` is the variance of their sum, by the claim: every peer adds sigma^2. Induction on N.",
         scope=_NORMAL,
         goals=_mean_square,
-        checked_by=("moshpit.sgd.mean_square",),
     ),
     Model(
         claim="moshpit.sgd.leaving",
-        words="The mean square of all N after the step is that of moshpit.sgd.mean_square, the distortion that of "
-        "moshpit.sgd.spread. Of N vectors about their mean n' are drawn without replacement: each with probability "
-        "`one` = n'/N, two of them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum is (one - "
-        "both) times the sum of squares, N times the distortion, and both times the square of the sum, which is zero.",
+        words="The mean square of all N after the step is as goals of moshpit.sgd.mean_square show, the distortion as "
+        "those of moshpit.sgd.spread. n' of N vectors about their mean are drawn without replacement: each with "
+        "probability `one` = n'/N, two of them with n' (n' - 1)/(N (N - 1)). The second moment of the drawn ones' sum "
+        "is (one - both) times the sum of squares, N times the distortion, and both times the square of the sum, which "
+        "is zero.",
         scope=_NORMAL + ", every n' <= N, N >= 2",
         goals=_leaving,
         checked_by=("moshpit.sgd.leaving", "moshpit.sgd.mean_square", "moshpit.sgd.spread"),
@@ -457,7 +456,6 @@ SGD_MODELS = by_claim(
         "independent noises. tau steps and an average make the recurrence; induction on the averages.",
         scope="every rho < 1, every tau, N and sigma, every number of averages, real arithmetic",
         goals=_flat,
-        checked_by=("moshpit.sgd.flat",),
     ),
     Model(
         claim="moshpit.sgd.averaging_quality",
@@ -467,7 +465,6 @@ SGD_MODELS = by_claim(
         scope="every convex and smooth f, every gamma <= 2/L, every rho < 1, every tau, N and sigma, every number of "
         "averages, real arithmetic",
         goals=_averaging_quality,
-        checked_by=("moshpit.sgd.averaging_quality",),
     ),
     Model(
         claim="moshpit.sgd.convex",
@@ -475,7 +472,6 @@ SGD_MODELS = by_claim(
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and sigma, real "
         "arithmetic",
         goals=_convex,
-        checked_by=("moshpit.sgd.convex",),
     ),
     Model(
         claim="moshpit.sgd.convex_noiseless",
@@ -486,7 +482,6 @@ SGD_MODELS = by_claim(
         "1, times ||x||^2. f at the average of the points is at most the average of f.",
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/L, every N, tau and K, real arithmetic",
         goals=_convex_noiseless,
-        checked_by=("moshpit.sgd.convex_noiseless",),
     ),
     Model(
         claim="moshpit.sgd.nonconvex_noiseless",
@@ -495,7 +490,6 @@ SGD_MODELS = by_claim(
         scope="every L-smooth f that is bounded below, in every dimension, every gamma < 2/L, every N, tau and K, real "
         "arithmetic",
         goals=_nonconvex_noiseless,
-        checked_by=("moshpit.sgd.nonconvex_noiseless",),
     ),
     Model(
         claim="moshpit.sgd.strongly_convex",
@@ -508,7 +502,6 @@ SGD_MODELS = by_claim(
         scope="every mu-strongly convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, K and "
         "sigma, real arithmetic",
         goals=_strongly_convex,
-        checked_by=("moshpit.sgd.strongly_convex",),
     ),
     Model(
         claim="moshpit.sgd.departures",
@@ -522,7 +515,6 @@ SGD_MODELS = by_claim(
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, n', K and sigma, "
         "departures at random, real arithmetic",
         goals=_departures,
-        checked_by=("moshpit.sgd.departures",),
     ),
     Model(
         claim="moshpit.sgd.nonconvex",
@@ -535,6 +527,5 @@ SGD_MODELS = by_claim(
         scope="every L-smooth f that is bounded below, in every dimension, every gamma <= 1/(2 L) and 1/(2 L (tau - "
         "1)), every tau, N, K and sigma, real arithmetic",
         goals=_nonconvex,
-        checked_by=("moshpit.sgd.nonconvex",),
     ),
 )

@@ -46,27 +46,27 @@ _PLACE = "theorem on random groups, as recalled: E D_T = ((r-1)/N + r/N^2)^T D_0
 RANDOM_CLAIMS = (
     Claim(
         name="moshpit.random_groups.as_recalled",
-        title="r random groups take the expected distortion down by (r - 1)/N + r/N^2 a round",
+        title="r random groups multiply the expected distortion by (r - 1)/N + r/N^2 per round",
         relation=Eq(FACTOR, PRINTED),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=RYABININ_2021.recalled(
             _PLACE,
-            "Two members are drawn without replacement, so a pair is in group i with probability M_i (M_i - 1)/(N (N "
-            "- 1)). With N^2 in place of N (N - 1) the remembered factor comes out.",
-            "As an equality, where groups are never empty: the formula is remembered, and its sign is not.",
+            "Two members are drawn without replacement, so a pair is in group i with probability M_i (M_i - 1)/(N (N - "
+            "1)). N^2 in place of N (N - 1) gives the recalled factor.",
+            "It is tested as an equality for nonempty groups: the formula is recalled, its sign (= or <=) is not.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="moshpit.random_groups.factor",
-        extremal="one group of two peers: nothing is left, where the formula has 1/4",
+        extremal="one group of two peers: no distortion is left, but the formula gives 1/4",
         axis="N",
-        note="Not an equality under any reading of random groups: it would need E R = r + (N - r)/N^2 > r groups. It "
-        "is an upper bound, too large by the factor 1 + (N - r)/(N^2 (r - 1)) a round: 1/8 for N = 4, r = 2, and 3e-5 "
-        "for N = 1024, r = 32. Whether it is printed with an equals sign is known from memory only.",
+        note="It is an equality under no reading of random groups: it would need E R = r + (N - r)/N^2 > r groups. It "
+        "is an upper bound, too large by the factor 1 + (N - r)/(N^2 (r - 1)) per round: by 1/8 for N = 4, r = 2, and "
+        "by 3e-5 for N = 1024, r = 32. The equals sign is quoted from memory only.",
     ),
     Claim(
         name="moshpit.random_groups.factor",
-        title="r random groups, none empty, take the expected distortion down by (r - 1)/(N - 1) a round",
+        title="r nonempty random groups multiply the expected distortion by (r - 1)/(N - 1) per round",
         relation=Eq(FACTOR, ((r - 1) / (N - 1)) ** rounds),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
@@ -75,28 +75,28 @@ RANDOM_CLAIMS = (
     ),
     Claim(
         name="moshpit.random_groups.upper",
-        title="The remembered factor of random groups is an upper bound",
+        title="The recalled factor of random groups is an upper bound",
         relation=Le(FACTOR, PRINTED),
         kind=Kind.EXPECTED,
         assumes=(CUT_GROUPS, NO_FAILURES, SEVERAL_PEERS),
         source=RYABININ_2021.recalled(
             _PLACE + ", read as an upper bound",
             "(r-1)/N + r/N^2 - (r-1)/(N-1) = (N - r)/(N^2 (N-1)) >= 0, with equality only for r = N.",
-            reading="As an upper bound.",
+            reading="It is tested as an upper bound.",
         ),
         tightness=1,
-        extremal="as many groups as peers: nobody averages, and both factors are 1",
+        extremal="as many groups as peers: no peer averages, and both factors are 1",
         axis="N",
     ),
     Claim(
         name="moshpit.random_groups.general",
-        title="Exchangeable random groups take the expected distortion down by (E R - 1)/(N - 1)",
+        title="Exchangeable random groups multiply the expected distortion by (E R - 1)/(N - 1)",
         relation=Eq(FACTOR, (blocks - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EXCHANGEABLE, ONE_ROUND, SEVERAL_PEERS),
         source=derived(_GENERAL),
         axis="blocks",
-        note='Whatever "random groups" means, and whatever fails, as long as groups are a partition: only the expected '
+        note="It holds for every kind of random groups and of failures, if groups are a partition: only the expected "
         "number of groups counts.",
     ),
     Claim(
@@ -122,7 +122,7 @@ RANDOM_CLAIMS = (
     ),
     Claim(
         name="moshpit.random_groups.with_replacement",
-        title="Slots filled with replacement: r/N of the distortion about the initial mean stays",
+        title="Slots filled with replacement: the factor of the distortion about the initial mean is r/N",
         relation=Eq(FACTOR, r / N),
         kind=Kind.EXPECTED,
         assumes=(REFILLED_SLOTS, NO_FAILURES, ONE_ROUND, SEVERAL_PEERS),
@@ -131,20 +131,20 @@ RANDOM_CLAIMS = (
             "the mean square; M_i of N slots hold it, and the sum over the groups is r/N."
         ),
         axis="N",
-        note="This is no partition: the mean itself moves.",
+        note="These groups are not a partition: the mean itself moves.",
     ),
     Claim(
         name="moshpit.random_groups.skip",
-        title="Random groups of M whose failed members keep their vectors",
+        title="Random groups of M, failed members keep their vectors: the factor of one round",
         relation=Eq(FACTOR, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, SKIPPED, ONE_ROUND, SEVERAL_PEERS),
-        source=derived(_GENERAL + " A group is not empty with probability 1 - p^M; p N peers are by themselves."),
+        source=derived(_GENERAL + " A group has a member present with probability 1 - p^M; p N peers are alone."),
         axis="failure",
     ),
     Claim(
         name="moshpit.random_groups.abort",
-        title="Random groups of M that do nothing if a member fails",
+        title="Random groups of M that do nothing if a member fails: the factor of one round",
         relation=Eq(FACTOR, (N / M * ((1 - failure) ** M + M * (1 - (1 - failure) ** M)) - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, ABORTED, ONE_ROUND, SEVERAL_PEERS),
@@ -153,14 +153,13 @@ RANDOM_CLAIMS = (
     ),
     Claim(
         name="moshpit.random_groups.regrouping",
-        title="Random groups of M among those that are there",
+        title="Random groups of M among the peers present: the factor of one round",
         relation=Eq(FACTOR, (regrouped(N, M, failure) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(REGROUPED, ONE_ROUND, SEVERAL_PEERS),
         source=RYABININ_2021.official_code(
             "RandomGroupAverager of the averaging experiments, to compare with",
-            _GENERAL
-            + " A peers make floor(A/M) groups, or are A by themselves where A < M; p N more are by themselves.",
+            _GENERAL + " A peers make floor(A/M) groups, or A groups of one if A < M; p N more are alone.",
             code=MOSHPIT_AT.at("averaging_experiments/averager.py", "69-88"),
         ),
         axis="failure",
@@ -170,15 +169,15 @@ RANDOM_CLAIMS = (
         unpinned=(
             (
                 "* times the term -failure[*][*]M",
-                "a change of two percent, which draws do not tell; groups and failures of few peers, enumerated, pin "
-                "the same formula down in moshpit.random_groups.skip",
+                "draws do not resolve a change of two percent; enumerated groups and failures of few peers test the "
+                "same formula in moshpit.random_groups.skip",
             ),
         ),
         title="Counter-based trials of random groups of M: the factor of one round",
         relation=Eq(FACTOR, (N / M * (1 - failure**M) + failure * N - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(EQUAL_GROUPS, SKIPPED, ONE_ROUND, SEVERAL_PEERS),
-        source=derived(_GENERAL + " A group is not empty with probability 1 - p^M; p N peers are by themselves."),
+        source=derived(_GENERAL + " A group has a member present with probability 1 - p^M; p N peers are alone."),
         axis="failure",
     ),
     Claim(
@@ -186,8 +185,8 @@ RANDOM_CLAIMS = (
         unpinned=(
             (
                 "* times the term -1",
-                "a change of the factor by 1/30 at most, which draws do not tell; failures on small grids, enumerated, "
-                "pin the same formula down in moshpit.grid.failures",
+                "draws do not resolve a change of the factor by at most 1/30; enumerated failures on small grids test "
+                "the same formula in moshpit.grid.failures",
             ),
         ),
         title="Counter-based trials of a full grid of fixed cells: the factor of d rounds",
@@ -206,7 +205,7 @@ RANDOM_CLAIMS = (
         relation=Eq(FACTOR, (N / M**rounds - 1) / (N - 1)),
         kind=Kind.EXPECTED,
         assumes=(FULL_GRID, NO_FAILURES, FIRST_SWEEP, SEVERAL_PEERS),
-        source=derived("As for independent inputs, since cells are drawn at random; M^t peers share a mean."),
+        source=derived("It is that of independent inputs, since cells are drawn at random; M^t peers share a mean."),
         axis="rounds",
     ),
 )

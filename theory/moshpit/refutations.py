@@ -9,13 +9,13 @@ from commbounds.theory.moshpit.terms import M, N, dims, rounds
 from commbounds.theory.quantities import r
 
 _a = sp.Symbol("a", integer=True, nonnegative=True)
-_NOBODY = {"no_failures": "All peers are there."}
+_NOBODY = {"no_failures": "All peers are present."}
 
 REFUTATIONS = by_claim(
     Refutation(
         claim="moshpit.grid.key_of_d_digits",
-        words="Two peers with the keys (0) and (1) never meet: in either entry they stay a/2 from their mean. Summed "
-        "over the two entries.",
+        words="Two peers with the keys (0) and (1) never meet: in each of the two entries, which are summed, they stay "
+        "a/2 from their mean.",
         whole={_a: 1},
         measured=2 * (_a / sp.Integer(2)) ** 2,
         values={N: 2, M: 2, dims: 1},

@@ -56,7 +56,7 @@ _PER_STEP = (
 )
 _LAST_TERM = (
     "the last term is loose by nature: cases reach a hundredth of it, as disagreement moves the mean only where the "
-    "slope bends, and not in every step"
+    "gradient is not linear, and not in every step"
 )
 
 
@@ -92,7 +92,7 @@ SGD_CLAIMS = (
         axis="iterations",
         unpinned=(
             *for_one_reason(
-                "a weaker form of moshpit.sgd.departures, which pins the constants of the first two terms: if nobody "
+                "a weaker form of moshpit.sgd.departures, which pins the constants of the first two terms: if no peer "
                 "leaves, f and the distance at the end together are bounded by as much",
                 "0.9 times the bound",
                 "0.9 times the term distance**2/(iterations*stepsize)",
@@ -104,9 +104,9 @@ SGD_CLAIMS = (
             ),
             *for_one_reason(_LAST_TERM, "0.9 times the term 3*smoothness*stepsize**2*", *_LAST),
         ),
-        note="With explicit constants in place of the rates that the paper states up to constants. No term can be left "
-        "out, but cases reach about half of the first, a seventh of the second and a hundredth of the third. Without "
-        "noise moshpit.sgd.convex_noiseless is exact, and no more than half of it.",
+        note="The paper states rates up to constants; these constants are explicit. No term can be left out, but cases "
+        "reach about half of the first, a seventh of the second and a hundredth of the third. Without noise "
+        "moshpit.sgd.convex_noiseless is exact, and no more than half of it.",
     ),
     Claim(
         name="moshpit.sgd.convex_noiseless",
@@ -123,9 +123,8 @@ SGD_CLAIMS = (
         tightness=1,
         extremal="x^2/2, continued by its tangents of slope R/(gamma (K - 1) + 1/L): all points are on the tangent",
         axis="iterations",
-        note="Of the mean of f at the K points before the steps it is as exact. Proved in place of R^2/(gamma K), to "
-        "which moshpit.sgd.convex comes down where there is no noise: for long runs half of it, for one step at "
-        "gamma = 1/L half as well.",
+        note="It is also exact for the mean of f at the K points before the steps. Without noise moshpit.sgd.convex "
+        "gives R^2/(gamma K); this bound is half of it for long runs, and for one step at gamma = 1/L.",
     ),
     Claim(
         name="moshpit.sgd.strongly_convex",
@@ -162,8 +161,8 @@ SGD_CLAIMS = (
             ),
             *for_one_reason(_LAST_TERM, "0.9 times the term 3*smoothness*stepsize**2*", *_LAST),
         ),
-        note="Of the average with weights (1 - gamma mu)^-(k+1). No term can be left out, but the constants of the "
-        "last two are not tested: cases reach a seventh and a hundredth of them.",
+        note="It is about the average with weights (1 - gamma mu)^-(k+1). No term can be left out, but the constants "
+        "of the last two are not tested: cases reach a seventh and a hundredth of them.",
     ),
     Claim(
         name="moshpit.sgd.nonconvex",
@@ -245,14 +244,14 @@ SGD_CLAIMS = (
             "Telescope, and keep the last distance."
         ),
         tightness=1,
-        extremal="a constant f, and peers that do not average; or a constant f, and nobody leaves",
+        extremal="a constant f, and peers that do not average; or a constant f, and no peer leaves",
         axis="iterations",
         unpinned=for_one_reason(
             _LAST_TERM, "0.9 times the term 3*smoothness*stepsize**2*", "exponent 1 of quality", *_LAST
         ),
-        note="Departures cost no more than the noise of those that stay: the bound is that without departures, n' in "
-        "place of N. The paper has a term for peers that vanish, which it leaves to be bounded; if they leave at "
-        "random there need not be any. With n' = N, and without the distance at the end, it is moshpit.sgd.convex.",
+        note="Departures only raise the noise to that of n' peers: the bound is that without departures, n' in place "
+        "of N. The paper has a term for peers that vanish and does not bound it; if peers leave at random, no term is "
+        "needed. With n' = N, and without the distance at the end, it is moshpit.sgd.convex.",
     ),
     Claim(
         name="moshpit.sgd.leaving",
@@ -300,7 +299,7 @@ SGD_CLAIMS = (
     ),
     Claim(
         name="moshpit.sgd.flat",
-        title="Distortion after a averages where f is constant",
+        title="Moshpit SGD on a constant f: the exact distortion after any number of averages",
         relation=Eq(
             AVERAGED_SPREAD,
             mixing * (1 - mixing**periods) / (1 - mixing) * period * noise**2 * (1 - 1 / N),

@@ -222,8 +222,8 @@ AVERAGED_SPREAD = Quantity(
     "distortion after an average, over the squared step size",
 )
 
-FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and M of them to every key.", Eq(N, M**dims))
-NO_FAILURES = Hypothesis("no_failures", "Nobody fails.", ensured="All peers are there in all rounds.")
+FULL_GRID = Hypothesis("full_grid", "There are as many peers as cells, and every key has M of them.", Eq(N, M**dims))
+NO_FAILURES = Hypothesis("no_failures", "No peer fails.", ensured="All peers are present in all rounds.")
 KEYS_ONE_SHORT = Hypothesis(
     "keys_one_short",
     "Keys have d - 1 digits: the last d - 1 chunk indices.",
@@ -237,27 +237,25 @@ KEYS_OF_D_DIGITS = Hypothesis(
 ONE_ROUND_MORE = Hypothesis(
     "one_round_more",
     "There are d + 1 rounds; chunk indices are ranks in the group.",
-    ensured="So many rounds are run, with ranks.",
+    ensured="The trial runs this many rounds, with ranks as indices.",
 )
-FIRST_SWEEP = Hypothesis("first_sweep", "No axis has had its turn twice.", Le(rounds, dims))
-ONE_SWEEP = Hypothesis(
-    "one_sweep", "Every axis of the grid has its turn once.", ensured="There are as many rounds as axes."
-)
+FIRST_SWEEP = Hypothesis("first_sweep", "No axis is used twice.", Le(rounds, dims))
+ONE_SWEEP = Hypothesis("one_sweep", "Every axis of the grid is used once.", ensured="There are as many rounds as axes.")
 RECTANGULAR = Hypothesis(
     "rectangular", "M groups of N/M <= M peers each; chunk indices are ranks in the group; d = 2.", Le(N, M**2)
 )
 SKIPPED = Hypothesis(
     "skipped",
     "A peer that fails keeps its vector, and its group goes on without it.",
-    ensured="Failures are dealt with by this rule, which is the one unless another is asked for.",
+    ensured="The trial uses this rule for failures, which is the default.",
 )
 ABORTED = Hypothesis(
     "aborted", "If a member fails, the whole group does nothing in that round.", lambda rule: rule == "abort"
 )
 REGROUPED = Hypothesis(
     "regrouped",
-    "Those that are there form floor(A/M) groups of M, and the rest are dealt out to them; with A < M nobody averages.",
-    ensured="Groups are formed of those that are there, in every order of theirs.",
+    "The A peers present form floor(A/M) groups of M, and the rest join these; if A < M no peer averages.",
+    ensured="Groups are formed of the peers present, in all their orders.",
 )
 FIXED_CELLS = Hypothesis(
     "fixed_cells",
@@ -267,7 +265,7 @@ FIXED_CELLS = Hypothesis(
 RANDOM_CELLS = Hypothesis(
     "random_cells",
     "Peers are in random cells of an M x M grid, at most one in each.",
-    ensured="All choices of N cells are taken, each as often.",
+    ensured="All choices of N cells are enumerated, each once.",
 )
 EQUAL_GROUPS = Hypothesis(
     "equal_groups",
@@ -293,7 +291,7 @@ REFILLED_SLOTS = Hypothesis(
 )
 EXCHANGEABLE = Hypothesis(
     "exchangeable",
-    "The law of the groups does not change if peers are renamed; peers by themselves are groups.",
+    "The law of the groups does not change if peers are renamed; single peers are groups.",
     lambda reading: reading != "slots",
 )
 SEVERAL_PEERS = Hypothesis("several_peers", "There are at least two peers.", sp.Gt(N, 1))
@@ -301,11 +299,11 @@ ONE_ROUND = Hypothesis("one_round", "One round of random groups is averaged.", E
 RANDOM_SURVIVORS = Hypothesis(
     "random_survivors",
     "After the rounds a uniformly random set of peers stays.",
-    ensured="All sets of that size are taken, each as often.",
+    ensured="All sets of that size are enumerated, each equally often.",
 )
 DIVISIBLE = Hypothesis("divisible", "The members of a full group divide the vector into equal chunks.", Eq(n % M, 0))
 EQUAL_STARTS = Hypothesis(
-    "equal_starts", "All peers start at the same point, and nobody leaves.", ensured="All runs begin so."
+    "equal_starts", "All peers start at the same point, and none leaves.", ensured="All runs begin like this."
 )
 LEAVING = Hypothesis(
     "leaving",
@@ -338,7 +336,7 @@ FLAT = Hypothesis(
 )
 STABLE_STEP = Hypothesis(
     "stable_step",
-    "gamma is at most 2/L, so that a step of gradient descent does not expand.",
+    "gamma is at most 2/L, so that a gradient step does not expand distances.",
     Le(stepsize * smoothness, 2),
 )
 SHORT_STEP = Hypothesis("short_step", "gamma is at most 1/L.", Le(stepsize * smoothness, 1))
@@ -348,7 +346,7 @@ SHORTER_THAN_STABLE = Hypothesis(
 NOISELESS = Hypothesis("noiseless", "Gradients have no noise.", lambda noise: noise == 0)
 MIXES = Hypothesis(
     "mixes",
-    "An average takes the expected distortion down, rho < 1: not all peers are by themselves.",
+    "An average reduces the expected distortion, rho < 1: not all peers are alone.",
     sp.Lt(mixing, 1),
 )
 

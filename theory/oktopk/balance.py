@@ -46,11 +46,11 @@ BALANCE: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.balance.quarter_as_read",
-        title="Balancing only above four times the mean keeps both at most at 4k(P - 1)/P words",
+        title="Balancing only above four times the mean keeps balancing and all-gather at 4k(P - 1)/P words at most",
         relation=Le(MOST_SENT, _PUBLISHED),
         assumes=(*_UNTRIGGERED, DOUBLING),
         source=derived(
-            "A load of four times the mean on a quarter of the ranks is left as it is, and recursive doubling sends a "
+            "A load of four times the mean on a quarter of the ranks is not balanced, and recursive doubling sends a "
             "rank's own block in every step: 2k(3 - 4/P) words, up to 3/2 of 4k(P - 1)/P."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -58,7 +58,7 @@ BALANCE: tuple[Claim, ...] = (
         tightness=(3 * P - 4) / (2 * (P - 1)),
         extremal=_QUARTER,
         axis="P",
-        note="The published code balances always or never; no test of four times the mean is in it.",
+        note="The published code balances always or never; it does not test for four times the mean.",
     ),
     Claim(
         name="oktopk.balance.quarter",
@@ -66,10 +66,10 @@ BALANCE: tuple[Claim, ...] = (
         relation=Le(MOST_SENT, 2 * k * (3 - 4 / P)),
         assumes=(*_UNTRIGGERED, DOUBLING, AT_LEAST_TWO),
         source=derived(
-            "Of m = log2 P steps a rank sends its own block in m, its first neighbour's in m - 1, those at distance d "
-            "in m - ceil(log2(d + 1)). With blocks of at most 4k/P and k in all, the most is sent when the P/4 nearest "
-            "are full: 4k/P times the sum over steps of min(2^j, P/4), that is 3P/4 - 1. For P = 2 one block is sent "
-            "once, 2k. A rank that balances sends 4k(P - 1)/P, which is no more."
+            "Among m = log2 P steps a rank sends its own block in m, its first neighbour's in m - 1, those at distance "
+            "d in m - ceil(log2(d + 1)). With blocks of at most 4k/P and k in all, the most is sent when the P/4 "
+            "nearest are full: 4k/P times the sum over steps of min(2^j, P/4), that is 3P/4 - 1. For P = 2 one block "
+            "is sent once, 2k. A rank that balances sends 4k(P - 1)/P, which is no more."
         ),
         tightness=1,
         extremal=_QUARTER,
@@ -87,7 +87,7 @@ BALANCE: tuple[Claim, ...] = (
         tightness=1,
         extremal=f"{_QUARTER}; P >= 4",
         axis="P",
-        note="Twice the published 4k(P - 1)/P, though no rank sends more than before: all wait for the largest block.",
+        note="It is twice the published 4k(P - 1)/P, though no rank sends more: all wait for the largest block.",
     ),
     Claim(
         name="oktopk.balance.never",
@@ -98,7 +98,7 @@ BALANCE: tuple[Claim, ...] = (
         tightness=1,
         extremal="rank 0 owns all winners: its own block is sent in every step",
         axis="P",
-        note="What is received does not change: 2(|T| minus the rank's own).",
+        note="The words received do not change: 2(|T| minus the rank's own).",
     ),
     Claim(
         name="oktopk.balance.moves_out",
@@ -106,8 +106,8 @@ BALANCE: tuple[Claim, ...] = (
         relation=Le(MOST_SENT, _LARGEST_OUT),
         assumes=(BALANCING, ALWAYS_BALANCED),
         source=derived(
-            "What leaves is outside of the rank's target, where there are |T| - target winners; the smallest target "
-            "is floor(|T|/P)."
+            "Winners that leave lie outside of the rank's target, and |T| - target winners do; the smallest target is "
+            "floor(|T|/P)."
         ),
         tightness=1,
         extremal="the last rank owns all winners",

@@ -37,12 +37,12 @@ from commbounds.theory.sources import derived
 
 _gamma = sp.sqrt(1 - k / n)
 _HALF = (
-    "Loose by nature: where w and x agree, half of the squared gradient is dropped, and no run seen comes to more than "
-    "half of the bound."
+    "The bound is loose by nature: where w and x agree, the proof drops half of the squared gradient, and no run seen "
+    "exceeds half of the bound."
 )
 _SERIES = (
-    "Slack: the pair that stalls needs this term, its eta, L, M and xi; but 1/(1 - gamma) sums a geometric series as "
-    "if every step lost as much as any one may, and the runs stay below the term by orders of magnitude."
+    "The term is loose: the pair that stalls needs it, with its eta, L, M and xi; but 1/(1 - gamma) sums a geometric "
+    "series as if every step lost the most that one step can, and runs stay below the term by orders of magnitude."
 )
 
 DESCENT: tuple[Claim, ...] = (
@@ -74,25 +74,25 @@ DESCENT: tuple[Claim, ...] = (
         corrected_by="oktopk.sgd.iterate",
         extremal="the step size is halved while residuals wait",
         axis="horizon",
-        note="The residual is taken times the step size in force. With a constant step size both ways are the same.",
+        note="The residual is multiplied by the current step size. With a constant step size both ways are the same.",
     ),
     Claim(
         name="oktopk.sgd.residual",
-        title="Ok-Topk SGD's mean residual grows by no more than gamma and the realised xi allow",
+        title="Ok-Topk SGD's mean residual grows by at most a factor of gamma and a term of the realised xi",
         relation=Le(MEAN_RESIDUAL, _gamma * before + (_gamma + xi) * move),
         assumes=(MEAN_MOVES,),
         source=derived("The bound with what the update misses, which is xi_t ||eta G|| by the definition of xi_t."),
         tightness=1,
         extremal="first step, the same gradient on all ranks, its entries nearly equal in magnitude",
         axis="k",
-        note="Without the published assumption: xi_t is what is realised in the step. Where the ranks' gradients "
-        "cancel there is no xi_t, and no multiple of ||eta G|| = 0 makes up for what the update misses: two ranks with "
+        note="The published assumption is not used: xi_t is the ratio realised in the step. Where the ranks' gradients "
+        "cancel, xi_t is undefined, and no multiple of ||eta G|| = 0 bounds what the update misses: two ranks with "
         "gradients (1, 1) and (1, 0), then (2, 0) and (-2, 0), k = 1, eta = 1/4: gamma ||mean eps|| = 0.088, and the "
         "mean residual stays 0.125.",
     ),
     Claim(
         name="oktopk.sgd.residual_missed",
-        title="Ok-Topk SGD's mean residual grows by no more than gamma and what the update misses allow",
+        title="Ok-Topk SGD's mean residual grows by at most a factor of gamma and the part that the update misses",
         relation=Le(MEAN_RESIDUAL, _gamma * (before + move) + missed),
         source=derived(
             "Let A be the mean accumulated gradient. The mean residual is A - u/P; by the triangle inequality its norm "
@@ -102,7 +102,7 @@ DESCENT: tuple[Claim, ...] = (
         tightness=1,
         extremal="first step, the same gradient on all ranks, its entries nearly equal in magnitude",
         axis="k",
-        note="Whatever the gradients, also where they cancel.",
+        note="It holds for all gradients, also where they cancel.",
     ),
     Claim(
         name="oktopk.sgd.gradient",
@@ -151,7 +151,7 @@ DESCENT: tuple[Claim, ...] = (
                 "n - 1 for n",
             ),
         ),
-        note="No smallness of gamma is needed; 1/(1 - gamma) is about 2n/k, and the bound loose for small k/n. The "
+        note="gamma need not be small; 1/(1 - gamma) is about 2n/k, and the bound is loose for small k/n. The "
         "published convergence statement, read in a summary, gives no constants.",
     ),
     Claim(
@@ -162,17 +162,17 @@ DESCENT: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Assumption 1 (Equation 5), read in a summary, taken as a property of the algorithm",
             "On the stalling pair the ratio is t after t steps.",
-            reading="As a property of the algorithm: the source assumes it.",
+            reading="It is tested as a property of the algorithm; the source assumes it.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="two ranks whose large entries cancel, k = 1: the ratio grows by one in every step",
         axis="xi",
-        note="It is an assumption on the run, and excludes runs that never converge: here x_1 stays where it is.",
+        note="It is an assumption on the run, and it excludes runs that never converge: here x_1 does not change.",
     ),
     Claim(
         name="oktopk.sgd.stall",
-        title="Two ranks whose large entries cancel stall for ever: the realised xi is t in step t",
+        title="Two ranks whose large entries cancel never move: the realised xi is t in step t",
         relation=Eq(XI, horizon),
         assumes=(STALLING,),
         source=derived(

@@ -11,7 +11,7 @@ from commbounds.theory.hypotheses import adds_exactly
 from commbounds.theory.oktopk.terms import inbound, move, selected, winners
 from commbounds.theory.quantities import P, k
 
-_PHASES = "Traffic is counted phase by phase, and these phases are taken."
+_PHASES = "Traffic is counted phase by phase, and these phases are added up."
 
 
 def _counted(name: str, statement: str) -> Hypothesis:
@@ -27,23 +27,22 @@ def is_power_of_two(P: int) -> bool:
 # What is counted
 WORDS = _counted(
     "words_of_the_data",
-    "Counted are the words of the split, the balancing and the all-gather; sizes, re-evaluations and repartitions are "
-    "counted apart.",
+    "The words of the split, the balancing and the all-gather count; sizes, re-evaluations and repartitions do not.",
 )
-PHASE_TWO = _counted("phase_two", "Counted are the words of the balancing and the all-gather.")
-SPLIT = _counted("split_alone", "Counted is the split alone.")
-BALANCING = _counted("balancing_alone", "Counted is the balancing alone.")
-LAST_GATHER = _counted("all_gather_alone", "Counted is the all-gather of the winners alone.")
-REEVALUATION = _counted("reevaluation_alone", "Counted is the gathering of all sums in a re-evaluation.")
-ALL_DATA = _counted("all_data", "Counted are split, re-evaluation, balancing and all-gather.")
+PHASE_TWO = _counted("phase_two", "Only the words of the balancing and the all-gather count.")
+SPLIT = _counted("split_alone", "Only the words of the split count.")
+BALANCING = _counted("balancing_alone", "Only the words of the balancing count.")
+LAST_GATHER = _counted("all_gather_alone", "Only the words of the winners' all-gather count.")
+REEVALUATION = _counted("reevaluation_alone", "Only the words that gather all sums in a re-evaluation count.")
+ALL_DATA = _counted("all_data", "The words of split, re-evaluation, balancing and all-gather count.")
 SIZES = Hypothesis(
     "sizes_alone",
-    "Counted are the sizes alone, in an iteration that keeps its thresholds and boundaries.",
+    "Only the sizes count, in an iteration that keeps its thresholds and boundaries.",
     lambda thresholds, cuts: thresholds is not None and cuts != "fresh",
 )
 ORDINARY = Hypothesis(
     "ordinary_iteration",
-    "Neither thresholds nor boundaries are found anew; sizes are counted.",
+    "The iteration keeps its thresholds and boundaries; sizes are counted.",
     lambda thresholds, cuts: thresholds is not None and cuts != "fresh",
 )
 
@@ -89,17 +88,18 @@ EVEN_REGIONS = Hypothesis(
 )
 ANY_BOUNDARIES = Hypothesis(
     "any_boundaries",
-    "The regions are any intervals.",
-    ensured="Boundaries are found anew, even, or any P - 1 indices in ascending order.",
+    "The regions may be any intervals.",
+    ensured="Boundaries are new ones, even ones, or any P - 1 indices in ascending order.",
 )
 FRESH_MEAN = Hypothesis(
     "fresh_mean_of_quantiles",
-    "The boundaries are the ranks' quantiles of this very iteration, averaged.",
+    "The boundaries are averages of the ranks' quantiles of this iteration.",
     lambda cuts, boundaries: cuts == "fresh" and boundaries == "mean-of-quantiles",
 )
 GLOBAL_COUNT = Hypothesis(
     "global_count",
-    "There are at least two ranks, and the regions were cut anew at equal counts of all ranks' selected entries.",
+    "There are at least two ranks, and the regions were cut in this iteration at equal counts of all ranks' selected "
+    "entries.",
     lambda P, cuts, boundaries: P >= 2 and cuts == "fresh" and boundaries == "global-count",
 )
 LIMITED_INBOUND = Hypothesis(
@@ -112,7 +112,7 @@ LIMITED_INBOUND = Hypothesis(
 AT_LEAST_TWO = Hypothesis("at_least_two_ranks", "There are at least two ranks.", Ge(P, 2))
 ROTATED = Hypothesis(
     "rotated",
-    "In step s of the split rank p sends to rank p + s, and steps come one after another.",
+    "In step s of the split rank p sends to rank p + s, and steps do not overlap.",
     lambda rotation: rotation,
 )
 UNROTATED = Hypothesis("unrotated", "In step s of the split all ranks send to rank s.", lambda rotation: not rotation)
@@ -149,7 +149,7 @@ STRICT = Hypothesis(
 )
 FRESH_THRESHOLDS = Hypothesis(
     "fresh_thresholds",
-    "Both thresholds are found in this very iteration.",
+    "Both thresholds are those of this iteration.",
     lambda thresholds: thresholds is None,
 )
 STALE_THRESHOLD = Hypothesis(
@@ -159,12 +159,12 @@ STALE_THRESHOLD = Hypothesis(
     lambda thresholds, cuts: thresholds is not None and cuts != "fresh",
 )
 FOUND_EVERY_STEP = Hypothesis(
-    "found_every_step", "Both thresholds are found anew in every step.", lambda tau_prime: tau_prime == 1
+    "found_every_step", "Both thresholds are found in every step.", lambda tau_prime: tau_prime == 1
 )
 
 SCALED = Hypothesis(
     "scaled_residuals",
-    "Residuals hold gradients times the step size of the step that they stem from.",
+    "Residuals hold gradients times the step size of the gradient's own step.",
     lambda accumulate: accumulate == "scaled",
 )
 RAW = Hypothesis(
@@ -201,19 +201,19 @@ DISTINCT = Hypothesis(
 )
 GAUSSIAN_VECTORS = Hypothesis(
     "gaussian_vectors",
-    "The entries of all vectors are independent normal numbers.",
+    "The entries of all vectors are independent and normally distributed.",
     lambda family: family == "iid",
 )
 GAUSSIAN_ENTRIES = Hypothesis(
     "gaussian_entries",
     "Every entry of the vectors is normal, of mean zero, with one standard deviation for all; they may depend on one "
     "another.",
-    ensured="Entries are drawn so: independently, or one in every of n equally likely intervals in random order.",
+    ensured="Entries are drawn independently, or one from each of n equally likely intervals in random order.",
 )
 FULL_BATCH = Hypothesis(
     "quadratic_full_batch",
     "f is a quadratic and every rank has the exact gradient of its part.",
-    ensured="Gradients are those of the ranks' quadratics at the present weights.",
+    ensured="Gradients are those of the ranks' quadratics at the current weights.",
 )
 
 
@@ -224,7 +224,7 @@ def stalls(P: int, k: int, B: int, steps: int, tau_prime: int) -> bool:
 
 STALLING = Hypothesis(
     "stalling_pair",
-    "Two ranks hold B x_0 + x_1^2/2 and -B x_0 + x_1^2/2 with B > t, one entry is kept, thresholds are found anew in "
-    "every step.",
+    "Two ranks hold B x_0 + x_1^2/2 and -B x_0 + x_1^2/2 with B > t, one entry is kept, thresholds are found in every "
+    "step.",
     stalls,
 )

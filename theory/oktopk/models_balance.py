@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.finite_laws import at_most_each
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, recurrence, untied
 from commbounds.theory.oktopk.models_words import (
     ANY_P,
     COUNTS,
@@ -115,16 +115,15 @@ def _out(bound: Any) -> tuple[Goal, ...]:
 
 
 def _in(bound: Any) -> tuple[Goal, ...]:
+    stays = sp.Symbol("stays", nonnegative=True)
+    target = {"what stays in the target and what balancing brings fill it": share - stays - enters}
     return tuple(
         Goal(
             name,
             at - 2 * enters,
-            given={
-                **numbers,
-                "the rank's target is no larger than the largest": most - share,
-                "balancing brings no more than the target": share - enters,
-            },
+            given={**numbers, "the rank's target is no larger than the largest": most - share, "stays": stays},
             positive=POSITIVE,
+            zero=target,
         )
         for name, at, _, most, numbers in by_remainder(bound)
     )
@@ -187,13 +186,13 @@ def _all_rounds(bound: Any) -> tuple[Goal, ...]:
 
 
 BALANCE = (
-    Model(
+    untied(
         claim="oktopk.balance.always",
         words=COUNTS + DIVIDES,
         scope=f"{ANY_P}, {_AT_MOST_K}",
         goals=_balanced,
     ),
-    Model(
+    untied(
         claim="oktopk.balance.quarter",
         words=COUNTS + "P is a power of two. In step j, from 0 on, the rank sends the blocks of 2^j ranks, none twice: "
         "`early` entries in all steps but two, whose blocks are 1 + 2 + ... + P/8 = P/4 - 1 by induction, `late` in "
@@ -202,70 +201,70 @@ BALANCE = (
         scope="all vectors and boundaries, every k >= 1, every power of two P >= 2, every rank, " + _AT_MOST_K,
         goals=_quarter,
     ),
-    Model(
+    untied(
         claim="oktopk.balance.quarter_ring",
-        words="In each of P - 1 steps of the ring all wait for the largest block, which is at most four times the mean "
-        "if data are not balanced, and a P-th part if they are.",
+        words="In each of P - 1 steps of the ring all ranks wait for the largest block: at most four times the mean if "
+        "data are not balanced, and a P-th part if they are.",
         scope=f"{ANY_P}, {_AT_MOST_K}",
         goals=_quarter_ring,
     ),
-    Model(
+    untied(
         claim="oktopk.balance.never",
-        words=COUNTS + "`bits` is ceil(log2 P), the number of steps of Bruck's all-gather, in none of which a rank "
-        "sends a winner twice.",
+        words=COUNTS + "`bits` is ceil(log2 P), the number of steps of Bruck's all-gather; a rank sends no winner "
+        "twice in one step.",
         scope=f"{ANY_P}, where at most k entries win",
         goals=_never,
     ),
-    Model(
+    untied(
         claim="oktopk.balance.moves_out",
         words=COUNTS + "There are P quotient + remainder winners, 0 <= remainder < P, and no target is below quotient.",
         scope=f"{ANY_P}, any number of winners",
         goals=_out,
     ),
-    Model(
+    untied(
         claim="oktopk.balance.moves_in",
         words=COUNTS + "There are P quotient + remainder winners, 0 <= remainder < P, and no target is above quotient, "
         "or quotient + 1 where a remainder is left.",
         scope=f"{ANY_P}, any number of winners",
         goals=_in,
     ),
-    Model(
+    untied(
         claim="oktopk.balance.equal_blocks",
-        words="A rank hears all winners but its share. Larger shares come first, so that of the last rank is the "
-        "quotient of the winners by P: it receives the bound, and nobody more.",
+        words="A rank receives all winners but its share. Larger shares come first, so the last rank's share is the "
+        "quotient of the winners by P: it receives the bound, and no rank receives more.",
         scope=f"{ANY_P}, any number of winners, where the all-gather sends nothing twice",
         goals=_equal_blocks,
     ),
 )
 
 ROUNDS = (
-    Model(
+    untied(
         claim="oktopk.split.rotation",
         words="The path is the sum over P - 1 steps of what the busiest rank sends or receives, entries of two words: "
         "`step` is the largest of them.",
         scope=f"{ANY_P}, where splits are even and destinations rotated",
         goals=_rotation,
     ),
-    Model(
+    untied(
         claim="oktopk.split.unrotated",
         words="The path is the sum over P steps of what the busiest rank sends or receives, entries of two words: all "
         "others send to one rank. `step` is the largest of them.",
         scope=f"{ANY_P}, where splits are even and all ranks send to one in a step",
         goals=_unrotated,
     ),
-    Model(
+    untied(
         claim="oktopk.sizes.counted",
-        words="On a ring a rank more is a step more, which brings one number. Bruck's d full rounds bring 2^j numbers "
-        "each, j = 0, ..., d - 1, and the last one the `last` = P - 2^d <= 2^d that are missing; recursive doubling of "
-        "P = 2^d ranks has the full rounds only. Inductions on P and on d.",
+        words="On a ring one more rank takes one more step, which brings one number. Bruck's d full rounds bring 2^j "
+        "numbers each, j = 0, ..., d - 1, and the last round brings the `last` = P - 2^d <= 2^d missing ones; "
+        "recursive doubling of P = 2^d ranks has only full rounds. Inductions on P and on d.",
         scope="every P >= 1, an all-gather that sends nothing twice",
         goals=_sizes,
     ),
-    Model(
+    untied(
         claim="oktopk.split.steps",
-        words="Rounds of the split (`step`), of balancing (`moved`), and of two of Bruck's all-gathers (`rounds`), of "
-        "`bits` = ceil(log2 P) each.",
-        scope=f"{ANY_P}, an iteration that finds neither thresholds nor boundaries anew",
+        words="These are the rounds of the split (`step`), of balancing (`moved`), and of two of Bruck's all-gathers "
+        "(`rounds`), `bits` = ceil(log2 P) each.",
+        scope=f"{ANY_P}, an iteration that keeps thresholds and boundaries",
         goals=_all_rounds,
     ),
 )

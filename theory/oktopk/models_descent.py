@@ -7,9 +7,10 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.finite_laws import norm_of_a_sum, of_the_largest, over_all, proved_by
-from commbounds.theory.model import Goal, Model, recurrence, vectors
+from commbounds.theory.model import Goal, Model, recurrence, untied, vectors
+from commbounds.theory.oktopk.models_selection import mass
 from commbounds.theory.oktopk.terms import before, eta, gap, horizon, missed, moment, move, smooth, xi
-from commbounds.theory.quantities import k, n
+from commbounds.theory.quantities import P, k, n
 from commbounds.theory.smooth_functions import between_parabolas
 
 _gamma, _residual, _rest, _accumulated = sp.symbols("gamma residual rest accumulated", nonnegative=True)
@@ -29,13 +30,15 @@ _TRIANGLES = {
 _NORMS = (
     "A is the mean accumulated gradient, with norm `accumulated`; `rest` is that of A - TopK(A), which is at most "
     "gamma = sqrt(1 - k/n) times it: squares of no less than a level are kept, and no others. The mean residual is A - "
-    "u/P, by conservation of mass. "
+    "u/P, entry by entry, by conservation of mass: goals of oktopk.update.mass. "
 )
 
 
 def _norms() -> tuple[Goal, ...]:
-    """That what Top-K leaves of A has at most gamma times A's norm, and that a sum's norm is no more than norms'."""
+    """That what Top-K leaves of A has at most gamma times A's norm, that the mean residual is A - u/P, and norms'."""
     kept, left = sp.symbols("kept left", nonnegative=True)
+    accumulated, residuals, applied, average = sp.symbols("all_accumulated all_residuals applied average", real=True)
+    sums = {"mass": accumulated - residuals - applied, "A": P * average - accumulated}
     known, goals = of_the_largest(k, n - k, kept, left)
     positive = {"n": n}
     return (
@@ -53,6 +56,8 @@ def _norms() -> tuple[Goal, ...]:
             positive=positive,
             zero={"gamma": _gamma**2 - (1 - k / n)},
         ),
+        *proved_by("mass", mass(sp.S.Zero)),
+        Goal("mean residual", residuals / P - (average - applied / P), equal=True, positive={"P": P}, zero=sums),
         norm_of_a_sum(),
     )
 
@@ -157,13 +162,13 @@ DESCENT = (
         goals=_iterates,
         checked_by=("oktopk.sgd.iterate", "oktopk.update.mass"),
     ),
-    Model(
+    untied(
         claim="oktopk.sgd.residual",
         words=_NORMS + "xi times the norm `move` is what the update misses.",
         scope="all gradients, every n >= k >= 1 and P, where the mean gradient is not zero; exact arithmetic",
         goals=_residual_xi,
     ),
-    Model(
+    untied(
         claim="oktopk.sgd.residual_missed",
         words=_NORMS,
         scope="all gradients, every n >= k >= 1 and P; exact arithmetic",
@@ -188,6 +193,5 @@ DESCENT = (
         "every step, and eta is the norm of the plain step.",
         scope="every B > t, every t >= 1, every step size; exact arithmetic",
         goals=_stalling,
-        checked_by=("oktopk.sgd.stall",),
     ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.finite_laws import at_most_each, proved_by
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, untied
 from commbounds.theory.oktopk.models_words import POSITIVE, RANKS, global_count, heard_of_others
 from commbounds.theory.oktopk.terms import union, winners
 from commbounds.theory.quantities import P, k, n
@@ -108,7 +108,8 @@ def _strict(bound: Any) -> tuple[Goal, ...]:
     return _passing(bound, _above)
 
 
-def _mass(bound: Any) -> tuple[Goal, ...]:
+def mass(bound: Any) -> tuple[Goal, ...]:
+    """That what is applied and what is left of an entry are, over the ranks, what there was."""
     used, rest, left, update = sp.symbols("used rest left update", real=True)
     defect = used + rest - left - update
     won = {"applied: what is used": update - used, "left: the others' entries": left - rest}
@@ -120,23 +121,23 @@ def _mass(bound: Any) -> tuple[Goal, ...]:
 
 
 SELECTION = (
-    Model(
+    untied(
         claim="oktopk.lower.most",
-        words="Every rank ends with all winners. It does not know the sum of one that another rank owns unless it "
-        "receives a pair for it, whatever the boundaries, the balancing and the all-gather. `total` and `owned` are "
-        "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        words="Every rank ends with all winners. It knows the sum of a winner that another rank owns only if it "
+        "receives a pair for it, for any boundaries, balancing and all-gather. `total` and `owned` are sums over the "
+        "`ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_most,
     ),
-    Model(
+    untied(
         claim="oktopk.lower.mean",
-        words="Every rank ends with all winners. It does not know the sum of one that another rank owns unless it "
-        "receives a pair for it, whatever the boundaries, the balancing and the all-gather. `total` and `owned` are "
-        "sums over the `ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        words="Every rank ends with all winners. It knows the sum of a winner that another rank owns only if it "
+        "receives a pair for it, for any boundaries, balancing and all-gather. `total` and `owned` are sums over the "
+        "`ranks` before, `received` and `own` those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_mean,
     ),
-    Model(
+    untied(
         claim="oktopk.reevaluation.mean",
         words="A rank receives a pair for every sum that is not zero and that another rank owns, once. "
         "`total` and `owned` are sums over the `ranks` before, `received` and `own` those of one more: induction.",
@@ -145,32 +146,32 @@ SELECTION = (
     ),
     Model(
         claim="oktopk.reevaluation.mean_worst",
-        words="The mean of oktopk.reevaluation.mean; of at most k P entries there are at most as many sums, and no "
-        "more than n. Below the least of two bounds is what is below both.",
+        words="The mean is that of oktopk.reevaluation.mean; at most k P entries give at most k P sums, and there are "
+        "at most n. A number below two bounds is below the smaller one.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_mean_worst,
         checked_by=("oktopk.reevaluation.mean",),
     ),
-    Model(
+    untied(
         claim="oktopk.reevaluation.most",
-        words="A rank receives a pair for every sum that is not zero and that another rank owns, once. Below the least "
-        "of two bounds is what is below both.",
+        words="A rank receives a pair for every sum that is not zero and that another rank owns, once. A number below "
+        "two bounds is below the smaller one.",
         scope=f"{_EVERY}, every P >= 1, where at most k entries are selected",
         goals=_most_gathered,
     ),
-    Model(
+    untied(
         claim="oktopk.threshold.inclusive",
-        words="`above` entries are larger than the k-th largest, `equal` are as large: all of these pass.",
+        words="`above` entries are larger than the k-th largest, `equal` are equal to it: all of these pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_inclusive,
     ),
-    Model(
+    untied(
         claim="oktopk.threshold.strict",
-        words="`above` entries are larger than the k-th largest, `equal` are as large: the larger ones pass.",
+        words="`above` entries are larger than the k-th largest, `equal` are equal to it: only the larger ones pass.",
         scope="every vector of which at least k entries are not zero and all differ in magnitude, every k >= 1",
         goals=_strict,
     ),
-    Model(
+    untied(
         claim="oktopk.boundaries.global_count",
         words="M entries are selected. Region `number`, counted from 0, begins behind the first index up to which "
         "there are ceil(number M/P) entries of all ranks (`before`: how many there are), and its last index is the "
@@ -185,7 +186,6 @@ SELECTION = (
         words="One entry. `used` is the sum over the ranks that selected it of their entries, `rest` that of the "
         "others, `left` what residuals hold afterwards: in the result, used is applied and cleared; else nothing is.",
         scope="all vectors, every P, k, thresholds and boundaries, every entry; sums in exact arithmetic",
-        goals=_mass,
-        checked_by=("oktopk.update.mass",),
+        goals=mass,
     ),
 )

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.finite_laws import at_most_each, over_all, proved_by
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, untied
 from commbounds.theory.oktopk.terms import inbound, selected, winners
 from commbounds.theory.quantities import P, k
 
@@ -320,63 +320,63 @@ def _perfect_both(bound: Any) -> tuple[Goal, ...]:
 
 
 WORDS = (
-    Model(
+    untied(
         claim="oktopk.sent.even_split",
         words=COUNTS + DIVIDES + "An even split sends at most k/P entries to each of P - 1 ranks.",
         scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
         goals=_even_sent,
     ),
-    Model(
+    untied(
         claim="oktopk.sent.any_split",
         words=COUNTS + DIVIDES + "A rank sends at most the k entries that it selects.",
         scope=f"{ANY_P}, where at most k entries are selected and win, and P divides the winners",
         goals=_any_sent,
     ),
-    Model(
+    untied(
         claim="oktopk.sent.general",
         words=COUNTS + "There are P quotient + remainder winners, 0 <= remainder < P, so floor and ceiling of their "
         "P-th part are `quotient`, and the same or one more. Every share is one of these.",
         scope=f"{ANY_P}, any numbers of selected entries and winners",
         goals=_general_sent,
     ),
-    Model(
+    untied(
         claim="oktopk.sent.ring",
         words=COUNTS + "On a ring a rank sends the shares of all ranks but one, each once.",
         scope=f"{ANY_P}, where at most k entries are selected and win",
         goals=_ring_sent,
     ),
-    Model(
+    untied(
         claim="oktopk.received.even_split",
         words=COUNTS + DIVIDES + "An even split brings at most k/P entries of each of P - 1 ranks.",
         scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
         goals=_even_received,
     ),
-    Model(
+    untied(
         claim="oktopk.received.any_split",
-        words=COUNTS + "With balancing a rank hears all winners but its share, without all but its own.",
+        words=COUNTS + "With balancing a rank receives all winners but its share, without balancing all but its own.",
         scope=f"{ANY_P}, any numbers of selected entries and winners, with and without balancing",
         goals=_inbound_received,
     ),
-    Model(
+    untied(
         claim="oktopk.received.limited_inbound",
-        words=COUNTS + "With balancing a rank hears all winners but its share, without all but its own.",
+        words=COUNTS + "With balancing a rank receives all winners but its share, without balancing all but its own.",
         scope=f"{ANY_P}, where no region gets more than (2 - 3/P) k entries and at most k win",
         goals=_limited_received,
     ),
-    Model(
+    untied(
         claim="oktopk.received.worst",
-        words=COUNTS + "With balancing a rank hears all winners but its share, without all but its own.",
+        words=COUNTS + "With balancing a rank receives all winners but its share, without balancing all but its own.",
         scope=f"{ANY_P}, where at most k entries are selected and win",
         goals=_worst_received,
     ),
     Model(
         claim="oktopk.received.global_count",
-        words=COUNTS + "What enters a region is at most what oktopk.boundaries.global_count says.",
+        words=COUNTS + "At most the number of oktopk.boundaries.global_count enters a region.",
         scope="all vectors, every k >= 1 and P >= 2, every rank, where at most k entries are selected and win",
         goals=_counted_received,
         checked_by=("oktopk.boundaries.global_count",),
     ),
-    Model(
+    untied(
         claim="oktopk.path.even_split",
         words="In a step of the split no rank sends or receives more than k/P entries, in one of balancing no more "
         "than lies in one target, P divides the winners, and the all-gather's path is P - 1 equal shares. Summed over "
@@ -384,7 +384,7 @@ WORDS = (
         scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
         goals=_path,
     ),
-    Model(
+    untied(
         claim="oktopk.both.even_split",
         words=COUNTS + DIVIDES + "Where nothing stays, the own part ends before the target or begins behind it. "
         "Before the first rank, and behind the last, there is no winner and no target; before and behind every other "
@@ -392,7 +392,7 @@ WORDS = (
         scope=f"{ANY_P}, where splits are even and P divides the at most k winners",
         goals=_even_both,
     ),
-    Model(
+    untied(
         claim="oktopk.both.perfect",
         words=COUNTS + "Every rank selects k/P entries of every region, each of which has k/P winners: shares are "
         "equal before and after balancing. An all-gather moves every share to every other rank at least once.",

@@ -36,7 +36,7 @@ SPLITTING: tuple[Claim, ...] = (
         assumes=(SPLIT,),
         source=derived("Regions are a partition: an entry lies in one of them, and is sent to its owner, once."),
         axis="P",
-        note="Checks the counting: selected entries are located anew from the vectors and the boundaries.",
+        note="Checks the counting: selected entries are located again from the vectors and the boundaries.",
     ),
     Claim(
         name="oktopk.split.messages",
@@ -82,7 +82,7 @@ SPLITTING: tuple[Claim, ...] = (
         assumes=(SIZES, NO_DUPLICATES),
         source=derived("One number of every other rank."),
         axis="P",
-        note="Not part of the published volume, and small beside it where k is large against P^2.",
+        note="The published volume leaves it out; it is small in comparison where k is much larger than P^2.",
     ),
     Claim(
         name="oktopk.split.steps",
@@ -96,7 +96,7 @@ SPLITTING: tuple[Claim, ...] = (
         tightness=1,
         extremal="one rank owns P winners or more, and balancing sends some of them to every other rank",
         axis="P",
-        note="The exact largest number, at all P: on one rank none. Where nothing has to be balanced it is P - 1 less.",
+        note="It is the exact maximum for every P. Without balancing it is P - 1 less.",
     ),
 )
 
@@ -148,12 +148,12 @@ BOUNDARIES: tuple[Claim, ...] = (
 REEVALUATIONS: tuple[Claim, ...] = (
     Claim(
         name="oktopk.reevaluation.mean",
-        title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U being the nonzero sums",
+        title="A re-evaluation brings 2U(P - 1)/P words to the ranks on average, U the number of nonzero sums",
         relation=Eq(MEAN_RECEIVED, 2 * union * (P - 1) / P),
         assumes=(REEVALUATION, NO_DUPLICATES),
         source=derived("Every sum that is not zero goes once to each of the P - 1 ranks that do not own its region."),
         axis="P",
-        note="Outside of the published volume; with disjoint supports 2k(P - 1) words, spread over the period.",
+        note="Not in the published volume; disjoint supports take 2k(P - 1) words, spread over the period.",
     ),
     Claim(
         name="oktopk.reevaluation.mean_worst",
@@ -170,24 +170,24 @@ REEVALUATIONS: tuple[Claim, ...] = (
         title="A re-evaluation brings at most 2 min(kP, n) words to any rank",
         relation=Le(MOST_RECEIVED, 2 * sp.Min(k * P, n)),
         assumes=(REEVALUATION, K_SELECTED, NO_DUPLICATES),
-        source=derived("All sums that are not zero, where a rank's own region has none of them."),
+        source=derived("A rank whose own region has no nonzero sum receives all of them."),
         tightness=1,
         extremal="disjoint supports, and one rank's region holds nothing",
         axis="P",
     ),
     Claim(
         name="oktopk.reevaluation.within",
-        title="In the iterations that find the thresholds anew no rank sends more than 6k words either",
+        title="In the iterations that find new thresholds no rank sends more than 6k words either",
         relation=Le(MOST_SENT, 6 * k),
         assumes=(ALL_DATA, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, RING),
         source=LI_HOEFLER_2022.second_hand(
             "abstract, “less than 6k”, taken for every iteration",
             "With disjoint supports the gathering of all sums makes ranks send up to 2kP words more.",
-            reading="Of every iteration.",
+            reading="It is read for every iteration.",
         ),
         stands=Standing.REFUTED,
         extremal="disjoint supports on many ranks",
         axis="P",
-        note="One iteration in tau' is as expensive as gathering every rank's k entries everywhere.",
+        note="One iteration in tau' costs as much as an all-gather of every rank's k entries.",
     ),
 )

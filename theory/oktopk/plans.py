@@ -18,5 +18,5 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
             None,
             cluster.entries * cluster.item,
             ("oktopk.sent.ring", "oktopk.received.limited_inbound", "oktopk.sgd.gradient"),
-            "Its bound on the gradient has xi, which a run has to measure (oktopk.sgd.gradient).",
+            "Its bound on the gradient contains xi, which a run has to measure (oktopk.sgd.gradient).",
         )

@@ -46,11 +46,11 @@ RECEIVED: tuple[Claim, ...] = (
         tightness=1,
         extremal=TIGHT6K,
         axis="P",
-        note="Below 6k(P - 1)/P from P = 3 on: under balance the published bound is one about sending.",
+        note="It is below 6k(P - 1)/P for P >= 3: with balanced regions, sending decides the published bound.",
     ),
     Claim(
         name="oktopk.received.any_split",
-        title="What a rank receives is at most two words for every entry sent into its region and for every winner",
+        title="A rank receives at most two words for every entry sent into its region and for every winner",
         relation=Le(MOST_RECEIVED, 2 * inbound + 2 * winners),
         assumes=(WORDS, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(
@@ -61,7 +61,7 @@ RECEIVED: tuple[Claim, ...] = (
         tightness=1,
         extremal="rank 0 is sent all that others select, and holds no winner",
         axis="winners",
-        note="The load of a region decides: the published bound is met if it is at most (2 - 3/P) k, twice the mean.",
+        note="The published bound holds if a region's load is at most (2 - 3/P) k, twice the mean.",
     ),
     Claim(
         name="oktopk.received.limited_inbound",
@@ -82,7 +82,7 @@ RECEIVED: tuple[Claim, ...] = (
         tightness=1,
         extremal=f"{_FAR}: boundaries found on these very vectors put the first k into region 0",
         axis="P",
-        note="No better than gathering every rank's k entries everywhere, 2k(P - 1), plus 2k.",
+        note="This is no better than an all-gather of every rank's k entries, 2k(P - 1), plus 2k.",
     ),
     Claim(
         name="oktopk.received.unconditional",
@@ -91,16 +91,16 @@ RECEIVED: tuple[Claim, ...] = (
         assumes=(WORDS, K_SELECTED, K_WINNERS, ALWAYS_BALANCED, FRESH_MEAN),
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary, taken without hypotheses",
-            "The mean of the ranks' quantiles is no quantile of their union: one rank far away moves every boundary, "
-            "and (P - 1) k entries enter region 0.",
-            reading="Of what is received, whatever the vectors.",
+            "The mean of the ranks' quantiles is not a quantile of their union: one outlying rank moves every "
+            "boundary, and (P - 1) k entries enter region 0.",
+            reading="The bound is read as one on words received, for any vectors.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.received.worst",
         tightness=P**2 / (3 * (P - 1)),
         extremal=f"{_FAR}: 2kP words with fresh boundaries",
         axis="P",
-        note="Fresh boundaries and data balancing do not help: one outlier costs the worst case that there is.",
+        note="Fresh boundaries and data balancing do not help: one outlier rank causes the worst possible case.",
     ),
     Claim(
         name="oktopk.received.gaussian",
@@ -114,11 +114,11 @@ RECEIVED: tuple[Claim, ...] = (
         corrected_by="oktopk.received.worst",
         extremal="k <= P: the ranks' quantiles are too few for P regions",
         axis="P",
-        note="Uneven data is not needed: k has to be large against P as well.",
+        note="It fails even on evenly spread data: k also has to be much larger than P.",
     ),
     Claim(
         name="oktopk.received.global_count",
-        title="Regions cut at equal counts of all ranks' entries bound what a rank receives by 4k + 2P - 4 words",
+        title="If regions are cut at equal counts of all ranks' entries, a rank receives at most 4k + 2P - 4 words",
         relation=Le(MOST_RECEIVED, 4 * k + 2 * P - 4),
         assumes=(WORDS, K_SELECTED, K_WINNERS, GLOBAL_COUNT, NO_DUPLICATES),
         source=derived(
@@ -130,8 +130,8 @@ RECEIVED: tuple[Claim, ...] = (
         extremal="k - 1 entries before the first cut, at which all ranks but 0 hold the same index; rank 0 has all "
         "winners, in another region",
         axis="P",
-        note="For k >= P - 2 this is at most 6k. With it “at most 6k” holds for sending and for receiving, whatever "
-        "the vectors: the boundaries are what has to be repaired.",
+        note="For k >= P - 2 this is at most 6k. Then “at most 6k” holds for sending and receiving, for any vectors: "
+        "only the boundaries have to be corrected.",
     ),
 )
 
@@ -163,16 +163,16 @@ LOWER: tuple[Claim, ...] = (
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, read in a summary",
-            "Where sums cancel or few entries are not zero, fewer than k values have to be told: |T| takes the place "
-            "of k.",
-            reading="Whatever the vectors: with k for the number of winners.",
+            "Where sums cancel or few entries are nonzero, fewer than k values have to be sent: |T| takes the place of "
+            "k.",
+            reading="It is read for any vectors, with k for the number of winners.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.lower.most",
         tightness=sp.oo,
         extremal="all vectors zero: nothing has to be sent",
         axis="P",
-        note="True for vectors whose sum has k nonzero entries.",
+        note="It holds for vectors whose sum has k nonzero entries.",
     ),
     Claim(
         name="oktopk.lower.every_rank",
@@ -181,13 +181,13 @@ LOWER: tuple[Claim, ...] = (
         assumes=(WORDS,),
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, read in a summary, taken for every rank",
-            "If only rank 0 holds anything, and its region is all of it, it has the result to begin with.",
-            reading="Of every rank.",
+            "If only rank 0 has nonzero entries, all in its own region, it has the result from the start.",
+            reading="It is read for every rank.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="only rank 0 holds nonzero entries, all in its own region, and data balancing is off: 0, 2k, ..., 2k",
         axis="P",
-        note="The bound is one on the average and on the largest.",
+        note="The bound holds for the average and for the maximum.",
     ),
 )

@@ -29,7 +29,7 @@ REFUTATIONS = by_claim(
         values={P: _P, k: _k, winners: _k},
         met={
             "phase_two": "Balancing and all-gather are counted.",
-            "quarter_rule": "The collective is run so.",
+            "quarter_rule": "The collective runs this way.",
             "last_gather_doubling": "It is recursive doubling.",
         },
     ),
@@ -49,7 +49,7 @@ REFUTATIONS = by_claim(
         measured=_b / 8,
         x=((_a, _b), (0, 0)),
         positive={"a > b": _a - _b},
-        met={"raw_residuals": "They are run so.", "exact_means": "There is one rank, and numbers are whole."},
+        met={"raw_residuals": "They run this way.", "exact_means": "There is one rank, and numbers are whole."},
     ),
     Refutation(
         claim="oktopk.sent.unconditional",
@@ -139,6 +139,6 @@ REFUTATIONS = by_claim(
         measured=n,
         values={P: 1, n: n, k: k},
         given={"k <= n": n - k},
-        met={"inclusive_threshold": "The collective is run so.", "fresh_thresholds": "Both are found."},
+        met={"inclusive_threshold": "The collective runs this way.", "fresh_thresholds": "Both are found."},
     ),
 )

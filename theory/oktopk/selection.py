@@ -34,7 +34,7 @@ THRESHOLDS: tuple[Claim, ...] = (
         title="A fresh inclusive threshold selects exactly k entries that differ in magnitude",
         relation=Eq(SELECTED, k),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, DISTINCT),
-        source=derived("k entries are at least as large as the k-th largest, itself among them."),
+        source=derived("k entries are at least as large as the k-th largest, which is one of them."),
         axis="k",
     ),
     Claim(
@@ -48,8 +48,8 @@ THRESHOLDS: tuple[Claim, ...] = (
             code=OKTOPK_AT.at("VGG/compression.py", "126-138"),
         ),
         axis="k",
-        note="With k = 2P it leaves 2P - 1 entries for P regions: rounding down to one a region, the consensus puts "
-        "nearly half of all into the last.",
+        note="With k = 2P it leaves 2P - 1 entries for P regions: the consensus rounds down to one per region and puts "
+        "nearly half of all entries into the last.",
     ),
     Claim(
         name="oktopk.threshold.ties",
@@ -59,14 +59,14 @@ THRESHOLDS: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Algorithm 1 in a re-implementation, taken for every vector",
             "All entries equal in magnitude pass together.",
-            reading="For every vector, ties included.",
+            reading="It is read for every vector, ties included.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="all entries equal in magnitude: n are selected",
         axis="k",
-        note="oktopk.threshold.inclusive is true of different magnitudes. A threshold is no selection of k entries: "
-        "ties at the k-th largest all pass, or, with a strict one, none does.",
+        note="oktopk.threshold.inclusive requires different magnitudes. A threshold does not select exactly k entries: "
+        "all ties at the k-th largest pass, or none if the comparison is strict.",
     ),
     Claim(
         name="oktopk.threshold.drift",
@@ -97,11 +97,11 @@ UPDATE: tuple[Claim, ...] = (
             "zeros never pass. Regions, balancing and the way of gathering change who sends what, and not the sum.",
         ),
         axis="P",
-        note="Whatever the boundaries, the balancing and the all-gather.",
+        note="It holds for all boundaries, balancing rules and all-gathers.",
     ),
     Claim(
         name="oktopk.update.indices",
-        title="Every rank is told which of its selected entries are in the result",
+        title="Every rank receives the indices of its selected entries that are in the result",
         relation=Eq(INDEX_DEFECT, 0),
         assumes=(INCLUSIVE, FRESH_THRESHOLDS, EXACT_SUMS),
         source=LI_HOEFLER_2022.second_hand(
@@ -109,12 +109,12 @@ UPDATE: tuple[Claim, ...] = (
             "The indices returned are the intersection of those selected with those of the result.",
         ),
         axis="P",
-        note="The published code for BERT intersects, on iterations that find thresholds anew, with indices in the "
-        "order of magnitude by a search that needs them ascending, and misses most of them.",
+        note="The published code for BERT intersects, on iterations that find new thresholds, with indices in the "
+        "order of magnitude by a search that needs them ascending, and finds few of them.",
     ),
     Claim(
         name="oktopk.update.mass",
-        title="Residuals and result together hold what the ranks brought",
+        title="Residuals and result together add up to the ranks' inputs",
         relation=Eq(MASS_DEFECT, 0),
         assumes=(EXACT_SUMS,),
         source=derived(
@@ -122,7 +122,7 @@ UPDATE: tuple[Claim, ...] = (
             "exactly those clear it; elsewhere nothing is applied and nothing cleared."
         ),
         axis="P",
-        note="True for stale thresholds and boundaries, for all options and for ties; entries that cancel to zero are "
-        "not in the result and stay in the residuals.",
+        note="It holds for stale thresholds and boundaries, for all options and for ties; entries that cancel to zero "
+        "are not in the result and stay in the residuals.",
     ),
 )

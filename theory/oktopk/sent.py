@@ -50,7 +50,7 @@ SENT: tuple[Claim, ...] = (
         tightness=1,
         extremal=TIGHT6K,
         axis="P",
-        note="The published bound, with the hypotheses that it needs.",
+        note="This is the published bound with the hypotheses that it needs.",
     ),
     Claim(
         name="oktopk.sent.any_split",
@@ -64,11 +64,11 @@ SENT: tuple[Claim, ...] = (
         tightness=1,
         extremal=_OWNS_ALL,
         axis="P",
-        note="Below 6k for all vectors: “less than 6k” is a theorem about what is sent.",
+        note="It is below 6k for all vectors: “less than 6k” is a theorem about words sent.",
     ),
     Claim(
         name="oktopk.sent.general",
-        title="With data balancing, what a rank sends follows from how many entries pass the two thresholds",
+        title="With data balancing, the numbers of entries that pass the two thresholds bound what a rank sends",
         relation=Le(
             MOST_SENT,
             2 * selected + 2 * (winners - sp.floor(winners / P)) + 2 * (P - 1) * sp.ceiling(winners / P),
@@ -81,9 +81,9 @@ SENT: tuple[Claim, ...] = (
         tightness=1,
         extremal=f"{_OWNS_ALL}, whose number P divides",
         axis="winners",
-        note="Nothing but the two counts matters: neither where entries lie nor how large they are. Where P does not "
-        "divide |T|, a rank sends P - 1 different blocks in the all-gather, |T| - floor(|T|/P) entries at most: less "
-        "than the last term.",
+        note="Only the two counts matter, not the positions or magnitudes of entries. Where P does not divide |T|, a "
+        "rank sends P - 1 different blocks in the all-gather, |T| - floor(|T|/P) entries at most: less than the last "
+        "term.",
         unpinned=(
             (
                 "P + 1 for P",
@@ -105,7 +105,7 @@ SENT: tuple[Claim, ...] = (
         extremal="k = 1, P >= 3: rank 1 selects an entry elsewhere, owns the only winner, gives it to rank 0 and "
         "passes it on",
         axis="P",
-        note="Attained where k < P: “less than 6k” has to read “at most 6k” when P does not divide the winners.",
+        note="Attained where k < P: “less than 6k” must read “at most 6k” when P does not divide |T|.",
     ),
     Claim(
         name="oktopk.sent.unconditional",
@@ -116,14 +116,14 @@ SENT: tuple[Claim, ...] = (
             "Equation 3, read in a summary, taken without hypotheses",
             "Where a rank selects nothing in its own region the split sends k entries and not k(P - 1)/P: "
             "(3P - 2)/(3P - 3) of the bound is attained.",
-            reading="Whatever the vectors: its hypotheses are left out.",
+            reading="It is read for any vectors, without its hypotheses.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.sent.any_split",
         tightness=(3 * P - 2) / (3 * P - 3),
         extremal=f"{_OWNS_ALL}: 128 > 96 words at P = 2, k = 32",
         axis="P",
-        note="The sent side exceeds the bound by at most 2k/P words.",
+        note="The words sent exceed the bound by at most 2k/P.",
     ),
     Claim(
         name="oktopk.sent.reused_threshold",
@@ -133,14 +133,14 @@ SENT: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "abstract, “less than 6k”, in the iterations between two evaluations of the thresholds",
             "If all entries grow past the old threshold, every rank selects all n of them.",
-            reading="In the iterations between two evaluations of the thresholds as well.",
+            reading="It is read for the iterations between two evaluations of the thresholds as well.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.sent.general",
         tightness=sp.oo,
         extremal="the vectors have grown since the thresholds were found: all n entries pass",
         axis="P",
-        note="The bound is one in the numbers selected, not in the k asked for.",
+        note="The numbers of selected entries bound the words; the requested k does not.",
     ),
 )
 
@@ -159,7 +159,7 @@ PATH: tuple[Claim, ...] = (
         tightness=1,
         extremal=TIGHT6K,
         axis="P",
-        note="Words in one direction on full-duplex links: what the published cost counts.",
+        note="Words are counted in one direction on full-duplex links, as in the published cost.",
     ),
 )
 
@@ -199,14 +199,14 @@ BOTH: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary, taken as volume in both directions",
             "Perfectly even regions move 8k(P - 1)/P words already.",
-            reading="Of the volume in both directions.",
+            reading="It is read for the volume in both directions.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="oktopk.both.even_split",
         tightness=sp.Rational(5, 3),
         extremal=TIGHT6K,
         axis="P",
-        note="The published figure counts one direction. Both together are between 8 and 10 k(P - 1)/P where regions "
-        "are even.",
+        note="The published number counts one direction. Both directions take between 8k(P - 1)/P and 10k(P - 1)/P "
+        "where regions are even.",
     ),
 )

@@ -53,7 +53,7 @@ BOUNDARY_DEFECT = Quantity(
     r"\max_j \lvert b_j-\lfloor\tfrac1P\textstyle\sum_p q_{p,j}\rfloor\rvert",
     "largest difference between a boundary and the ranks' proposed indices, averaged and rounded down",
 )
-SELECTED = Quantity("most_selected", r"\max_p \lvert S_p\rvert", "entries that the rank with most of them selects")
+SELECTED = Quantity("most_selected", r"\max_p \lvert S_p\rvert", "entries selected by the rank that selects most")
 SELECTED_SHARE = Quantity(
     "selected_share",
     r"\mathbb{E}\,\lvert S_p\rvert / \mathbb{E}\,\lvert S_p^0\rvert",
@@ -77,7 +77,7 @@ INDEX_DEFECT = Quantity(
 MASS_DEFECT = Quantity(
     "oktopk_mass_defect",
     r"\lVert\textstyle\sum_p a_p-\sum_p\epsilon_p'-u\rVert_\infty",
-    "largest difference between what the ranks brought and what is in the new residuals and in the result together",
+    "largest difference between the sum of the ranks' inputs and the sum of the new residuals and the result",
 )
 ITERATE_DEFECT = Quantity(
     "iterate_defect",

@@ -24,7 +24,7 @@ _MAPPED = (
 _ORTHOGONAL: tuple[Claim, ...] = (
     Claim(
         name="orthogonal.cubic.one_step",
-        title="One cubic Newton-Schulz iteration leaves (1 - s)^2 (2 + s)/2 of the way to one",
+        title="After one cubic Newton-Schulz iteration the distance to one is (1 - s)^2 (2 + s)/2",
         relation=Eq(t.ONE_GAP, (1 - t.singular) ** 2 * (2 + t.singular) / 2),
         assumes=(t.CUBIC, t.ONCE),
         source=t.HIGHAM_2008.recalled("the Newton-Schulz iteration", "1 - (3 s - s^3)/2 = (1 - s)^2 (2 + s)/2."),
@@ -39,7 +39,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         tightness=1,
         extremal="no iteration; and singular values near zero",
         axis="schulz_steps",
-        note="So that any singular value that is not zero goes to one, and quadratically at last.",
+        note="So every nonzero singular value converges to one, and finally quadratically.",
     ),
     Claim(
         name="orthogonal.muon.one",
@@ -48,21 +48,22 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         assumes=(t.MUON, t.IN_DTYPE, t.FIVE, t.ALONE),
         source=t.MUON_2024.official_code(
             _MUON + "the coefficients, and that the iteration no longer converges to one",
-            "p(1) = 0.701 to begin with: one is no fixed point. The number is p five times of 1, exactly.",
-            "The number.",
+            "p(1) = 0.701: one is not a fixed point. The number is p applied five times to 1, exactly.",
+            "The number is ours.",
             t.MUON_AT.at("muon.py", "5-30"),
         ),
         axis="singular",
-        note="The fixed points are 0.868 and 1.264, and both repel: however many iterations, it does not converge. "
-        "Twelve other values do become one (orthogonal.muon.ones). The code runs in bfloat16, where a gradient of rank "
-        "one is none after the first rounding: see orthogonal.muon.rounded_along and orthogonal.muon.amplified.",
+        note="The fixed points are 0.868 and 1.264, and both are repelling: it does not converge for any number of "
+        "iterations. Twelve other values do become one (orthogonal.muon.ones). The code runs in bfloat16, where a "
+        "gradient of rank one has higher rank after the first rounding: see orthogonal.muon.rounded_along and "
+        "orthogonal.muon.amplified.",
     ),
     Claim(
         name="orthogonal.muon.at_most",
         title="In exact arithmetic no singular value is above 1.2024 after Muon's five iterations",
         relation=Le(t.VALUE, t.TOP),
         assumes=(t.MUON, t.IN_DTYPE, t.FIVE),
-        source=derived(_MAPPED + "From [0, 1] nothing comes above the maximum, and p of [1, 1.2024] is below one."),
+        source=derived(_MAPPED + "On [0, 1] p is at most its maximum, and on [1, 1.2024] it is below one."),
         tightness=1,
         extremal="a singular value that is 0.5545 after four iterations",
         axis="singular",
@@ -73,14 +74,14 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         relation=Ge(t.VALUE, t.BOTTOM),
         assumes=(t.MUON, t.IN_DTYPE, t.FIVE, t.NOT_TINY),
         source=derived(
-            _MAPPED + "[0.6818, 1.2024] is mapped into itself, from 0.211 on all is mapped there, and four iterations "
-            "bring 1/660 above that."
+            _MAPPED + "p maps [0.6818, 1.2024] into itself, and all values from 0.211 on into it; four iterations "
+            "bring 1/660 above 0.211."
         ),
         tightness=1,
         extremal="a singular value that is 1.0501 after four iterations",
         axis="singular",
-        note="In exact arithmetic; in bfloat16 it is orthogonal.muon.rounded_at_least. Those below 1/665 come out "
-        "below the interval (orthogonal.muon.below), and as small as they like (orthogonal.muon.growth).",
+        note="It holds in exact arithmetic; for bfloat16 see orthogonal.muon.rounded_at_least. Values below 1/665 end "
+        "below the interval (orthogonal.muon.below), and can be arbitrarily small (orthogonal.muon.growth).",
     ),
     Claim(
         name="orthogonal.muon.uniform",
@@ -90,16 +91,16 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         source=t.MUON_2024.official_code(
             _MUON + "the docstring, S' about uniform on (0.5, 1.5)",
             "Refuted by a singular value of a ten-thousandth of the norm, which becomes 0.05.",
-            "The interval as a bound for all of them; printed as a law that they roughly follow.",
+            "It is read as a bound for all of them; printed as their approximate law.",
             t.MUON_AT.at("muon.py", "6-14"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.muon.at_least",
         tightness=sp.oo,
-        extremal="a singular value that is next to nothing",
+        extremal="a tiny singular value",
         axis="singular",
-        note="Nor do any come near 1.5: what is not tiny lies between 0.6818 and 1.2024, and in bfloat16, if the "
-        "gradient is diagonal, between 43/64 and 77/64.",
+        note="None comes near 1.5 either: values that are not tiny end between 0.6818 and 1.2024, and in bfloat16, if "
+        "the gradient is diagonal, between 43/64 and 77/64.",
     ),
     Claim(
         name="orthogonal.muon.growth",
@@ -113,7 +114,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.dion.words",
-        title="Dion sends 2 (m + n) r (P - 1)/P words, where the whole gradient has 2 m n (P - 1)/P",
+        title="Dion sends 2 (m + n) r (P - 1)/P words; the whole gradient takes 2 m n (P - 1)/P",
         relation=Eq(MOST_SENT, 2 * (m + n) * r * (P - 1) / P),
         assumes=(t.WHOLE_BLOCKS,),
         source=t.DION_2025.recalled("communication of m r and n r entries", "Counted: two ring all-reduces."),
@@ -121,13 +122,13 @@ _ORTHOGONAL: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.dion.keeps",
-        title="What Dion keeps has the square of what there was, less 1 - mu^2 of what was taken",
+        title="Dion's buffer: its new square is the old one less 1 - mu^2 times the square of the part taken",
         relation=Eq(t.KEPT_SQUARE, t.square_before - (1 - t.keeps**2) * t.square_taken),
         assumes=(t.ONE_WORKER,),
         source=t.DION_2025.official_code(
             _DION + "the momentum less (1 - mu) P R^T",
             "B = (B - U U^T B) + U U^T B, orthogonal parts, of which the second is multiplied by mu.",
-            "The identity; the code has the step.",
+            "The identity is ours; the code has the step.",
             t.DION_AT.at("dion/dion_simple.py", "31-45"),
         ),
         axis="keeps",
@@ -140,7 +141,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         source=t.DION_2025.official_code(
             _DION + "columns of R divided by their norms",
             "||U Q^T||_F = ||Q||_F for orthonormal U.",
-            "What it is.",
+            "The value is ours.",
             t.DION_AT.at("dion/dion_simple.py", "47-64"),
         ),
         axis="r",
@@ -152,15 +153,15 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         assumes=(t.COLUMNS_NORMED,),
         source=t.DION_2025.recalled(
             "orthonormalised updates",
-            "Refuted by a basis most of whose columns miss the direction that dominates: all columns of R are nearly "
-            "that one, and the norm of Q is the root of r.",
-            "For every matrix; orthonormal is what it is at a fixed point of the power iteration.",
+            "Refuted by a basis whose columns are mostly orthogonal to the dominating direction: all columns of R are "
+            "nearly that one, and the norm of Q is the root of r.",
+            "It is read for every matrix; at a fixed point of the power iteration it is orthonormal.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.dion.spectral",
-        extremal="one direction dominates, and all columns of the basis but one miss it",
+        extremal="one direction dominates, and all columns of the basis except one are orthogonal to it",
         axis="r",
-        note="Columns are normalised, which does not make them orthogonal.",
+        note="Columns are normalised, but that does not make them orthogonal.",
     ),
     Claim(
         name="orthogonal.dion.spectral",
@@ -169,7 +170,7 @@ _ORTHOGONAL: tuple[Claim, ...] = (
         assumes=(t.COLUMNS_NORMED,),
         source=derived("The spectral norm is at most the Frobenius norm, which is at most the root of r."),
         tightness=1,
-        extremal="one direction dominates, and all columns of the basis but one miss it",
+        extremal="one direction dominates, and all columns of the basis except one are orthogonal to it",
         axis="r",
     ),
 )

@@ -21,7 +21,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         relation=Le(MOST_SENT, 2 * m * n * (P - 1) / P),
         assumes=(t.WHOLE_BLOCKS,),
         source=FOLKLORE.recalled(
-            "that low rank saves communication", "Refuted by a square matrix in more than half its rank."
+            "that low rank saves communication", "Refuted by a square matrix and more than half its rank."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.dion.words",
@@ -31,57 +31,58 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.dion.mass",
-        title="What Dion's ranks keep, and 1 - mu of all that was taken, is all that came",
+        title="Dion's mean buffer plus 1 - mu times all parts taken equals the sum of all mean gradients",
         relation=Eq(t.DION_DEFECT, 0),
         source=t.DION_2025.official_code(
             _DION + "the momentum less (1 - mu) P R^T",
             "mean M+ = mean (M + G) - (1 - mu) U R^T: sum over the steps.",
-            "The sum.",
+            "The sum is ours.",
             t.DION_AT.at("dion/dion_simple.py", "31-45"),
         ),
         axis="dion_steps",
-        note="Also of several ranks, each of which takes off its own R: they add up to the average.",
+        note="It also holds for several ranks, each of which subtracts its own R: these add up to the average.",
     ),
     Claim(
         name="orthogonal.dion.buffer_geometric",
-        title="What Dion keeps is at most mu/(1 - mu) of the largest gradient, as what momentum keeps",
+        title="Dion's buffer is at most mu/(1 - mu) times the largest gradient, as for momentum",
         relation=Le(t.BUFFER, t.keeps * t.largest_gradient / (1 - t.keeps)),
         assumes=(t.ONE_WORKER, t.MU_BELOW_ONE),
         source=FOLKLORE.recalled(
             "that error feedback has a bounded residual",
-            "Refuted by a gradient that is always the same, and a direction of it that is orthogonal to the basis: "
-            "nothing of it is ever taken.",
+            "Refuted by a constant gradient with a direction orthogonal to the basis: that part is never taken.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.dion.buffer",
         extremal="mu = 0, and a basis orthogonal to a direction of the gradient",
         axis="dion_steps",
-        note="Power iterations do not find a direction that their start misses exactly; rounding does.",
+        note="Power iterations do not find a direction that is exactly orthogonal to their start; rounding does.",
     ),
     Claim(
         name="orthogonal.dion.buffer",
         title="Dion's buffer is at most T times the largest gradient after T steps",
         relation=Le(t.BUFFER, t.dion_steps * t.largest_gradient),
         assumes=(t.ONE_WORKER,),
-        source=derived("orthogonal.dion.keeps: what is kept is no larger than what there was; sum over the steps."),
+        source=derived(
+            "orthogonal.dion.keeps: the new buffer is no larger than the old one plus gradient; sum over the steps."
+        ),
         tightness=1,
         extremal="one gradient all of which the basis misses",
         axis="dion_steps",
     ),
     Claim(
         name="orthogonal.dion.aligned",
-        title="Dion's update has an inner product with the momentum of at least the nuclear norm of what is taken",
+        title="Dion's update has an inner product with the momentum of at least the nuclear norm of the part taken",
         relation=Ge(t.ALIGNED, t.nuclear_taken),
         assumes=(t.COLUMNS_NORMED,),
         source=t.ORTH_DION_2026.read(
             "abstract: normalised columns are not the polar factor, and violate the constraint of the dual norm",
             "<U Q^T, B> = tr(Q^T R) is the sum of the columns' norms, and R is the sum of its columns.",
-            "What they gain by it.",
+            "The gain is our claim.",
         ),
         tightness=1,
         extremal="orthogonal columns",
         axis="r",
-        note="More than a matrix of spectral norm one can have: it pays with a spectral norm of up to the root of r.",
+        note="This is more than for any matrix of spectral norm one; the spectral norm is up to the root of r.",
     ),
     Claim(
         name="orthogonal.orth_dion.spectral",
@@ -91,7 +92,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         source=t.ORTH_DION_2026.read(
             "abstract: columns are not normalised, but made orthonormal, for the same words",
             "U and Q are partial isometries.",
-            "The norm.",
+            "The norm is ours.",
         ),
         tightness=1,
         extremal="all of them",
@@ -99,7 +100,7 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.orth_dion.aligned",
-        title="Orth-Dion's inner product with the momentum is at most the nuclear norm of what is taken",
+        title="Orth-Dion's inner product with the momentum is at most the nuclear norm of the part taken",
         relation=Le(t.ALIGNED, t.nuclear_taken),
         assumes=(t.RIGHT_ORTHONORMAL,),
         source=derived("The dual of the spectral norm: <U Q^T, U U^T B> <= ||U^T B||_*."),
@@ -109,14 +110,14 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.orth_dion.polar",
-        title="Orth-Dion's inner product with the momentum is at least half the nuclear norm of what is taken",
+        title="Orth-Dion's inner product with the momentum is at least half the nuclear norm of the part taken",
         relation=Ge(t.ALIGNED, t.nuclear_taken / 2),
         assumes=(t.RIGHT_ORTHONORMAL,),
         source=derived(
-            "The work's abstract aims at the polar factor of rank r, as Muon does, with QR of the right factor in its "
-            "place; that a single step with QR, from any basis, be half as good is said nowhere. Refuted by a first "
-            "column that is next to nothing, and a second that is nearly parallel to it: QR takes the direction for "
-            "the first column, and leaves next to nothing of the second."
+            "The paper's abstract aims at the polar factor of rank r, like Muon, with QR of the right factor in its "
+            "place; it does not say that a single step with QR, from any basis, is half as good. Refuted by a tiny "
+            "first column and a second that is nearly parallel to it: QR gives the direction to the first column, and "
+            "almost nothing of the second remains."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.orth_dion.aligned",
@@ -127,31 +128,34 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="orthogonal.matrix_topk.spectral_contracts",
-        title="Top-K contracts the spectral norm as it does the Euclidean one, by 1 - k/(m n)",
+        title="Top-K contracts the spectral norm like the Euclidean one, by 1 - k/(m n)",
         relation=Le(t.SPECTRAL_SHARE, _LEFT),
         assumes=(t.LEFT_OUT,),
         source=FOLKLORE.recalled(
             "that a contraction is one in every norm",
-            "Refuted by (1, 1; 1, -1) without its first entry: of the square, (3 + sqrt(5))/2, the matrix had 2.",
+            "Refuted by (1, 1; 1, -1) without its first entry: its square is (3 + sqrt(5))/2, and that of the matrix "
+            "2.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.matrix_topk.spectral",
         extremal="a matrix of orthogonal signs without one of its entries",
         axis="k",
-        note="What is left may be larger than the matrix, in the norm in which Muon goes down.",
+        note="The error can be larger than the matrix, in the norm of Muon's descent.",
     ),
     Claim(
         name="orthogonal.matrix_topk.spectral",
-        title="What Top-K leaves out is at most min(m, n)(1 - k/(m n)) of the squared spectral norm",
+        title="Top-K's error is at most min(m, n)(1 - k/(m n)) of the squared spectral norm",
         relation=Le(t.SPECTRAL_SHARE, sp.Min(m, n) * _LEFT),
         assumes=(t.LEFT_OUT,),
         source=t.EF21_MUON_2025.read(
-            _EF21, "||E||_2 <= ||E||_F, and ||X||_F^2 <= min(m, n) ||X||_2^2.", "What the change of norm costs at most."
+            _EF21,
+            "||E||_2 <= ||E||_F, and ||X||_F^2 <= min(m, n) ||X||_2^2.",
+            "The change of norm costs at most this factor.",
         ),
         tightness=1,
         extremal="orthogonal signs, of which one row is left",
         axis="k",
-        note="So that it contracts where a share of less than 1/min(m, n) is left out.",
+        note="So it contracts if a share of less than 1/min(m, n) is left out.",
     ),
     Claim(
         name="orthogonal.matrix_topk.nuclear_contracts",
@@ -160,22 +164,22 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         assumes=(t.LEFT_OUT,),
         source=FOLKLORE.recalled(
             "that a contraction is one in every norm",
-            "Refuted by ones, 2 x 2, without the first: the nuclear norm is sqrt(5), and was 2.",
+            "Refuted by 2 x 2 ones without the first: the nuclear norm is sqrt(5) instead of 2.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.matrix_topk.nuclear",
-        extremal="2 x 2 ones without the first: 5/4, more than there was; ones of which the diagonal is left: all",
+        extremal="2 x 2 ones without the first: 5/4, more than the whole; ones of which only the diagonal is left: 1",
         axis="k",
-        note="A compressor of single entries takes a matrix of rank one for any other.",
+        note="A compressor of single entries does not exploit rank one.",
     ),
     Claim(
         name="orthogonal.matrix_topk.nuclear",
-        title="What Top-K leaves out is at most min(m, n)(1 - k/(m n)) of the squared nuclear norm",
+        title="Top-K's error is at most min(m, n)(1 - k/(m n)) of the squared nuclear norm",
         relation=Le(t.NUCLEAR_SHARE, sp.Min(m, n) * _LEFT),
         assumes=(t.LEFT_OUT,),
         source=derived("||E||_*^2 <= min(m, n) ||E||_F^2, and ||X||_F <= ||X||_*."),
         tightness=1,
-        extremal="numbers next to alike, of which a permutation is left",
+        extremal="nearly equal numbers, of which a permutation matrix is left",
         axis="k",
     ),
     Claim(
@@ -184,35 +188,39 @@ COMPRESSED_CLAIMS: tuple[Claim, ...] = (
         relation=Le(t.SPECTRAL_SHARE, 1 - r / sp.Min(m, n)),
         assumes=(t.LEFT_OUT,),
         source=FOLKLORE.recalled(
-            "that a contraction is one in every norm", "Refuted by the identity, of which an identity is left."
+            "that a contraction is one in every norm", "Refuted by the identity: the error is a smaller identity."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.lowrank.spectral",
         extremal="equal singular values",
         axis="r",
-        note="Nor does any compressor of lower rank: what is left of an identity has a singular value of one at least.",
+        note="No compressor of lower rank does: the error for an identity has a singular value of at least one.",
     ),
     Claim(
         name="orthogonal.lowrank.spectral",
-        title="The best approximation of rank r leaves at most the squared spectral norm, and may leave all of it",
+        title="The best approximation of rank r loses at most the squared spectral norm, and can lose all of it",
         relation=Le(t.SPECTRAL_SHARE, 1),
         assumes=(t.LEFT_OUT,),
-        source=t.EF21_MUON_2025.read(_EF21, "What is left has the singular values from the next on.", "For this one."),
+        source=t.EF21_MUON_2025.read(
+            _EF21, "The error has the remaining singular values.", "The statement for this norm is ours."
+        ),
         tightness=1,
         extremal="equal singular values",
         axis="r",
     ),
     Claim(
         name="orthogonal.lowrank.nuclear",
-        title="The best approximation of rank r leaves at most (1 - r/min(m, n))^2 of the squared nuclear norm",
+        title="The best approximation of rank r loses at most (1 - r/min(m, n))^2 of the squared nuclear norm",
         relation=Le(t.NUCLEAR_SHARE, (1 - r / sp.Min(m, n)) ** 2),
         assumes=(t.LEFT_OUT,),
         source=t.EF21_MUON_2025.read(
-            _EF21, "The r largest of min(m, n) singular values are r/min(m, n) of their sum at least.", "For this one."
+            _EF21,
+            "The r largest of min(m, n) singular values are r/min(m, n) of their sum at least.",
+            "The statement for this norm is ours.",
         ),
         tightness=1,
         extremal="equal singular values",
         axis="r",
-        note="The norm that is dual to Muon's is the one that low rank contracts.",
+        note="Low rank contracts the dual of Muon's norm.",
     ),
 )

@@ -23,12 +23,12 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         source=t.AMSEL_2025.read(
             "section 1.2, that (15 x - 10 x^3 + 3 x^5)/8 converges faster than the cubic",
             "1 - p(x)^2 = (1 - x^2)^3 (64 - 33 x^2 + 9 x^4)/64, and 9 x^4 <= 33 x^2.",
-            "The bound.",
+            "The bound is ours.",
         ),
         tightness=1,
         extremal="singular values near zero",
         axis="singular",
-        note="After T of them (1 - s^2)^(3^T); of the cubic it is (1 - s^2)^(2^T).",
+        note="After T of them it is (1 - s^2)^(3^T); for the cubic (1 - s^2)^(2^T).",
     ),
     Claim(
         name="orthogonal.cubic.growth",
@@ -36,13 +36,15 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         relation=Le(t.VALUE, sp.Rational(3, 2) ** t.iterations * t.singular),
         assumes=(t.CUBIC,),
         source=t.AMSEL_2025.read(
-            "section 1.2, that Newton-Schulz suffers from slow initial convergence", "p(x) <= 3 x/2.", "The factor."
+            "section 1.2, that Newton-Schulz suffers from slow initial convergence",
+            "p(x) <= 3 x/2.",
+            "The factor is ours.",
         ),
         tightness=1,
         extremal="singular values next to zero",
         axis="schulz_steps",
-        note="Of 1/1000 of the norm 18 iterations make 0.93, and 17 no more than 0.78: five of Polar Express make 0.84 "
-        "of it, and Muon's 0.47. What is next to nothing they multiply by 967 and by 485.",
+        note="From 1/1000 of the norm 18 iterations reach 0.93, and 17 at most 0.78; five of Polar Express reach 0.84, "
+        "and Muon's 0.47. They multiply tiny values by 967 and by 485.",
     ),
     Claim(
         name="orthogonal.muon.plateau",
@@ -52,7 +54,7 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         source=t.AMSEL_2025.read(
             "section 1.2, that it plateaus at an error of about 0.3",
             "orthogonal.muon.at_least and orthogonal.muon.at_most: 1 - 0.6818 is more than 1.2024 - 1.",
-            "The number, and for which singular values.",
+            "The number and the range of singular values are ours.",
         ),
         tightness=1,
         extremal="a singular value that is 1.0501 after four iterations",
@@ -64,30 +66,31 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         relation=Le(t.VALUE, t.POLAR_TOP),
         assumes=(t.EXPRESS, t.FIVE),
         source=t.AMSEL_2025.read(
-            _EXPRESS, _MIDDLE + "What is below 1/1000 stays below one: it is multiplied by 967 at most.", "The number."
+            _EXPRESS,
+            _MIDDLE + "Values below 1/1000 stay below one: they are multiplied by at most 967.",
+            "The number is ours.",
         ),
         tightness=1,
-        extremal="a singular value that is where the fifth polynomial is largest after four iterations",
+        extremal="a singular value that four iterations take to the maximum of the fifth polynomial",
         axis="singular",
     ),
     Claim(
         name="orthogonal.polar_express.balanced",
-        title="Five iterations of Polar Express are as far below one as above it, from 1/1000 on",
+        title="Five iterations of Polar Express deviate equally above and below one, from 1/1000 on",
         relation=Ge(t.VALUE, 2 - t.POLAR_TOP),
         assumes=(t.EXPRESS, t.FIVE, t.THOUSANDTH),
         source=derived(
-            "Without the safety factor u = 2 - l after every iteration, from l = 1/1000 (section 4 of the work): "
-            "0.1236 on both sides, to all digits. One would expect nearly as much with the factor before all five, as "
-            "algorithm 1 has it; the work says only that little accuracy is lost, and that the last iteration may "
-            "leave it out (section 4.4). Refuted by 1/1000, which is 1/1010 before the first polynomial, and 0.840 "
-            "after the fifth."
+            "Without the safety factor u = 2 - l after every iteration, from l = 1/1000 (section 4 of the paper): "
+            "0.1236 on both sides, to all digits. One would expect nearly the same with the factor before all five, as "
+            "in algorithm 1; the paper only says that little accuracy is lost, and that the last iteration may omit it "
+            "(section 4.4). Refuted by 1/1000, which is 1/1010 before the first polynomial, and 0.840 after the fifth."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="orthogonal.polar_express.at_least",
         extremal="a thousandth of the norm",
         axis="singular",
-        note="The safety factor takes the worst error from 0.1236 to 0.1599, and after six iterations from 0.0012 to "
-        "0.0065. Left out in the last iteration, it is 0.1537 and 0.0052.",
+        note="The safety factor raises the largest error from 0.1236 to 0.1599, and after six iterations from 0.0012 "
+        "to 0.0065. Omitted in the last iteration, it gives 0.1537 and 0.0052.",
     ),
     Claim(
         name="orthogonal.polar_express.at_least",
@@ -95,7 +98,9 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         "Express",
         relation=Ge(t.VALUE, t.POLAR_LEAST[5]),
         assumes=(t.EXPRESS, t.FIVE, t.THOUSANDTH),
-        source=t.AMSEL_2025.read(_EXPRESS, _MIDDLE + "What 1/1000 becomes is a rational number.", "The number."),
+        source=t.AMSEL_2025.read(
+            _EXPRESS, _MIDDLE + "What 1/1000 becomes is a rational number.", "The number is ours."
+        ),
         tightness=1,
         extremal="a thousandth of the norm",
         axis="singular",
@@ -107,7 +112,7 @@ ITERATION_CLAIMS: tuple[Claim, ...] = (
         relation=Ge(t.VALUE, t.POLAR_LEAST[6]),
         assumes=(t.EXPRESS, t.SIX, t.THOUSANDTH),
         source=t.AMSEL_2025.read(
-            _EXPRESS, "The sixth polynomial of [0.8401, 1.1236] is least at the lower end.", "The number."
+            _EXPRESS, "The sixth polynomial of [0.8401, 1.1236] is least at the lower end.", "The number is ours."
         ),
         tightness=1,
         extremal="a thousandth of the norm",

@@ -8,10 +8,11 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range, recurrence, vectors
+from commbounds.theory.finite_laws import at_most_each
+from commbounds.theory.model import Goal, Step, by_claim, extents, in_range, recurrence, vectors
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.orthogonal.models_express import EXPRESS
-from commbounds.theory.orthogonal.models_norms import NORMS
+from commbounds.theory.orthogonal.models_norms import NORMS, model_of, of_singular
 from commbounds.theory.quantities import P, m, n, r
 
 _x = sp.Symbol("x", nonnegative=True)
@@ -147,20 +148,19 @@ def _size(bound: Any) -> tuple[Goal, ...]:
 
 
 def _spectral_norm(bound: Any) -> tuple[Goal, ...]:
-    root = sp.Symbol("root", positive=True)
+    """Of any unit vector v: `cut` is its product with a column q of the right factor, u one of the left."""
+    root, squares, cut = sp.symbols("root squares cut", positive=True)
+    q, u, v = vectors("q u v")
     return (
-        Goal(
-            "norm",
-            bound.xreplace({sp.sqrt(r): root}) - _spectral,
-            given={"norms": root**2 - _spectral**2},
-            positive={"root + spectral": root + _spectral},
-        ),
-    )
-
-
-def _model(name: str, words: str, scope: str, goals: Goals) -> Model:
-    claim = f"orthogonal.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+        Goal("a column", 1 - cut**2, given={"norm": 1 - q**2, "square": (q - cut * v) ** 2},
+             zero={"product": q * v - cut, "v": v**2 - 1}, vectors=(q, v)),
+        *at_most_each("columns", sp.S.One, r, squares),
+        Goal("one more direction", _taken**2 + cut**2 - (_taken + cut * u) ** 2,
+             given={"norm, times a square": cut**2 * (1 - u**2)}, zero={"orthogonal": _taken * u}, vectors=(_taken, u)),
+        Goal("norm", bound.xreplace({sp.sqrt(r): root}) - _spectral,
+             given={"the columns": r - squares, "directions": squares - _spectral**2},
+             zero={"root": root**2 - r}, positive={"root + spectral": root + _spectral}),
+    )  # fmt: skip
 
 
 _INSIDE = (
@@ -170,85 +170,86 @@ _INSIDE = (
 )
 
 MODELS = by_claim(
-    _model(
+    of_singular(
         "cubic.one_step",
         "A singular value s becomes (3 s - s^3)/2.",
-        "every singular value, in real arithmetic",
+        "every singular value",
         _one_step,
     ),
-    _model(
+    of_singular(
         "cubic.converges",
         "`gap` is 1 - s^2 of a singular value s after some iterations, from 0 to 1, and no more than the bound; s "
         "becomes s (3 - s^2)/2. Induction on the iterations.",
-        "every singular value in [0, 1], every number of iterations, in real arithmetic",
+        "every singular value in [0, 1], every number of iterations",
         _converges,
     ),
-    _model(
+    model_of(
         "muon.one",
         "The iterated quintic at 1, in rational numbers.",
-        "the singular value 1, five iterations, in real arithmetic",
+        "the singular value 1, five iterations",
         _of_one,
     ),
-    _model(
+    of_singular(
         "muon.at_most",
         _INSIDE.format(", between 0.55 and 0.56", "not negative")
         + "So the last iteration ends below the bound, from wherever the others end.",
-        "every singular value in [0, 1], five iterations, in real arithmetic",
+        "every singular value in [0, 1], five iterations",
         _at_most,
     ),
-    _model(
+    of_singular(
         "muon.at_least",
         _INSIDE.format(", between 1.05 and 1.0502", "not positive")
         + "From 1/660 on four iterations end above 0.2115, one after the other, and the fifth above the bound.",
-        "every singular value in [1/660, 1], five iterations, in real arithmetic",
+        "every singular value in [1/660, 1], five iterations",
         _at_least,
     ),
-    _model(
+    of_singular(
         "muon.below",
         "An iteration maps x to p(x), by Sturm's theorem or by products. From 1/665 down five iterations end below "
         "0.6817, one after the other, which is below p at `turn`, between 1.05 and 1.0502.",
-        "every singular value in [0, 1/665], five iterations, in real arithmetic",
+        "every singular value in [0, 1/665], five iterations",
         _below,
     ),
-    _model(
+    of_singular(
         "muon.plateau",
         _INSIDE.format(", between 1.05 and 1.0502", "not positive")
         + "As orthogonal.muon.at_least for one less the bound; 1.203 is no more than one and the bound.",
-        "every singular value in [1/660, 1], five iterations, in real arithmetic",
+        "every singular value in [1/660, 1], five iterations",
         _plateau,
     ),
-    _model(
+    of_singular(
         "muon.growth",
         "An iteration maps x to p(x), and [0, 1.203] into itself, where p(x) is at most 3.4445 x.",
-        "every singular value in [0, 1], five iterations, in real arithmetic",
+        "every singular value in [0, 1], five iterations",
         _growth,
     ),
-    _model(
+    model_of(
         "dion.words",
         "Two ring all-reduces, of m r and of n r entries, in P blocks of `rows` and of `columns`: in each of 2 (P - 1) "
         "steps a rank sends a block of either.",
         "every m, n, r, and every P that divides m r and n r",
         _words,
     ),
-    _model(
+    model_of(
         "dion.keeps",
         "B is the sum of two orthogonal parts, `rest` and `taken`, the second in the space of U, and what is kept is "
         "rest + mu taken.",
-        "every B, every orthonormal U, every mu, in real arithmetic",
+        "every B, every orthonormal U, every mu",
         _keeps,
     ),
-    _model(
+    model_of(
         "dion.size",
         "The square of U Q^T is that of Q, for orthonormal U, and each of the r columns of Q has norm one: induction "
         "on them.",
-        "every B with independent columns of B Q, none of B^T U zero, in real arithmetic",
+        "every B with independent columns of B Q, none of B^T U zero",
         _size,
     ),
-    _model(
+    model_of(
         "dion.spectral",
-        "`root` is that of r. The spectral norm is at most the Frobenius norm, of which the square is at most r, as "
-        "every column of Q has norm one or zero.",
-        "every B, every r, in real arithmetic",
+        "A unit vector v has the product `cut` with a column q of the right factor, of norm one or zero: 1 in the "
+        "square at most, r for all columns. The update's columns u are orthogonal, of norm one at most, so that v "
+        "becomes no longer than those squares; the longest is the spectral norm. `root` is that of r.",
+        "every B, every r",
         _spectral_norm,
     ),
     *NORMS,
@@ -265,15 +266,11 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "orthogonal",
     {
-        (): "dion.keeps",
-        (Step.NORMS,): "dion.spectral",
-        (
-            Step.SPECTRUM,
-        ): "cubic.one_step cubic.converges muon.at_most muon.at_least muon.growth muon.below quintic.one_step "
-        "cubic.growth muon.plateau polar_express.at_most polar_express.at_least polar_express.six "
-        "lowrank.spectral",
+        (): "dion.keeps dion.spectral dion.buffer cubic.one_step cubic.converges muon.at_most muon.at_least "
+        "muon.growth muon.below quintic.one_step cubic.growth muon.plateau polar_express.at_most "
+        "polar_express.at_least polar_express.six",
+        (Step.SPECTRUM,): "lowrank.spectral",
         (Step.SUM, Step.SPECTRUM): "matrix_topk.spectral matrix_topk.nuclear lowrank.nuclear",
-        (Step.NORMS, Step.CLAIM): "dion.buffer",
     },
     by_definition="dion.words",
 )

@@ -7,8 +7,9 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model, in_range
+from commbounds.theory.model import Goal, in_range
 from commbounds.theory.orthogonal import terms as t
+from commbounds.theory.orthogonal.models_norms import of_singular
 
 _x, _before = sp.symbols("x before", nonnegative=True)
 _DIGITS = 10**15
@@ -82,16 +83,11 @@ def _cubic_growth(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
-    name = f"orthogonal.{claim}"
-    return Model(claim=name, words=words, scope=f"{scope}, real arithmetic", goals=goals, checked_by=(name,))
-
-
 _CHAIN = "Polynomials map intervals from zero on into intervals, one after the other, by Sturm's theorem. "
 EXPRESS = (
-    _model("polar_express.at_most", _CHAIN, "every singular value in [0, 1], five iterations", _at_most),
+    of_singular("polar_express.at_most", _CHAIN, "every singular value in [0, 1], five iterations", _at_most),
     *(
-        _model(
+        of_singular(
             f"polar_express.{statement}",
             _CHAIN + "So they do from what 1/1000 becomes on, rounded down to 15 digits after each.",
             f"every singular value in [1/1000, 1], {word} iterations",
@@ -99,7 +95,7 @@ EXPRESS = (
         )
         for statement, word, steps in (("at_least", "five", 5), ("six", "six", 6))
     ),
-    _model(
+    of_singular(
         "cubic.growth",
         "A singular value s becomes (3 s - s^3)/2, at most 3 s/2. Induction on the iterations.",
         "every singular value in [0, 1], every number of iterations",

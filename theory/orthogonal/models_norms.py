@@ -6,14 +6,14 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.finite_laws import norm_of_a_sum
+from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.quantities import k, m, n, r
 
 _y = sp.Symbol("y", nonnegative=True)
 _before, _after, _gradient = sp.symbols("before after gradient", nonnegative=True)
 _left, _share, _all, _whole, _q = sp.symbols("left share all whole q", nonnegative=True)
-_REAL = "real arithmetic"
 
 
 def _quintic_over(square: Any) -> Any:
@@ -29,7 +29,12 @@ def _quintic_step(bound: Any) -> tuple[Goal, ...]:
 
 def _buffer(bound: Any) -> tuple[Goal, ...]:
     longer = bound.subs(t.dion_steps, t.dion_steps + 1)
+    rest, taken = vectors("rest taken")
+    less = {"mu in [0, 1], times a square": (1 - t.keeps) * (1 + t.keeps) * taken**2}
     return (
+        norm_of_a_sum(),
+        Goal("what is kept is no larger", (rest + taken) ** 2 - (rest + t.keeps * taken) ** 2, given=less,
+             zero={"orthogonal parts": rest * taken}, vectors=(rest, taken)),
         Goal("no step", bound.subs(t.dion_steps, 0), equal=True),
         Goal(
             "one step more",
@@ -40,7 +45,7 @@ def _buffer(bound: Any) -> tuple[Goal, ...]:
                 "what is kept is no larger than what there was": _before + _gradient - _after,
             },
         ),
-    )
+    )  # fmt: skip
 
 
 def _changed_norm(bound: Any) -> tuple[Goal, ...]:
@@ -118,9 +123,43 @@ def _next_value(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _model(claim: str, words: str, scope: str, goals: Any) -> Model:
+def model_of(claim: str, words: str, scope: str, goals: Any) -> Model:
+    """A model that is tied to its own claim, in real arithmetic."""
     name = f"orthogonal.{claim}"
-    return Model(claim=name, words=words, scope=f"{scope}, {_REAL}", goals=goals, checked_by=(name,))
+    return Model(claim=name, words=words, scope=f"{scope}, real arithmetic", goals=goals)
+
+
+def _pairs() -> tuple[Goal, ...]:
+    """That an odd polynomial keeps the singular pairs of X: X v = s u and X^T u = s v, seen by any vector w.
+
+    A matrix makes the same multiple of what it makes of a vector out of a multiple of it; so X X^T multiplies what is
+    ``times`` u by s^2. ``image_1``, ``image_3`` and ``image_5`` are X v, X X^T X v and one more such.
+    """
+    s, times, a, b, c = sp.symbols("s times a b c", real=True)
+    u, v, w, made, multiple = vectors("u v w made multiple")
+    images = vectors("image_1 image_3 image_5")
+    polynomial = (a * images[0] + b * images[1] + c * images[2]) * w - (a * s + b * s**3 + c * s**5) * u * w
+    return (
+        *(
+            Goal(f"{name} of a multiple", multiple * w - times * s * other * w, equal=True,
+                 vectors=(other, w, made, multiple),
+                 zero={"linear": multiple * w - times * made * w, "of the vector": made * w - s * other * w})
+            for name, other in (("X^T", v), ("X", u))
+        ),
+        Goal("odd polynomial", polynomial, equal=True, vectors=(u, w, *images),
+             zero={f"s^{i}": image * w - s**i * u * w for i, image in zip((1, 3, 5), images, strict=True)}),
+    )  # fmt: skip
+
+
+def of_singular(claim: str, words: str, scope: str, goals: Any) -> Model:
+    """A model of what becomes of singular values, with the goals by which it is one of the matrix."""
+    return model_of(claim, f"{_PAIRS} {words}", scope, lambda bound: (*_pairs(), *goals(bound)))
+
+
+_PAIRS = (
+    "A singular value s has vectors with X v = s u and X^T u = s v. An iteration, a X + b X X^T X + c X X^T X X^T X, "
+    "makes a s + b s^3 + c s^5 of it, with the same vectors."
+)
 
 
 _TOP = (
@@ -129,42 +168,43 @@ _TOP = (
 )
 
 NORMS = (
-    _model(
+    of_singular(
         "quintic.one_step", "`y` is the square of the singular value.", "every singular value in [0, 1]", _quintic_step
     ),
-    _model(
+    model_of(
         "dion.buffer",
         "`before` is the norm of what was kept, `gradient` that of the gradient and `after` that of what is kept then, "
-        "which is at most the norm of their sum by orthogonal.dion.keeps. Induction from nothing.",
+        "which is at most the norm of their sum: of two orthogonal parts one is multiplied by mu. Induction from "
+        "nothing.",
         "every number of steps, every gradients and bases, every mu in [0, 1]",
         _buffer,
     ),
-    _model(
+    model_of(
         "matrix_topk.spectral",
         _TOP + "A largest singular value is at most the Euclidean norm, and q squares of it are at least that squared.",
         "every matrix but zero, every k from 1 to m n",
         _changed_norm,
     ),
-    _model(
+    model_of(
         "matrix_topk.nuclear",
         _TOP + "A sum of q singular values has a square of at most q sums of their squares, and of at least one.",
         "every matrix but zero, every k from 1 to m n",
         _dual_norm,
     ),
-    _model(
+    model_of(
         "lowrank.nuclear",
         "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them.",
         "every matrix but zero, every r from 1 to min(m, n)",
         _nuclear_rank,
     ),
-    _model(
+    model_of(
         "dion.mass",
         "An entry of what the ranks keep on average, `kept`, of 1 - mu times all that was taken, `taken`, and of all "
         "that came, `came`; `new` comes, and `part` is taken: ranks take off what adds up to it. Induction.",
         "every number of ranks and of steps, all gradients and bases, every mu",
         _mass,
     ),
-    _model(
+    model_of(
         "lowrank.spectral",
         "What is left has the singular values from the next on, `after`, which is at most the `largest`.",
         "every matrix but zero, every r below min(m, n)",

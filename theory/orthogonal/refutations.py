@@ -91,14 +91,14 @@ REFUTATIONS = by_claim(
     ),
     _left_out(
         "matrix_topk.spectral_contracts",
-        "Of four entries alike in magnitude the first is sent. The matrix has twice the unit matrix for its square, in "
+        "The first of four entries of equal magnitude is sent. The matrix has twice the unit matrix for its square, in "
         "a^2; what is left has the trace 3 and the determinant 1.",
         (3 + sp.sqrt(5)) / 4,
         ((1, 1), (1, -1)),
     ),
     _left_out(
         "matrix_topk.nuclear_contracts",
-        "Of four equal entries the first is sent. The matrix has the singular value 2 a alone; what is left has, in a, "
+        "The first of four equal entries is sent. The matrix has the singular value 2 a alone; what is left has, in a, "
         "squares of the sum 3 and the product 1: their roots have a sum of the square 5.",
         sp.Rational(5, 4),
         ((1, 1), (1, 1)),

@@ -26,7 +26,7 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
             "0.469, 0.643 and 0.854."
         ),
         axis="singular",
-        note="Counted by changes of sign between 400 values from 1/10000 to 1.",
+        note="They are counted by changes of sign between 400 values from 1/10000 to 1.",
     ),
     Claim(
         name="orthogonal.muon.below",
@@ -34,11 +34,11 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         relation=Le(t.VALUE, t.BOTTOM),
         assumes=(t.MUON, t.IN_DTYPE, t.FIVE, t.TINY),
         source=derived(
-            "p rises to 0.5545, and four iterations take 1/665 no further than 0.211: what is below 1/665 stays below "
-            "what becomes of it, 0.6813."
+            "p rises to 0.5545, and four iterations take 1/665 no further than 0.211: values below 1/665 stay below "
+            "its result, 0.6813."
         ),
         axis="singular",
-        note="So that the interval of orthogonal.muon.at_least ends between 1/660 and 1/665: at 1/664.4.",
+        note="So the interval of orthogonal.muon.at_least ends between 1/660 and 1/665: at 1/664.4.",
     ),
     Claim(
         name="orthogonal.muon.rounded_at_most",
@@ -49,7 +49,7 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         tightness=1,
         extremal="0.0037384 of the norm",
         axis="singular",
-        note="Where the gradient is not diagonal the roundings of its entries add up to more.",
+        note="If the gradient is not diagonal, the roundings of its entries add up to more.",
     ),
     Claim(
         name="orthogonal.muon.rounded_at_least",
@@ -58,8 +58,8 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         relation=Ge(t.VALUE, sp.Rational(43, 64)),
         assumes=(t.MUON, t.IN_BFLOAT16, t.FIVE, t.DIAGONAL, t.NOT_TINY),
         source=derived(
-            _ALL + "the least result from 1/680 on is 43/64 = 0.671875. Roundings of the norm and of the quotient take "
-            "1/660 no further down than 1/663."
+            _ALL + "the smallest result from 1/680 on is 43/64 = 0.671875. Roundings of the norm and of the quotient "
+            "reduce 1/660 at most to 1/663."
         ),
         tightness=1,
         extremal="0.0087280 of the norm",
@@ -70,7 +70,7 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         title="In exact arithmetic Muon's update of a gradient of rank one is along the gradient",
         relation=Eq(t.OFF_SHARE, 0),
         assumes=(t.MUON, t.IN_DTYPE, t.FIVE, t.ALONE),
-        source=derived("An odd polynomial of X changes singular values alone, and zero stays zero."),
+        source=derived("An odd polynomial of X changes only singular values, and zero stays zero."),
         axis="singular",
     ),
     Claim(
@@ -87,7 +87,7 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         corrected_by="orthogonal.muon.along",
         extremal="products of long vectors",
         axis="singular",
-        note="orthogonal.muon.amplified says by how much for Gaussian vectors.",
+        note="orthogonal.muon.amplified states the amount for Gaussian vectors.",
     ),
     Claim(
         name="orthogonal.muon.amplified",
@@ -97,12 +97,12 @@ ROUNDED_CLAIMS: tuple[Claim, ...] = (
         kind=Kind.LAW,
         assumes=(t.MUON, t.IN_BFLOAT16, t.FIVE, t.GAUSSIAN_PRODUCT),
         source=derived(
-            "Not proved: drawn. The first rounding spreads about 2^-9 of the norm over all singular values; the five "
-            "iterations multiply what is small by up to 485, to about one, which leaves 0.51 to 0.57 of the squared "
-            "norm beside the gradient, whose own singular value becomes 0.7. Roundings of the iterations add to it."
+            "It is drawn, not proved. The first rounding spreads about 2^-9 of the norm over all singular values; the "
+            "five iterations multiply small ones by up to 485, to about one, so that 0.51 to 0.57 of the squared norm "
+            "is not along the gradient, whose own singular value becomes 0.7. Roundings of the iterations add to it."
         ),
         axis="n",
-        note="Muon's own code, run in torch on a processor, has the means 0.66 for 8 x 8, 0.72 for 16 x 16, 0.78 for "
-        "32 x 32, and 0.81 to 0.82 from 64 x 64 to 1024 x 1024, of ten draws each (docs/evidence.md).",
+        note="Muon's own code, run in torch on a CPU, has the means 0.66 for 8 x 8, 0.72 for 16 x 16, 0.78 for 32 x "
+        "32, and 0.81 to 0.82 from 64 x 64 to 1024 x 1024, of ten draws each (docs/evidence.md).",
     ),
 )

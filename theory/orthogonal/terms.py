@@ -117,10 +117,10 @@ POLAR_LEAST = {
 }
 """What 1/1000 becomes, rounded down to twelve digits: 0.840145 after five iterations and 0.993479 after six."""
 
-VALUE = Quantity("singular_after", r"\sigma_T", "the singular value that a singular value becomes")
-SQUARE_GAP = Quantity("square_gap", r"1-\sigma_T^2", "one less the square of what a singular value becomes")
-ONE_GAP = Quantity("one_gap", r"1-\sigma_1", "one less what a singular value becomes in one iteration")
-VALUE_ERROR = Quantity("value_error", r"|1-\sigma_T|", "distance from one of what a singular value becomes")
+VALUE = Quantity("singular_after", r"\sigma_T", "result of a singular value")
+SQUARE_GAP = Quantity("square_gap", r"1-\sigma_T^2", "one less the square of a singular value's result")
+ONE_GAP = Quantity("one_gap", r"1-\sigma_1", "one less the result of a singular value in one iteration")
+VALUE_ERROR = Quantity("value_error", r"|1-\sigma_T|", "distance of a singular value's result from one")
 ONES = Quantity("singular_ones", r"\#\{\sigma:\sigma_T=1\}", "how many singular values become one exactly")
 OFF_SHARE = Quantity(
     "off_share",
@@ -138,20 +138,20 @@ ALIGNED = Quantity(
 DION_DEFECT = Quantity(
     "dion_defect",
     r"\left\lVert \tfrac1P\sum_pM_p^T+(1-\mu)\sum_tU_tR_t^T-\sum_t\bar G_t\right\rVert_\infty",
-    "largest entry of what the ranks keep on average, plus all that was taken times 1 - mu, less all average gradients",
+    "largest entry of the ranks' mean buffer, plus 1 - mu times all parts taken, less all average gradients",
 )
-BUFFER = Quantity("dion_buffer", r"\lVert M^T\rVert_F", "Frobenius norm of what Dion keeps after T steps")
+BUFFER = Quantity("dion_buffer", r"\lVert M^T\rVert_F", "Frobenius norm of Dion's buffer after T steps")
 SPECTRAL_SHARE = Quantity(
     "spectral_share",
     r"\frac{\lVert C(X)-X\rVert_2^2}{\lVert X\rVert_2^2}",
-    "squared largest singular value of what a compressor leaves out, over that of the matrix, which is not zero",
+    "squared largest singular value of a compressor's error, over that of the matrix, which is not zero",
 )
 NUCLEAR_SHARE = Quantity(
     "nuclear_share",
     r"\frac{\lVert C(X)-X\rVert_*^2}{\lVert X\rVert_*^2}",
-    "squared sum of the singular values of what a compressor leaves out, over that of the matrix, which is not zero",
+    "squared sum of the singular values of a compressor's error, over that of the matrix, which is not zero",
 )
-KEPT_SQUARE = Quantity("kept_square", r"\lVert M^+\rVert_F^2", "squared Frobenius norm of what Dion keeps of one rank")
+KEPT_SQUARE = Quantity("kept_square", r"\lVert M^+\rVert_F^2", "squared Frobenius norm of one rank's buffer of Dion")
 UPDATE_SQUARE = Quantity("update_square", r"\lVert UQ^T\rVert_F^2", "squared Frobenius norm of Dion's update")
 UPDATE_SPECTRAL = Quantity("update_spectral", r"\lVert UQ^T\rVert_2", "largest singular value of Dion's update")
 
@@ -159,7 +159,7 @@ MUON = Hypothesis("muon_iteration", "The quintic with the coefficients 3.4445, -
                   lambda iteration: iteration == "muon")  # fmt: skip
 IN_DTYPE = Hypothesis(
     "in_its_dtype",
-    "The iterations are computed in float32 or float64, and what is said is of exact arithmetic.",
+    "The iterations are computed in float32 or float64, and the claim is about exact arithmetic.",
     lambda arithmetic: arithmetic == "dtype",
 )
 IN_BFLOAT16 = Hypothesis(

@@ -46,9 +46,9 @@ CLAIMS = (
         relation=Le(DIFFER, 2 * p / (1 + p)),
         kind=Kind.LAW,
         source=PACKET_LOSS.second_hand(
-            f"{_STATED}. Here sigma^2 is left out and the constant is read as a probability",
+            f"{_STATED}. Here the constant without sigma^2 is read as a probability",
             "q_t = 2p/(1+p) (1 - p^(2t)), from q_t = 2p(1-p) + p^2 q_(t-1).",
-            reading="The constant, as a probability.",
+            reading="The constant is read as a probability.",
         ),
         assumes=_LOSS,
         tightness=1,
@@ -83,7 +83,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.pair_limit",
-        title="White updates: two receivers' expected squared gap stays below sigma^2 2p/(1-p^2), for ever",
+        title="White updates: two receivers' expected squared gap stays below sigma^2 2p/(1-p^2) at all times",
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -103,9 +103,9 @@ CLAIMS = (
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
             f"{_STATED}; the meaning of sigma^2 is not known, here it is the variance of one update",
-            "Fails: whenever exactly one of two receives, the other is 1 + L updates behind, 1/(1-p) on average, not "
+            "It fails: when exactly one of two receives, the other is 1 + L updates behind, 1/(1-p) on average, not "
             "one. With that, the recursion E' = p^2 E + 2p(1-p) V gives 2p/(1-p^2).",
-            reading="For white updates, with sigma^2 their variance: what sigma^2 means was not read.",
+            reading="It is read for white updates of variance sigma^2; the paper's definition of sigma^2 was not read.",
         ),
         assumes=(*_WHITE, SOME_LOSS),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -113,10 +113,9 @@ CLAIMS = (
         tightness=1 / (1 - p),
         extremal="many steps: too small by the factor 1 - p, whether read as a bound or as the limit itself",
         axis="p",
-        note="The constant is known second-hand. Readings tried: sigma^2 the variance of one update (fails, "
-        "here); of the "
-        "gap when exactly one receives (holds, packetloss.drift.one_step); the probability that two replicas differ "
-        "(holds, packetloss.versions.as_reviewed); updates with correlation -1/(2-p) (holds, "
+        note="The constant is known second-hand. We tried these readings: sigma^2 is the variance of one update "
+        "(fails, here); of the gap when exactly one receives (holds, packetloss.drift.one_step); the probability that "
+        "two replicas differ (holds, packetloss.versions.as_reviewed); updates with correlation -1/(2-p) (holds, "
         "packetloss.drift.as_reviewed_with_correlated_updates).",
     ),
     Claim(
@@ -125,10 +124,10 @@ CLAIMS = (
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 + p)),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
-            f"{_STATED}; this is a law of updates under which it is right",
+            f"{_STATED}; it is right under this law of updates",
             "Insert rho = -1/(2-p) in 2p (1 + p rho)/((1-p^2)(1 - p rho)); rho >= -(1+p)/2, so that the gap grows "
             "with t.",
-            reading="For one law of updates under which the constant is right.",
+            reading="It is read for one law of updates under which the constant is right.",
         ),
         assumes=(*_LOSS, MATCHING_CORRELATION),
         tightness=1,
@@ -167,7 +166,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.sure_norm",
-        title="Any updates of norm at most G, dependent or not: the squared gap is at most G^2 2p/(1-p)^2",
+        title="Any updates of norm at most G, also dependent ones: the squared gap is at most G^2 2p/(1-p)^2",
         relation=Le(DRIFT, G**2 * 2 * p / (1 - p) ** 2),
         kind=Kind.EXPECTED,
         source=derived("||D|| <= G M by the triangle inequality, M versions apart; E M^2 <= 2p/(1-p)^2."),
@@ -223,8 +222,8 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.whole_vector_limit",
-        title="White updates: a pair's whole replicas stay within [(N-2) 2p/(1-p^2) + 2p/(1-p)]/N of an "
-        "update's square",
+        title="White updates: two whole replicas' squared gap is at most [(N-2) 2p/(1-p^2) + 2p/(1-p)]/N updates' "
+        "squares",
         relation=Le(WHOLE_DRIFT, ((N - 2) * 2 * p / (1 - p**2) + 2 * p / (1 - p)) / N),
         kind=Kind.EXPECTED,
         source=derived("The exact gap grows with t in every shard."),

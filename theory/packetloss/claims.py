@@ -16,13 +16,13 @@ _RANKS = rank_by_rank(
     "staleness_trials",
 )
 
-_DRAWS = "with splitmix64; where its numbers are used is documented here alone."
+_DRAWS = "with splitmix64; only our documentation says where its numbers are used."
 _DEFINITIONS = defined(
     "packetloss",
     {
         "lossy_reduce_scatter": "Written from the model as it was reported of arXiv:2507.07114, packet by packet: "
         "owners average what arrives. Estimators, order of additions and steps are as documented here.",
-        "lossy_broadcast": "Written from the same model, packet by packet: who does not hear keeps the old copy.",
+        "lossy_broadcast": "Written from the same model, packet by packet: receivers without it keep the old copy.",
         "lossy_step": "Written from the same model, both halves one after another, one coordinate at a time.",
         "lossy_training": "Written from the same model, step by step, and from Gilbert's and Elliott's chain, "
         + _DRAWS,

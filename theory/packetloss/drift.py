@@ -62,7 +62,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.staleness.never_updated",
-        title="A receiver has got nothing in t steps with probability p^t",
+        title="A receiver has received nothing in t steps with probability p^t",
         relation=Eq(STALENESS_LAW, p**t),
         kind=Kind.LAW,
         source=derived("All t packets were lost."),
@@ -96,7 +96,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.pair",
-        title="White updates: two receivers' expected squared gap after t steps, exactly",
+        title="White updates: the exact expected squared gap of two receivers after t steps",
         relation=Eq(DRIFT, sigma**2 * pair_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -140,7 +140,7 @@ CLAIMS = (
         ),
         assumes=(*_LOSS, GIVEN_UPDATES),
         axis="p",
-        note="Holds for any sequence of vectors, recorded gradients of a training run included.",
+        note="It holds for any sequence of vectors, including recorded gradients of a training run.",
     ),
     Claim(
         name="packetloss.drift.one_step",
@@ -154,21 +154,21 @@ CLAIMS = (
         axis="p",
         note="With V constant the fixed point is 2p/(1+p) V: the reported constant is right if sigma^2 means V, the "
         "squared gap when one receives and the other does not. For white updates V is sigma^2/(1-p) in the long run, "
-        "because the loser is 1 + L updates behind, not one.",
+        "because the other is 1 + L updates behind, not one.",
     ),
     Claim(
         name="packetloss.drift.relaxation",
-        title="After t steps the pair's squared gap lacks p^t (1 + p - p^(t+1)) of its limit",
+        title="After t steps the pair's squared gap is a share p^t (1 + p - p^(t+1)) below its limit",
         relation=Eq(SHORTFALL, p**t * (1 + p - p ** (t + 1))),
         kind=Kind.EXPECTED,
         source=derived("1 - (1-p^2)/(2p) times the exact gap after t steps."),
         assumes=(*_WHITE, SOME_LOSS),
         axis="p",
-        note="Of order p^t. With a constant V the recursion would give p^(2t), which is the law of P(versions differ).",
+        note="The share is of order p^t. With a constant V the recursion would give p^(2t), as for P(versions differ).",
     ),
     Claim(
         name="packetloss.drift.whole_vector",
-        title="Over all N shards a pair's squared gap mixes N-2 shards of others with the two that one of them owns",
+        title="Over all N shards a pair's squared gap adds up N-2 shards of others and the two that the pair owns",
         relation=Eq(WHOLE_DRIFT, ((N - 2) * pair_steps(p, t) + 2 * owner_steps(p, t)) / N),
         kind=Kind.EXPECTED,
         source=derived(
@@ -179,7 +179,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.drift.consensus",
-        title="White updates: the copies' mean squared distance to their mean, exactly",
+        title="White updates: the exact mean squared distance of the copies to their mean",
         relation=Eq(
             CONSENSUS,
             sigma**2 * (N - 1) * (owner_steps(p, t) + (N - 2) * pair_steps(p, t) / 2) / N**2,
@@ -203,7 +203,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.workers.range",
-        title="The range of the receivers' staleness has an exact mean, which grows with their number",
+        title="The range of the receivers' staleness has an exact mean that grows with their number",
         relation=Eq(RANGE, staleness_range(receivers, p, t)),
         kind=Kind.EXPECTED,
         source=derived(

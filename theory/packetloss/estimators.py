@@ -39,13 +39,13 @@ from commbounds.theory.packetloss.terms import (
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import MEAN_RECEIVED, MOST_SENT
 
-_UNBIASED = "Section on unbiased aggregation, as a public review reports it; the abstract says unbiased"
+_UNBIASED = "Section on unbiased aggregation, as a public review reports it; the abstract calls it unbiased"
 _GIVEN = (INDEPENDENT_LOSSES, FIXED_GRADIENTS)
 
 CLAIMS = (
     Claim(
         name="packetloss.arrivals.unbiased",
-        title="Dividing by what arrives is unbiased for any given gradients, given how many arrive",
+        title="Dividing by the arrivals is unbiased for any given gradients, given the number of arrivals",
         relation=Eq(ESTIMATE_BIAS, 0),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
@@ -55,13 +55,13 @@ CLAIMS = (
         ),
         assumes=_GIVEN,
         axis="p",
-        note="Unbiased for the average of gradients taken at the workers' own, possibly stale, replicas. A single "
-        "expectation for all gradients, which the reader names as an assumption, is not needed if the owner's own "
-        "value is lost as often as the others.",
+        note="It is unbiased for the average of gradients at the workers' own, possibly stale, replicas. The reviewer "
+        "assumes one expectation for all gradients; that is not needed if the owner's own value is lost as often as "
+        "the others.",
     ),
     Claim(
         name="packetloss.arrivals.conditional_variance",
-        title="Given k arrivals, the estimate has the variance of a sample without replacement",
+        title="Given k arrivals, the estimate's variance is that of a sample without replacement",
         relation=Eq(VARIANCE_GIVEN_ARRIVALS, S**2 / arrived * (1 - arrived / N)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -98,7 +98,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.arrivals.mean_inverse_recurrence",
-        title="One worker more takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N",
+        title="One more worker takes E[1/K; K >= 1] from A to p A + (1 - p^N)/N",
         relation=Eq(MEAN_INVERSE, p * onefewer + (1 - p**N) / N),
         kind=Kind.EXPECTED,
         source=derived(
@@ -107,7 +107,7 @@ CLAIMS = (
         ),
         assumes=(INDEPENDENT_LOSSES,),
         axis="p",
-        note="A sum of positive terms: stable for every N, where the binomial sum is not.",
+        note="All terms are positive: the sum is stable for every N, the binomial sum is not.",
     ),
     Claim(
         name="packetloss.arrivals.empty",
@@ -117,11 +117,11 @@ CLAIMS = (
         source=derived("All N independent contributions are lost."),
         assumes=(INDEPENDENT_LOSSES,),
         axis="p",
-        note="The sources do not say what is done then; here the owner leaves its shard as it is.",
+        note="The sources do not say what happens then; here the owner does not change its shard.",
     ),
     Claim(
         name="packetloss.arrivals.zero_fill",
-        title="Taking zero where nothing arrives shrinks the expected estimate by 1 - p^N",
+        title="If no arrivals count as a zero gradient, the expected estimate is 1 - p^N times the mean",
         relation=Eq(SHARE, 1 - p**N),
         kind=Kind.EXPECTED,
         source=derived("E ghat = P(K >= 1) gbar, as the estimate is unbiased given K >= 1 and 0 otherwise."),
@@ -130,7 +130,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.unbiased",
-        title="With the owner's value always there, weights sum to one: unbiased if gradients share their expectation",
+        title="If the owner's value never gets lost, weights sum to one: unbiased if gradients share their expectation",
         relation=Eq(WEIGHT_SUM, 1),
         source=PACKET_LOSS.second_hand(
             _UNBIASED,
@@ -142,26 +142,26 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.unbiased_for_given_gradients",
-        title="With the owner's value always there, the estimate is unbiased for given gradients",
+        title="If the owner's value never gets lost, the estimate is unbiased for given gradients",
         relation=Eq(OWNER_PULL, 0),
         kind=Kind.EXPECTED,
         source=PACKET_LOSS.second_hand(
             f"{_UNBIASED}; this reading drops the assumption of one expectation",
-            "Fails: the owner's weight is E[1/K] > 1/N as soon as p > 0.",
-            reading="Without the assumption that all gradients share one expectation.",
+            "It fails: the owner's weight is E[1/K] > 1/N as soon as p > 0.",
+            reading="It is read without the assumption that all gradients share one expectation.",
         ),
         assumes=(*_GIVEN, BELOW_ONE, TWO_WORKERS_OR_MORE, OWNER_OFF_MEAN),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="packetloss.owner.bias",
         extremal="two workers with gradients 0 and 1, at any loss rate in (0, 1)",
         axis="p",
-        note="Unbiased only if all workers' gradients have one expectation. For given or heterogeneous gradients the "
-        "estimate leans towards the owner. Whether the authors count the owner's own gradient as always received is "
-        "not known.",
+        note="It is unbiased only if all workers' gradients have one expectation. For given or heterogeneous gradients "
+        "the estimate is biased towards the owner. It is not known whether the authors count the owner's own gradient "
+        "as always received.",
     ),
     Claim(
         name="packetloss.owner.bias",
-        title="With the owner's value always there, the estimate leans towards it by (p - p^N)/((1-p)(N-1))",
+        title="If the owner's value never gets lost, the bias towards it is (p - p^N)/((1-p)(N-1))",
         relation=Eq(OWNER_PULL, (p - p**N) / ((1 - p) * (N - 1))),
         kind=Kind.EXPECTED,
         source=derived(
@@ -173,7 +173,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.owner.variance_iid",
-        title="For independent gradients, always having the owner's gives variance sigma^2 (1 - p^N)/(N (1-p))",
+        title="Independent gradients, the owner's never lost: the variance is sigma^2 (1 - p^N)/(N (1-p))",
         relation=Eq(IID_VARIANCE, sigma**2 * (1 - p**N) / (N * (1 - p))),
         kind=Kind.EXPECTED,
         source=derived(
@@ -196,22 +196,22 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.expected.unbiased",
-        title="Dividing by the expected arrivals is unbiased, also where nothing arrives",
+        title="Dividing by the expected number of arrivals is unbiased, also if nothing arrives",
         relation=Eq(ESTIMATE_BIAS, 0),
         kind=Kind.EXPECTED,
-        source=derived("E ghat = sum_i (1-p) g_i / ((1-p) N), whatever depends on what: linearity."),
+        source=derived("E ghat = sum_i (1-p) g_i / ((1-p) N), for any dependence, by linearity."),
         assumes=(*_GIVEN, BELOW_ONE),
         axis="p",
     ),
     Claim(
         name="packetloss.expected.variance",
-        title="Dividing by the expected arrivals has variance p/((1-p) N^2) times the sum of squares",
+        title="Dividing by the expected number of arrivals has variance p/((1-p) N^2) times the sum of squares",
         relation=Eq(ESTIMATE_VARIANCE, p / ((1 - p) * N**2) * squares),
         kind=Kind.EXPECTED,
         source=derived("Independent indicators of variance p (1-p), each times g_i/((1-p) N)."),
         assumes=(*_GIVEN, BELOW_ONE),
         axis="p",
-        note="Does not vanish when all workers agree, where dividing by the arrivals has no variance at all.",
+        note="It does not vanish if all workers agree; dividing by the arrivals then has no variance.",
     ),
     Claim(
         name="packetloss.volume.sent",
@@ -232,6 +232,6 @@ CLAIMS = (
         source=derived("Every word that was sent arrives with probability 1 - p: linearity."),
         assumes=(INDEPENDENT_LOSSES, EVEN_SHARDS),
         axis="p",
-        note="A word that got lost counts as sent, and not as received.",
+        note="A lost word counts as sent but not as received.",
     ),
 )

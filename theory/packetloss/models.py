@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from commbounds.theory.model import Step, by_claim, extents
+from commbounds.theory.model import by_claim, extents
 from commbounds.theory.packetloss import models_bounds, models_drift, models_estimators, models_training
 
 MODELS = by_claim(
@@ -41,8 +41,8 @@ EXTENTS = extents(
         "drift.as_reviewed_with_correlated_updates drift.autoregressive drift.owner_limit drift.consensus_limit "
         "drift.whole_vector_limit drift.autocovariance arrivals.unbiased arrivals.conditional_variance "
         "arrivals.zero_fill arrivals.variance arrivals.mean_inverse arrivals.mean_inverse_recurrence owner.bias "
-        "owner.variance_iid owner.inflation volume.received training.descent training.convergence",
-        (Step.EXPECTATION,): "workers.range",
+        "owner.variance_iid owner.inflation volume.received training.descent training.convergence "
+        "workers.range",
     },
     by_definition="volume.sent drift.one_step corners.owner_at_certain_loss",
 )

@@ -57,8 +57,8 @@ _MOMENTS = (
 )
 _NORM = (
     f"{_MOMENTS} Two receivers are `before` versions apart, squared, or not: 0 where both receive, as before where "
-    "neither does, 1 + L where exactly one does. However the updates depend on the losses, a gap is at most G times "
-    "the versions between. Induction on t, the limit being a fixed point."
+    "neither does, 1 + L where exactly one does. For any dependence of the updates on the losses, a gap is at most G "
+    "times the versions between. Induction on t, the limit being a fixed point."
 )
 _UPDATES = "every p < 1, every t, every sequence of updates of norm at most G, which may depend on the losses"
 _FROM_EXACT = "The exact law after t steps, by the goals of {}, against the bound, with 0 <= p^t <= 1."
@@ -364,7 +364,6 @@ MODELS = by_claim(
         "differ iff exactly one receives, or neither and they differed. Induction on t.",
         scope="every p < 1, every t",
         goals=_published_versions,
-        checked_by=("packetloss.versions.as_reviewed",),
     ),
     Model(
         claim="packetloss.versions.mean_gap",
@@ -372,7 +371,6 @@ MODELS = by_claim(
         "where exactly one does. Induction on t, the limit being a fixed point.",
         scope="every p < 1, every t",
         goals=_versions_mean,
-        checked_by=("packetloss.versions.mean_gap",),
     ),
     Model(
         claim="packetloss.versions.mean_square_gap",
@@ -380,28 +378,24 @@ MODELS = by_claim(
         "does, (1 + L)^2 where exactly one does. Induction on t, the limit being a fixed point.",
         scope="every p < 1, every t",
         goals=_versions_square,
-        checked_by=("packetloss.versions.mean_square_gap",),
     ),
     Model(
         claim="packetloss.drift.sure_norm",
         words=_NORM,
         scope=_UPDATES,
         goals=_sure,
-        checked_by=("packetloss.drift.sure_norm",),
     ),
     Model(
         claim="packetloss.drift.mean_norm",
         words=_NORM,
         scope=_UPDATES,
         goals=_sure_mean,
-        checked_by=("packetloss.drift.mean_norm",),
     ),
     Model(
         claim="packetloss.drift.owner_sure_norm",
-        words=f"{_MOMENTS} However the updates depend on the losses, the gap to the owner is at most G L.",
+        words=f"{_MOMENTS} For any dependence of the updates on the losses, the gap to the owner is at most G L.",
         scope=_UPDATES,
         goals=_sure_owner,
-        checked_by=("packetloss.drift.owner_sure_norm",),
     ),
     Model(
         claim="packetloss.drift.pair_limit",
@@ -460,14 +454,12 @@ MODELS = by_claim(
         words=f"{_CHAIN} The update of age a lies between two receivers iff exactly one has missed it. Induction on t.",
         scope=f"{_BURSTS}, every t, every sigma",
         goals=_burst_pair,
-        checked_by=("packetloss.bursts.pair",),
     ),
     Model(
         claim="packetloss.bursts.owner",
         words=f"{_CHAIN} Induction on t.",
         scope=f"{_BURSTS}, every t, every sigma",
         goals=_burst_owner,
-        checked_by=("packetloss.bursts.owner",),
     ),
     Model(
         claim="packetloss.bursts.pair_limit",

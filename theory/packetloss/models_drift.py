@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import Draws, mean, over_histories, proved_by, uncorrelated
+from commbounds.theory.finite_laws import Draws, mean, over_all, over_histories, proved_by, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
 from commbounds.theory.packetloss.terms import (
     N,
@@ -252,32 +252,37 @@ def _any_losses(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-def _range(bound: Any, R: int) -> tuple[Goal, ...]:
+def _range(bound: Any) -> tuple[Goal, ...]:
+    """A receiver is staler than some steps with chance q: `none` and `all_` are the chances of R receivers."""
+    q, none, all_, chance, before, flag = sp.symbols("q none all_ chance before flag", nonnegative=True)
+    R = receivers
+
     def summed(count: Any, loss: Any, steps: Any) -> Any:
         if steps == 0:
-            return sp.Integer(0)
-        more = sp.expand(steps - t)
-        if (count, loss) != (R, p) or not (more.is_Integer and more >= 0):
+            return sp.S.Zero
+        if (count, loss) != (R, p) or steps not in (t, t + 1):
             return staleness_range(count, loss, steps)
-        return _before + sum((widening(R, t + s) for s in range(1, int(more) + 1)), sp.Integer(0))
+        return _before + (0 if steps == t else widened(steps))
 
-    def widening(count: int, steps: Any) -> Any:
-        return 1 - (1 - p**steps) ** count - p ** (count * steps)
+    def widened(steps: Any) -> Any:
+        return 1 - (1 - p**steps) ** R - p ** (R * steps)
 
-    def growth(count: int, steps: Any) -> Any:
-        return 1 - (1 - p**steps) ** count
-
-    def some(most: int) -> Any:
-        falls = (sp.binomial(R, j) * p**j * (1 - p) ** (R - j) * growth(j, t) for j in range(1, most + 1))
-        return sum(falls, sp.Integer(0))
-
-    at = bound.subs(receivers, R)
-    wider = at.subs(t, t + 1).replace(staleness_range, summed) - at.replace(staleness_range, summed)
+    wider = bound.subs(t, t + 1).replace(staleness_range, summed) - bound.replace(staleness_range, summed)
+    at = {"q": q - p ** (t + 1), "none is staler": none - (1 - q) ** R, "all are": all_ - p ** (R * (t + 1))}
     return (
-        Goal("no step", at.subs(t, 0).replace(staleness_range, summed), equal=True),
-        Goal("as the range widens", wider - widening(R, t + 1), equal=True),
-        Goal("the range of the next step", widening(R, t + 1) - p**R * widening(R, t) - some(R - 1), equal=True),
-        Goal("the stalest in the next step", growth(R, t + 1) - some(R), equal=True),
+        Goal("no step", bound.subs(t, 0).replace(staleness_range, summed), equal=True),
+        *proved_by("one packet more is lost", recurrence(p**t, t, 1, lambda lost, _: p * lost)),
+        *over_histories("none is staler", ((q, 0), (1 - q, _one)), {none: _one}, (1 - q) * none),
+        *over_histories("all are staler", ((q, _one), (1 - q, 0)), {all_: _one}, q * all_),
+        *proved_by("none of R", recurrence((1 - q) ** R, R, 1, lambda so_far, _: (1 - q) * so_far)),
+        *proved_by("all of R", recurrence(p ** (R * t), R, 1, lambda so_far, _: p**t * so_far)),
+        *over_all(
+            lambda ranges, before, wider: ranges - before - wider,
+            (chance * (before + flag), chance * before, chance * flag),
+            case="histories: ",
+            equal=True,
+        ),
+        Goal("as the range widens", (wider - (1 - none - all_)).subs(p ** (t + 1), q), equal=True, zero=at),
     )
 
 
@@ -321,14 +326,12 @@ MODELS = by_claim(
         "l. Induction on l: P(L = 0) = 1 - p, and P(L = l + 1) is p times P(L = l) a step earlier.",
         scope="every p in [0, 1], every l < t",
         goals=_staleness,
-        checked_by=("packetloss.staleness.law",),
     ),
     Model(
         claim="packetloss.staleness.never_updated",
         words="Nothing arrived in t + 1 steps iff nothing did in t and the next packet is lost. Induction on t.",
         scope="every p in [0, 1], every t",
         goals=_never,
-        checked_by=("packetloss.staleness.never_updated",),
     ),
     Model(
         claim="packetloss.versions.differ",
@@ -336,7 +339,6 @@ MODELS = by_claim(
         "before. Induction on t.",
         scope="every p in [0, 1], every t",
         goals=versions_differ_goals,
-        checked_by=("packetloss.versions.differ",),
     ),
     Model(
         claim="packetloss.versions.gap",
@@ -345,7 +347,6 @@ MODELS = by_claim(
         "the p^steps that is left. Induction on t from t = m, where the gap before cannot have been m.",
         scope="every p in [0, 1], every m in 1..t",
         goals=_gap,
-        checked_by=("packetloss.versions.gap",),
     ),
     Model(
         claim="packetloss.drift.pair",
@@ -361,25 +362,21 @@ MODELS = by_claim(
         "Induction on t.",
         scope=_EVERY,
         goals=owner_goals,
-        checked_by=("packetloss.drift.owner",),
     ),
     Model(
         claim="packetloss.shared.owner",
-        words=f"{_STEP_IN_WORDS} Whom else the packet reaches does not matter. White updates are uncorrelated with x: "
-        "E x'^2 = p (E x^2 + sigma^2). Induction on t.",
+        words=f"{_STEP_IN_WORDS} The packet's other receivers do not matter. White updates are uncorrelated with x: E "
+        "x'^2 = p (E x^2 + sigma^2). Induction on t.",
         scope=_EVERY,
         goals=owner_goals,
-        checked_by=("packetloss.shared.owner",),
     ),
     Model(
         claim="packetloss.drift.two_updates",
-        words="Of ages 0 and b: exactly one receives, and the other lacked, a step earlier, the update that was "
-        "then of age b - 1, with probability p^b. A step later: neither receives and both updates lay in the gap, "
-        "or exactly one receives and the other lacked the older one, of age b, and with it both. Induction on a, b "
-        "- a held.",
+        words="Ages 0 and b: exactly one receives, and the other lacked, a step earlier, the update that was then of "
+        "age b - 1, with probability p^b. A step later: neither receives and both updates lay in the gap, or exactly "
+        "one receives and the other lacked the older one, of age b, and with it both. Induction on a, b - a held.",
         scope="every p in [0, 1], all ages a <= b",
         goals=two_updates_goals,
-        checked_by=("packetloss.drift.two_updates",),
     ),
     Model(
         claim="packetloss.drift.given_updates",
@@ -388,7 +385,6 @@ MODELS = by_claim(
         "receivers is kept where neither receives, and is ||x + u||^2 where exactly one does. Induction on t.",
         scope="every p in [0, 1], every t, every sequence of updates in R^n, every n",
         goals=_given_updates,
-        checked_by=("packetloss.drift.given_updates",),
     ),
     Model(
         claim="packetloss.drift.one_step",
@@ -396,7 +392,6 @@ MODELS = by_claim(
         "on. Exactly one, with what is left of probability: V by definition.",
         scope="every p in [0, 1], every t, every sequence of updates",
         goals=_one_step,
-        checked_by=("packetloss.drift.one_step",),
     ),
     Model(
         claim="packetloss.drift.relaxation",
@@ -404,7 +399,6 @@ MODELS = by_claim(
         "so much, over the limit 2p/(1 - p^2), the shortfall of 1 shrinks in step t + 1. Induction on t.",
         scope="every p in (0, 1), every t",
         goals=_relaxation,
-        checked_by=("packetloss.drift.relaxation",),
     ),
     Model(
         claim="packetloss.drift.whole_vector",
@@ -413,7 +407,6 @@ MODELS = by_claim(
         "has missed it; in two shards one is the owner, and it is iff the other has missed it. Induction on t.",
         scope="every p < 1, every t, every N >= 2",
         goals=whole_vector_goals,
-        checked_by=("packetloss.drift.whole_vector",),
     ),
     Model(
         claim="packetloss.drift.consensus",
@@ -422,7 +415,6 @@ MODELS = by_claim(
         "it with probability p^(a + 1) each: mean and mean square of j, receiver by receiver. Induction on t.",
         scope="every p < 1, every t, every N, every sigma",
         goals=consensus_goals,
-        checked_by=("packetloss.drift.consensus",),
     ),
     Model(
         claim="packetloss.drift.any_losses",
@@ -431,19 +423,15 @@ MODELS = by_claim(
         "iff exactly one of two independent receivers' staleness exceeds s. Induction on the number of updates.",
         scope="every law of the losses over time, every t, every sigma",
         goals=_any_losses,
-        checked_by=("packetloss.drift.any_losses",),
     ),
     Model(
         claim="packetloss.workers.range",
-        words="In a step j of R receivers lose the packet, binomially. All: the range is kept. Some: the stalest of "
-        "the j is the stalest, one more than before, and the range begins at 0. None: no range. So what a step adds to "
-        "the expected range and to the expected staleness of the stalest follows from what the step before added, the "
-        "one more being the same in all steps. By induction on t step t adds 1 - (1 - p^t)^R - p^(R t) and "
-        "1 - (1 - p^t)^R, the first step by definition; `before` is the sum of the first up to t, and 0 at t = 0.",
-        scope="every p < 1, every t, R = {R}",
+        words="The range of L is the sum over s of 1 where the stalest is staler than s and the freshest is not: step "
+        "by step, history by history. A receiver is with chance q = p^(s + 1), one packet more, independently of the "
+        "others; none of R is with (1 - q)^R, all are with q^R, receiver by receiver. `before` is the sum of the first "
+        "up to t, and 0 at t = 0.",
+        scope="every p < 1, every t, every number R of receivers",
         goals=_range,
-        checked_by=("packetloss.workers.range",),
-        instances=tuple({"R": R} for R in range(1, 9)),
     ),
     Model(
         claim="packetloss.shared.pair",
@@ -451,21 +439,18 @@ MODELS = by_claim(
         "t, for every history.",
         scope="every p in [0, 1], every t, every update",
         goals=_alike,
-        checked_by=("packetloss.shared.pair",),
     ),
     Model(
         claim="packetloss.corners.no_loss",
         words="Both receive in every step, and are equal.",
         scope="p = 0, every t, every update",
         goals=_no_loss,
-        checked_by=("packetloss.corners.no_loss",),
     ),
     Model(
         claim="packetloss.corners.pair_at_certain_loss",
         words="Neither receives: the gap is kept. Induction on t.",
         scope="p = 1, every t, every update",
         goals=_kept,
-        checked_by=("packetloss.corners.pair_at_certain_loss",),
     ),
     Model(
         claim="packetloss.corners.owner_at_certain_loss",
@@ -473,7 +458,6 @@ MODELS = by_claim(
         "variances. Induction on t.",
         scope="p = 1, every t, every sigma",
         goals=_certain,
-        checked_by=("packetloss.corners.owner_at_certain_loss",),
     ),
     Model(
         claim="packetloss.packets.drift",
@@ -482,14 +466,12 @@ MODELS = by_claim(
         f"{WHITE_IN_WORDS}",
         scope=_EVERY,
         goals=_packets,
-        checked_by=("packetloss.packets.drift",),
     ),
     Model(
         claim="packetloss.packets.all_lost",
         words="A packet more, lost independently of the others. Induction on q.",
         scope="every p in [0, 1], every q >= 1",
         goals=_all_lost,
-        checked_by=("packetloss.packets.all_lost",),
     ),
 )
 """By claim."""

@@ -272,7 +272,6 @@ MODELS = by_claim(
         words=f"{_SAMPLE_IN_WORDS} `sum` is that of all gradients: k ghat has the mean inside sum.",
         scope=f"{_GRADIENTS}, every N, every k in 1..N, every law of exchangeable losses",
         goals=_unbiased,
-        checked_by=("packetloss.arrivals.unbiased",),
     ),
     Model(
         claim="packetloss.arrivals.conditional_variance",
@@ -281,7 +280,6 @@ MODELS = by_claim(
         "mean square inside deviations - both deviations. One worker alone has no variance.",
         scope=f"{_GRADIENTS}, every N, every k in 1..N",
         goals=_conditional,
-        checked_by=("packetloss.arrivals.conditional_variance",),
     ),
     Model(
         claim="packetloss.arrivals.variance",
@@ -291,7 +289,6 @@ MODELS = by_claim(
         "by the goals about it; `some` is P(K >= 1).",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_variance,
-        checked_by=("packetloss.arrivals.variance",),
     ),
     Model(
         claim="packetloss.arrivals.mean_inverse",
@@ -299,37 +296,32 @@ MODELS = by_claim(
         f"{_NUMBERS_IN_WORDS} Induction on N from one worker.",
         scope="every p in [0, 1], every N",
         goals=_inverse_sum,
-        checked_by=("packetloss.arrivals.mean_inverse",),
     ),
     Model(
         claim="packetloss.arrivals.mean_inverse_recurrence",
         words=_NUMBERS_IN_WORDS,
         scope="every p in [0, 1], every N",
         goals=_inverse_recurrence,
-        checked_by=("packetloss.arrivals.mean_inverse_recurrence",),
     ),
     Model(
         claim="packetloss.arrivals.empty",
         words="Nothing arrives from N + 1 workers iff nothing does from N and the next packet is lost, independently.",
         scope="every p in [0, 1], every N",
         goals=_empty,
-        checked_by=("packetloss.arrivals.empty",),
     ),
     Model(
         claim="packetloss.arrivals.zero_fill",
-        words="Given K >= 1 the estimate is unbiased, by the goals given arrivals, and 0 otherwise: its mean over "
-        "gbar is the probability that something arrives. Of one worker more something arrives if it did before, or "
-        "else if the new packet does. Induction on N.",
+        words="Given K >= 1 the estimate is unbiased, by the goals given arrivals, and 0 otherwise: its mean over gbar "
+        "is the probability that something arrives. With one more worker something arrives if it did before, or else "
+        "if the new packet does. Induction on N.",
         scope=f"{_GRADIENTS} that do not cancel, every p in [0, 1], every N",
         goals=zero_fill_goals,
-        checked_by=("packetloss.arrivals.zero_fill",),
     ),
     Model(
         claim="packetloss.owner.unbiased",
         words="K contributions have the weight 1/K each; the owner's own is among them, so K >= 1.",
         scope="every set of arrivals, every N",
         goals=_weights,
-        checked_by=("packetloss.owner.unbiased",),
     ),
     Model(
         claim="packetloss.owner.bias",
@@ -337,7 +329,6 @@ MODELS = by_claim(
         "`sum` is that of all gradients. The claim, times the owner's deviation from the mean, which is not 0.",
         scope=f"{_GRADIENTS}, every p < 1, every N >= 2",
         goals=_pull,
-        checked_by=("packetloss.owner.bias",),
     ),
     Model(
         claim="packetloss.owner.variance_iid",
@@ -345,7 +336,6 @@ MODELS = by_claim(
         "product in the mean.",
         scope="every p < 1, every N, every sigma",
         goals=_iid,
-        checked_by=("packetloss.owner.variance_iid",),
     ),
     Model(
         claim="packetloss.owner.inflation",
@@ -353,7 +343,6 @@ MODELS = by_claim(
         "product in the mean.",
         scope="every p < 1, every N, every sigma",
         goals=_inflation,
-        checked_by=("packetloss.owner.inflation",),
     ),
     Model(
         claim="packetloss.expected.unbiased",
@@ -361,7 +350,6 @@ MODELS = by_claim(
         "that of all gradients.",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_expected,
-        checked_by=("packetloss.expected.unbiased",),
     ),
     Model(
         claim="packetloss.expected.variance",
@@ -369,7 +357,6 @@ MODELS = by_claim(
         "goes with g_i/((1 - p) N), `own`; `deviation` is that of the workers before, in one history of losses.",
         scope=f"{_GRADIENTS}, every p < 1, every N",
         goals=_expected_variance,
-        checked_by=("packetloss.expected.variance",),
     ),
     Model(
         claim="packetloss.volume.sent",
@@ -377,16 +364,14 @@ MODELS = by_claim(
         "then its own shard to N - 1 others.",
         scope="every N, every n that N divides",
         goals=_sent,
-        checked_by=("packetloss.volume.sent",),
     ),
     Model(
         claim="packetloss.volume.received",
         words="`words` is the size of a shard, n = N words. A worker is sent its own shard by N - 1 others, then N - 1 "
-        "foreign shards; each arrives whole with probability 1 - p, and else not at all. Of several packets a shard: "
-        "the same, packet by packet.",
+        "foreign shards; each arrives whole with probability 1 - p, and else not at all. With several packets per "
+        "shard the same holds packet by packet.",
         scope="every p in [0, 1], every N, every n that N divides",
         goals=_received,
-        checked_by=("packetloss.volume.received",),
     ),
 )
 """By claim."""

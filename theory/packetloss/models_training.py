@@ -180,7 +180,6 @@ MODELS = by_claim(
         "u. Where one of the two vectors is zero, the sum is the other. Induction on the updates.",
         scope="every number of updates, every dimension; real arithmetic",
         goals=_replica_gap,
-        checked_by=("packetloss.training.replica_gap",),
     ),
     Model(
         claim="packetloss.training.stale_gradients",
@@ -190,21 +189,18 @@ MODELS = by_claim(
         "zero, the sum is the other. Induction on the workers.",
         scope="every N, every dimension, every gradient with Lipschitz constant L; real arithmetic",
         goals=_stale_gradients,
-        checked_by=("packetloss.training.stale_gradients",),
     ),
     Model(
         claim="packetloss.training.descent",
         words=f"{_STEP} The claim bounds (||a||^2 + ||b||^2)/2.",
         scope=_RUNS,
         goals=_descent,
-        checked_by=("packetloss.training.descent",),
     ),
     Model(
         claim="packetloss.training.convergence",
         words=f"{_STEP} The claim bounds ||a||^2. The fall of all steps is at most f_0 - f*.",
         scope=f"{_RUNS}, f bounded below",
         goals=_convergence,
-        checked_by=("packetloss.training.convergence",),
     ),
 )
 """By claim."""

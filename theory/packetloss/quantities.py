@@ -25,7 +25,7 @@ from commbounds.theory.sources import Work
 ESTIMATE_BIAS = Quantity(
     "estimate_bias",
     r"\mathbb{E}\,\hat g-\bar g",
-    "expected estimate minus the mean of the workers' gradients, given that something arrives where it must",
+    "expected estimate minus the mean of the workers' gradients, given an arrival where the estimate needs one",
     real=True,
 )
 ESTIMATE_VARIANCE = Quantity(
@@ -62,7 +62,7 @@ EMPTY = Quantity("empty", r"\Pr[K=0]", "probability that no contribution arrives
 STALENESS_LAW = Quantity("staleness_law", r"\Pr[L_t=\ell]", "probability of a staleness")
 DIFFER = Quantity("differ", r"\Pr[\theta_i\neq\theta_j]", "probability that two receivers hold different versions")
 VERSION_GAP_LAW = Quantity(
-    "version_gap_law", r"\Pr[M_t=m]", "probability that two receivers are so many versions apart"
+    "version_gap_law", r"\Pr[M_t=m]", "probability that two receivers are a given number of versions apart"
 )
 MEAN_VERSION_GAP = Quantity("mean_version_gap", r"\mathbb{E}\,M_t", "expected number of versions between two receivers")
 SQUARE_VERSION_GAP = Quantity("square_version_gap", r"\mathbb{E}\,M_t^2", "the same, squared")
@@ -100,7 +100,9 @@ AVERAGE_DIFFER = Quantity(
     "share of the steps after which two receivers hold different versions, expected",
 )
 SHORTFALL = Quantity(
-    "shortfall", r"1-\mathbb{E}D_t^2/\mathbb{E}D_\infty^2", "how much of its limit the expected squared gap lacks"
+    "shortfall",
+    r"1-\mathbb{E}D_t^2/\mathbb{E}D_\infty^2",
+    "share of its limit that the expected squared gap lacks",
 )
 RANGE = Quantity("staleness_range", r"\mathbb{E}[\max L-\min L]", "expected range of the receivers' staleness")
 LARGEST_STALENESS = Quantity("largest_staleness", r"\mathbb{E}\max_i L_i", "expected staleness of the stalest receiver")
@@ -135,7 +137,7 @@ EQUAL_START = Hypothesis(
 WHITE_UPDATES = Hypothesis(
     "white_updates",
     "Updates have mean zero and variance sigma^2, are uncorrelated, and do not depend on the losses.",
-    ensured="Every update has a direction of its own, and adds sigma^2 where it is missed.",
+    ensured="Every update has its own direction, and adds sigma^2 if it is missed.",
 )
 GIVEN_UPDATES = Hypothesis(
     "given_updates", "The updates do not depend on the losses.", ensured="They are chosen before any loss."
@@ -152,7 +154,7 @@ NONNEGATIVE_AUTOCOVARIANCE = Hypothesis(
 )
 BOUNDED_UPDATES = Hypothesis(
     "bounded_updates",
-    "No update's norm exceeds G, whatever else the updates depend on.",
+    "No update's norm exceeds G; updates may depend on anything.",
     ensured="Every update is G, 0 or -G times one unit vector.",
 )
 FIXED_GRADIENTS = Hypothesis(
@@ -181,7 +183,7 @@ INDEPENDENT_GRADIENTS = Hypothesis(
     ensured="Such gradients' variance is sigma^2 times the weights' squares, which unit vectors show.",
 )
 TWO_WORKERS_OR_MORE = Hypothesis("two_workers_or_more", "There are at least two workers.", N >= 2)
-NOT_MORE_THAN_ALL = Hypothesis("not_more_than_all", "No more arrive than there are.", arrived <= N)
+NOT_MORE_THAN_ALL = Hypothesis("not_more_than_all", "At most all contributions arrive.", arrived <= N)
 STALE_BELOW_STEPS = Hypothesis("stale_below_steps", "The staleness is below the number of steps.", stale < t)
 APART_WITHIN_STEPS = Hypothesis("apart_within_steps", "The gap is at most the number of steps.", apart <= t)
 AGES_IN_ORDER = Hypothesis(
@@ -194,7 +196,7 @@ TWO_STATE_LOSSES = Hypothesis(
     (lossrate < 1) & (recovery <= 1) & Le(recovery * lossrate, 1 - lossrate),
 )
 LONG_BURSTS = Hypothesis(
-    "long_bursts", "A bad link recovers more rarely than if its steps were independent.", recovery < 1 - lossrate
+    "long_bursts", "A bad link recovers less often than if its steps were independent.", recovery < 1 - lossrate
 )
 SHARED_FATE = Hypothesis(
     "shared_fate",
@@ -203,7 +205,7 @@ SHARED_FATE = Hypothesis(
 )
 ANY_INDEPENDENT_LOSSES = Hypothesis(
     "any_independent_losses",
-    "Receivers' losses are independent of one another and alike, whatever they are over time.",
+    "Receivers' losses are independent and have the same law, with any dependence over time.",
     ensured="A probability of loss is drawn for every step; receivers' losses are weighed as independent.",
 )
 NOTHING_LOST = Hypothesis("nothing_lost", "No packet gets lost.", Eq(p, 0))
@@ -221,12 +223,12 @@ OWN_GRADIENTS = Hypothesis(
 )
 MEAN_OF_ARRIVALS = Hypothesis(
     "mean_of_arrivals",
-    "Owners take the mean of the contributions that arrive, their own may get lost too, and leave their shard as it is "
-    "where none does.",
-    ensured="Training runs so unless it is told otherwise.",
+    "Owners take the mean of the contributions that arrive, their own may get lost too, and do not change their shard "
+    "if none does.",
+    ensured="This is the default of the trials.",
 )
 BOUNDED_BELOW = Hypothesis(
-    "bounded_below", "f has a finite infimum f*.", ensured="Quadratics and cosines have one, which is computed."
+    "bounded_below", "f has a finite infimum f*.", ensured="Quadratics and cosines have an infimum, which is computed."
 )
 EVEN_SHARDS = Hypothesis("even_shards", "N divides the number of parameters.", Eq(sp.Mod(coordinates, N), 0))
 SOME_LOSS = Hypothesis("some_loss", "Some packets get lost, and some do not.", (p > 0) & (p < 1))

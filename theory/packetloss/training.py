@@ -39,27 +39,26 @@ from commbounds.theory.sources import derived
 _some = 1 - p**N
 _noise = (smooth * eta / _some + (N - 1) / N * (smooth * eta) ** 2 * p / (1 - sp.sqrt(p)) ** 2) * estimatesquare
 _DESCENT = (
-    "An owner's update is independent of the losses of its broadcast and of later ones, so a receiver lacks it after "
-    "a more steps with probability p^(a + 1), whatever it is. The mean square of the sum of what a receiver lacks of a "
-    "shard is at most, by Cauchy and Schwarz with the weights p^((a + 1)/2), whose sum is below "
-    "sqrt(p)/(1 - sqrt(p)), that number times the sum over a of p^((a + 1)/2) E||u_a||^2. Averaged over steps, shards "
-    "and workers, of whom one owns the shard: D = (1/t) sum of E (1/N) sum_i ||theta_i - theta||^2 is at most "
-    "(N - 1)/N eta^2 p/(1 - sqrt(p))^2 M^2, with M^2 the mean of E||ghat||^2. Something arrives with probability "
-    "q = 1 - p^N, and then the estimate is unbiased: E ghat = q gbar, given the replicas. Smoothness gives "
-    "E f(theta') <= f(theta) - eta q <grad f, gbar> + L eta^2 E||ghat||^2/2, and 2 <a, b> = ||a||^2 + ||b||^2 - "
-    "||a - b||^2 with ||grad f - gbar||^2 <= L^2 (1/N) sum_i ||theta_i - theta||^2. Sum over the steps and divide by "
-    "eta q t. "
+    "An owner's update is independent of the losses of its broadcast and of later ones, so a receiver lacks it after a "
+    "more steps with probability p^(a + 1), for any update. The mean square of the sum of what a receiver lacks of a "
+    "shard is at most, by Cauchy and Schwarz with the weights p^((a + 1)/2), whose sum is below sqrt(p)/(1 - sqrt(p)), "
+    "that number times the sum over a of p^((a + 1)/2) E||u_a||^2. Averaged over steps, shards and workers, of whom "
+    "one owns the shard: D = (1/t) sum of E (1/N) sum_i ||theta_i - theta||^2 is at most (N - 1)/N eta^2 p/(1 - "
+    "sqrt(p))^2 M^2, with M^2 the mean of E||ghat||^2. Something arrives with probability q = 1 - p^N, and then the "
+    "estimate is unbiased: E ghat = q gbar, given the replicas. Smoothness gives E f(theta') <= f(theta) - eta q <grad "
+    "f, gbar> + L eta^2 E||ghat||^2/2, and 2 <a, b> = ||a||^2 + ||b||^2 - ||a - b||^2 with ||grad f - gbar||^2 <= L^2 "
+    "(1/N) sum_i ||theta_i - theta||^2. Sum over the steps and divide by eta q t. "
 )
 _LOOSE = (
-    "runs that can be enumerated are of three workers and three steps at most, where replicas drift less than the term "
-    "says: it adds up the staleness of all steps to come, and workers' distances as if all were in one direction"
+    "runs that can be enumerated are of three workers and three steps at most, where replicas drift less than the "
+    "term: it adds up the staleness of all later steps, and workers' distances as if all had one direction"
 )
 _LOSS = (INDEPENDENT_LOSSES, EQUAL_START, BELOW_ONE)
 
 CLAIMS = (
     Claim(
         name="packetloss.workers.log_upper",
-        title="The stalest of R receivers is at most H_R / ln(1/p) steps behind on average: it grows like log R",
+        title="The stalest of R receivers is at most H_R / ln(1/p) steps behind on average, which grows like log R",
         relation=Le(LARGEST_STALENESS, harmonic_number(receivers) / sp.log(1 / p)),
         kind=Kind.EXPECTED,
         source=derived(
@@ -86,7 +85,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.training.replica_gap",
-        title="Two replicas of a shard are never farther apart than the norms of the updates between their versions",
+        title="Two replicas of a shard are at most the sum of the norms of the updates between their versions apart",
         relation=Le(REPLICA_GAP, missednorms),
         source=derived("The gap is the sum of those updates: triangle inequality."),
         assumes=(EQUAL_START,),
@@ -96,17 +95,16 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.training.stale_gradients",
-        title="Gradients at drifted replicas miss the gradient at a reference point by at most L times their "
-        "mean distance",
+        title="The mean gradient at drifted replicas differs from the one at a point by at most L times the mean "
+        "distance",
         relation=Le(GRADIENT_ERROR, smooth * meandistance),
         source=derived("Triangle inequality over the workers, then the Lipschitz constant for each."),
         assumes=(LIPSCHITZ_GRADIENT,),
         tightness=1,
         extremal="a quadratic of one curvature, all replicas on one side of the reference point",
         axis="meandistance",
-        note="Unbiased aggregation is unbiased for the mean of gradients at the workers' own replicas; this is "
-        "what may "
-        "be missing to the gradient at any one point.",
+        note="Unbiased aggregation is unbiased for the mean of gradients at the workers' own replicas; this bounds its "
+        "difference from the gradient at any one point.",
     ),
     Claim(
         name="packetloss.training.descent",
@@ -131,21 +129,21 @@ CLAIMS = (
             ("exponent -2 of N", _LOOSE),
             ("N - 1 for N", _LOOSE),
         ),
-        note="For quadratics of one curvature all but the bound on the drift is an equality: with loss the claim is as "
-        "loose as replicas drift less than the drift term says.",
+        note="For quadratics of one curvature all but the bound on the drift is an equality: with loss the only slack "
+        "is that replicas drift less than the drift term.",
     ),
     Claim(
         name="packetloss.training.convergence",
-        title="Training under loss converges as without: the mean squared gradient is at most 2(f_0 - f*)/(eta q t) "
-        "plus terms that vanish with the step size",
+        title="Training under loss converges as without loss: the mean squared gradient is at most 2(f_0 - f*)/(eta q "
+        "t) plus terms that vanish with the step size",
         relation=Le(OWNERS_GRADIENT_SQUARE, 2 * gap / (eta * _some * t) + _noise),
         kind=Kind.EXPECTED,
-        source=derived(_DESCENT + "Leave out ||gbar||^2, and let f fall by no more than f_0 - f*."),
+        source=derived(_DESCENT + "Leave out ||gbar||^2, and bound the fall of f by f_0 - f*."),
         assumes=(*_LOSS, OWN_GRADIENTS, MEAN_OF_ARRIVALS, BOUNDED_BELOW),
         axis="p",
         unpinned=(
             *for_one_reason(
-                "a weaker form of packetloss.training.descent, which the same runs pin down: half is left out",
+                "a weaker form of packetloss.training.descent, whose terms the same runs test: half is left out",
                 "0.9 times the bound",
                 "0.9 times the term 2*gap/(elapsed*eta*(1 - p**N))",
                 "elapsed + 1 for elapsed",
@@ -175,7 +173,7 @@ CLAIMS = (
                 "exponent 3 of eta",
             ),
         ),
-        note="With a step size like 1/sqrt(t) the bound falls like 1/sqrt(t) at every p < 1; the loss enters by "
-        "q = 1 - p^N and by a term like 1/t. The work states no such rate where it could be read; this one is ours.",
+        note="With a step size like 1/sqrt(t) the bound falls like 1/sqrt(t) at every p < 1; the loss enters by q = 1 "
+        "- p^N and by a term like 1/t. We found no such rate in what we could read of the paper; this one is ours.",
     ),
 )

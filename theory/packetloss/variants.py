@@ -37,8 +37,8 @@ from commbounds.theory.sources import derived
 
 _LOSS = (INDEPENDENT_LOSSES, EQUAL_START)
 _DRAWN = (
-    "draws alone reach the trials, and tell changes of some percent; this is the mean over the steps of a formula that "
-    "every history of losses pins down"
+    "trials are drawn only, and resolve changes of some percent; this is the mean over the steps of a formula that all "
+    "histories of losses test"
 )
 _MEAN_OF_STEPS = for_one_reason(_DRAWN, "0.9 times the term *", "10/9 times the term *")
 _SIZE_ONE = for_one_reason(
@@ -52,7 +52,7 @@ _bursts = 2 * lossrate / recovery - 2 * lossrate**2 / (recovery * (2 - recovery)
 CLAIMS = (
     Claim(
         name="packetloss.bursts.pair",
-        title="Losses in bursts, white updates: the pair's expected squared gap after t steps, exactly",
+        title="Losses in bursts, white updates: the pair's exact expected squared gap after t steps",
         relation=Eq(
             DRIFT,
             2
@@ -70,7 +70,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.bursts.owner",
-        title="Losses in bursts, white updates: a receiver's expected squared gap to the owner, exactly",
+        title="Losses in bursts, white updates: a receiver's exact expected squared gap to the owner",
         relation=Eq(OWNER_DRIFT, sigma**2 * lossrate * (1 - _stays**t) / recovery),
         kind=Kind.EXPECTED,
         source=derived("Sum over s < t of P(L > s) = pi (1-b)^s."),
@@ -188,7 +188,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.shared.owner",
-        title="A shared fate leaves a receiver's gap to the owner as it is: sigma^2 p (1-p^t)/(1-p)",
+        title="A shared fate does not change a receiver's gap to the owner: sigma^2 p (1-p^t)/(1-p)",
         relation=Eq(OWNER_DRIFT, sigma**2 * owner_steps(p, t)),
         kind=Kind.EXPECTED,
         source=derived("Each receiver's own losses have the same law as before."),
@@ -215,7 +215,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.corners.owner_at_certain_loss",
-        title="If everything is lost, white updates take the owner t sigma^2 away from everybody",
+        title="If everything is lost, white updates move the owner t sigma^2 away from every receiver",
         relation=Eq(OWNER_DRIFT, t * sigma**2),
         kind=Kind.EXPECTED,
         source=derived("The gap is the sum of all t updates."),
@@ -235,8 +235,7 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.packets.all_lost",
-        title="A shard in q packets is lost whole with probability p^q: coordinates of different packets are "
-        "independent",
+        title="A shard in q packets is lost as a whole with probability p^q: packets are lost independently",
         relation=Eq(ALL_STALE, p**packets),
         kind=Kind.LAW,
         source=derived("q independent packets. Only correlations between coordinates depend on how a shard is cut."),
@@ -256,13 +255,13 @@ CLAIMS = (
     ),
     Claim(
         name="packetloss.bursts.as_if_independent",
-        title="Losses in bursts drift no more than independent losses of the same rate",
+        title="Losses in bursts cause no more drift than independent losses of the same rate",
         relation=Le(DRIFT, sigma**2 * 2 * lossrate / (1 - lossrate**2)),
         kind=Kind.EXPECTED,
         source=derived(
-            "Fails: only the rate is the same. With 10 % loss and bursts of ten steps the limit is 1.895 sigma^2, not "
-            "0.202 sigma^2.",
-            "the formula for independent losses, applied to bursts; correlated losses are named as open in the work",
+            "It fails: only the rate is the same. With 10 % loss and bursts of ten steps the limit is 1.895 sigma^2, "
+            "not 0.202 sigma^2.",
+            "the formula for independent losses, applied to bursts; the paper names correlated losses as open",
         ),
         assumes=(
             TWO_STATE_LOSSES,
@@ -276,6 +275,6 @@ CLAIMS = (
         tightness=sp.oo,
         extremal="rare recoveries, many steps",
         axis="recovery",
-        note="A loss rate says nothing about the drift without the length of the bursts.",
+        note="A loss rate does not determine the drift without the length of the bursts.",
     ),
 )

@@ -31,7 +31,7 @@ guard = Symbol("guard", r"\varepsilon", Fraction(1, 4), nonnegative=True)
 """What is added to the norm of a column before the column is divided by it."""
 
 ONE_COLUMN = Hypothesis("one_column", "Factors have one column.", Eq(r, 1))
-PAIR = Hypothesis("pair", "Two ranks on a path, whose weight is 1/2.", ensured="All cases are made so.")
+PAIR = Hypothesis("pair", "Two ranks on a path, whose weight is 1/2.", ensured="All cases are built this way.")
 ALIGNED = Hypothesis(
     "aligned",
     "The difference has rank one, and the left factor lies in its column space, as it does after an odd round.",
@@ -40,7 +40,7 @@ ALIGNED = Hypothesis(
 AGREED_ONCE = Hypothesis(
     "agreed_once",
     "In one round before, warm-started, both ranks held the same matrix; now their difference has rank one.",
-    ensured="Such a round is run first, and its factors are those that two further rounds start from.",
+    ensured="Such a round runs first, and two further rounds start from its factors.",
 )
 
 _kept = (seen / (seen + guard)) ** 2
@@ -57,15 +57,15 @@ CLAIMS: tuple[Claim, ...] = (
             code=POWERGOSSIP.at("algorithms.py", "338-373"),
         ),
         axis="odd",
-        note="Two rounds, one multiplication on either side, take (m + n) r words an edge and direction.",
+        note="Two rounds, one multiplication on either side, take (m + n) r words per edge and direction.",
     ),
     Claim(
         name="powergossip.mean.kept",
-        title="The mean of the matrices stays what it is",
+        title="The mean of the matrices does not change",
         relation=Eq(MEAN_SHIFT, 0),
-        source=derived("Both ends of an edge compute the same product: what one adds the other subtracts."),
+        source=derived("Both ends of an edge compute the same product: one adds it and the other subtracts it."),
         axis="odd",
-        note="To rounding: not the products, but the additions to the two matrices round differently.",
+        note="It holds up to rounding: the products agree, but the additions to the two matrices round differently.",
     ),
     Claim(
         name="powergossip.distances.one_column",
@@ -88,8 +88,8 @@ CLAIMS: tuple[Claim, ...] = (
         assumes=(NOT_AGREED,),
         source=derived(
             "One expects it: orthonormal columns make a projection. Refuted by two ranks of a ring, a difference of "
-            "rank one, and 4 columns: after a round these are dependent, what Gram-Schmidt leaves of them is rounding, "
-            "and divided by its norm, even with 1e-8 added, it is not orthogonal to the others."
+            "rank one, and 4 columns: after a round these are dependent, Gram-Schmidt leaves only rounding errors of "
+            "them, and these, divided by their norm, even with 1e-8 added, are not orthogonal to the others."
         ),
         stands=Standing.REFUTED,
         extremal="two ranks of a ring, 5 x 5 matrices whose difference has rank one, 4 columns, epsilon 1e-8",
@@ -98,7 +98,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="powergossip.pair.epsilon",
-        title="An even round leaves of a difference of rank one what epsilon takes off the factor's norm",
+        title="An even round reduces a difference of rank one by a factor that epsilon determines",
         relation=Eq(RELATIVE_DISTORTION, (1 - _kept) ** 2),
         assumes=(PAIR, ONE_COLUMN, ALIGNED, NOT_AGREED),
         source=derived(
@@ -107,11 +107,11 @@ CLAIMS: tuple[Claim, ...] = (
         ),
         axis="seen",
         note="Without epsilon the pair agrees: a difference of rank one is sent exactly in two rounds, unless the "
-        "first factor is orthogonal to it. With the 1e-8 of the code, differences below that are hardly sent at all.",
+        "first factor is orthogonal to it. With the 1e-8 of the code, differences below that are hardly sent.",
     ),
     Claim(
         name="powergossip.pair.recovers",
-        title="Two ranks that agreed in one round come to agree again after a difference of rank one",
+        title="Two ranks that agreed in one round agree again after a difference of rank one",
         relation=Eq(RELATIVE_DISTORTION, 0),
         assumes=(PAIR, ONE_COLUMN, AGREED_ONCE, NOT_AGREED),
         source=derived(
@@ -122,7 +122,7 @@ CLAIMS: tuple[Claim, ...] = (
         extremal="any pair: all of the difference is left, in every later round",
         axis="odd",
         note="The code skips iteration 0, in which all models are the same; a layer that has no gradient in iteration "
-        "1 is never averaged again. Factors that are drawn anew do not have this.",
+        "1 is never averaged again. Redrawn factors do not have this problem.",
     ),
     *defined(
         "powergossip",

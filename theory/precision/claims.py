@@ -14,10 +14,10 @@ _DEFINITIONS = defined(
         "and every sum in fractions: to nearest, ties to even, or by uniform numbers, which are given or drawn. The "
         "result of every rank and the bytes of every phase.",
         "simulated_allreduce": "Written from the documented schedules, sum by sum, with every rounding in fractions: "
-        "what every rank holds. Of stochastic rounding, that it lies between what is rounded down and up everywhere: "
-        "operations are monotone; the law of the roundings is judged by other claims.",
-        "split_computation": "Written operation by operation, with every sum, product and quotient in fractions. What "
-        "is made of exponentials, and what is not rounded to a format, within an allowance for those of the machine.",
+        "what every rank holds. Stochastic rounding has to lie between rounding down and up everywhere, as operations "
+        "are monotone; other claims test the law of the roundings.",
+        "split_computation": "Written operation by operation, with every sum, product and quotient in fractions. "
+        "Results of exponentials, and results not rounded to a format, agree within an allowance for the machine's.",
     },
 )
 

@@ -23,8 +23,8 @@ _casts, _each, _cast = sp.symbols("casts each cast", nonnegative=True)
 _error = sp.Symbol("error", real=True)
 
 _ROUNDED = (
-    "An addition of floats to nearest is off by at most loss = unit/(1 + unit) of the exact sum of its operands, and "
-    "by no more than either operand, as the other one is a float; nothing overflows. "
+    "The error of an addition to nearest is at most loss = unit/(1 + unit) of the exact sum of its operands, and at "
+    "most either operand, as the other one is a float; nothing overflows. "
 )
 _OVER = "every input whose sums do not overflow, "
 
@@ -184,14 +184,12 @@ _FACTOR = (
 MODELS = by_claim(
     Model(
         "precision.any.sure",
-        f"{_ROUNDED}By induction on the additions: a sum of 1 + further terms, whose magnitudes add up to left, is "
-        "off by at most g(1 + further) left, where g is the bound as a function of P; so is one of 1 + others terms "
-        "and right. They are added, and `rounding` is what that is off by. Shown is that the sum is off by at most "
-        "g(2 + further + others) (left + right), in three cases that cover all; in two of them times a positive "
-        "number.",
+        f"{_ROUNDED}By induction on the additions: a sum of 1 + further terms, whose magnitudes add up to left, is off "
+        "by at most g(1 + further) left, where g is the bound as a function of P; so is one of 1 + others terms and "
+        "right. They are added with the error `rounding`. The goals show that the sum is off by at most g(2 + further "
+        "+ others) (left + right), in three cases that cover all; in two of them times a positive number.",
         f"{_OVER}every order of additions by any tree, every P, every unit < 1",
         _any_order,
-        ("precision.any.sure",),
     ),
     Model(
         "precision.running.sure",
@@ -200,7 +198,6 @@ MODELS = by_claim(
         "`second bound` times left; a term right is added, which is a float, so that `rounding` is at most right.",
         f"{_OVER}every P, every unit < 1",
         _running,
-        ("precision.running.sure",),
     ),
     Model(
         "precision.tree.sure",
@@ -208,7 +205,6 @@ MODELS = by_claim(
         f"|error| <= loss; one that it does not pass has error 0. By induction its factor {_FACTOR}",
         f"{_OVER}every P, every unit < 1",
         _tree,
-        ("precision.tree.sure",),
     ),
     Model(
         "precision.hierarchical.sure",
@@ -217,16 +213,14 @@ MODELS = by_claim(
         f"factor {_FACTOR}",
         f"{_OVER}every number of nodes and of ranks in each, every unit < 1",
         _hierarchical,
-        ("precision.hierarchical.sure",),
     ),
     Model(
         "precision.stochastic.running_sure",
         "An addition that is rounded to either neighbour multiplies the sum by 1 + error, |error| <= 2 unit, below the "
         "normal range too, where it is exact. A term passes at most h = P - 1 additions. By induction its factor "
         f"{_FACTOR}",
-        f"{_OVER}whatever is drawn, every P, every unit",
+        f"{_OVER}every draw, every P, every unit",
         _stochastic,
-        ("precision.stochastic.running_sure",),
     ),
     Model(
         "precision.average.error",
@@ -236,7 +230,6 @@ MODELS = by_claim(
         "says.",
         f"{_OVER}whose quotients are normal or zero, every number of additions, every unit < 1",
         _average,
-        ("precision.average.error",),
     ),
     Model(
         "precision.once.sure",
@@ -245,7 +238,6 @@ MODELS = by_claim(
         "`rounding`, which is at most cast = w/(1 + w) of it.",
         f"{_OVER}none of which is below the wire's normal range, every P, every two units < 1",
         _once,
-        ("precision.once.sure",),
     ),
     Model(
         "precision.underflow.wider_input",
@@ -254,7 +246,6 @@ MODELS = by_claim(
         "at most. Their sum is off by (P - 1) loss of that (precision.any.sure).",
         f"{_OVER}every P, every unit < 1",
         _wider,
-        ("precision.underflow.wider_input",),
     ),
     Model(
         "precision.average.underflow_before",
@@ -262,7 +253,6 @@ MODELS = by_claim(
         "sums are exact there (precision.underflow.sums_are_exact): what they are off by adds up to `casts` at most.",
         "every input whose shares add up to the smallest normal number at most, every P",
         _quotients,
-        ("precision.average.underflow_before",),
     ),
     *SPLIT,
 )

@@ -39,8 +39,8 @@ RESHARDED_BITS = Quantity(
 MOMENT_BITS = Quantity(
     "moment_bits",
     r"\#\{i: \mathrm{before}_i\neq\mathrm{after}_i\}",
-    "entries of the average whose bits depend on whether is divided before all additions, behind them, or, where "
-    "sums are of two, by two before each",
+    "entries of the average whose bits depend on whether the division is before all additions, after them, or, for "
+    "sums of two, by two before each",
 )
 AVERAGE_ERROR = Quantity(
     "average_error",
@@ -144,16 +144,16 @@ ALL_AS_SENT = Hypothesis(
 )
 OWNERS_KEEP = Hypothesis(
     "owners_keep",
-    "Whoever has a sum first keeps it as it is; all others receive it in the wire's format.",
+    "The rank that makes a sum keeps it unrounded; all others receive it in the wire's format.",
     lambda kept: kept == "unrounded",
 )
 OWN_AS_IT_IS = Hypothesis(
     "own_as_it_is",
-    "A rank adds what arrives, rounded to the wire's format, to its own partial sum as it is.",
+    "A rank adds arrivals, rounded to the wire's format, to its own unrounded partial sum.",
     lambda own: own == "unrounded",
 )
 SUMS_AS_SENT = Hypothesis(
-    "sums_as_sent", "Whoever has a sum first keeps it as all others receive it.", lambda kept: kept == "as sent"
+    "sums_as_sent", "The rank that makes a sum keeps it as all others receive it.", lambda kept: kept == "as sent"
 )
 ONE_MAKER = Hypothesis(
     "one_maker",
@@ -185,9 +185,7 @@ ROUND_THE_BLOCK = Hypothesis(
     "The schedule begins at another rank in every block: a ring, rings in nodes, or direct.",
     lambda schedule: schedule in BLOCK_BY_BLOCK,
 )
-FUSED_BEHIND = Hypothesis(
-    "fused_behind", "Buffers are fused one behind the other.", lambda layout: layout == "one behind the other"
-)
+FUSED_BEHIND = Hypothesis("fused_behind", "Buffers are concatenated.", lambda layout: layout == "one behind the other")
 FUSED_IN_BLOCKS = Hypothesis(
     "fused_in_blocks",
     "Buffers are as long as whole numbers of the schedule's blocks, and block b of the fused buffer is made of their "
@@ -197,8 +195,8 @@ FUSED_IN_BLOCKS = Hypothesis(
 AT_MOST_TWO = Hypothesis("at_most_two", "There are at most two ranks.", Le(P, 2))
 SHARES_IN_A_ROW = Hypothesis(
     "shares_in_a_row",
-    "Each of P ranks, P a power of two, has as many terms, one behind the other, a power of two of them; it adds "
-    "neighbours first, and then neighbours of these sums.",
+    "Each of P ranks, P a power of two, has the same number of consecutive terms, a power of two; it adds neighbours "
+    "first, and then neighbours of these sums.",
     lambda P, terms, deal: _log_exactly(P) and _log_exactly(terms) and deal == "in a row",
 )
 SHARES_IN_TURN = Hypothesis(
@@ -209,7 +207,7 @@ SHARES_IN_TURN = Hypothesis(
 )
 ANY_SHARES = Hypothesis(
     "any_shares",
-    "Each of P ranks has as many terms, one behind the other, and adds neighbours first.",
+    "Each of P ranks has the same number of consecutive terms, and adds neighbours first.",
     lambda deal: deal == "in a row",
 )
 RANKS_DOUBLE = Hypothesis("ranks_double", "P is a power of two.", lambda P: _log_exactly(P))
@@ -221,7 +219,7 @@ DIVIDED_BEFORE = Hypothesis(
 )
 DIVIDED_AFTER = Hypothesis("divided_after", "The sum is divided by P.", lambda average: average == "after")
 DIVIDED_ONCE = Hypothesis(
-    "divided_once", "Entries are divided by P before they are added, or their sum is.", lambda average: bool(average)
+    "divided_once", "Either the entries or their sum are divided by P.", lambda average: bool(average)
 )
 HALVED_EACH = Hypothesis(
     "halved_each", "Two partial sums are halved each before they are added.", lambda average: average == "halving"
@@ -261,7 +259,7 @@ EXACT_SUM_FITS = Hypothesis(
 )
 ONE_SIGN = Hypothesis(
     "one_sign",
-    "The entries are finite, and of all ranks none is of the other sign.",
+    "The entries of all ranks are finite and have one sign.",
     lambda x: bool((abs(x) < float("inf")).all() and ((x >= 0).all(axis=0) | (x <= 0).all(axis=0)).all()),
 )
 HAS_INFINITY = Hypothesis(
@@ -271,7 +269,7 @@ HAS_INFINITY = Hypothesis(
 )
 HALVES_ONLY = Hypothesis(
     "halves_only",
-    "P is a power of two and the schedule adds sums of as many terms: recursive doubling, Rabenseifner's, a tree.",
+    "P is a power of two and the schedule adds sums of equally many terms: recursive doubling, Rabenseifner's, a tree.",
     lambda schedule: schedule in HALVED,
 )
 ONE_AFTER_ANOTHER = Hypothesis(
@@ -288,7 +286,7 @@ ENTRY_POWER_OF_TWO = Hypothesis(
 GAUSSIAN_ENTRIES = Hypothesis(
     "independent_normal_entries",
     "Entries are drawn from one normal law of mean zero, independently, and rounded to the wire's format.",
-    ensured="Every case draws them so, from its seed.",
+    ensured="Every case draws them from its seed.",
 )
 WIDE_OWNERS = Hypothesis(
     "wide_owners",

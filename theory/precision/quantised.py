@@ -28,11 +28,11 @@ GROUP_SHARE = Quantity(
 ENTRY_SHARE = Quantity(
     "entry_share",
     r"\max_i\frac{\lvert y_i-\sum_p x_{p,i}\rvert}{\sum_p\lvert x_{p,i}\rvert}",
-    "largest error of an entry of the sum, over the sum of its magnitudes; beyond every bound where that is zero, and "
-    "the error not",
+    "largest error of an entry of the sum, over the sum of its magnitudes; infinite where that is zero and the error "
+    "is not",
 )
 SOME_GROUPS = Hypothesis(
-    "some_groups", "Groups have at least two entries, else every entry is sent as it is.", lambda group: group >= 2
+    "some_groups", "Groups have at least two entries, else every entry is sent exactly.", lambda group: group >= 2
 )
 
 
@@ -92,7 +92,7 @@ def quantised_error(schedule: str, bits: Any, ranks: Any = P, *, second_bits: An
 
 
 _RANGES = (
-    "What is read of a group has its range, the range of a sum is at most the sum of the ranges, and a range is at "
+    "A decoded group has the group's range, the range of a sum is at most the sum of the ranges, and a range is at "
     "most twice the largest magnitude. "
 )
 
@@ -131,19 +131,18 @@ CLAIMS = (
         "Ring: an error is at most P/(2^b - 1) of the ranks' largest magnitudes in its group",
         quantised_error("ring", width, of="magnitudes"),
         "The rank where the block begins has its entry in all P partial sums that are quantised.",
-        note="Approached where that rank's entries are large and all others' small, and every partial sum falls "
-        "half-way "
-        "between two levels: 0.99 of it at eight bits.",
+        note="It is approached if that rank's entries are large, all others' are small, and every partial sum falls "
+        "half-way between two levels: 0.99 of it at eight bits.",
     ),
     _bounded(
         "hierarchical",
         "Hierarchy: an error is at most 3/(2^b - 1) of the ranks' largest magnitudes in its group",
         quantised_error("hierarchical", width, of="magnitudes"),
         "Half a step for every rank's entry, for its node's sum, and for the whole sum.",
-        note="However many nodes and ranks.",
+        note="It holds for all numbers of nodes and ranks.",
         unpinned=for_one_reason(
-            "loose by nature: at few bits, where the 1 weighs, the half steps that later ranks add to bring every sum "
-            "half-way between two levels are no small part of the magnitudes",
+            "loose by nature: at few bits, where the 1 matters, later ranks add half steps to bring every sum half-way "
+            "between two levels, which are a large part of the magnitudes",
             "without the term -1",
             "0.9 times the term -1",
         ),
@@ -153,13 +152,13 @@ CLAIMS = (
         title="Two-step: an error is at most 1/(2^b1 - 1) + 1/(2^b2 - 1) of its own magnitudes",
         relation=Le(ENTRY_SHARE, quantised_error("twostep", first_width, second_bits=second_width, of="magnitudes")),
         assumes=(EXACT_METADATA, SOME_GROUPS),
-        source=derived("Refuted by an entry of zero, or nearly, in a group that is not constant."),
+        source=derived("Refuted by an entry of zero, or nearly zero, in a group that is not constant."),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="a group (-1.5, 1.5, e, 0) with e small",
         axis="P",
-        note="Its groups' largest magnitudes bound it: precision.quantised.twostep. So a relative tolerance per entry "
-        "is no test of a quantised all-reduce, however large it is.",
+        note="Its groups' largest magnitudes bound it: precision.quantised.twostep. So no relative tolerance per entry "
+        "can test a quantised all-reduce.",
     ),
 )
 """In the order of the book."""

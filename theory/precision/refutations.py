@@ -16,10 +16,10 @@ from commbounds.theory.quantities import P
 _a, _b, _c, _j, _m = sp.symbols("a b c j m", integer=True, nonnegative=True)
 _FLOAT32, _BFLOAT16, _E5M2, _E4M3 = 24, 8, 3, 4
 _LARGE, _SMALL, _SMALLER = 2**_m, 2 ** (-_j), 2 ** (-_j - 1)
-_NEAREST = {"to_nearest": "The collective is run so."}
-_AS_SENT = {"sums_as_sent": "The collective is run so.", **_NEAREST}
-_ONE = {"one_format": "The collective is run so."}
-_SHARES = {"shares_in_a_row": "They are dealt so."}
+_NEAREST = {"to_nearest": "The collective runs this way."}
+_AS_SENT = {"sums_as_sent": "The collective runs this way.", **_NEAREST}
+_ONE = {"one_format": "The collective runs this way."}
+_SHARES = {"shares_in_a_row": "The terms are dealt this way."}
 _INPUTS = {
     **_ONE,
     **_NEAREST,
@@ -95,10 +95,10 @@ REFUTATIONS = by_claim(
         x=_ranks(_c / sp.Integer(16), _b / sp.Integer(512)),
         given={"c has four bits": 15 - _c, "b has four bits": 15 - _b},
         met={
-            "to_nearest": "The collective is run so.",
+            "to_nearest": "The collective runs this way.",
             "on_the_wire": "c and b have four bits.",
             "room_for_sums": "The sum is small.",
-            "rounded_at_every_hop": "The collective is run so.",
+            "rounded_at_every_hop": "The collective runs this way.",
         },
     ),
     Refutation(
@@ -117,7 +117,7 @@ REFUTATIONS = by_claim(
         whole={_j: 1},
         measured=_differ(nearest_float(1 + _SMALL, _FLOAT32), nearest_float(1 + _SMALL, _BFLOAT16)),
         x=_ranks(1, _SMALL),
-        met={"owners_keep": "The collective is run so.", **_NEAREST},
+        met={"owners_keep": "The collective runs this way.", **_NEAREST},
     ),
     Refutation(
         claim="precision.bits.own_unrounded",
@@ -129,7 +129,7 @@ REFUTATIONS = by_claim(
         given={"1 + 2^-j is exact in float32": 22 - _j},
         met={
             "doubling_only": "It is recursive doubling.",
-            "own_as_it_is": "The collective is run so.",
+            "own_as_it_is": "The collective runs this way.",
             **_AS_SENT,
         },
     ),
@@ -140,7 +140,7 @@ REFUTATIONS = by_claim(
         whole={_m: 1},
         measured=3 * _differ(_add(_BFLOAT16, _LARGE, -_LARGE, 1), _add(_BFLOAT16, -_LARGE, 1, _LARGE)),
         x=_ranks(1, _LARGE, -_LARGE, n=2),
-        met={"round_the_block": "It is a ring.", **_AS_SENT, "fused_behind": "The entries are laid out so."},
+        met={"round_the_block": "It is a ring.", **_AS_SENT, "fused_behind": "The entries are laid out this way."},
     ),
     Refutation(
         claim="precision.fused.rabenseifner_unrounded",
@@ -153,9 +153,9 @@ REFUTATIONS = by_claim(
         given={"1 + 2^-j is exact in float32": 22 - _j},
         met={
             "rabenseifner_only": "It is Rabenseifner's schedule.",
-            "own_as_it_is": "The collective is run so.",
+            "own_as_it_is": "The collective runs this way.",
             **_AS_SENT,
-            "fused_behind": "The entries are laid out so.",
+            "fused_behind": "The entries are laid out this way.",
         },
     ),
     Refutation(
@@ -216,7 +216,12 @@ REFUTATIONS = by_claim(
         measured=sp.Piecewise((1, _add(_E5M2, _THIRD, _THIRD, _THIRD) > 7 * 2**13), (0, True)),
         x=_ranks(_a * 2**13, _a * 2**13, _a * 2**13),
         given={"a is at most 7": 7 - _a},
-        met={**_ONE, **_NEAREST, "divided_before": "The collective is run so.", "entries_finite": "a is at most 7."},
+        met={
+            **_ONE,
+            **_NEAREST,
+            "divided_before": "The collective runs this way.",
+            "entries_finite": "a is at most 7.",
+        },
     ),
     Refutation(
         claim="precision.overflow.exact_sum",
@@ -230,7 +235,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="precision.quantised.own_entries",
-        words="One rank holds a group (-a, a, b), a > b, with one bit an entry: b is read as a, and once more so.",
+        words="One rank holds a group (-a, a, b), a > b, with one bit an entry: b is read as a, in both stages.",
         whole={_a: 1, _b: 1},
         measured=(_a - _b) / _b,
         values={first_width: 1, second_width: 1},

@@ -131,15 +131,13 @@ NORM_ERROR = Quantity(
     "largest relative error of a normalised entry",
 )
 ROOT_MOVED = Quantity(
-    "root_moved", r"\lvert r/r'-1\rvert", "by how much of itself the reciprocal of a root moves, with its entries"
+    "root_moved", r"\lvert r/r'-1\rvert", "relative change of the reciprocal of a root when its entries move"
 )
-STEP_MOVED = Quantity(
-    "step_moved", r"\lvert h(g')-h(g)\rvert", "how far a first step of Adam moves, in units of the rate"
-)
+STEP_MOVED = Quantity("step_moved", r"\lvert h(g')-h(g)\rvert", "change of a first step of Adam, in units of the rate")
 
 HALF_THE_DIGITS = Hypothesis(
     "half_the_digits",
-    "Operands, rounded to tf32 or as they are, have half the accumulator's digits at most: products are exact.",
+    "Operands, rounded to tf32 or not, have at most half the accumulator's digits: products are exact.",
     lambda accumulate, digits: 2 * digits <= format_named(accumulate).digits,
 )
 FAR_FROM_ENDS = Hypothesis(
@@ -148,10 +146,12 @@ FAR_FROM_ENDS = Hypothesis(
     lambda x, accumulate, wire: _between(x) and min(map(_exponents, (accumulate, wire))) >= 8,
 )
 FEW_TERMS = Hypothesis(
-    "few_terms", "There are less than 1/u + 2 terms, whose sum may not lose all.", (terms - 1) * unit < 1 + unit
+    "few_terms",
+    "There are fewer than 1/u + 2 terms, so that no sum loses all.",
+    (terms - 1) * unit < 1 + unit,
 )
-SURELY_SIGNED = Hypothesis("surely_signed", "The gradient is larger than what it is off.", Le(moved, gradient))
-ROOT_LEFT = Hypothesis("root_left", "The root is larger than what its entries are moved by.", moved < root)
+SURELY_SIGNED = Hypothesis("surely_signed", "The gradient is larger than its error.", Le(moved, gradient))
+ROOT_LEFT = Hypothesis("root_left", "The root is larger than the change of its entries.", moved < root)
 LOGITS_FIT = Hypothesis(
     "logits_fit", "Logits are numbers of the accumulator's format within 30 of the largest.",
     lambda x, accumulate: float(x.max() - x.min()) <= 30.0 and on_the_wire(x, accumulate),
@@ -197,7 +197,7 @@ _OF_LOSSES = (
 )  # fmt: skip
 _OF_NORMS = (
     *for_one_reason(
-        "of few entries seven roundings count, of which 1/n and the product with it are exact or upwards where the "
+        "for few entries seven roundings count, of which 1/n and the product with it are exact or upwards where the "
         "others are largest: 3.06 units of 5.05 were found, and of many entries these seven are nothing",
         "without the factor unit/(unit + 1) + 1", "without the factor 2*ulps*unit/(-2*ulps*unit + 1) + 1",
         "exponent 3 of unit/2 + 1", "0.9 times the term unit/2", "0.9 times the term unit/(unit + 1)",
@@ -222,7 +222,7 @@ def _claim(
 CLAIMS = (
     _claim(
         "product",
-        "Split products of exact terms: operands, sums at a rank, the wire and the sum over ranks",
+        "Split products of exact terms: roundings of operands, sums at a rank, the wire and the sum over ranks",
         PRODUCT_ERROR,
         one_after_another(product_error(one_rounding(operand_unit), 0, any_order(terms, unit)), *_ACROSS),
         "An operand is rounded by t/(1 + t) of itself at most, and so twice in a product, which is exact. A rank's "
@@ -235,7 +235,7 @@ CLAIMS = (
     ),
     _claim(
         "rounded_product",
-        "Split products of rounded terms: a rounding more, fused into an addition or not",
+        "Split products of rounded terms: one more rounding, fused into an addition or not",
         PRODUCT_ERROR,
         one_after_another(product_error(one_rounding(operand_unit), _V, any_tree(terms - 1, unit)), *_ACROSS),
         "As precision.split.product, but a product is rounded by u/(1 + u), and passes K - 1 additions at most, each "
@@ -247,7 +247,7 @@ CLAIMS = (
     ),
     _claim(
         "gradient",
-        "Gradients of micro-batches, reduced within shards and over replicas, and divided",
+        "Gradients of micro-batches, reduced within shards and over replicas, then divided",
         GRADIENT_ERROR,
         one_after_another(any_order(batches, unit), one_rounding(cast_unit), any_order(P / replicas, wire_unit),
                           any_order(replicas, wire_unit), one_rounding(division_unit)),
@@ -256,7 +256,7 @@ CLAIMS = (
         FAR_FROM_ENDS,
         tightness=1,
         extremal="one rank of two micro-batches, 1 and u",
-        note="FSDP is R = 1. A division in two, before the reduction and behind, is rounded twice.",
+        note="FSDP is R = 1. A division in two steps, before the reduction and after it, is rounded twice.",
     ),
     _claim(
         "distance",
@@ -268,11 +268,11 @@ CLAIMS = (
         tightness=1,
         extremal="all logits but one are 1 + W below the largest",
         axis="classes",
-        note="About log V - log log V: 8.6 of 128,256 classes. So roundings of differences count.",
+        note="It is about log V - log log V: 8.6 for 128,256 classes. So roundings of differences matter.",
     ),
     _claim(
         "loss",
-        "Losses of logits split by classes: differences, exponentials, sums over ranks, log and target",
+        "Losses of logits split by classes: roundings of differences, exponentials, sums, log and target",
         LOSS_ERROR,
         loss_error(
             log_sum_error(softmax_distance(classes), _V, _FUNCTION, *_SUMS), _V, _FUNCTION, classes, shift, loss
@@ -290,7 +290,7 @@ CLAIMS = (
     ),
     _claim(
         "norm",
-        "Entries over their root mean square: squares, their mean, the root and the quotient",
+        "Entries over their root mean square: roundings of squares, mean, root and quotient",
         NORM_ERROR,
         one_after_another(*reciprocal_root(unit, _FUNCTION, any_order(terms, unit)), _V),
         "All squares are positive: their mean is 1 - e of itself at least after each stage, their roundings, n - 1 "
@@ -298,12 +298,12 @@ CLAIMS = (
         "r = sqrt(1 - e). The root is off by 2 u f, which 1/(1 - 2 u f) divides by, and the quotient by u/(1 + u).",
         FAR_FROM_ENDS, FEW_TERMS,
         unpinned=(*_SECOND_ORDER, *_OF_NORMS),
-        note="One entry 1 and n - 1 of sqrt u have 1 - 8/n of it, where 8/n is small and n u smaller.",
+        note="One entry 1 and n - 1 entries sqrt u reach 1 - 8/n of it if 8/n is small and n u smaller.",
         axis="terms",
     ),
     _claim(
         "root",
-        "The reciprocal of a root of a mean square moves by d/(r - d) where entries move by d",
+        "The reciprocal of a root mean square moves by at most d/(r - d) if entries move by d",
         ROOT_MOVED,
         root_moved(moved, root),
         "r is the length of (x/sqrt n, sqrt eps), and moves by the length of the change at most: |r' - r| <= d. Then "
@@ -322,7 +322,7 @@ CLAIMS = (
         SURELY_SIGNED,
         tightness=1,
         extremal="a gradient that shrinks",
-        note="Where d is above |g| the sign is open, and the step may move by twice the rate.",
+        note="If d is above |g| the sign is undetermined, and the step may move by twice the rate.",
     ),
 )  # fmt: skip
 """In the order of the book."""

@@ -133,9 +133,8 @@ def _cleared(expression: Any, times: Any) -> Any:
 
 
 _STAGES = (
-    "Every stage is off by at most a share of the magnitudes `size` and of what all stages before it are "
-    "off, which are "
-    "added up over ranks. "
+    "The error of a stage is at most a share of the magnitudes `size` and of the errors of all earlier stages, added "
+    "up over ranks. "
 )
 
 MODELS = (

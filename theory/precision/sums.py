@@ -67,9 +67,9 @@ _SUMS = (ONE_FORMAT, NEAREST, ON_THE_WIRE, ROOM)
 _AT_MOST_HALF_A_GAP = "An addition is rounded by at most v = u/(1 + u) of the exact sum of its operands"
 _ANY_ORDER = (
     f"{_AT_MOST_HALF_A_GAP}, and by no more than either operand. By induction on the terms: let a sum of a terms, "
-    "whose magnitudes add up to A, meet one of b terms and B, their errors at most (a - 1) v A and (b - 1) v B. "
-    "Enough is a rounding of at most v (b A + a B). It is at most v (A (1 + (a - 1) v) + B (1 + (b - 1) v)), and at "
-    "most B (1 + (b - 1) v) and A (1 + (a - 1) v); where neither of the last two is small enough, the first is."
+    "whose magnitudes add up to A, meet one of b terms and B, their errors at most (a - 1) v A and (b - 1) v B. A "
+    "rounding of at most v (b A + a B) suffices. It is at most v (A (1 + (a - 1) v) + B (1 + (b - 1) v)), and at most "
+    "B (1 + (b - 1) v) and A (1 + (a - 1) v); where neither of the last two is small enough, the first is."
 )
 
 
@@ -80,7 +80,7 @@ def _depth(schedule: str) -> Any:
 _ONE_FORMAT = (
     Claim(
         name="precision.any.sure",
-        title="Sums in one format, in any order: P - 1 roundings, however deep the tree",
+        title="Sums in one format, in any order: P - 1 roundings for any depth of the tree",
         relation=Le(RELATIVE_SUM_ERROR, any_order(P, unit)),
         source=JEANNEROD_RUMP.recalled("sums in any order, without a term of second order", _ANY_ORDER),
         assumes=_SUMS,
@@ -90,11 +90,11 @@ _ONE_FORMAT = (
     ),
     Claim(
         name="precision.running.sure",
-        title="Running sums in one format: P - 1 roundings, and never more than the magnitudes themselves",
+        title="Running sums in one format: P - 1 roundings, and at most the sum of the magnitudes",
         relation=Le(RELATIVE_SUM_ERROR, running_sum(P, unit)),
         source=derived(
-            f"{_ANY_ORDER} Of a running sum b = 1: no rounding is by more than the term that is added, so all together "
-            "are at most the sum of the magnitudes."
+            f"{_ANY_ORDER} For a running sum b = 1: no rounding is by more than the term that is added, so all "
+            "together are at most the sum of the magnitudes."
         ),
         assumes=(*_SUMS, RUNNING),
         tightness=1,
@@ -107,32 +107,32 @@ _ONE_FORMAT = (
         relation=Le(RELATIVE_SUM_ERROR, RUNNING_WORST),
         source=LANGE_RUMP.recalled(
             "sharp error of sums to nearest, under a condition on their number",
-            "Attained by 1 and P - 1 terms of u, each of which is lost. That nothing is worse is enumerated in two "
-            "formats of eight bits, see precision.worst.running.",
+            "Attained by 1 and P - 1 terms of u, each of which is lost. An enumeration in two formats of eight bits "
+            "shows that nothing is worse, see precision.worst.running.",
         ),
         assumes=(*_SUMS, RUNNING, HALF_A_DOUBLING),
         tightness=1,
         extremal="a rank holds 1, all others u, and the sum begins with the 1",
         axis="P",
-        note="In bfloat16 a third of the sum of the magnitudes at 129 ranks.",
+        note="In bfloat16 it is a third of the sum of the magnitudes at 129 ranks.",
     ),
     Claim(
         name="precision.running.sharp_beyond",
-        title="Running sums in one format: the worst case of at most 1 + 1/(2u) ranks for every number of ranks",
+        title="Running sums in one format: the worst case for at most 1 + 1/(2u) ranks holds for every number of ranks",
         relation=Le(RELATIVE_SUM_ERROR, RUNNING_WORST),
         source=LANGE_RUMP.recalled(
             "sharp error of sums to nearest, under a condition on their number",
-            "Refuted with u = 1/8 and eight ranks, where the error may be 9/19, not 7/15, and with u = 1/16 and "
+            "Refuted with u = 1/8 and eight ranks, where the error can be 9/19, not 7/15, and with u = 1/16 and "
             "eleven, where it may be 9/23, not 5/13: where sums are rounded up into the next binade the gap doubles.",
-            "Without the condition.",
+            "It is read without the condition.",
         ),
         assumes=(*_SUMS, RUNNING),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="precision.running.sure",
         extremal="u = 1/8 and eight ranks, u = 1/16 and eleven",
         axis="P",
-        note="The condition is not for the proof alone. Dynamic programming over all inputs of eight bits finds where "
-        "it begins to fail: between one half and three quarters of a doubling later.",
+        note="The condition is necessary, not only for the proof: dynamic programming over all inputs of eight bits "
+        "finds the first failure between one half and three quarters of a doubling later.",
     ),
     Claim(
         name="precision.tree.sure",
@@ -153,19 +153,19 @@ _ONE_FORMAT = (
         relation=Le(RELATIVE_SUM_ERROR, TREE_WORST),
         source=derived(
             "Attained by rank i holding u^o, o the ones of i in binary: at every addition a sum meets another of u "
-            "times its own, which is lost, and 1 is left. That nothing is worse is enumerated in two formats of "
-            "eight bits, see precision.worst.tree."
+            "times its own, which is lost, and 1 is left. An enumeration in two formats of eight bits shows that "
+            "nothing is worse, see precision.worst.tree."
         ),
         assumes=(*_SUMS, TREE, FEW_RANKS),
         tightness=1,
         extremal="rank i holds u to the power of the ones of i in binary",
         axis="P",
-        note="1 - 1/(1 + u)^h for 2^h ranks: less than the h u/(1 + h u) of a running sum of as many additions by a "
-        "term of second order, and less than (1 + v)^h - 1.",
+        note="It is 1 - 1/(1 + u)^h for 2^h ranks: by a term of second order less than h u/(1 + h u), that of a "
+        "running sum of h additions, and less than (1 + v)^h - 1.",
     ),
     Claim(
         name="precision.tree.sharp_beyond",
-        title="Balanced trees in one format: the worst case of at most 1/u ranks for every number of ranks",
+        title="Balanced trees in one format: the worst case for at most 1/u ranks holds for every number of ranks",
         relation=Le(RELATIVE_SUM_ERROR, TREE_WORST),
         source=derived(
             "Refuted with u = 1/8 and sixteen ranks, where 1703/4441 is more than 1 - (8/9)^4: terms are rounded up "
@@ -176,7 +176,7 @@ _ONE_FORMAT = (
         corrected_by="precision.tree.sure",
         extremal="u = 1/8 and sixteen ranks",
         axis="P",
-        note="It ends late: with u = 1/8 it holds up to thirteen ranks, five more than 1/u.",
+        note="It fails late: with u = 1/8 it holds up to thirteen ranks, five more than 1/u.",
     ),
     Claim(
         name="precision.tree.no_more_than_the_magnitudes",
@@ -191,7 +191,7 @@ _ONE_FORMAT = (
         corrected_by="precision.tree.sure",
         extremal="u = 1/8 and 512 ranks, each sum rounded up: an error of 1.06 times the sum of the magnitudes",
         axis="P",
-        note="Of many ranks a tree may be worse than a running sum, surely; of 256 in float8_e5m2 it is 0.90 at most.",
+        note="For many ranks a tree's worst case can exceed a running sum's; for 256 in float8_e5m2 it is 0.90.",
     ),
     Claim(
         name="precision.hierarchical.sure",
@@ -235,14 +235,14 @@ _CAST = one_rounding(wire_unit)
 _TWO_FORMATS = (
     Claim(
         name="precision.once.sure",
-        title="Sums in the accumulator, rounded to the wire's format once: its rounding, and the accumulator's",
+        title="Sums in the accumulator, rounded to the wire's format once: one rounding and the accumulator's",
         relation=Le(RELATIVE_SUM_ERROR, followed(any_order(P, unit), _CAST)),
-        source=derived("Of any sum in the accumulator, and one rounding of it. Neither underflows."),
+        source=derived("The bounds of any sum in the accumulator and of one rounding compound. Neither underflows."),
         assumes=(NEAREST, ON_THE_WIRE, ROOM, ONCE),
         axis="P",
         unpinned=for_one_reason(
-            "loose by nature: where P u is near w the accumulator's errors do not all go one way and the last rounding "
-            "too",
+            "loose by nature: where P u is near w the accumulator's errors and the last rounding do not all have one "
+            "sign",
             "without the term unit*",
             "without the factor P - 1",
             "without the term P",
@@ -255,7 +255,7 @@ _TWO_FORMATS = (
     ),
     Claim(
         name="precision.per_hop.like_one_format",
-        title="Rounded to the wire at every hop, a wider accumulator changes no bit",
+        title="If sums are rounded to the wire at every hop, a wider accumulator changes no bit",
         relation=Eq(ROUNDED_OTHERWISE, 0),
         source=FIGUEROA.second_hand(
             "double rounding of a sum is innocuous with 2p + 2 digits",
@@ -270,7 +270,7 @@ _TWO_FORMATS = (
     ),
     Claim(
         name="precision.per_hop.like_one_format_whatever",
-        title="Rounded to the wire at every hop, any wider accumulator changes no bit",
+        title="If sums are rounded to the wire at every hop, any wider accumulator changes no bit",
         relation=Eq(ROUNDED_OTHERWISE, 0),
         source=derived(
             "Refuted with bfloat16 for float8_e4m3fn: 9/16 + 15/512 is rounded to 19/32 first, a midpoint, and then to "
@@ -281,7 +281,7 @@ _TWO_FORMATS = (
         corrected_by="precision.per_hop.like_one_format",
         extremal="two ranks, which hold 9/16 and 15/512 in float8_e4m3fn, added in bfloat16",
         axis="P",
-        note="156 pairs of numbers of float8_e4m3fn, of all that are not negative, are rounded twice in bfloat16.",
+        note="Among all nonnegative numbers of float8_e4m3fn 156 pairs are rounded twice in bfloat16.",
     ),
 )
 
@@ -296,11 +296,12 @@ _UNDERFLOW = (
         ),
         assumes=(ON_THE_WIRE, BELOW_NORMAL),
         axis="P",
-        note="Nothing is lost by gradual underflow as long as ranks bring numbers of the wire's format.",
+        note="Gradual underflow loses nothing if ranks hold numbers of the wire's format.",
     ),
     Claim(
         name="precision.underflow.wider_input",
-        title="Wider vectors, rounded to the wire's format first: another rounding, and half a smallest number a rank",
+        title="Wider vectors, rounded to the wire's format first: one rounding and half a smallest number more per "
+        "rank",
         relation=Le(
             ENTRY_ERROR,
             followed(any_order(P, unit), one_rounding(unit)) * addends + (1 + any_order(P, unit)) * P * least / 2,
@@ -314,8 +315,8 @@ _UNDERFLOW = (
         extremal="a rank that holds 1 + u, or nearly half the smallest number",
         axis="P",
         unpinned=for_one_reason(
-            "loose by nature: one rank attains the rounding of its term, but of several ranks the roundings of all "
-            "terms and of all sums do not go one way at once, and those of terms are not both relative and underflows",
+            "loose by nature: one rank attains the rounding of its term, but for several ranks the roundings of all "
+            "terms and sums do not have one sign, and roundings of terms are not both relative and underflows",
             "without the term unit*",
             "exponent 3 of unit",
             "exponent -3 of unit + 1",
@@ -331,7 +332,7 @@ _UNDERFLOW = (
     ),
     Claim(
         name="precision.underflow.relative",
-        title="Wider vectors: two relative roundings are enough",
+        title="Wider vectors: two relative roundings suffice",
         relation=Le(ENTRY_ERROR, followed(any_order(P, unit), one_rounding(unit)) * addends),
         source=derived("Refuted by half the smallest number, which is rounded to zero."),
         assumes=(ONE_FORMAT, NEAREST, ROOM),
@@ -392,7 +393,7 @@ _STOCHASTIC = (
     ),
     Claim(
         name="precision.stochastic.running_sure",
-        title="Stochastic rounding: for every outcome, at most 2u a rounding of a running sum",
+        title="Stochastic rounding: for every outcome, at most 2u per rounding of a running sum",
         relation=Le(RELATIVE_SUM_ERROR, any_tree(P - 1, unit, "stochastic")),
         source=derived("Either neighbour is within a gap, 2u of the magnitude; as for a tree to nearest."),
         assumes=(*_RANDOM, RUNNING),
@@ -402,7 +403,7 @@ _STOCHASTIC = (
     ),
     Claim(
         name="precision.stochastic.likely",
-        title="Stochastic rounding: the square root of the additions, with a stated probability",
+        title="Stochastic rounding: the error grows like the square root of the additions, with a stated probability",
         relation=Le(LIKELY_ERROR, probable_chain(unit * sp.sqrt(2 * (P - 1) * sp.log(2 / chance)))),
         kind=Kind.LAW,
         source=CONNOLLY.recalled(
@@ -412,7 +413,7 @@ _STOCHASTIC = (
             "where they first do not, the sum of P - 1 such errors exceeds e with probability 2 exp(-e^2/(2 (P - 1) "
             "u^2 (1 + e)^2)) at most, by Hoeffding's lemma and Doob's inequality: with e = q/(1 - q), q = u sqrt(2 (P "
             "- 1) ln(2/delta)), that is delta.",
-            "The constants, and the form q/(1 - q).",
+            "The constants and the form q/(1 - q) are ours.",
         ),
         assumes=(*_RANDOM, RUNNING),
         axis="P",
@@ -436,16 +437,16 @@ def _bytes(schedule: str, *assumes: Hypothesis) -> Claim:
     words = {"recursive_doubling": "recursive doubling", "rabenseifner": "Rabenseifner's"}.get(schedule, schedule)
     return Claim(
         name=f"precision.bytes.{schedule}",
-        title=f"Bytes on the critical path of the {words} all-reduce, sums and results in formats of their own",
+        title=f"Bytes on the critical path of the {words} all-reduce, sums and results in separate formats",
         relation=Eq(CRITICAL_BYTES, critical_bytes(schedule)),
         source=derived(
-            "The words of the dense schedule, those that are added where they arrive as long as a partial sum, the "
-            "others as long as a result."
+            "The words of the dense schedule, those added on arrival have the width of a partial sum, the others that "
+            "of a result."
         ),
         assumes=assumes,
         axis="P",
         unpinned=(
-            (("10/9 times the term 1", "equivalent: a ninth more than a whole number has no bit more"),)
+            (("10/9 times the term 1", "equivalent: a ninth more than a whole number has no more bits"),)
             if schedule == "rabenseifner"
             else ()
         ),

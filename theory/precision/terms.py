@@ -60,7 +60,7 @@ ENTRY_ERROR = Quantity(
 ROUNDED_OTHERWISE = Quantity(
     "rounded_otherwise",
     r"\#\{(p,i): y_{p,i}\neq y'_{p,i}\}",
-    "entries, over all ranks, that are not what the same all-reduce gives that adds in the wire's format",
+    "entries, over all ranks, that differ from the same all-reduce with additions in the wire's format",
 )
 MEAN_SUM_ERROR = Quantity(
     "mean_sum_error",
@@ -75,7 +75,7 @@ SUM_VARIANCE = Quantity(
 LIKELY_ERROR = Quantity(
     "likely_error",
     r"\min\{e: \Pr[\lvert y-\sum_q x_q\rvert>e\sum_q\lvert x_q\rvert]\leq\delta\}",
-    "what an entry's error, over the sum of the magnitudes, exceeds with probability delta at most",
+    "value that an entry's error over the sum of the magnitudes exceeds with probability at most delta",
 )
 CRITICAL_BYTES = Quantity(
     "critical_bytes",
@@ -136,7 +136,7 @@ RUNNING = Hypothesis(
 )
 TREE = Hypothesis(
     "balanced_tree",
-    "Sums of as many ranks are added, by recursive doubling, recursive halving or up a binomial tree.",
+    "Sums of equal numbers of ranks are added, by recursive doubling, recursive halving or up a binomial tree.",
     lambda schedule: schedule in ("recursive_doubling", "rabenseifner", "binomial"),
 )
 HIERARCHICAL = Hypothesis(
@@ -155,7 +155,7 @@ BINOMIAL_TREE = Hypothesis(
 )
 ONCE = Hypothesis(
     "rounded_once",
-    "Partial sums stay in the accumulator's format, and the result alone is rounded to the wire's.",
+    "Partial sums stay in the accumulator's format, and only the result is rounded to the wire's.",
     lambda schedule, per_hop: schedule == "direct" or not per_hop,
 )
 EVERY_HOP = Hypothesis(

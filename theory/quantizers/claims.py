@@ -39,13 +39,13 @@ SIGN: tuple[Claim, ...] = (
         title="Replacing entries by their signs is contractive with some alpha > 0",
         relation=Le(RELATIVE_ERROR, 1 - alpha),
         assumes=(NONZERO, SOME_ALPHA),
-        source=derived("x = (t), t > 0: ratio (1 - t)^2/t^2, without limit as t -> 0."),
+        source=derived("x = (t), t > 0: ratio (1 - t)^2/t^2, unbounded as t -> 0."),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="all entries small: x = (t) has ratio (1/t - 1)^2",
         axis="alpha",
-        note="Without a scale the output has norm sqrt(n) whatever the input's. signSGD leaves the scale to the step "
-        "size, and claims no contraction.",
+        note="Without a scale the output has norm sqrt(n) for every input. signSGD leaves the scale to the step size "
+        "and claims no contraction.",
     ),
     _sign.biased("x = (1/2): the output is (1)"),
     _sign.wire(n, "one bit per entry", (ZERO_IS_PLUS_ONE,)),
@@ -75,11 +75,11 @@ SCALEDSIGN: tuple[Claim, ...] = (
         assumes=(NONZERO,),
         source=KARIMIREDDY_2019.recalled(
             "the worst density",
-            "||x||_1 >= ||x||_2 in the exact error; with sign(0) = 0 every zero entry saves c^2 besides.",
+            "||x||_1 >= ||x||_2 in the exact error; with sign(0) = 0 every zero entry reduces it by c^2.",
         ),
         tightness=1,
         extremal="one nonzero entry where sign(0) = +1; approached by x = (1, t, ..., t), t -> 0, where sign(0) = 0",
-        note="With sign(0) = +1 attained by one nonzero entry; with sign(0) = 0 a supremum that no input attains.",
+        note="With sign(0) = +1 one nonzero entry attains it; with sign(0) = 0 it is a supremum that no input attains.",
     ),
     Claim(
         name="quantizers.scaledsign.one_sparse",
@@ -94,14 +94,14 @@ SCALEDSIGN: tuple[Claim, ...] = (
         relation=Eq(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(ZERO_IS_ZERO, ONE_SPARSE),
         source=FOLKLORE.recalled(
-            "one nonzero entry as the extremal input, whatever sign(0) is",
+            "one nonzero entry as the extremal input, for any sign(0)",
             "The entry becomes x/n: (1 - 1/n)^2.",
-            reading="With sign(0) = 0.",
+            reading="It is read with sign(0) = 0.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.scaledsign.one_sparse",
         extremal="x = (1, 0): 1/4 and not 1/2",
-        note="The extremal input of the contraction factor is extremal only where sign(0) = +1.",
+        note="The extremal input of the contraction factor is extremal only if sign(0) = +1.",
     ),
     _scaledsign.biased("x = (2, 1): the output is (3/2, 3/2)"),
     _scaledsign.wire(itembits + n, "a scale, and one bit per entry", (ZERO_IS_PLUS_ONE,)),
@@ -128,11 +128,11 @@ DEFINITIONS = defined(
         "Sign": "Written from the docstring (Bernstein et al. 2018) and its rule for zeros of both signs.",
         "ScaledSign": (
             "Written from the docstring (Karimireddy et al. 2019): the mean magnitude in rational arithmetic, rounded; "
-            "where a sum in float64 is not exact, whatever any order of additions may round it to."
+            "where a sum in float64 is not exact, any rounding that an order of additions can give."
         ),
         "QSGD": (
             "Written from the docstring (Alistarh et al. 2017): levels in rational arithmetic against the norm that is "
-            "sent; where a sum in float64 is not exact, whatever any order of additions may round the norm to."
+            "sent; where a sum in float64 is not exact, any norm that an order of additions can give."
         ),
         "MaxDithering": "Written from the docstring: as `QSGD`, with the largest magnitude as norm, which is exact.",
         "TernGrad": "Written from the docstring (Wen et al. 2017, without clipping), in rational arithmetic.",

@@ -38,9 +38,9 @@ _qsgd = CompressorClaims("quantizers.qsgd", "QSGD", randomised=True)
 _maxdithering = CompressorClaims("quantizers.maxdithering", "max-norm dithering", randomised=True)
 _terngrad = CompressorClaims("quantizers.terngrad", "TernGrad", randomised=True)
 
-_MEAN = "A value between two levels goes up with just the probability that makes its mean the value itself."
-_ODD = "Levels are drawn from magnitudes, and signs are put back afterwards."
-_RATIOS = "Levels depend on the ratios |x_i|/norm alone, which scaling leaves as they are; the norm scales."
+_MEAN = "The probability of rounding up makes the mean of a value between two levels the value itself."
+_ODD = "Levels are drawn from magnitudes, and signs are restored afterwards."
+_RATIOS = "Levels depend only on the ratios |x_i|/norm, which scaling does not change; the norm scales."
 _CODES = "a norm, and n codes of ceil(log2(2 s + 1)) bits"
 
 # Variance factors. With a_i = s |x_i|/norm and f its fractional part, entry i contributes (norm/s)^2 f (1 - f).
@@ -94,7 +94,7 @@ QSGD: tuple[Claim, ...] = (
         source=derived(_QSGD_PROOF),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
-        note="The factor usually printed, min(n/s^2, sqrt(n)/s), is up to four times as large.",
+        note="The usually printed factor, min(n/s^2, sqrt(n)/s), is up to four times as large.",
     ),
     Claim(
         name="quantizers.qsgd.variance_printed",
@@ -116,11 +116,11 @@ QSGD: tuple[Claim, ...] = (
         unpinned=(
             (
                 "n - 1 for n",
-                "still true: a single entry has no error, and from two on (n - 1)/s^2 and sqrt(n - 1)/s are more than "
-                "quantizers.qsgd.variance says, as sqrt(n) - sqrt(n - 1) < s",
+                "still true: a single entry has no error, and for n >= 2, (n - 1)/s^2 and sqrt(n - 1)/s exceed "
+                "quantizers.qsgd.variance, as sqrt(n) - sqrt(n - 1) < s",
             ),
         ),
-        note="Valid, four times too large for n <= s^2, twice for n = 4 s^2, and right in the limit of large n/s^2.",
+        note="Valid: four times too large for n <= s^2, twice for n = 4 s^2, exact in the limit of large n/s^2.",
     ),
     Claim(
         name="quantizers.qsgd.second_moment",
@@ -151,7 +151,7 @@ QSGD: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.qsgd.second_moment",
         extremal="any x, n < s^2: measured >= 1, bound n/s^2 < 1",
-        note="The printed factor bounds the variance; the second moment needs one more.",
+        note="The printed factor bounds the variance; the second moment is larger by one.",
     ),
     _qsgd.shrunk_contraction(QSGD_OMEGA, (NORM_FITS,), extremal=_QSGD_EXTREMAL),
     Claim(
@@ -169,7 +169,7 @@ QSGD: tuple[Claim, ...] = (
     ),
     Claim(
         name="quantizers.qsgd.support",
-        title="QSGD leaves at most min(n, s sqrt(n)) entries in expectation",
+        title="QSGD sends at most min(n, s sqrt(n)) nonzero entries in expectation",
         relation=Le(SUPPORT, sp.Min(n, s * sp.sqrt(n))),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS,),
@@ -182,7 +182,7 @@ QSGD: tuple[Claim, ...] = (
     ),
     Claim(
         name="quantizers.qsgd.support_printed",
-        title="QSGD leaves at most s (s + sqrt(n)) entries in expectation",
+        title="QSGD sends at most s (s + sqrt(n)) nonzero entries in expectation",
         relation=Le(SUPPORT, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS,),
@@ -215,14 +215,14 @@ QSGD: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS, LEVELS_SQUARED),
         source=ALISTARH_2017.transcribed(
-            "Corollary 3.3: of some encoding, which is in the full version",
+            "Corollary 3.3, about an encoding in the full version",
             "Equal magnitudes all have level one, which takes a sign and three bits: 4 n + 32.",
-            reading="Of this encoding, and without the o(1) that its code lengths leave out.",
+            reading="It is read for this encoding, and without the o(1) in its code lengths.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.qsgd.elias",
         extremal="equal magnitudes: 4 n + 32 bits, also with Elias omega codes",
-        note="With s = sqrt(n) no message takes more than 4 n + 32 bits in expectation; equal magnitudes do.",
+        note="With s = sqrt(n) a message takes at most 4 n + 32 bits in expectation; equal magnitudes attain it.",
     ),
     Claim(
         name="quantizers.qsgd.entropy",
@@ -241,7 +241,7 @@ QSGD: tuple[Claim, ...] = (
     ),
     Claim(
         name="quantizers.qsgd.sparse_bits",
-        title="QSGD's output has at most the entropy of s (s + sqrt(n)) entries at their sparse code's length",
+        title="QSGD's output has at most the entropy of s (s + sqrt(n)) entries in the sparse code",
         relation=Le(CODE_ENTROPY, _sparse_bits(s * (s + sp.sqrt(n)))),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS, SEVERAL_LEVELS, FEW_LEVELS),
@@ -249,25 +249,25 @@ QSGD: tuple[Claim, ...] = (
             "Theorem 3.2, the bits of a sparse code for two levels and more",
             "By quantizers.qsgd.entropy it is at most n h(p), p = s/sqrt(n) <= 1/2, and n h(p) <= s sqrt(n) "
             "(log2(sqrt(n)/s) + 1.45). The count is at least s sqrt(n) (3 + 3/2 log2(sqrt(n)/s)).",
-            reading="Of the entropy, which every code bears, and without the o(1) of the count.",
+            reading="It is read for the entropy, a lower bound for every code, and without the o(1) of the count.",
         ),
         tightness=_coins(sp.Min(s / sp.sqrt(n), sp.Rational(1, 2))) / _sparse_bits(s * (s + sp.sqrt(n))),
         extremal="equal magnitudes",
         axis="s",
-        note="At most 2/3 of the count, which is of one code; 0.55 up to 20000 entries.",
+        note="The entropy is at most 2/3 of the count, which is that of one code; up to 20000 entries it is 0.55.",
     ),
     Claim(
         name="quantizers.qsgd.sparse_bits_of_fewer",
-        title="QSGD's output has at most the entropy of s^2 + sqrt(n) entries at their sparse code's length",
+        title="QSGD's output has at most the entropy of s^2 + sqrt(n) entries in the sparse code",
         relation=Le(CODE_ENTROPY, _sparse_bits(s**2 + sp.sqrt(n))),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS, SEVERAL_LEVELS),
         source=ALISTARH_2017.transcribed(
             "Theorem 3.4: s^2 + sqrt(n) where Theorem 3.2, with the same proof, has s^2 + s sqrt(n)",
             "n equal entries have the entropy n h(s/sqrt(n)), about (s/2) sqrt(n) log2 n for long vectors, where this "
-            "count grows like 3/4 sqrt(n) log2 n: for two levels and more no code is so short, whatever the o(1). "
-            "At s = 1, for which Theorem 3.2 is not stated, the two agree.",
-            reading="Of the entropy, which every code bears, and without the o(1) of the count.",
+            "count grows like 3/4 sqrt(n) log2 n: for two levels and more no code is that short, for any o(1). At s = "
+            "1, for which Theorem 3.2 is not stated, the two agree.",
+            reading="It is read for the entropy, a lower bound for every code, and without the o(1) of the count.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.qsgd.sparse_bits",
@@ -275,13 +275,13 @@ QSGD: tuple[Claim, ...] = (
         extremal="1066 equal entries and five levels: 658.4 bits of entropy, not 658.3; two levels from 62466 entries "
         "on, three from 1735 on",
         axis="s",
-        note="By a factor of 2 s/3 for long vectors. That the factor s was left out when the count was written down "
-        "again is our guess: the sum in the theorem's first part has it.",
+        note="For long vectors it fails by a factor of 2 s/3. We guess that the factor s was lost in copying the "
+        "count: the sum in the theorem's first part has it.",
     ),
     _qsgd.sign_symmetry(_ODD, (NORM_FITS,)),
     _qsgd.scale_equivariance(_RATIOS),
     _qsgd.no_idempotence(
-        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more",
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded again",
         (MIDDLE_RANGE,),
     ),
 )
@@ -297,7 +297,7 @@ MAXDITHERING: tuple[Claim, ...] = (
         source=derived(_MAX_PROOF),
         tightness=1,
         extremal="one entry 1, all others 1/(s + sqrt(s^2 + n - 1))",
-        note="Not QSGD's factor: relative to the largest entry the variance grows like sqrt(n)/(2 s).",
+        note="The factor is not QSGD's: relative to the largest entry the variance grows like sqrt(n)/(2 s).",
     ),
     _maxdithering.shrunk_contraction(MAX_OMEGA, extremal="one entry 1, all others 1/(s + sqrt(s^2 + n - 1))"),
     Claim(
@@ -313,7 +313,7 @@ MAXDITHERING: tuple[Claim, ...] = (
     _maxdithering.sign_symmetry(_ODD),
     _maxdithering.scale_equivariance(_RATIOS),
     _maxdithering.idempotence(
-        "The largest entry is at level s surely, so the output has the same largest entry, and all of its entries are "
+        "The largest entry is always at level s, so the output has the same largest entry, and all of its entries are "
         "levels, which do not move.",
         (EXACT_ARITHMETIC, MIDDLE_RANGE),
     ),

@@ -54,7 +54,7 @@ def shrunk(bound: Any, omega: Any, positive: Mapping[str, Any], name: str = "shr
 def unbiased_model(name: str, scope: str) -> Model:
     """The model of a claim that a quantiser is unbiased."""
     claim = f"quantizers.{name}.unbiased"
-    return Model(claim, UNBIASED, scope, unbiased, (claim,))
+    return Model(claim, UNBIASED, scope, unbiased)
 
 
 def _divided() -> Goal:
@@ -263,7 +263,6 @@ DITHERING = (
         "n >= 4 s^2, L = w/(2 s) - 1 >= 0; else L = 0.",
         scope=_EVERY,
         goals=_qsgd_variance,
-        checked_by=("quantizers.qsgd.variance",),
     ),
     Model(
         claim="quantizers.qsgd.variance_printed",
@@ -271,7 +270,6 @@ DITHERING = (
         "branch of the Min: L is half of the one with a root, 0 for the other.",
         scope=_EVERY,
         goals=_qsgd_printed,
-        checked_by=("quantizers.qsgd.variance_printed",),
     ),
     Model(
         claim="quantizers.qsgd.second_moment",
@@ -279,7 +277,6 @@ DITHERING = (
         "bound of quantizers.qsgd.variance. " + _ENTRIES + _SUMMED,
         scope=_EVERY,
         goals=lambda bound: _qsgd_variance(sp.piecewise_fold(bound - 1)),
-        checked_by=("quantizers.qsgd.second_moment",),
     ),
     shrunk_model(
         "qsgd", "w is the root of n; either case of omega.", _EVERY, _qsgd_shrunk, lambda: _qsgd_variance(QSGD_OMEGA)
@@ -294,7 +291,6 @@ DITHERING = (
             "or 0 for the bound n. " + more + "All levels of x = 0 are 0.",
             scope="every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
             goals=_qsgd_support,
-            checked_by=(f"quantizers.qsgd.{statement}",),
         )
         for statement, more in (("support", "Both branches of the Min. "), ("support_printed", ""))
     ),
@@ -308,7 +304,6 @@ DITHERING = (
         "s/w)); summed over the entries, the bound is at least itembits and all bits.",
         scope=_EVERY,
         goals=_qsgd_elias,
-        checked_by=("quantizers.qsgd.elias",),
     ),
     unbiased_model(
         "maxdithering",
@@ -319,7 +314,6 @@ DITHERING = (
         words=_LARGEST,
         scope=_EVERY,
         goals=_max_variance,
-        checked_by=("quantizers.maxdithering.variance",),
     ),
     shrunk_model(
         "maxdithering",
@@ -336,14 +330,12 @@ DITHERING = (
         "outcome of those before; `outcomes` is the sum of all chances before, `error` that of chance times error.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_error,
-        checked_by=("quantizers.terngrad.error",),
     ),
     Model(
         claim="quantizers.terngrad.variance",
         words=_LARGEST + "Here s = 1: the other entries are between levels 0 and 1.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_tern_variance,
-        checked_by=("quantizers.terngrad.variance",),
     ),
     shrunk_model(
         "terngrad",

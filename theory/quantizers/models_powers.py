@@ -158,8 +158,22 @@ def _run(name: str, bound: Any = sp.S.Zero) -> Goal:
     return Goal("every float32", bound, equal=True, run=f"{name}.float32")
 
 
-def _kernel(name: str, bound: Any) -> tuple[Goal, ...]:
-    return (_run(name, bound),)
+_power, _place, _other, _factor = sp.symbols("power place other factor", positive=True)
+_WHOLE = {"a power": _power * (1 + _place) - _power}
+_MULTIPLE = {"the multiple": _factor * (_power * (1 + _place)) - _factor * _power * (1 + _other)}
+_A_POWER = Goal("place of a power", _power * _place, equal=True, zero=_WHOLE)
+_PLACES = {
+    "fixed_points": (_A_POWER,),
+    "idempotence": (_A_POWER,),
+    "scale_equivariance": (
+        Goal("place of a multiple", _factor * _power * (_other - _place), equal=True, zero=_MULTIPLE),
+    ),
+}
+"""Of a number that is 1 + `place` times a power of two: what the definition, which the kernel is, goes by."""
+
+
+def _kernel(name: str, statement: str, bound: Any) -> tuple[Goal, ...]:
+    return _run(name, bound), *_PLACES.get(statement, ())
 
 
 _KERNEL = (
@@ -168,23 +182,23 @@ _KERNEL = (
 )
 _NATURAL = (
     "The kernel, on every finite float32 2^e (1 + m/2^23): with the sign of x, 2^(e+1) for every uniform below m/2^23 "
-    "(a multiple of the uniforms' grid), else 2^e; 2^127 where that is the most; subnormal ones lie m/2^23 of the way "
-    "from 0 to 2^-126. "
+    "(a multiple of the uniforms' grid), else 2^e; 2^127 where that is the largest; subnormal ones lie m/2^23 of the "
+    "way from 0 to 2^-126. "
 )
 _NEAREST = (
     "The kernel, on every finite float32 2^e (1 + m/2^23): with the sign of x, 2^(e+1) if m/2^23 > 1/2, else 2^e; "
-    "2^127 where that is the most; subnormal ones lie m/2^23 of the way from 0 to 2^-126. "
+    "2^127 where that is the largest; subnormal ones lie m/2^23 of the way from 0 to 2^-126. "
 )
 _THREE = (
     "The kernel, on every finite float32 x: with the sign of x, from the largest level that |x| is not below (levels "
     "are 0 and the normal powers of 3, rounded to 24 bits) to the next for every uniform on the grid of 2^-24 that is "
-    "below the share of the way to it; the largest level where that is the most. "
+    "below the share of the way to it; the largest level for entries above it. "
 )
 _OF_THE_DEFINITION = {
-    "fixed_points": "For a power of two m = 0, and it stays.",
-    "sign_symmetry": "But for the sign, which is that of x, nothing depends on it.",
-    "scale_equivariance": "A power of two as a factor adds to e and leaves m: where x and its multiple are normal and "
-    "at most 2^127, the outcomes are multiplied and their probabilities stay.",
+    "fixed_points": "For a power of two `place` = m/2^23 is 0, and it stays.",
+    "sign_symmetry": "Only the sign of the output depends on the sign of x.",
+    "scale_equivariance": "A power of two as a factor multiplies 2^e, and leaves the `place` m/2^23: where x and its "
+    "multiple are normal and at most 2^127, the outcomes are multiplied and their probabilities stay.",
     "idempotence": "For an outcome, zero or a power of two, m = 0, and it stays.",
 }
 _EVERY_POWER = (
@@ -207,7 +221,6 @@ POWERS = (
         words=UNBIASED + _NATURAL,
         scope=f"every real x_i between two neighbouring powers of two; {_KERNEL} of at most 2^127",
         goals=lambda bound: (*unbiased(bound), _run("naturalcompression")),
-        checked_by=("quantizers.naturalcompression.unbiased",),
     ),
     Model(
         claim="quantizers.naturalcompression.variance",
@@ -215,15 +228,13 @@ POWERS = (
         "(t - 1) (2 - t), in the square of that power, against `bound` t^2. " + _EVERY_POWER + _NATURAL,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_variance(2, 3 * _t - 4, {})(bound), _run("naturalcompression")),
-        checked_by=("quantizers.naturalcompression.variance",),
     ),
     *(
         Model(
             claim=f"quantizers.{name}.{statement}",
             words=words + why,
             scope=f"{_KERNEL}",
-            goals=partial(_kernel, name),
-            checked_by=(f"quantizers.{name}.{statement}",),
+            goals=partial(_kernel, name, statement),
         )
         for name, words in (("naturalcompression", _NATURAL), ("nearestpower", _NEAREST))
         for statement, why in _OF_THE_DEFINITION.items()
@@ -242,14 +253,12 @@ POWERS = (
         words=_BOTH_LEVELS + "Where 64 n >= 81 4^s, L = w/U - 1 >= 1/8; else L = 1/8.",
         scope=_REAL,
         goals=_dithering,
-        checked_by=("quantizers.naturaldithering.variance",),
     ),
     Model(
         claim="quantizers.naturaldithering.variance_printed",
         words=_BOTH_LEVELS + "For each branch of the Min: L = 1/8 + w/U for the branch 1, else 1/8.",
         scope=_REAL,
         goals=_dithering_printed,
-        checked_by=("quantizers.naturaldithering.variance_printed",),
     ),
     shrunk_model(
         "naturaldithering",
@@ -264,11 +273,10 @@ POWERS = (
             claim=f"quantizers.stochasticpower.{statement}",
             words=_THREE + why,
             scope=f"b = 3: {_KERNEL}",
-            goals=partial(_kernel, "stochasticpower"),
-            checked_by=(f"quantizers.stochasticpower.{statement}",),
+            goals=partial(_kernel, "stochasticpower", ""),
         )
         for statement, why in (
-            ("sign_symmetry", "But for the sign, which is that of x, nothing depends on it."),
+            ("sign_symmetry", "Only the sign of the output depends on the sign of x."),
             ("idempotence", "An outcome is zero or a level: it lies at no distance above it, and stays."),
         )
     ),
@@ -278,7 +286,6 @@ POWERS = (
         "(t - 1) (b - t), in the square of that power, against `bound` t^2. " + _EVERY_POWER,
         scope=_NORMAL + " of b, every b > 1, in real arithmetic",
         goals=_variance(b, (b + 1) * _t - 2 * b, {"b": b}),
-        checked_by=("quantizers.stochasticpower.variance",),
     ),
     shrunk_model(
         "stochasticpower",
@@ -293,7 +300,6 @@ POWERS = (
         "the squared error, in the square of that power, against `bound` t^2. " + _EVERY_POWER + _NEAREST,
         scope=f"{_NORMAL}; {_KERNEL}",
         goals=lambda bound: (*_nearest(bound), _run("nearestpower")),
-        checked_by=("quantizers.nearestpower.contraction",),
     ),
     *(
         Model(
@@ -302,7 +308,6 @@ POWERS = (
             "each with two signs, and zero; an entry is one of them.",
             scope="every n, float32 and float64",
             goals=_bits,
-            checked_by=(f"quantizers.{name}.wire",),
         )
         for name in ("naturalcompression", "nearestpower")
     ),

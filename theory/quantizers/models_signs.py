@@ -81,36 +81,32 @@ def _kernel(bound: Any) -> tuple[Goal, ...]:
 SIGNS = (
     Model(
         claim="quantizers.sign.error",
-        words="Induction on the entries: the next has magnitude `magnitude` and errs by |magnitude - 1|, also where it "
-        "is zero, with sign +1. `squares` is norm2^2.",
+        words="Induction on the entries: the next has magnitude `magnitude` and the error |magnitude - 1|, also where "
+        "it is zero, with sign +1. `squares` is norm2^2.",
         scope="every x in R^n, every n >= 1",
         goals=_sign_error,
-        checked_by=("quantizers.sign.error",),
     ),
     Model(
         claim="quantizers.scaledsign.error",
-        words="With the scale c = norm1/n and sign(0) = 1 every entry errs by ||x_i| - c|, zeros too: by induction "
-        "on the entries the squared errors add up to norm2^2 - 2 c norm1 + c^2 n.",
+        words="With the scale c = norm1/n and sign(0) = 1 every entry has the error ||x_i| - c|, zeros too: by "
+        "induction on the entries the squared errors add up to norm2^2 - 2 c norm1 + c^2 n.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_error,
-        checked_by=("quantizers.scaledsign.error",),
     ),
     Model(
         claim="quantizers.scaledsign.contraction",
-        words="With the scale c = norm1/n every entry errs by ||x_i| - c|, but for `zeros` zeros, which err by 0 where "
-        "their sign is 0 (and zeros = 0 where it is 1): by induction on the entries the squared errors add up to "
-        "norm2^2 - 2 c norm1 + c^2 (n - zeros). `products`, norm1^2 - norm2^2, is the sum of the products of the "
+        words="With the scale c = norm1/n every entry has the error ||x_i| - c|, except `zeros` zeros, whose error is "
+        "0 where their sign is 0 (and zeros = 0 where it is 1): by induction on the entries the squared errors add up "
+        "to norm2^2 - 2 c norm1 + c^2 (n - zeros). `products`, norm1^2 - norm2^2, is the sum of the products of the "
         "magnitudes of different entries, to which the next adds 2 norm1 magnitude. The claim, times norm2^2.",
         scope="every x in R^n but zero, every n >= 1, either sign of zero, in real arithmetic",
         goals=_contraction,
-        checked_by=("quantizers.scaledsign.contraction",),
     ),
     Model(
         claim="quantizers.scaledsign.one_sparse",
         words="The entry of magnitude `magnitude` is replaced by the mean magnitude, an nth of it; zeros stay.",
         scope="every x in R^n with one nonzero entry, every n >= 1, in real arithmetic",
         goals=_one_sparse,
-        checked_by=("quantizers.scaledsign.one_sparse",),
     ),
     *(
         Model(
@@ -120,11 +116,10 @@ SIGNS = (
             scope="every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
             "every 1021st)",
             goals=_kernel,
-            checked_by=(f"quantizers.sign.{statement}",),
         )
         for statement, why in (
-            ("sign_symmetry", "No entry is 0, and the sign bit turns."),
-            ("sign_symmetry_ternary", "sign(0) = 0: zeros stay zero, and the sign bit of others turns."),
+            ("sign_symmetry", "No entry is 0, and the sign bit is flipped."),
+            ("sign_symmetry_ternary", "sign(0) = 0: zeros stay zero, and the sign bit of others is flipped."),
             ("idempotence", "The sign of 1, -1 and, where it is an outcome, of 0 is that number."),
         )
     ),

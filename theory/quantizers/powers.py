@@ -30,9 +30,9 @@ _stochasticpower = CompressorClaims(
 )
 _nearestpower = CompressorClaims("quantizers.nearestpower", "rounding to the nearest power of two")
 
-_MEAN = "A value between two levels goes up with just the probability that makes its mean the value itself."
-_ODD = "Levels are drawn from magnitudes, and signs are put back afterwards."
-_SHIFT = "Multiplying with a power of two shifts the levels onto each other and keeps the place between two of them."
+_MEAN = "The probability of rounding up makes the mean of a value between two levels the value itself."
+_ODD = "Levels are drawn from magnitudes, and signs are restored afterwards."
+_SHIFT = "Multiplying with a power of two maps levels to levels and keeps the position between two of them."
 _FIXED = "All entries of an output are levels, and a level is rounded to itself."
 _IN_RANGE = (NORMAL_ENTRIES, WITHIN_LARGEST_POWER)
 _POWER_BITS = sp.Piecewise((9 * n, sp.Eq(itembits, 32)), (12 * n, True))
@@ -77,12 +77,12 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
             "Theorem 3: for real numbers",
             "A subnormal value y lies between 0 and the smallest normal power u, where no code is: its relative "
             "variance is u/y - 1.",
-            reading="On every finite float: it is stated for real numbers.",
+            reading="It is read for every finite float; it is stated for real numbers.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.naturalcompression.variance",
         extremal="x = (u/2), u the smallest normal number: relative variance 1",
-        note="True of real numbers; in floating point the powers end at the smallest normal number.",
+        note="It holds for real numbers; in floating point the powers end at the smallest normal number.",
     ),
     Claim(
         name="quantizers.naturalcompression.fixed_points",
@@ -109,8 +109,8 @@ NATURALCOMPRESSION: tuple[Claim, ...] = (
         corrected_by="quantizers.naturalcompression.wire",
         tightness=sp.Rational(12 * 582, 64 * 100),
         extremal="any vector of binary64 numbers: 12 bits an entry",
-        note="Off by a factor of 1.09, in a number beside the right count of bits; 3.56 for binary32 is right. As "
-        "transcribed: the work's own pages were not seen.",
+        note="The number is off by a factor of 1.09, next to the right count of bits; 3.56 for binary32 is right. This "
+        "is quoted from a transcript; the paper's own pages were not seen.",
     ),
     _naturalcompression.sign_symmetry(_ODD),
     _naturalcompression.scale_equivariance(_SHIFT, (*_IN_RANGE, FACTOR_POWER_OF_TWO)),
@@ -144,7 +144,7 @@ NATURALDITHERING: tuple[Claim, ...] = (
         extremal="2^(1-s) sqrt(n) >= 9/4: equal magnitudes; else approached as n grows: nearly all entries 4/9 of the "
         "smallest level, a few 4/3 of a level",
         axis="s",
-        note="Sharper than the printed factor everywhere, by up to 81/25 at 2^(1-s) sqrt(n) = 1.",
+        note="It is sharper than the printed factor everywhere, by up to 81/25 at 2^(1-s) sqrt(n) = 1.",
     ),
     Claim(
         name="quantizers.naturaldithering.variance_printed",
@@ -166,11 +166,11 @@ NATURALDITHERING: tuple[Claim, ...] = (
         unpinned=(
             (
                 "n - 1 for n",
-                "still true: a single entry has no error; from two on A is 1/sqrt 2 of what it was at least, and less "
-                "by 1 at most, and quantizers.naturaldithering.variance stays below",
+                "still true: a single entry has no error; for n >= 2, A is at least 1/sqrt 2 of its value, and at most "
+                "1 less, and quantizers.naturaldithering.variance stays below",
             ),
         ),
-        note="Approached where A is large or small; in between up to 81/25 too large.",
+        note="It is approached for large and small A; in between it is up to 81/25 too large.",
     ),
     _naturaldithering.shrunk_contraction(
         NATURAL_DITHERING_OMEGA, (NORM_FITS,), axis="s", extremal="as for quantizers.naturaldithering.variance"
@@ -183,10 +183,10 @@ NATURALDITHERING: tuple[Claim, ...] = (
     ),
     _naturaldithering.sign_symmetry(_ODD, (NORM_FITS,)),
     _naturaldithering.scale_equivariance(
-        "Levels depend on the ratios |x_i|/norm alone, which scaling leaves as they are; the norm scales."
+        "Levels depend only on the ratios |x_i|/norm, which scaling does not change; the norm scales."
     ),
     _naturaldithering.no_idempotence(
-        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded once more",
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded again",
         (MIDDLE_RANGE,),
     ),
 )
@@ -216,7 +216,7 @@ STOCHASTICPOWER: tuple[Claim, ...] = (
     ),
     _stochasticpower.sign_symmetry(_ODD),
     _stochasticpower.scale_equivariance(
-        "Multiplying with a power of the base shifts the levels onto each other.", (WITHIN_LEVELS, FACTOR_POWER_OF_BASE)
+        "Multiplying with a power of the base maps levels to levels.", (WITHIN_LEVELS, FACTOR_POWER_OF_BASE)
     ),
     _stochasticpower.no_scale_equivariance(
         "x = (1), b = 2, factor 3/2: C(3/2) is 1 or 2, but 3/2 C(1) = 3/2",

@@ -14,8 +14,8 @@ _ONE = sp.Integer(1)
 _MIDDLE = {"middle_range": "Small whole numbers are in it."}
 _NOT_ZERO = {"nonzero": "The entry is positive."}
 _NORM_FITS = {"norm_fits": "Small whole numbers have a small norm."}
-_PLUS = {"zero_is_plus_one": "The compressor is run so."}
-_ZERO = {"zero_is_zero": "The compressor is run so."}
+_PLUS = {"zero_is_plus_one": "The compressor runs this way."}
+_ZERO = {"zero_is_zero": "The compressor runs this way."}
 _OCTAVE = {"p > q": _p - _q, "2 q > p": 2 * _q - _p}
 _SMALLEST, _LARGEST = sp.Integer(2) ** -126, sp.Integer(2) ** 127
 _MEAN = (_a + _c) / sp.Integer(2)
@@ -56,7 +56,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="quantizers.scaledsign.attained",
-        words="Of two entries one is zero and stays so; the other, a, becomes the mean a/2.",
+        words="One of two entries is zero and stays zero; the other, a, becomes the mean a/2.",
         whole={_a: 1},
         measured=sp.Rational(1, 4),
         values={n: 2},
@@ -108,7 +108,7 @@ REFUTATIONS = by_claim(
         Refutation(
             claim=f"quantizers.{name}.idempotence",
             words="One level, and a vector (a, c) with a whole norm: both entries become it with probability a c over "
-            "its square. Then the norm has grown by the root of 2, and they change once more.",
+            "its square. Then the norm has grown by the root of 2, and the entries change again.",
             whole={_a: 1, _c: 1, _norm: 1},
             measured=_a * _c / _norm**2,
             values={n: 2, s: 1},

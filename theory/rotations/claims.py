@@ -55,10 +55,10 @@ _TWO = (
     "each, and their signs are those of the larger entry: D H sign(H D x) is d at its place and zero elsewhere, for "
     "every D. ||HDx||_1 = d a, so the estimate is (a^2 + b^2)/a there, or a with the biased scale."
 )
-_RATIOS = "Codes depend on the directions of x alone, and the scale scales."
+_RATIOS = "Codes depend only on the direction of x, and the scale scales."
 _ODD = "C(-x) with the signs -D has the rotated vector of C(x) with D, and its estimate times -1."
 _SCALABLE = (ANY_FACTOR, MIDDLE_RANGE, ROTATION_FITS)
-_PARTIAL = "Only the first n entries are kept: the error of the padded zeros is not counted."
+_PARTIAL = "Only the first n entries are kept: the error of padded zeros does not count."
 
 DRIVE: tuple[Claim, ...] = (
     Claim(
@@ -68,38 +68,37 @@ DRIVE: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, ROTATION_FITS),
         source=derived(
-            "Proved is the uniform rotation; one would expect as much of the Hadamard transform, with which the code "
-            "runs. "
-            f"Refuted by (3, 1), of which no rotated entry is zero: the estimate is (10/3, 0) for every D. {_TWO}",
+            "It is proved for the uniform rotation; one would expect the same of the Hadamard transform, which the "
+            "code uses. Refuted by (3, 1), which has no zero rotated entry: the estimate is (10/3, 0) for every D. "
+            f"{_TWO}",
             code=DRIVE_AT.at("drive_tf/drive_encoding_stages.py", "60-66"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.drive.two_sparse_bias",
-        extremal="(3, 1, 0, ..., 0), of any length: off by (1/3, -1) in the mean",
-        note="Unbiased is the uniform rotation with this scale, by symmetry. Its authors say themselves that one "
-        "transform is not suitable in the worst case (arXiv:2605.06014). The code draws signs of zeros in order to be "
-        "unbiased, which, as it goes on, probably has little effect: it has none, as D and -D give opposite signs but "
-        "at zeros.",
+        extremal="(3, 1, 0, ..., 0), of any length: a mean error of (1/3, -1)",
+        note="The uniform rotation with this scale is unbiased, by symmetry. Its authors say that one transform is not "
+        "suitable in the worst case (arXiv:2605.06014). The code draws signs of zeros to be unbiased, and says that "
+        "this probably has little effect: it has none, as D and -D give opposite signs except at zeros.",
     ),
     Claim(
         name="rotations.drive.two_sparse_bias",
-        title="DRIVE estimates the larger of two nonzero entries for both: the bias is their ratio",
+        title="DRIVE replaces two nonzero entries by the larger one: the bias is their ratio",
         relation=Eq(BIAS, minor),
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, TWO_SPARSE, ROTATION_FITS),
         source=derived(f"{_TWO} The bias is (b^2/a, -b), over a: b/a is larger."),
         axis="minor",
-        note="For every length: no number of zeros makes it smaller.",
+        note="It holds for every length: further zeros do not reduce it.",
     ),
     Claim(
         name="rotations.drive.two_sparse_error",
-        title="On two nonzero entries, every draw of DRIVE has the squared ratio as error, and no less on average",
+        title="On two nonzero entries, the error of DRIVE is the squared ratio in every draw, and of any average",
         relation=Eq(RELATIVE_ERROR, minor**2),
         kind=Kind.EXPECTED,
         assumes=(UNBIASED_SCALE, TWO_SPARSE, ROTATION_FITS),
         source=derived(f"{_TWO} ((b^2/a)^2 + b^2)/(a^2 + b^2) = b^2/a^2."),
         axis="minor",
-        note="All of it is bias: the mean of any number of independent estimates errs as much.",
+        note="The error is all bias: the mean of any number of independent estimates has the same error.",
     ),
     Claim(
         name="rotations.drive.two_sparse_error_biased",
@@ -112,7 +111,7 @@ DRIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.drive.projection",
-        title="With DRIVE's unbiased scale, the estimate's inner product with x is ||x||^2, surely",
+        title="With DRIVE's unbiased scale, the estimate's inner product with x is ||x||^2 in every draw",
         relation=Eq(PROJECTION_DEFECT, 0),
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
         source=DRIVE_CODE.official_code(
@@ -120,8 +119,8 @@ DRIVE: tuple[Claim, ...] = (
             "<D H c, x> = <c, H D x>, of which the scale is the reciprocal, times ||x||^2; padded zeros add nothing.",
             code=DRIVE_AT.at("drive_tf/drive_encoding_stages.py", "5-7"),
         ),
-        note="What the scale does for every rotation: the error is orthogonal to x. That the rest averages out takes a "
-        "rotation whose law is symmetric about x.",
+        note="The scale makes the error orthogonal to x for every rotation. The rest averages out only if the law of "
+        "the rotation is symmetric about x.",
     ),
     Claim(
         name="rotations.drive.error_uniform",
@@ -132,13 +131,13 @@ DRIVE: tuple[Claim, ...] = (
         source=NOTE_2026.read(
             "abstract: randomized Hadamard transforms can replace uniform random rotations; the constant is the "
             "limit of uniform ones",
-            "Refuted by two equal entries, whose error is one, and by four at the places 0 .. 3, where it is 3/2: "
-            "half of the sign patterns are a row, and then ||HDx||_1 = ||x||_1 is half of what it is elsewhere.",
-            reading="That the constant of the uniform rotation is meant for the Hadamard rotation as well.",
+            "Refuted by two equal entries, whose error is one, and by four at the places 0 .. 3, where it is 3/2: half "
+            "of the sign patterns are a row, and then ||HDx||_1 = ||x||_1 is half of its other value.",
+            reading="It is read as the constant for the Hadamard rotation as well.",
         ),
         stands=Standing.REFUTED,
         extremal="four equal entries at the first four of d places: 3/2",
-        note="No larger error than 3/2 was found, at d = 4 and at d = 8; four equal entries have it at every d >= 4.",
+        note="No error above 3/2 was found for d = 4 and d = 8; four equal entries have 3/2 for every d >= 4.",
     ),
     Claim(
         name="rotations.drive.contraction",
@@ -151,11 +150,11 @@ DRIVE: tuple[Claim, ...] = (
             "The scale ||y||_1/d^2, y = H D x, is that of the orthogonal projection onto the line of D H sign(y), "
             "whose norm is d: the error is ||x||^2 - ||y||_1^2/d^2. By Jensen and Szarek its mean is at most "
             f"||x||^2 - (E |y_j|)^2 <= ||x||^2/2, as all y_j have one law. {_PARTIAL}",
-            reading="For DRIVE: the inequality alone is Szarek's.",
+            reading="The application to DRIVE is ours: the inequality is Szarek's.",
         ),
         tightness=1,
         extremal="two equal entries, the others zero",
-        note="The best that can be said without knowing x: Szarek's constant is attained by two equal entries.",
+        note="No better bound holds for all x: two equal entries attain Szarek's constant.",
     ),
     Claim(
         name="rotations.drive.contraction_uniform",
@@ -166,15 +165,15 @@ DRIVE: tuple[Claim, ...] = (
         source=NOTE_2026.read(
             "abstract: randomized Hadamard transforms can replace uniform random rotations",
             "For a uniform rotation it is (1 - 2/pi)(1 - 1/d), as E |u_i u_j| = 2/(pi d) on the sphere: derived, not "
-            "run here. Two equal entries, with the Hadamard rotation, err by 1/2 for every D.",
-            reading="That the constant of the uniform rotation is meant for the Hadamard rotation as well.",
+            "run here. Two equal entries, with the Hadamard rotation, have the error 1/2 for every D.",
+            reading="It is read as the constant for the Hadamard rotation as well.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.drive.contraction",
         tightness=sp.pi / (2 * (sp.pi - 2)),
         extremal="two equal entries, the others zero",
-        note="One rotation is not suitable in the worst case, as the abstract of arXiv:2605.06014 says (read); this "
-        "is by how much.",
+        note="The abstract of arXiv:2605.06014 (read) says that one rotation is not suitable in the worst case; this "
+        "is the amount.",
     ),
     Claim(
         name="rotations.drive.one_sparse",
@@ -208,23 +207,24 @@ DRIVE: tuple[Claim, ...] = (
     _drive.wire(d + itembits, "a scale, and a bit for every rotated entry", (ROTATION_FITS,)),
     Claim(
         name="rotations.drive.wire_one",
-        title="DRIVE sends one bit an entry, and a scale",
+        title="DRIVE sends one bit per entry, and a scale",
         relation=Le(BITS, n + itembits),
         assumes=(ROTATION_FITS,),
         source=DRIVE_2021.read(
             "abstract: vectors of dimension d are sent with d (1 + o(1)) bits each",
-            "Refuted by every n that is no power of two, as the rotated vector is padded to one; the authors' "
-            "torch code of DRIVE takes no other lengths, that of EDEN pads (padToPowerOf2 in torch/hadamard.py).",
-            reading="For the Hadamard rotation and every length: the text speaks of rotations of dimension d.",
+            "Refuted by every n that is not a power of two, as the rotated vector is padded to one; the authors' torch "
+            "code of DRIVE accepts no other lengths, that of EDEN pads (padToPowerOf2 in torch/hadamard.py).",
+            reading="It is read for the Hadamard rotation and every length; the text is about rotations of dimension "
+            "d.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.drive.wire_padded",
         extremal="one entry more than a power of two",
-        note="Up to twice the bits: 2 n - 2 for n = 2^j + 1.",
+        note="It takes up to twice the bits: 2 n - 2 for n = 2^j + 1.",
     ),
     Claim(
         name="rotations.drive.wire_padded",
-        title="DRIVE's padding takes less than another bit an entry",
+        title="DRIVE's padding takes less than one more bit per entry",
         relation=Le(BITS, 2 * n - 2 + itembits),
         assumes=(SEVERAL_ENTRIES, ROTATION_FITS),
         source=derived("The least power of two that is n or more is 2 (n - 1) at most, for n >= 2."),
@@ -253,17 +253,17 @@ EDEN: tuple[Claim, ...] = (
             "Hadamard transform",
             "Refuted by (3, 1): the rotated entries are 4 and 2 up to sign, whose centroids have another ratio "
             "than 2, and the estimate is the same for every D.",
-            "Of the one transform that the code makes; what the README says is proved of uniform rotations.",
+            "It is read for the code's single transform; the README's statement is proved for uniform rotations.",
             code=EDEN_AT.at("torch/eden.py", "113-121"),
         ),
         stands=Standing.REFUTED,
         extremal="(3, 1): the mean is (2.826, 1.522) with two bits",
-        note="Unbiased with a uniform rotation. The bias does not shrink with the length: it is that of (3, 1, 0, "
-        "..., 0). Its authors say themselves that one transform is not suitable in the worst case (arXiv:2605.06014).",
+        note="It is unbiased with a uniform rotation. The bias does not shrink with the length: (3, 1, 0, ..., 0) has "
+        "the same. Its authors say that one transform is not suitable in the worst case (arXiv:2605.06014).",
     ),
     Claim(
         name="rotations.eden.projection",
-        title="With EDEN's unbiased scale, the estimate's inner product with x is ||x||^2, surely",
+        title="With EDEN's unbiased scale, the estimate's inner product with x is ||x||^2 in every draw",
         relation=Eq(PROJECTION_DEFECT, 0),
         assumes=(NONZERO, UNBIASED_SCALE, ROTATION_FITS),
         source=EDEN_CODE.official_code(
@@ -274,7 +274,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.one_bit",
-        title="With one bit EDEN is DRIVE",
+        title="With one bit EDEN equals DRIVE",
         relation=Eq(LAW_DISTANCE, 0),
         kind=Kind.LAW,
         assumes=(NONZERO, ONE_BIT, FITTED_SCALE, ROTATION_FITS),
@@ -286,7 +286,7 @@ EDEN: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.eden.contraction",
-        title="With the biased scale, EDEN contracts in expectation, for any length",
+        title="With the biased scale, EDEN contracts in expectation for any length",
         relation=Le(RELATIVE_ERROR, 1 - 2 * centroid_ratio / (1 + centroid_ratio) ** 2),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, BIASED_SCALE, ROTATION_FITS),
@@ -313,8 +313,8 @@ EDEN: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="(50, 1, 0, ..., 0): 0.0004 with one bit, 0.263 with two",
         axis="one_bit_error",
-        note="One large entry is what a rotation is for, and there two bits cost 658 times the error. Also twice the "
-        "constant of uniform rotations, 0.1331.",
+        note="Rotations are meant for one large entry, and there two bits have 658 times the error, twice the constant "
+        "of uniform rotations, 0.1331.",
     ),
     Claim(
         name="rotations.eden.one_sparse",
@@ -333,12 +333,13 @@ EDEN: tuple[Claim, ...] = (
             "the limit for uniform rotations: 0.571, 0.133, 0.0358, 0.00959 for one to four bits",
             "E ||c||^2 = 1 - D_b and <c, y> of a normal y is 1 - D_b as well: 1/(1 - D_b) - 1. Refuted for the "
             "Hadamard rotation by two equal entries with one bit, and by four with two: 0.1348.",
-            reading="For the Hadamard rotation, which the code has.",
+            reading="It is read for the Hadamard rotation of the code.",
         ),
         stands=Standing.REFUTED,
         extremal="one bit: two equal entries, an error of 1 and not 0.571; two bits: four equal entries, 0.1348",
         axis="normal_distortion",
-        note="By more, where one entry is large: (50, 1) errs by 0.263 with two bits, see rotations.eden.more_bits.",
+        note="It fails by more if one entry is large: (50, 1) has the error 0.263 with two bits, see "
+        "rotations.eden.more_bits.",
     ),
     Claim(
         name="rotations.eden.norm_uniform",
@@ -351,13 +352,14 @@ EDEN: tuple[Claim, ...] = (
             "replace uniform rotations",
             "Refuted by one nonzero entry: all rotated entries are plus or minus ||x||, and with two bits they go to "
             "1.5104 ||x||: 0.2605 and not 0.1700.",
-            reading="TurboQuant's bound, sqrt(3) pi/2 4^-b for uniform rotations, with the Hadamard rotation.",
+            reading="It is read as TurboQuant's bound for uniform rotations, sqrt(3) pi/2 4^-b, with the Hadamard "
+            "rotation.",
         ),
         stands=Standing.REFUTED,
         extremal="one nonzero entry, two bits: 0.2605 for 0.1700; three bits: 0.0595 for 0.0425",
         axis="cells",
         note="The scale that follows from the codes reproduces that entry (rotations.eden.one_sparse). A shared random "
-        "offset is another repair: the abstract of arXiv:2605.13810 (read) claims sqrt(3) pi/2 + o(1) with it.",
+        "offset is another correction: the abstract of arXiv:2605.13810 (read) claims sqrt(3) pi/2 + o(1) with it.",
     ),
     _eden.wire(width * d + itembits, "a scale, and b bits for every rotated entry", (ROTATION_FITS,), axis="width"),
     _eden.sign_symmetry(_ODD, (ROTATION_FITS,)),
@@ -380,21 +382,20 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NONZERO, ROTATION_FITS),
         source=derived(
-            "The least and the largest entry are levels; the other d - 2 err by (high - low)^2/(4 d^2 s^2) at most, in "
-            "the unit of y/d, and D H multiplies by d: (1 - 2/d)(high - low)^2/(4 s^2). And (high - low)^2 <= 2 "
-            "(high^2 "
-            f"+ low^2) <= 2 ||y||^2 = 2 d ||x||^2. {_PARTIAL}"
+            "The least and the largest entry are levels; the other d - 2 have an error of at most (high - low)^2/(4 "
+            "d^2 s^2), in the unit of y/d, and D H multiplies by d: (1 - 2/d)(high - low)^2/(4 s^2). And (high - "
+            f"low)^2 <= 2 (high^2 + low^2) <= 2 ||y||^2 = 2 d ||x||^2. {_PARTIAL}"
         ),
         tightness=1,
         extremal="s odd and x = (0, 1, 0, 1): the rotated vector is (2, -2, 0, 0) in some order, for every D",
         unpinned=(
             (
                 "without the factor Max(*)",
-                "still true of all vectors of up to five entries: none errs by more than 1/s^2",
+                "still true for all vectors of up to five entries: none has an error above 1/s^2",
             ),
         ),
-        note="Up to d = 16 smaller than (2 ln d + 2)/s^2, to which Suresh et al. (2017, recalled) come for k = s + 1 "
-        "levels, and which is not attained. Nothing errs for d = 2: both entries are levels.",
+        note="Up to d = 16 smaller than (2 ln d + 2)/s^2, the bound of Suresh et al. (2017, recalled) for k = s + 1 "
+        "levels, which is not attained. For d = 2 there is no error: both entries are levels.",
     ),
     Claim(
         name="rotations.rotateddithering.one_sparse",
@@ -403,7 +404,7 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(ONE_SPARSE, ROTATION_FITS),
         source=derived("All rotated entries have one magnitude: each is the least or the largest, which are levels."),
-        note="Without the rotation, levels between the least and the largest entry reproduce it as well.",
+        note="Without the rotation, levels between the smallest and the largest entry also reproduce it.",
     ),
     _dithering.wire(
         d * index_bits(s + 1) + 2 * itembits,
@@ -417,12 +418,10 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
     ),
     _dithering.sign_symmetry(_ODD_LEVELS, (ROTATION_FITS,)),
     _dithering.no_idempotence(
-        "x = (2, 1, 1), s = 1: half of what is put out changes in the next draw, as the padding is dropped",
+        "x = (2, 1, 1), s = 1: half of the outputs change in the next draw, as the padding is dropped",
         (ROTATION_FITS,),
     ),
-    _dithering.scale_equivariance(
-        "Levels depend on ratios of differences, which scaling leaves as they are.", _SCALABLE
-    ),
+    _dithering.scale_equivariance("Levels depend on ratios of differences, which scaling does not change.", _SCALABLE),
 )
 
 _SPREAD = (
@@ -438,7 +437,7 @@ SKETCH: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.hadamardsketch.variance",
-        title="The exact error of the Hadamard sketch, on the entries that are not padding",
+        title="The exact error of the Hadamard sketch, without the padding",
         relation=Eq(RELATIVE_ERROR, (d / k - 1) * (n - 1) / (d - 1)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),
@@ -454,31 +453,28 @@ SKETCH: tuple[Claim, ...] = (
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),
         source=FOLKLORE.recalled(
             "the variance n/k - 1 of random sparsification, for the rotated vector",
-            "True of the padded vector, and so where n = d: the rotation changes no norm. Of n < d entries some of the "
+            "It holds for the padded vector, and so if n = d: the rotation changes no norm. If n < d, some of the "
             "error is on the padding, which is dropped.",
-            reading="With padding.",
+            reading="It is read with padding.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.hadamardsketch.variance",
         extremal="three entries, k = 1: 2 and not 3",
         axis="k",
-        note="To be compared with n/k - 1 for the same k: equal for k = 1, more for more entries sent. Padding "
-        "never pays.",
+        note="Compare it with n/k - 1 for the same k: it is equal for k = 1, and larger for k > 1. Padding never pays.",
     ),
     Claim(
         name="rotations.hadamardsketch.entry_variance",
-        title=(
-            "The Hadamard sketch spreads its error: every entry has the same share of it, less that of its own square"
-        ),
+        title=("The Hadamard sketch spreads its error: every entry's share is equal, less that of its own square"),
         relation=Eq(ENTRY_VARIANCE, (d / k - 1) * (1 - (smallest_entry / norm2) ** 2) / (d - 1)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),
         source=derived(f"{_SPREAD} So E (x' - x)_i^2 = (d/k - 1)(||x||^2 - x_i^2)/(d - 1)."),
         axis="k",
-        note="Of random sparsification without rotation it is (n/k - 1) x_i^2/||x||^2: all of the error where all "
-        "of x is.",
+        note="Without rotation, random sparsification has (n/k - 1) x_i^2/||x||^2: the error is where the entries of x "
+        "are.",
     ),
-    _sketch.wire(k * itembits, "k values; which they are follows from the seed", (ROTATION_FITS,), axis="k"),
+    _sketch.wire(k * itembits, "k values; the seed determines their places", (ROTATION_FITS,), axis="k"),
     _sketch.sign_symmetry("The estimate is linear in x, given the seed.", (ROTATION_FITS,)),
     _sketch.no_idempotence(
         "x = (1, 0), k = 1: C(x) = (1, 1) or (1, -1), which the next draw doubles or loses", (ROTATION_FITS,)
@@ -496,7 +492,7 @@ DEFINITIONS = defined(
         ),
         "EDEN": (
             "Written from the docstring (Vargaftik et al. 2022): the lower centroid on a boundary. The centroids are "
-            "found anew in 40 digits; numbers agree within the roundings of these and of the sums."
+            "computed again in 40 digits; numbers agree within the roundings of these and of the sums."
         ),
         "RotatedDithering": (
             "Written from the docstring (Suresh et al. 2017), whose formulas are evaluated in float64 from left to "
@@ -513,7 +509,7 @@ DEFINITIONS = defined(
         ),
         "kashin": (
             "Written from the docstring (Lyubarskii and Vershynin 2010), in float64; two programs differ by at most "
-            "their roundings, which clipping and the frame do not magnify."
+            "their roundings, which clipping and the frame do not amplify."
         ),
         "dithered_hadamard": (
             "Written from the docstring (Schuchman 1964), in float64 from left to right: in the same bits."

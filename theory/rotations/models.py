@@ -24,22 +24,16 @@ EXTENTS = extents(
         (): (
             "randomised_hadamard.inverse randomised_hadamard.additions kashin.residual kashin.finite ldlq.worst "
             "ldlq.nearest_pair randomised_hadamard.norm randomised_hadamard.coordinate rotated_mean.private "
-            "kashin.level"
+            "kashin.level randomised_hadamard.correlation ldlq.average drive.two_sparse_bias drive.two_sparse_error "
+            "drive.two_sparse_error_biased drive.one_sparse eden.one_sparse drive.projection eden.projection "
+            "rotateddithering.unbiased drive.worst_draw drive.worst_draw_biased rotateddithering.variance "
+            "rotated_sum.error"
         ),
-        (Step.EXPECTATION,): "randomised_hadamard.correlation ldlq.average",
         (Step.CLAIM,): "rotateddithering.shrunk_contraction hadamardsketch.shrunk_contraction",
-        (Step.COUNTING,): (
-            "drive.two_sparse_bias drive.two_sparse_error drive.two_sparse_error_biased drive.one_sparse "
-            "eden.one_sparse"
-        ),
-        (Step.SPECTRUM,): "drive.projection eden.projection",
         (Step.SYMMETRY, Step.EXPECTATION): "hadamardsketch.entry_variance",
         (Step.INDEPENDENCE, Step.LIMIT): "dithered_hadamard.variance",
         (Step.EXPECTATION, Step.LIMIT): "dithered_hadamard.unbiased",
-        (Step.EXPECTATION, Step.SPECTRUM): "rotateddithering.unbiased",
-        (Step.NORMS, Step.SPECTRUM): "drive.worst_draw drive.worst_draw_biased",
         (Step.SYMMETRY, Step.EXPECTATION, Step.SUM): "hadamardsketch.variance",
-        (Step.INDEPENDENCE, Step.SUM, Step.SPECTRUM): "rotateddithering.variance rotated_sum.error",
         (Step.EXPECTATION, Step.LEMMA, Step.SPECTRUM): "drive.contraction eden.contraction",
     },
     by_definition="eden.wire rotateddithering.wire hadamardsketch.wire rotated_mean.bytes rotated_sum.bytes",

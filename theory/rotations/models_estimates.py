@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import at_most_each, kept_products, over_histories, uncorrelated
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import k, n, norm2, s
 from commbounds.theory.rotations.models_transform import HALF_WAY, Goals, length, named, of_length
@@ -20,14 +21,20 @@ _up, _slack = sp.symbols("up slack", nonnegative=True)
 # --- scales that follow from the codes -------------------------------------------------------------------------------
 
 _TWO_ENTRIES = {"a": _a, "b": _b}
-_SUM = Goal("sum of the magnitudes", length / 2 * (_a + _b) + length / 2 * (_a - _b) - length * _a, equal=True)
+_plus, _minus = sp.symbols("plus minus", nonnegative=True)
+_ROWS = {"all places": _plus + _minus - length, "two rows are orthogonal": _plus - _minus}
+_SUM = (
+    *kept_products(),
+    Goal("half of the places", _plus - length / 2, equal=True, zero=_ROWS),
+    Goal("sum of the magnitudes", _plus * (_a + _b) + _minus * (_a - _b) - length * _a, equal=True, zero=_ROWS),
+)
 _ESTIMATE = (_a**2 + _b**2) / (length * _a) * length
 
 
 def _two_sparse_bias(bound: Any) -> tuple[Goal, ...]:
     at = bound.subs(minor, _b / _a)
     return (
-        _SUM,
+        *_SUM,
         Goal("the smaller entry", at - _b / _a, equal=True, positive=_TWO_ENTRIES),
         Goal("the larger entry", at - (_ESTIMATE - _a) / _a, given={"a >= b": _a - _b},
              positive={**_TWO_ENTRIES, "length": length}),
@@ -38,7 +45,7 @@ def _two_sparse_error(estimate: Any) -> Goals:
     def goals(bound: Any) -> tuple[Goal, ...]:
         square = _a**2 + _b**2
         return (
-            _SUM,
+            *_SUM,
             Goal(
                 "error",
                 bound.subs(minor, _b / _a) - ((estimate - _a) ** 2 + _b**2) / square,
@@ -52,6 +59,7 @@ def _two_sparse_error(estimate: Any) -> Goals:
 
 def _projected(bound: Any) -> tuple[Goal, ...]:
     return (
+        *kept_products(),
         Goal(
             "inner product",
             bound - (_scale * _inner / norm2**2 - 1),
@@ -69,16 +77,24 @@ def _one_sparse(bound: Any) -> tuple[Goal, ...]:
         "unbiased": (_scale * inner - _a**2) / _a,
         "biased": (_scale * length * (length * _code**2) - inner) / (length * _code),
     }
-    return tuple(
+    return *kept_products(), *(
         Goal(name, bound * _a**2 - error, equal=True, positive={"a": _a, "code": _code, "length": length},
              zero={"the scale": sp.cancel(scale)})
         for name, scale in scales.items()
     )  # fmt: skip
 
 
+def _magnitudes() -> tuple[Goal, ...]:
+    """That magnitudes add up to no less than the root of their squares, which the transform multiplies by `length`."""
+    one, square, total = sp.symbols("one square sum_of_magnitudes", nonnegative=True)
+    known = {"those before": total**2 - square, "one": one, "their sum": total}
+    return *kept_products(), Goal("one more magnitude", (total + one) ** 2 - square - one**2, given=known)
+
+
 def _worst_draw(bound: Any) -> tuple[Goal, ...]:
     estimate = length**2 * (_q / _total) ** 2
     return (
+        *_magnitudes(),
         Goal(
             "error",
             of_length(bound) * _q - (estimate - _q - _padding),
@@ -91,6 +107,7 @@ def _worst_draw(bound: Any) -> tuple[Goal, ...]:
 def _worst_draw_biased(bound: Any) -> tuple[Goal, ...]:
     error = _q - _total**2 / length**2 - _padding
     return (
+        *_magnitudes(),
         Goal(
             "error",
             of_length(bound) * _q - error,
@@ -140,9 +157,10 @@ def _half_of_codes(bound: Any) -> tuple[Goal, ...]:
 _DRAWS = "every n, every x in R^n but zero, every draw, in real arithmetic"
 _MEANS = "every n, every x in R^n but zero, in real arithmetic, by Szarek's inequality"
 _PAIR = (
-    "Of two entries of magnitudes a > b rotated ones are a + b for half of the places and a - b for the others, in "
-    "magnitude, with the signs of the larger entry, so that their magnitudes add up to `length` a, and D H of the "
-    "signs is `length` at the place of a and zero elsewhere. "
+    "For two entries of magnitudes a > b rotated ones are a + b at `plus` places, where two rows of H have one sign, "
+    "and a - b at `minus` others, half of all as rows are orthogonal, in magnitude, with the signs of the larger "
+    "entry, so that their magnitudes add up to `length` a, and D H of the signs is `length` at the place of a and zero "
+    "elsewhere. "
 )
 _PADDING = "What is on the padding, `padding`, is dropped. "
 
@@ -233,16 +251,24 @@ def _branch(bound: Any, zero: bool) -> Any:
 
 
 def _level_mean(bound: Any) -> tuple[Goal, ...]:
-    up = (_w - _low) / (_high - _low)
-    return (Goal("a rotated entry", bound - (_low * (1 - up) + _high * up - _w), equal=True,
-                 positive={"step": _high - _low}),)  # fmt: skip
+    up, step = (_w - _low) / (_high - _low), {"step": _high - _low}
+    h, error, errors = sp.symbols("h error errors", real=True)
+    drawn = (1 - up, error + h * (_low - _w)), (up, error + h * (_high - _w))
+    return (
+        Goal("a rotated entry", bound - (_low * (1 - up) + _high * up - _w), equal=True, positive=step),
+        *over_histories("an entry's error, one more rotated entry", drawn, {errors: error}, errors, positive=step),
+    )
 
 
 def _levels(bound: Any) -> tuple[Goal, ...]:
     some, none = (of_length(_branch(bound, zero)) for zero in (False, True))
     variance = (length - 2) * (_width / s) ** 2 / 4
+    each, total = sp.symbols("variance_of_one total", nonnegative=True)
     return (
         HALF_WAY,
+        *uncorrelated(each),
+        *at_most_each("rotated entries between levels", each, length - 2, total),
+        *kept_products(),
         Goal("one entry, which is a level", none, equal=True),
         Goal(
             "two and more",
@@ -310,7 +336,8 @@ DRAWN = (
     named(
         "rotateddithering.unbiased",
         "A rotated entry `w` between the levels `low` and `high` becomes `high` with probability (w - low)/(high - "
-        "low): its mean, less itself. One that is a level stays, and D H is linear.",
+        "low): its mean, less itself. One that is a level stays. An entry's error is a sum over rotated ones, of h "
+        "times theirs, h of D H: one after another.",
         "every n, every x in R^n, every s >= 1, in real arithmetic",
         _level_mean,
     ),

@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all
+from commbounds.theory.finite_laws import drawn_next, over_all
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import n
 from commbounds.theory.rotations.models_transform import Goals, length, named, of_length
@@ -117,6 +117,7 @@ def _ldlq_average(bound: Any) -> tuple[Goal, ...]:
 
     more = bound.subs(pivot_sum, _before + _pivot) - bound.subs(pivot_sum, _before) - bound.subs(pivot_sum, _pivot)
     return (
+        *drawn_next("pivot times square", sp.Symbol("mean_square")),
         Goal("one part", total(sp.Integer(0)), equal=True),
         Goal(
             "two more parts",
@@ -213,8 +214,8 @@ FURTHER = (
     ),
     named(
         "ldlq.average",
-        "The rounding error of a weight runs through -half/m, ..., half/m, m = 2 half + 1, each as often, whatever the "
-        "later weights are: the loss is the sum of pivots times squares.",
+        "The rounding error of a weight runs through -half/m, ..., half/m, m = 2 half + 1, each equally often, for any "
+        "later weights, so that it adds `mean_square` times the pivot: the loss is the sum of pivots times squares.",
         "every L with whole entries, all pivots, every odd m",
         _ldlq_average,
     ),

@@ -7,7 +7,13 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import drawn_next, independent_of, share_of_squares
+from commbounds.theory.finite_laws import (
+    at_most_each,
+    drawn_next,
+    independent_of,
+    kept_products,
+    uncorrelated,
+)
 from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, index_bits, itembits, k, n, norm2, s
@@ -29,7 +35,7 @@ HALF_WAY = Goal("half-way", sp.Rational(1, 4) - _f * (1 - _f), hints=(2 * _f - 1
 def named(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"rotations.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 def of_length(bound: Any) -> Any:
@@ -42,11 +48,7 @@ def of_length(bound: Any) -> Any:
 
 def _norm(bound: Any) -> tuple[Goal, ...]:
     growth = bound.xreplace({index_bits(n): halvings})
-    return (
-        Goal("two entries", (_a + _b) ** 2 + (_a - _b) ** 2 - 2 * (_a**2 + _b**2), equal=True),
-        *share_of_squares("pairs", equal=True),
-        *recurrence(growth, halvings, 1, lambda so_far, _: 2 * so_far),
-    )
+    return *kept_products(), *recurrence(growth, halvings, 1, lambda so_far, _: 2 * so_far)
 
 
 def _inverse(bound: Any) -> tuple[Goal, ...]:
@@ -86,6 +88,7 @@ def _correlation(bound: Any) -> tuple[Goal, ...]:
     }
     both = (_sum + _g * _sign * _x) * (_other + _h * _sign * _x)
     return (
+        *independent_of("signs"),
         Goal("one more entry", both - _sum * _other - _g * _h * _x**2, equal=True, zero=free),
         Goal(
             "all of them",
@@ -116,8 +119,8 @@ TRANSFORM = (
     ),
     named(
         "randomised_hadamard.additions",
-        "Of twice the length two transforms of the halves are made, and as many sums and differences as there are "
-        "entries. Induction on log2 d = `halvings`.",
+        "For twice the length there are two transforms of the halves, and one sum or difference per entry. Induction "
+        "on log2 d = `halvings`.",
         "every n",
         _additions,
     ),
@@ -215,8 +218,12 @@ def _private(bound: Any) -> tuple[Goal, ...]:
 
 def _sum_error(bound: Any) -> tuple[Goal, ...]:
     rank = length * (rotated_top / s) ** 2 / 4
+    each, total = sp.symbols("variance_of_one total", nonnegative=True)
     return (
         HALF_WAY,
+        *uncorrelated(each),
+        *at_most_each("entries of all ranks", each, P * length, total),
+        *kept_products(),
         Goal("ranks", bound - P * (length * rank) / length**2, equal=True, positive={"length": length, "s": s}),
     )
 

@@ -11,29 +11,29 @@ from commbounds.theory.rotations.roundings import nearest_loss, pivot_sum
 from commbounds.theory.rotations.terms import d, distortion, single_error, tail_at
 
 _a, _b, _i, _j, _u, _v = sp.symbols("a b i j u v", integer=True, nonnegative=True)
-_ROOM = {"rotation_fits": "Small whole numbers do."}
+_ROOM = {"rotation_fits": "Small whole numbers qualify."}
 _NOT_ZERO = {"nonzero": "a is positive."}
 _length = 2 ** index_bits(n)
 _left, _right, _share = 2**_i, 2**_j, _u / _v
 _EXACT = {"v is a power of two": sp.Mod(2**20, _v)}
-_UNLIMITED = {"unlimited_levels": "The weights are rounded so."}
+_UNLIMITED = {"unlimited_levels": "The weights are rounded this way."}
 _FOUR = (
     "Four equal entries are rotated to 4 a or -4 a at one of the places, or to four of one magnitude, each with "
-    "probability 1/2. Of the latter the signs say all. The signs of 4 a, where that of zero is +, say a vector whose "
-    "only entry is the first, which the next draw leaves alone; those of -4 a say one of four equal magnitudes again. "
-    "Of equal magnitudes the next draw changes those that it rotates to one of the places: (1/2 + 1/4)/2."
+    "probability 1/2. Signs determine the latter. The signs of 4 a, where that of zero is +, give a vector whose only "
+    "entry is the first, which the next draw does not change; those of -4 a give four equal magnitudes again. The next "
+    "draw changes equal magnitudes that it rotates to one of the places: (1/2 + 1/4)/2."
 )
 
 REFUTATIONS = by_claim(
     Refutation(
         claim="rotations.drive.unbiased",
-        words="Rotated, (a, b) with a > b has the signs of a alone: the estimate is (a^2 + b^2)/a there, whatever is "
-        "drawn. The second entry is off by b.",
+        words="Rotated, (a, b) with a > b has the signs of a alone: the estimate is (a^2 + b^2)/a there, for every "
+        "draw. The second entry has the error b.",
         whole={_a: 1, _b: 0},
         measured=_b / _a,
         x=(_a, _b),
         positive={"a > b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_ROOM},
     ),
     Refutation(
         claim="rotations.drive.wire_one",
@@ -63,14 +63,14 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="rotations.rotated_mean.averages",
-        words="Both ranks have (a, b), a > b, and both estimates are (a^2 + b^2)/a and zero, whatever is drawn: so is "
-        "their mean, off by b^2/a^2 of the square.",
+        words="Both ranks have (a, b), a > b, and both estimates are (a^2 + b^2)/a and zero, for every draw: so is "
+        "their mean, with the error b^2/a^2 of the square.",
         whole={_a: 1, _b: 1},
         measured=_b**2 / _a**2,
         values={P: 2, single_error: _b**2 / _a**2},
         x=((_a, _b), (_a, _b)),
         positive={"a > b": _a - _b},
-        met={"equal_vectors": "They are.", "private_seeds": "The collective is run so."},
+        met={"equal_vectors": "They are.", "private_seeds": "The collective runs this way."},
     ),
     Refutation(
         claim="rotations.randomised_hadamard.uncorrelated",
@@ -85,51 +85,51 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="rotations.randomised_hadamard.two_sided",
         words="A matrix of ones, of 2^i rows and 2^j columns: where either pattern of signs is a row of the transform, "
-        "up to its sign, one rotated entry has all of it, the root of 2^(i + j) norms. Of 2^m patterns that are 2 m.",
+        "up to its sign, one rotated entry has all of it, the root of 2^(i + j) norms. These are 2 m of 2^m patterns.",
         whole={_i: 0, _j: 0},
         measured=(2 * _left / 2**_left) * (2 * _right / 2**_right),
         values={left_size: _left, right_size: _right, tail_at: sp.sqrt(_left * _right)},
     ),
     Refutation(
         claim="rotations.drive.error_uniform",
-        words="Rotated, (a, b) with a >= b has the signs of a alone: the estimate is (a^2 + b^2)/a there, whatever is "
-        "drawn, and the squared error b^4/a^2 + b^2.",
+        words="Rotated, (a, b) with a >= b has the signs of a alone: the estimate is (a^2 + b^2)/a there, for every "
+        "draw, and the squared error b^4/a^2 + b^2.",
         whole={_a: 1, _b: 0},
         measured=_b**2 / _a**2,
         x=(_a, _b),
         given={"a >= b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_NOT_ZERO, **_ROOM},
     ),
     Refutation(
         claim="rotations.eden.unbiased",
-        words="One bit. Rotated, (a, b) with a > b has the signs of a alone: the estimate is (a^2 + b^2)/a there, "
-        "whatever is drawn. The second entry is off by b.",
+        words="One bit. Rotated, (a, b) with a > b has the signs of a alone: the estimate is (a^2 + b^2)/a there, for "
+        "every draw. The second entry has the error b.",
         whole={_a: 1, _b: 0},
         measured=_b / _a,
         x=(_a, _b),
         positive={"a > b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_ROOM},
     ),
     Refutation(
         claim="rotations.eden.error_uniform",
         words="One bit, of which the distortion is 1 - 2/pi. Rotated, (a, b) with a >= b has the signs of a alone: the "
-        "estimate is (a^2 + b^2)/a there, whatever is drawn.",
+        "estimate is (a^2 + b^2)/a there, for every draw.",
         whole={_a: 1, _b: 0},
         measured=_b**2 / _a**2,
         values={distortion: 1 - 2 / sp.pi},
         x=(_a, _b),
         given={"a >= b": _a - _b},
-        met={"unbiased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
+        met={"unbiased_scale": "The compressor runs this way.", **_NOT_ZERO, **_ROOM},
     ),
     Refutation(
         claim="rotations.drive.contraction_uniform",
         words="Rotated, (a, b) with a >= b has the signs of a alone: with the biased scale the estimate is a there, "
-        "whatever is drawn.",
+        "for every draw.",
         whole={_a: 1, _b: 0},
         measured=_b**2 / (_a**2 + _b**2),
         x=(_a, _b),
         given={"a >= b": _a - _b},
-        met={"biased_scale": "The compressor is run so.", **_NOT_ZERO, **_ROOM},
+        met={"biased_scale": "The compressor runs this way.", **_NOT_ZERO, **_ROOM},
     ),
     *(
         Refutation(
@@ -145,9 +145,9 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="rotations.rotateddithering.idempotence",
         words="Three equal entries, and a zero that pads them, are rotated to 3 a, a, a and -a in some order, up to "
-        "the sign, and either of the two a becomes 3 a or -a, with probability 1/2. What comes out is, up to signs "
-        "and order, (2 a, a, a), (2 a, a, 0), again (2 a, a, 0), or (0, a, a), with probability 1/4 each. The "
-        "rotated entries of (2 a, a, 0) are levels, and those of the others change, whatever is drawn next.",
+        "the sign, and either of the two a becomes 3 a or -a, with probability 1/2. What comes out is, up to signs and "
+        "order, (2 a, a, a), (2 a, a, 0), again (2 a, a, 0), or (0, a, a), with probability 1/4 each. The rotated "
+        "entries of (2 a, a, 0) are levels, and those of the others change in every next draw.",
         whole={_a: 1},
         measured=sp.Rational(1, 2),
         x=(_a, _a, _a),
@@ -156,8 +156,8 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="rotations.dithered_hadamard.unbiased_clipped",
         words="Four entries of a steps: where the signs are a row of the transform, one rotated entry has 2 a steps, "
-        "is coded as 2 a for every offset, and clipped to r: an entry is off by a - r/2. Rotated entries of a steps, "
-        "for the other signs, are not clipped.",
+        "is coded as 2 a for every offset, and clipped to r: an entry has the error a - r/2. Rotated entries of a "
+        "steps, for the other signs, are not clipped.",
         whole={_a: 1, _u: 1},
         measured=_a - _u / 2,
         x=(_a, _a, _a, _a),
@@ -165,22 +165,22 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="rotations.dithered_hadamard.one_offset",
-        words="Of n entries the first alone is not zero: all rotated ones are alike, so are their errors, and rotated "
+        words="Only the first of n entries is nonzero: all rotated ones are equal, and so are their errors; rotated "
         "back the first entry has all of them: d/12, and all others none.",
         whole={n: 1},
         measured=d / 12,
         values={n: n},
-        met={"one_offset": "It is run so.", "no_overload": "Codes are not limited."},
+        met={"one_offset": "It runs this way.", "no_overload": "Codes are not limited."},
     ),
     Refutation(
         claim="rotations.kashin.range",
         words="Nine entries of a or -a and two zeros: of 16 coefficients of the transform four have 5 a/4, four 3 a/4 "
-        "and the others a/4, up to the signs. Two rounds, the first of which clips to 3 a/4, whatever the rate; what "
-        "is left has 9 a/16 at one of the four, which comes to 21 a/16.",
+        "and the others a/4, up to the signs. Two rounds, the first of which clips to 3 a/4, for any rate; the rest "
+        "has 9 a/16 at one of the four, which becomes 21 a/16.",
         whole={_a: 1},
         measured=sp.Rational(21, 20),
         x=tuple(s * _a for s in (-1, 1, -1, 1, 1, 1, -1, 0, 1, 0, -1)),
-        met={"nonzero": "a is positive.", "last_round_exact": "It is run so."},
+        met={"nonzero": "a is positive.", "last_round_exact": "It runs this way."},
     ),
     Refutation(
         claim="rotations.kashin.residual_default",
@@ -190,7 +190,7 @@ REFUTATIONS = by_claim(
         measured=1 - 1 / sp.sqrt(_right),
         values={clip_rate: _share, clip_rounds: 1},
         positive={"u < v": _v - _u},
-        met={"nonzero": "Entries are 1.", "all_rounds_clip": "It is run so."},
+        met={"nonzero": "Entries are 1.", "all_rounds_clip": "It runs this way."},
     ),
     Refutation(
         claim="rotations.ldlq.limited",

@@ -40,7 +40,7 @@ right_size = Symbol("right_size", r"n_2", 3, integer=True, positive=True)
 KASHIN_DEFECT = Quantity(
     "kashin_defect",
     r"\frac{\lVert x-Ua\rVert_\infty}{\lVert x\rVert_\infty}",
-    "largest difference between an entry of x and what its coefficients give, over the largest entry",
+    "largest difference between an entry of x and its value by the coefficients, over the largest entry",
 )
 KASHIN_RANGE = Quantity(
     "kashin_range",
@@ -50,10 +50,12 @@ KASHIN_RANGE = Quantity(
 KASHIN_TOP = Quantity(
     "kashin_top",
     r"\frac{\sqrt{N}\,\lVert a\rVert_\infty}{\lVert x\rVert_2}",
-    "largest coefficient, in units of what it were if all of them were equal",
+    "largest coefficient, in units of its value if all of them were equal",
 )
 KASHIN_LEFT = Quantity(
-    "kashin_left", r"\frac{\lVert x-Ua\rVert_2}{\lVert x\rVert_2}", "what the coefficients do not represent, over x"
+    "kashin_left",
+    r"\frac{\lVert x-Ua\rVert_2}{\lVert x\rVert_2}",
+    "norm of the part that the coefficients do not represent, over that of x",
 )
 TWO_SIDED_CHANCE = Quantity(
     "two_sided_chance",
@@ -82,7 +84,7 @@ _KASHIN_FILE = "tensorflow_model_optimization/python/core/internal/tensor_encodi
 KASHIN: tuple[Claim, ...] = (
     Claim(
         name="rotations.kashin.reproduces",
-        title="Kashin's coefficients represent x where the last round does not clip",
+        title="Kashin's coefficients represent x exactly if the last round does not clip",
         relation=Eq(KASHIN_DEFECT, 0),
         assumes=(NONZERO, LAST_EXACT),
         source=TENSOR_ENCODING.official_code(
@@ -102,14 +104,15 @@ KASHIN: tuple[Claim, ...] = (
             "Hadamard stage; three rounds, the rate 0.9, the level ||x||/sqrt(n), the last round exact",
             "Refuted by eleven entries of -1, 0 and 1: the last round adds what is left, unclipped, to coefficients "
             "of one sign.",
-            reading="For every vector, with the defaults.",
+            reading="It is read for every vector, with the defaults.",
             code=ENCODING_AT.at(_KASHIN_FILE, "36-40"),
         ),
         stands=Standing.REFUTED,
         extremal="16 coefficients: two rounds of (-1, 1, -1, 1, 1, 1, -1, 0, 1, 0, -1), 21/20 of the range; the "
         "default three of (-1, 1, -1, 1, 0, 1, -1, -1, -1, 0, 1), 1.0345",
         axis="clip_rounds",
-        note="1.054 times for a vector of thirteen; none was found among some thousand of up to ten entries.",
+        note="A vector of thirteen entries has 1.054 times the range; among some thousand of up to ten entries none "
+        "was found.",
     ),
     Claim(
         name="rotations.kashin.level",
@@ -119,26 +122,26 @@ KASHIN: tuple[Claim, ...] = (
         source=KASHIN_2010.read(
             "abstract: coefficients of the smallest possible dynamic range, O(1/sqrt n)",
             "A round adds at most its level, ||x||/sqrt(delta N) times a power of eta.",
-            reading="With the constants of the algorithm, after a number of rounds.",
+            reading="It is read with the algorithm's constants, after a number of rounds.",
         ),
         tightness=1,
         extremal="a vector of ones: the first coefficient is clipped in every round",
         axis="clip_rounds",
-        note="For many rounds 1/((1 - eta) sqrt(delta)), which is K of the theorem (recalled).",
+        note="For many rounds it is 1/((1 - eta) sqrt(delta)), the theorem's K (recalled).",
     ),
     Claim(
         name="rotations.kashin.residual",
         title=(
-            "Where U obeys the uncertainty principle, every round of Kashin's representation leaves at most eta of "
-            "the norm"
+            "If U obeys the uncertainty principle, every round of Kashin's representation leaves at most eta of the "
+            "norm"
         ),
         relation=Le(KASHIN_LEFT, clip_rate**clip_rounds),
         assumes=(NONZERO, ALL_CLIPPED, FRAME_CONSTANT),
         source=KASHIN_2010.recalled("the theorem on Kashin's representations by uncertainty principles", _ONE_ROUND),
         axis="clip_rounds",
         unpinned=for_one_reason(
-            "loose: a round leaves eta^2 at most (rotations.kashin.finite); 0.101 of the bound is the most seen, after "
-            "the first",
+            "loose: a round leaves at most eta^2 (rotations.kashin.finite); cases reach 0.101 of the bound, after the "
+            "first",
             "0.9 times the bound",
             "clip_rounds + 1 for clip_rounds",
         ),
@@ -146,8 +149,8 @@ KASHIN: tuple[Claim, ...] = (
     Claim(
         name="rotations.kashin.finite",
         title=(
-            "Where U obeys the uncertainty principle, a round of Kashin's representation leaves eta^2 of the square, "
-            "and at last nothing"
+            "If U obeys the uncertainty principle, a round of Kashin's representation leaves eta^2 of the square, and "
+            "finally nothing"
         ),
         relation=Le(
             KASHIN_LEFT,
@@ -161,14 +164,14 @@ KASHIN: tuple[Claim, ...] = (
         ),
         axis="clip_rounds",
         unpinned=for_one_reason(
-            "loose by nature where something is left, 0.178 of it is the most seen; elsewhere zero is zero",
+            "loose by nature if something is left: cases reach 0.178 of it; otherwise both sides are zero",
             "0.9 times the bound",
             "0.9 times the term clip_rate*",
             "10/9 times the term -(1 - clip_rate*",
             "frame_length - 1 for frame_length",
         ),
-        note="The theorem's geometric decay is not sharp: the representation is exact, and finite. Of three entries in "
-        "the frames that are run here, no second round clips anything.",
+        note="The theorem's geometric decay is not sharp: the representation is exact, and finite. For three entries "
+        "in the frames run here, the second round never clips.",
     ),
     Claim(
         name="rotations.kashin.residual_default",
@@ -180,15 +183,15 @@ KASHIN: tuple[Claim, ...] = (
             "derived from the projection",
             "Refuted by 256 ones of 300 entries: two coefficients of the 512 have all of x, and clipping at "
             "||x||/sqrt(300) leaves 1 - sqrt(2/300) = 0.918 of it.",
-            reading="That the defaults do what the algorithm promises.",
+            reading="It is read as: the defaults keep the algorithm's promise.",
             code=ENCODING_AT.at(_KASHIN_FILE, "56-109"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.kashin.residual",
         extremal="256 ones and 44 zeros: 0.918 after a round, where the level goes down by a tenth",
         axis="clip_rounds",
-        note="Three rounds with an exact last one represent x all the same: what is lost is the small range. Where n "
-        "is above N/2, delta = n/N has no constant below one: some x has no more than n coefficients.",
+        note="Three rounds with an exact last one still represent x: only the small range is lost. If n is above N/2, "
+        "delta = n/N has no constant below one: some x has at most n coefficients.",
     ),
 )
 
@@ -197,7 +200,7 @@ _CORNER = "||u||_1 over the sphere, u uniform: the error is n/||u||_1^2 - 1, as 
 UNIFORM: tuple[Claim, ...] = (
     Claim(
         name="rotations.rotated_signs.unbiased",
-        title="Averaged over a rotation and its mirror image about x, the estimate is x along x and zero across",
+        title="Averaged over a rotation and its mirror image about x, the estimate equals x",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, UNBIASED_SCALE_GIVEN),
@@ -206,7 +209,7 @@ UNIFORM: tuple[Claim, ...] = (
             "With S = 2 x x^T/||x||^2 - 1, R and R S rotate x alike, so their signs and scales are the same, and the "
             "estimates z and S z have the mean (x^T z) x/||x||^2 = x. Uniform rotations have R and R S alike.",
         ),
-        note="All that is needed of the law of R is that R S has it as well. That of one Hadamard rotation is not so.",
+        note="The proof only needs that R S has the law of R. The law of one Hadamard rotation lacks this.",
     ),
     Claim(
         name="rotations.rotated_signs.plane",
@@ -217,7 +220,7 @@ UNIFORM: tuple[Claim, ...] = (
         source=derived(
             _CORNER + "n = 2: ||u||_1^2 = 1 + |sin 2t|, and the mean of 1/(1 + sin) over a quarter is 2/pi."
         ),
-        note="0.2732, and not pi/2 - 1 = 0.5708, the limit for long vectors. With the Hadamard rotation up to 1.",
+        note="It is 0.2732, and not pi/2 - 1 = 0.5708, the limit for long vectors. The Hadamard rotation has up to 1.",
     ),
     Claim(
         name="rotations.rotated_signs.space",
@@ -230,7 +233,7 @@ UNIFORM: tuple[Claim, ...] = (
             "times the integral of (1/3 + r^2)^(-1/2) over the triangle, r from its centre: "
             "(sqrt 3 pi/2 + sqrt 6 ln(1 + sqrt 2) - 2 pi/sqrt 3)."
         ),
-        note="0.3805. For n entries the error is n (n - 2) times the integral of t erfcx(t/sqrt 2)^n, less one.",
+        note="It is 0.3805. For n entries the error is n (n - 2) times the integral of t erfcx(t/sqrt 2)^n, less one.",
     ),
     Claim(
         name="rotations.rotated_signs.biased",
@@ -248,20 +251,20 @@ UNIFORM: tuple[Claim, ...] = (
 TWO_SIDED: tuple[Claim, ...] = (
     Claim(
         name="rotations.randomised_hadamard.two_sided",
-        title="An entry of a matrix that is rotated from both sides has the tail of a vector's",
+        title="An entry of a matrix rotated from both sides has the tail of a rotated vector's entry",
         relation=Le(TWO_SIDED_CHANCE, 2 * left_size * right_size * sp.exp(-(tail_at**2) / 2)),
         kind=Kind.LAW,
         source=FOLKLORE.recalled(
             "incoherence of weights as sqrt(2 ln(2 n m/delta)); QuIP# has 2 ln(4 n m/delta) for matrices, and the "
             "root for the orthogonal factors alone",
             "Refuted by the matrix of ones, 2 x 4: with probability a half both patterns of signs are rows up to their "
-            "sign, and one entry has all of it: sqrt(8) norms, for which 16 exp(-4) = 0.293 is claimed. Of 4 x 4 it is "
-            "a quarter, for 32 exp(-8) = 0.011.",
-            reading="For sizes that are powers of two.",
+            "sign, and one entry has all of it: sqrt(8) norms, for which 16 exp(-4) = 0.293 is claimed. For 4 x 4 it "
+            "is a quarter, for 32 exp(-8) = 0.011.",
+            reading="It is read for sizes that are powers of two.",
         ),
         stands=Standing.REFUTED,
         extremal="equal entries, 2 x 4: a half for 0.2931; 4 x 4: a quarter for 0.0107",
         axis="tail_at",
-        note="Signs from two sides multiply: a form of degree two, whose tail is exponential in t, not in t^2.",
+        note="Signs from two sides multiply: a form of degree two has a tail exponential in t, not in t^2.",
     ),
 )

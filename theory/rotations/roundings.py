@@ -58,12 +58,12 @@ NO_OVERLOAD = Hypothesis(
 )
 OWN_OFFSETS = Hypothesis("own_offsets", "Every rotated entry has an offset of its own.", lambda own: own)
 ONE_OFFSET = Hypothesis("one_offset", "One offset for all rotated entries.", lambda own: not own)
-NO_CLIPPING = Hypothesis("unlimited_levels", "There is no least and no largest level.", lambda limited: not limited)
+NO_CLIPPING = Hypothesis("unlimited_levels", "There is no smallest and no largest level.", lambda limited: not limited)
 IN_RANGE = Hypothesis(
-    "weights_in_range", "The weights are between the least and the largest level.", lambda in_range: in_range
+    "weights_in_range", "The weights are between the smallest and the largest level.", lambda in_range: in_range
 )
 INTEGER_FACTOR = Hypothesis(
-    "integer_factor", "L has whole entries: feedback moves weights of the grid on the grid.", lambda whole: whole
+    "integer_factor", "L has whole entries: feedback keeps weights on the grid.", lambda whole: whole
 )
 ODD_PARTS = Hypothesis("odd_grid", "The grid has an odd number of parts.", Eq(sp.Mod(grid_parts, 2), 1))
 TWO_WEIGHTS = Hypothesis("two_weights", "There are at most two weights.", sp.Le(n, 2))
@@ -83,9 +83,9 @@ DITHERED: tuple[Claim, ...] = (
         source=DITHERED_2026.read(
             "abstract: a random scalar offset is subtracted before quantizing; unbiased",
             _UNIFORM,
-            reading="Of equidistant levels, with an offset that is uniform over a step.",
+            reading="It is read for equidistant levels, with an offset that is uniform over a step.",
         ),
-        note="The repair of what one rotation leaves biased (rotations.drive.unbiased): (3, 1) too.",
+        note="It removes the bias of a single rotation (rotations.drive.unbiased), also for (3, 1).",
     ),
     Claim(
         name="rotations.dithered_hadamard.unbiased_clipped",
@@ -96,13 +96,13 @@ DITHERED: tuple[Claim, ...] = (
             "abstract: unbiased, at b bits per coordinate, for all unit vectors",
             "Refuted by a vector that is a row of the matrix: its rotated entries are (2, 0, 0, 0), which codes -1, 0 "
             "and 1 of steps of one do not reach.",
-            reading="Of equidistant levels whose range does not depend on x, which the abstract does not say.",
+            reading="It is read for equidistant levels with a range independent of x, which the abstract does not say.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.dithered_hadamard.unbiased",
         extremal="equal entries: one rotated entry has all of the norm, and is clipped",
-        note="With a Hadamard rotation that happens with the probability of rotations.randomised_hadamard.peak. Levels "
-        "must reach the largest rotated entry: sent with the codes, or sqrt(d) times the largest entry.",
+        note="With a Hadamard rotation this has the probability of rotations.randomised_hadamard.peak. Levels must "
+        "reach the largest rotated entry, which is sent with the codes, or sqrt(d) times the largest entry.",
     ),
     Claim(
         name="rotations.dithered_hadamard.variance",
@@ -111,27 +111,28 @@ DITHERED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(OWN_OFFSETS, NO_OVERLOAD),
         source=DITHER_1964.recalled("errors that are uniform, and independent of the input", _UNIFORM),
-        note="Neither the vector nor the signs matter: with dithering of its own, the rotation is for the range alone.",
+        note="Neither the vector nor the signs matter: if every entry has its own dither, the rotation only reduces "
+        "the range.",
     ),
     Claim(
         name="rotations.dithered_hadamard.one_offset",
-        title="With one offset for all entries, too, the squared error is n/12 steps squared",
+        title="With one offset for all entries the squared error is also n/12 steps squared",
         relation=Eq(DITHER_ERROR, n / 12),
         kind=Kind.EXPECTED,
         assumes=(ONE_OFFSET, NO_OVERLOAD),
         source=DITHERED_2026.read(
             "abstract: a scalar offset, at negligible cost, with the error of random rotations",
-            "True of the padded vector: d/12. Refuted by (1, 0, 0), whose rotated entries are equal up to sign.",
-            reading="With padding, and of equidistant levels.",
+            "It holds for the padded vector: d/12. Refuted by (1, 0, 0), whose rotated entries are equal up to sign.",
+            reading="It is read with padding and for equidistant levels.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.dithered_hadamard.one_offset_bound",
         extremal="one nonzero entry of three: 4/12 for 3/12",
-        note="Errors under one offset are correlated, and padding does not take its share of them.",
+        note="Errors under one offset are correlated, and padding does not take its share of the error.",
     ),
     Claim(
         name="rotations.dithered_hadamard.one_offset_bound",
-        title="With one offset the squared error is d/12 steps squared at most, and that where nothing is padded",
+        title="With one offset the squared error is at most d/12 steps squared, and equal without padding",
         relation=Le(DITHER_ERROR, d / 12),
         kind=Kind.EXPECTED,
         assumes=(ONE_OFFSET, NO_OVERLOAD),
@@ -141,17 +142,17 @@ DITHERED: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.dithered_hadamard.entry",
-        title="With one offset a single entry may have all of the error: d times that of an offset for each",
+        title="With one offset a single entry can have all of the error: d times that with an offset for each",
         relation=Le(DITHER_ENTRY, d / 12),
         kind=Kind.EXPECTED,
         assumes=(NO_OVERLOAD,),
         source=derived(
-            "No more than the sum. Of a vector whose only entry is the first, all rotated entries are alike, so are "
-            "their errors, and the transform gathers them at the first place: sqrt(d) times one of them."
+            "It is at most the sum. If only the first entry is nonzero, all rotated entries are equal, and so are "
+            "their errors; the transform collects them at the first place: sqrt(d) times one of them."
         ),
         tightness=1,
         extremal="one nonzero entry, the first; one offset",
-        note="1/12 each with offsets of their own.",
+        note="With separate offsets each has 1/12.",
     ),
 )
 
@@ -166,15 +167,15 @@ FEEDBACK: tuple[Claim, ...] = (
         assumes=(NO_CLIPPING, INTEGER_FACTOR, ODD_PARTS),
         source=QUIP_2023.second_hand(
             "Theorem 1: the average loss of LDLQ with nearest rounding, tr(D)/12 per row for uniform weights",
-            _PIVOTS + "r_i runs through the multiples of 1/m in (-1/2, 1/2), each as often, whatever the later weights "
-            "are: their mean square is (m^2 - 1)/(12 m^2).",
+            _PIVOTS + "r_i runs through the multiples of 1/m in (-1/2, 1/2), each equally often, for any later "
+            "weights: their mean square is (m^2 - 1)/(12 m^2).",
         ),
         axis="grid_parts",
-        note="Rounding to nearest loses tr(H) times the same, and tr(D) <= tr(H).",
+        note="Rounding to nearest loses tr(H) times this factor, and tr(D) <= tr(H).",
     ),
     Claim(
         name="rotations.ldlq.worst",
-        title="Without limits LDLQ never loses more than a quarter of the pivots",
+        title="Without limits LDLQ loses at most a quarter of the pivots",
         relation=Le(LDLQ_LOSS, pivot_sum / 4),
         assumes=(NO_CLIPPING,),
         source=QUIP_2023.second_hand(
@@ -188,16 +189,16 @@ FEEDBACK: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.ldlq.limited",
-        title="With a least and a largest level, and weights between them, LDLQ never loses more than a quarter of the "
+        title="With a smallest and a largest level, and weights between them, LDLQ loses at most a quarter of the "
         "pivots",
         relation=Le(LDLQ_LOSS, pivot_sum / 4),
         assumes=(IN_RANGE,),
         source=QUIP_CODE.official_code(
             "vector_balance.py: every weight is clamped to 0 .. 2^b - 1 as it is rounded; optq_counter.py has an "
-            "example where nearest rounding does better",
+            "example where nearest rounding is better",
             "Refuted by that example, with eight weights next to one half: feedback asks for -2, which is clamped to "
             "0, a rounding error of 2.",
-            reading="That what is proved without limits is meant for a fixed number of levels.",
+            reading="It is read as the theorem without limits, for a fixed number of levels.",
             code=QUIP_AT.at("optq_counter.py", "7-31"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -205,16 +206,16 @@ FEEDBACK: tuple[Claim, ...] = (
         extremal="pivots 1 and 4 and the weights 0 and 7/16: 49/32 for 5/4; the example of optq_counter.py with eight "
         "weights: 5.70 for 2.01, and 1.59e4 for 64 with 256",
         axis="pivot_sum",
-        note="Its authors show it themselves: the example is theirs, and their code prints the comparison. The loss "
-        "grows as the square of the length.",
+        note="The example is its authors' own, and their code prints the comparison. The loss grows as the square of "
+        "the length.",
     ),
     Claim(
         name="rotations.ldlq.nearest",
-        title="LDLQ never loses more than rounding to nearest",
+        title="LDLQ loses at most as much as rounding to nearest",
         relation=Le(LDLQ_LOSS, nearest_loss),
         assumes=(NO_CLIPPING,),
         source=FOLKLORE.recalled(
-            "feedback is better than none, which on average it is",
+            "feedback is better than none, which holds on average",
             "Refuted by D = (64, 1, 1), L_21 = L_31 = -1/2, L_32 = 1 and w = (1/4, 1/4, 1/4): the second weight is "
             "rounded up for a pivot of 1, which costs half a unit at the pivot of 64.",
         ),
@@ -222,12 +223,12 @@ FEEDBACK: tuple[Claim, ...] = (
         corrected_by="rotations.ldlq.nearest_pair",
         extremal="three weights of 1/4: 16.31 for 0.31",
         axis="nearest_loss",
-        note="Nearest rounding errs by (0, -1/2, -1/4) behind L^T there, and LDLQ by (1/2, 1/2, -1/4): it minimises "
-        "weight by weight, from the last. With two weights that is enough.",
+        note="After L^T the errors are (0, -1/2, -1/4) for nearest rounding and (1/2, 1/2, -1/4) for LDLQ: it "
+        "minimises weight by weight, from the last. For two weights that suffices.",
     ),
     Claim(
         name="rotations.ldlq.nearest_pair",
-        title="Two weights never fare worse with LDLQ than rounded to nearest",
+        title="For two weights LDLQ loses at most as much as rounding to nearest",
         relation=Le(LDLQ_LOSS, nearest_loss),
         assumes=(NO_CLIPPING, TWO_WEIGHTS),
         source=derived(

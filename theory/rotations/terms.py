@@ -88,7 +88,7 @@ NORM_GROWTH = Quantity(
 RETURN_DEFECT = Quantity(
     "return_defect",
     r"\lVert\tfrac1dDH(HDx)-x\rVert_\infty",
-    "largest difference between x and what the inverse rotation makes of the rotated x",
+    "largest difference between x and the inverse rotation of the rotated x",
 )
 ROTATION_ADDITIONS = Quantity(
     "rotation_additions", r"\mathrm{additions}(H)", "additions and subtractions of one transform"
@@ -106,7 +106,7 @@ CORRELATION = Quantity(
 PEAK_CHANCE = Quantity(
     "peak_chance",
     r"\Pr[\lVert HDx\rVert_\infty=\lVert x\rVert_1]",
-    "probability that a rotated entry is as large as it can be: the sum of all magnitudes",
+    "probability that a rotated entry has its largest possible magnitude, the sum of all magnitudes",
 )
 TAIL_CHANCE = Quantity(
     "tail_chance",
@@ -150,7 +150,8 @@ SUM_BYTES = Quantity("rotated_sum_bytes", r"\mathrm{bytes}", "bytes that the bus
 EXACT_SUM_DEFECT = Quantity(
     "exact_sum_defect",
     r"\left\lVert\widehat{\textstyle\sum_p x_p}-\sum_p\hat x_p\right\rVert_\infty",
-    "largest difference between an entry of the sum and the sum of what is read of every rank alone, by the same step",
+    "largest difference between an entry of the sum and the sum of the ranks' separately decoded entries, by the same "
+    "step",
 )
 SUM_ERROR = Quantity(
     "rotated_sum_error",
@@ -189,7 +190,7 @@ UNBIASED_SCALE = Hypothesis(
 )
 BIASED_SCALE = Hypothesis(
     "biased_scale",
-    'The scale is that of the least error: scale="biased".',
+    'The scale minimises the error: scale="biased".',
     lambda compressor: compressor.scale == "biased",
 )
 UNBIASED_SCALE_GIVEN = Hypothesis(
@@ -211,7 +212,7 @@ SEVERAL_ENTRIES = Hypothesis("several_entries", "The vector has two entries or m
 ALIKE = Hypothesis(
     "equal_vectors", "All ranks have the same vector, which is not zero.", lambda x: (x == x[0]).all() and x.any()
 )
-PRIVATE = Hypothesis("private_seeds", "Every rank rotates by signs of its own.", lambda seeds: seeds == "private")
+PRIVATE = Hypothesis("private_seeds", "Every rank rotates by its own signs.", lambda seeds: seeds == "private")
 SHARED = Hypothesis("shared_seeds", "All ranks rotate by the same signs.", lambda seeds: seeds == "shared")
 BLOCKS_DIVIDE = Hypothesis(
     "padded_blocks_divide", "The ranks divide the padded length: all blocks are alike.", Eq(sp.Mod(d, P), 0)

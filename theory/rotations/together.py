@@ -30,25 +30,25 @@ MEANS: tuple[Claim, ...] = (
         name="rotations.rotated_mean.bytes",
         title="A mean of rotated codes: a rank passes on P - 1 messages, of b bits for every rotated entry and a scale",
         relation=Eq(MEAN_BYTES, (P - 1) * (sp.ceiling(width * d / 8) + itembits / 8)),
-        source=derived("Counted: a ring of P - 1 steps; seeds are not sent."),
+        source=derived("We count a ring of P - 1 steps; seeds are not sent."),
         axis="P",
     ),
     Claim(
         name="rotations.rotated_mean.averages",
-        title="For equal vectors, the error of the mean of P private estimates is at most a P-th of that of one",
+        title="For equal vectors, the mean of P private estimates has at most a P-th of the error of one",
         relation=Le(GLOBAL_ERROR, single_error / P),
         kind=Kind.EXPECTED,
         assumes=(ALIKE, PRIVATE),
         source=DRIVE_2021.recalled(
             "independent rotations: the error of the mean is that of one over the number of clients; EDEN has the same",
             "Refuted by (3, 1): every estimate is (10/3, 0), and so is the mean of any number of them.",
-            reading="With the Hadamard rotation; for a uniform one the estimates are unbiased and it holds.",
+            reading="It is read for the Hadamard rotation; for a uniform one the estimates are unbiased and it holds.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.rotated_mean.private",
         extremal="(3, 1) on every rank: 1/9 for any number of ranks",
         axis="P",
-        note="What is lost is bias, and no number of workers brings it back.",
+        note="The loss is bias, which no number of workers removes.",
     ),
     Claim(
         name="rotations.rotated_mean.private",
@@ -56,7 +56,10 @@ MEANS: tuple[Claim, ...] = (
         relation=Le(GLOBAL_ERROR, bias_share + (single_error - bias_share) / P),
         kind=Kind.EXPECTED,
         assumes=(ALIKE, PRIVATE),
-        source=derived("Independent estimates of one law: the variances add up and are divided by P^2. An equality."),
+        source=derived(
+            "The estimates are independent with one law: the variances add up and are divided by P^2. It is "
+            "an equality."
+        ),
         tightness=1,
         extremal="every vector",
         axis="P",
@@ -68,9 +71,9 @@ MEANS: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(ALIKE, SHARED),
         source=EDEN_2022.recalled(
-            "seeds are the clients' own; one rotation for all is not what is analysed",
+            "every client has its own seed; one rotation for all is not analysed",
             "All messages are the same, and so is their mean.",
-            reading="The statement: the source has private seeds.",
+            reading="The statement is ours: the source has private seeds.",
         ),
         tightness=1,
         extremal="every vector",
@@ -82,11 +85,11 @@ MEANS: tuple[Claim, ...] = (
 SUMS: tuple[Claim, ...] = (
     Claim(
         name="rotations.rotated_sum.exact",
-        title="A sum of rotated codes is the sum of what would be read of every rank alone",
+        title="A sum of rotated codes is the sum of the ranks' separately decoded vectors",
         relation=Eq(EXACT_SUM_DEFECT, 0),
         source=derived("D H is linear, codes are whole numbers, and the step is the same for all ranks."),
         axis="P",
-        note="What a rotation that all share is good for: sums on the way need no decoding.",
+        note="This is the benefit of a shared rotation: partial sums need no decoding.",
     ),
     Claim(
         name="rotations.rotated_sum.error",
@@ -105,8 +108,8 @@ SUMS: tuple[Claim, ...] = (
     Claim(
         name="rotations.rotated_sum.bytes",
         title=(
-            "A sum of rotated codes: a rank sends a number, its codes of all blocks but its own, and the sums of its "
-            "own to all"
+            "A sum of rotated codes: a rank sends a number, its codes of all other blocks, and its own block's sums to "
+            "all"
         ),
         relation=Eq(
             SUM_BYTES,
@@ -120,7 +123,7 @@ SUMS: tuple[Claim, ...] = (
         assumes=(BLOCKS_DIVIDE,),
         source=derived("Counted: sums of P codes in [-s, s] are in [-P s, P s]."),
         axis="P",
-        unpinned=(("10/9 times the term 1", "equivalent: what is told apart is counted by a whole number"),),
-        note="Sums take log2 P more bits than codes: what homomorphic sums cost.",
+        unpinned=(("10/9 times the term 1", "equivalent: the number of different values is whole"),),
+        note="Sums take log2 P more bits than codes: the cost of homomorphic sums.",
     ),
 )

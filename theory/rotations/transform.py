@@ -60,8 +60,8 @@ HADAMARD: tuple[Claim, ...] = (
         title="One fast Hadamard transform takes d log2 d additions and subtractions, and nothing else",
         relation=Eq(ROTATION_ADDITIONS, d * index_bits(n)),
         source=derived("log2 d steps; each makes d/2 sums and d/2 differences."),
-        note="Counted on numbers that count. The authors' code has three operations where two do: a sum, a double and "
-        "a difference, as it overwrites one half first.",
+        note="It is measured with numbers that count operations. The authors' code needs three operations instead of "
+        "two: a sum, a double and a difference, as it overwrites one half first.",
     ),
     Claim(
         name="rotations.randomised_hadamard.coordinate",
@@ -73,7 +73,7 @@ HADAMARD: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.randomised_hadamard.correlation",
-        title="Rotated entries are correlated as the transform of the squares says",
+        title="The correlation of two rotated entries is an entry of the transform of the squares",
         relation=Eq(CORRELATION, spectrum),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
@@ -82,12 +82,12 @@ HADAMARD: tuple[Claim, ...] = (
             "the transform of the squares. The variances are all ||x||^2."
         ),
         axis="spectrum",
-        note="Entries are uncorrelated if and only if all magnitudes are equal. Of one nonzero entry all rotated "
+        note="Entries are uncorrelated if and only if all magnitudes are equal. For one nonzero entry all rotated "
         "entries are the same up to sign.",
     ),
     Claim(
         name="rotations.randomised_hadamard.uncorrelated",
-        title="The rotation makes entries that are uncorrelated",
+        title="The rotation makes entries uncorrelated",
         relation=Eq(CORRELATION, 0),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
@@ -95,17 +95,17 @@ HADAMARD: tuple[Claim, ...] = (
             "abstract: two transforms may be insufficient where correlation matters, three lead to decaying "
             "covariance; one is generally not suitable in the worst case",
             "One nonzero entry: correlation one for every pair.",
-            reading="Of one transform, which the source does not say; common where it stands in for a uniform "
-            "rotation.",
+            reading="It is read for one transform, which the source does not claim; it is common as a substitute for a "
+            "uniform rotation.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.randomised_hadamard.correlation",
         extremal="one nonzero entry: every two rotated entries are equal up to sign",
-        note="They are where all magnitudes are equal, and nothing is padded.",
+        note="They are uncorrelated if all magnitudes are equal, without padding.",
     ),
     Claim(
         name="rotations.randomised_hadamard.peak",
-        title="Some rotated entry is as large as ||x||_1 with probability 2 d/2^n",
+        title="Some rotated entry has the magnitude ||x||_1 with probability 2 d/2^n",
         relation=Eq(PEAK_CHANCE, 2 * d / 2**n),
         kind=Kind.LAW,
         assumes=(NO_ZERO_ENTRIES,),
@@ -114,8 +114,8 @@ HADAMARD: tuple[Claim, ...] = (
             "rows and their negatives differ on the first n > d/2 places, as the product of two rows is not "
             "constant there."
         ),
-        note="Surely up to three entries, half of the time for four, 1/16 for eight. Where magnitudes are equal and "
-        "nothing is padded, that entry is then the only one.",
+        note="It is certain up to three entries, and has probability 1/2 for four, 1/16 for eight. If magnitudes are "
+        "equal without padding, no other entry is then nonzero.",
     ),
     Claim(
         name="rotations.randomised_hadamard.tail",
@@ -130,7 +130,7 @@ HADAMARD: tuple[Claim, ...] = (
         ),
         axis="tail_at",
         unpinned=(
-            ("0.9 times the bound", "loose by nature: exp(1/2)/2 = 0.824 of it is the most seen, for a single entry"),
+            ("0.9 times the bound", "loose by nature: cases reach exp(1/2)/2 = 0.824 of it, for a single entry"),
         ),
     ),
 )
@@ -140,7 +140,7 @@ _ASYMPTOTIC = sp.sqrt(3) * sp.pi / (2 * cells**2)
 LLOYD_MAX: tuple[Claim, ...] = (
     Claim(
         name="rotations.lloyd_max.one_bit",
-        title="One bit for a normal number leaves the mean squared error 1 - 2/pi",
+        title="One bit for a normal number has the mean squared error 1 - 2/pi",
         relation=Eq(DISTORTION, 1 - 2 / sp.pi),
         assumes=(SINGLE_BIT,),
         source=derived("c = E |X| = sqrt(2/pi), and the error is 1 - c^2."),
@@ -148,7 +148,7 @@ LLOYD_MAX: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.lloyd_max.bound",
-        title="b bits for a normal number leave at most sqrt(3) pi/2 4^-b",
+        title="b bits for a normal number have the mean squared error of at most sqrt(3) pi/2 4^-b",
         relation=Le(DISTORTION, _ASYMPTOTIC),
         source=TURBOQUANT_2025.second_hand(
             "Theorem 1 as reported by the documentation of the package bitpolar and by lecture notes: D <= sqrt(3) "
@@ -160,17 +160,17 @@ LLOYD_MAX: tuple[Claim, ...] = (
         tightness=1,
         extremal="many bits: 0.53 of the bound for one bit, 0.69, 0.81, 0.89 for two to four, 0.9995 for twelve",
         axis="cells",
-        note="The constants that are quoted, 0.36, 0.117, 0.03 and 0.009 for one to four bits, are truncated: "
-        "0.36338, 0.11748, 0.03455, 0.00950.",
+        note="The quoted constants, 0.36, 0.117, 0.03 and 0.009 for one to four bits, are truncated: 0.36338, 0.11748, "
+        "0.03455, 0.00950.",
     ),
     Claim(
         name="rotations.lloyd_max.shannon",
-        title="No quantiser of b bits leaves less than 4^-b of a normal number's variance",
+        title="Every quantiser of b bits loses at least 4^-b of a normal number's variance",
         relation=Ge(DISTORTION, 1 / cells**2),
         source=TURBOQUANT_2025.second_hand(
             "reported to be within a factor of about 2.7 of the information-theoretic limit",
             "The rate-distortion function of a normal number is log2(1/D)/2.",
-            "Of one normal number; the work's Theorem 3, as restated by others, is about unit vectors.",
+            "It is read for one normal number; the paper's Theorem 3, as restated by others, is about unit vectors.",
         ),
         tightness=sp.pi / (4 * (sp.pi - 2)),
         extremal="one bit",
@@ -187,25 +187,25 @@ LLOYD_MAX: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.lloyd_max.seven_digits",
-        title="EDEN's table, of 16 digits, holds the optimal centroids to seven of them",
+        title="EDEN's table of 16 digits has the optimal centroids to seven digits",
         relation=Le(CENTROID_ERROR, sp.Rational(1, 10**7)),
         source=EDEN_CODE.official_code(
             "torch/quantization_constants.py: opt_hn_centroids for 1 to 8 bits, 16 digits each",
             "Refuted by Newton's method, and by quadrature in 30 digits: the outermost centroid of 8 bits is 4.603536, "
             "printed 4.601872.",
-            reading="That they are good to seven digits: the source calls them optimal.",
+            reading="We read it as seven correct digits; the source calls them optimal.",
             code=EDEN_AT.at("torch/quantization_constants.py", "13-77"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="rotations.lloyd_max.published_digits",
         extremal="eight bits: 4.601871059539151 for 4.6035356",
         axis="cells",
-        note="As if Lloyd's iteration was stopped early, which gains little a step where there are many cells. Little "
-        "is lost: the scale follows from the centroids that are used.",
+        note="Lloyd's iteration may have been stopped early, as it gains little per step with many cells. Little is "
+        "lost: the scale follows from the centroids used.",
     ),
     Claim(
         name="rotations.lloyd_max.published_digits",
-        title="The outermost centroid of EDEN's table is off by 3.7e-4 at most, relatively",
+        title="The outermost centroid of EDEN's table has a relative error of at most 3.7e-4",
         relation=Le(CENTROID_ERROR, sp.Rational(37, 10**5)),
         source=EDEN_CODE.official_code(
             "torch/quantization_constants.py: the largest of opt_hn_centroids for 1 to 8 bits",

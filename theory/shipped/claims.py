@@ -65,8 +65,8 @@ DEFINITIONS = defined(
             "gradient, and zeros of both signs are positive."
         ),
         "ef_signs": (
-            "Written from GRACE's memory and compressor, both named efsignsgd.py: nothing is multiplied as long as "
-            "there is no residual; the mean magnitude " + _ROUNDED
+            "Written from GRACE's memory and compressor, both named efsignsgd.py: nothing is multiplied while there is "
+            "no residual; the mean magnitude " + _ROUNDED
         ),
         "ridge_descent": (
             "Written from the docstring (Karimireddy et al. 2019): subgradients of the ridge, point after point, with "

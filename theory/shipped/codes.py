@@ -70,10 +70,10 @@ _ROUNDED = "up to the rounding of the means"
 def _pythagoras(subject: str, title: str, source: object) -> Claim:
     return Claim(
         name=f"shipped.{subject}.error",
-        title=f"{title} have exactly the squared norm that they lose as error",
+        title=f"{title} have exactly the lost squared norm as error",
         relation=Eq(ABSOLUTE_ERROR, norm2**2 - captured),
         source=source,  # type: ignore[arg-type]
-        note="The best values for these groups: no other code book for them errs less.",
+        note="The means are the best values for these groups: no other code book has a smaller error.",
     )
 
 
@@ -95,8 +95,8 @@ ONEBIT: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(NONZERO,),
         source=derived(
-            "A group of size m with entries of one sign has squared sum at least its squared norm: it errs by at most "
-            "1 - 1/m of that, and m <= n."
+            "A group of size m with entries of one sign has squared sum at least its squared norm: its error is at "
+            "most 1 - 1/m of that, and m <= n."
         ),
         tightness=1,
         extremal="one positive entry among zeros",
@@ -106,14 +106,14 @@ ONEBIT: tuple[Claim, ...] = (
         title="1-bit SGD's quantiser is contractive with alpha = one over the larger group",
         relation=Le(RELATIVE_ERROR, 1 - 1 / larger),
         assumes=(NONZERO,),
-        source=derived("Group by group: a group of size m errs by at most 1 - 1/m of its squared norm."),
+        source=derived("Group by group: a group of size m has an error of at most 1 - 1/m of its squared norm."),
         tightness=1,
         extremal="one positive entry among zeros; approached where groups are equal and each has one large entry",
         axis="larger",
     ),
     Claim(
         name="shipped.twomeans.contraction_two",
-        title="Two values make 1-bit SGD's quantiser contractive with alpha = 2/n",
+        title="With its two values 1-bit SGD's quantiser is contractive with alpha = 2/n",
         relation=Le(RELATIVE_ERROR, 1 - 2 / n),
         assumes=(NONZERO, THREE_OR_MORE),
         source=derived(
@@ -122,7 +122,7 @@ ONEBIT: tuple[Claim, ...] = (
         ),
         stands=Standing.REFUTED,
         extremal="x = (1, 0, 0): 2/3, where the bound is 1/3",
-        note="The groups are as large as the signs make them: alpha is one over the larger.",
+        note="The signs determine the groups: alpha is one over the size of the larger.",
     ),
     Claim(
         name="shipped.twomeans.below_scaledsign",
@@ -132,7 +132,7 @@ ONEBIT: tuple[Claim, ...] = (
         source=derived("The signs times one magnitude are constant on the groups: the projection is nearer."),
         tightness=1,
         extremal="the means of both groups equal in magnitude, such as all entries equal",
-        note="One more number a message, and never worse than scaled signs with sign(0) = +1.",
+        note="It takes one more number per message, and is never worse than scaled signs with sign(0) = +1.",
     ),
     _sum_kept("twomeans", "1-bit SGD’s two means", GRACE.official_code(_MEANS, _KEEPS, FOLLOWS, _HALVES)),
     _onebit.biased("x = (2, 1): the output is (3/2, 3/2)"),
@@ -163,22 +163,22 @@ THREELC: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, 1 - _factor),
         assumes=(NONZERO, PRODUCTS_FIT),
         source=derived(
-            "In units of the largest entry, that one errs by (s - 1)^2. Another, a, errs by a^2 below s/2 and by "
-            "(s - a)^2 <= a^2 above: the ratio is largest where every other entry is s/2, which loses its whole square."
+            "In units of the largest entry, that one has the error (s - 1)^2. Another, a, has a^2 below s/2 and (s - "
+            "a)^2 <= a^2 above: the ratio is largest where every other entry is s/2, which loses its whole square."
         ),
         tightness=1,
         extremal="one largest entry, all others s/2 of it",
-        note="At s = 1 it is 4/(n + 3), four times what one bit guarantees; at s -> 2 nothing is left of it.",
+        note="At s = 1 it is 4/(n + 3), nearly four times the factor of one bit; it tends to 0 as s -> 2.",
     ),
     Claim(
         name="shipped.threelc.contraction_any",
         title="3LC is contractive with alpha = 1/n, for any sparsity multiplier",
         relation=Le(RELATIVE_ERROR, 1 - 1 / n),
         assumes=(NONZERO, PRODUCTS_FIT),
-        source=derived("True for s = 1, as 4/(n + 3) >= 1/n. Refuted by s = 7/4 and (1, 7/8), both 7/4 then: 85/113."),
+        source=derived("Holds for s = 1, as 4/(n + 3) >= 1/n. Refuted by s = 7/4 and (1, 7/8), both 7/4 then: 85/113."),
         stands=Standing.REFUTED,
         extremal="one entry and any multiplier above one: it is not kept, and alpha is 1",
-        note="alpha falls with 2 - s; a multiplier near two sends almost the doubled vector.",
+        note="alpha falls with 2 - s; a multiplier near two nearly doubles the vector.",
     ),
     Claim(
         name="shipped.threelc.quartic",
@@ -190,15 +190,15 @@ THREELC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.threelc.zeros",
-        title="Zero-run encoding: a byte for seventy zeros",
+        title="Zero-run encoding: one byte for seventy zeros",
         relation=Eq(BITS, itembits + 8 * sp.ceiling(sp.ceiling(n / 5) / 14)),
         assumes=(ALL_ZERO, RUNS_ENCODED),
         source=LIM_2018.recalled(
             "runs of up to fourteen zero bytes, and a ratio of at most 280",
             "Bytes 243 to 255 stand for runs of two to fourteen; a run of one is the byte itself.",
-            reading="With the scale, and for any number of entries.",
+            reading="It is read with the scale, and for any number of entries.",
         ),
-        note="32 bits by 8/70 is the paper's 280, which the scale keeps out of reach.",
+        note="32 bits over 8/70 give the paper's 280; the scale keeps the ratio below it.",
     ),
     Claim(
         name="shipped.threelc.wire",
@@ -207,15 +207,17 @@ THREELC: tuple[Claim, ...] = (
         assumes=(PRODUCTS_FIT,),
         source=LIM_2018.read(
             "Abstract: zero-run encoding follows quartic encoding, to leverage sparsity",
-            "Its bytes are those that quartic encoding leaves free: what is no run stays as it is.",
-            reading="That no message grows.",
+            "Its bytes are those that quartic encoding leaves free: other bytes do not change.",
+            reading="It is read as: no message grows.",
         ),
         tightness=1,
         extremal="no byte of five zeros",
     ),
     _threelc.biased("x = (4, 1), s = 1: the output is (4, 0)", (PRODUCTS_FIT,)),
     _threelc.sign_symmetry("Rounding, halves away from zero, is odd.", (PRODUCTS_FIT,)),
-    _threelc.scale_equivariance("The scale scales, and ratios to it stay.", (ANY_FACTOR, MIDDLE_RANGE, PRODUCTS_FIT)),
+    _threelc.scale_equivariance(
+        "The scale scales, and ratios to it are kept.", (ANY_FACTOR, MIDDLE_RANGE, PRODUCTS_FIT)
+    ),
     _threelc.idempotence(
         "The largest output is the largest entry, and all are its multiples by -1, 0 and 1.",
         (MULTIPLIER_ONE, PRODUCTS_FIT),
@@ -233,7 +235,7 @@ UNIFORM: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.uniformbuckets.nonexpansive",
-        title="The error of means of uniform buckets is never above the vector's norm",
+        title="The error of means of uniform buckets is at most the vector's norm",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO,),
         source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES),
@@ -252,23 +254,23 @@ UNIFORM: tuple[Claim, ...] = (
         stands=Standing.REFUTED,
         extremal="two buckets and x = (1, -1)",
         axis="alpha",
-        note="Whatever the number of buckets: the outermost take all that is beyond the range.",
+        note="It fails for any number of buckets: the outermost take all entries beyond the range.",
     ),
     Claim(
         name="shipped.uniformbuckets.range",
-        title="Means of uniform buckets are off by at most one width, 6 std/256",
+        title="The error of means of uniform buckets is at most one width, 6 std/256",
         relation=Le(WIDTHS_OFF, 1),
         assumes=(SPREAD_OUT,),
         source=derived(
             "One would expect it of a uniform quantiser; hivemind's, whose buckets these are, states no bound. "
             "Refuted: entries beyond three standard deviations are clipped to the outermost bucket; two of them that "
-            "differ by D are each off by D/2.",
+            "differ by D each have the error D/2.",
             code=HIVEMIND_AT.at("hivemind/compression/quantization.py", "60-74"),
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="zeros, and two entries 1 and 3 among a hundred: off by 1, which is 135 widths",
-        note="Six standard deviations are three on either side. One outlier alone is reproduced: buckets send means.",
+        note="Six standard deviations are three on either side. A single outlier is reproduced: buckets send means.",
         axis="n",
     ),
     _uniform.biased("x = (0, 1/2, 4, 5), four buckets: the output is (1/4, 1/4, 9/2, 9/2)"),
@@ -297,7 +299,7 @@ QUANTILE: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.quantilebuckets.nonexpansive",
-        title="The error of means of quantile buckets is never above the vector's norm",
+        title="The error of means of quantile buckets is at most the vector's norm",
         relation=Le(RELATIVE_ERROR, 1),
         assumes=(NONZERO,),
         source=HIVEMIND.official_code(_AVERAGE, _PROJECTION, FOLLOWS, _AVERAGES),
@@ -337,8 +339,8 @@ QUANTILE: tuple[Claim, ...] = (
     ),
     _quantile.scale_equivariance("Places among the sorted entries stay, and means of buckets scale."),
     _quantile.idempotence(
-        "A border between two buckets lies between their means, and one inside a bucket becomes its mean, above which "
-        "nothing of the bucket is.",
+        "A border between two buckets lies between their means, and a border inside a bucket becomes its mean, with no "
+        "entry of the bucket above it.",
         (EXACT_ARITHMETIC,),
     ),
 )

@@ -63,17 +63,17 @@ DYNAMIC: tuple[Claim, ...] = (
         source=DETTMERS_2021.recalled(
             "outliers are quantised without error, as a block is divided by its largest magnitude",
             "The code appends 1.0 and not -1.0: x = (-1) comes out as -0.99297.",
-            reading="Of a largest entry of either sign, with the map of bitsandbytes' code; the sentence is recalled.",
+            reading="It is read for largest entries of either sign and bitsandbytes' map; the sentence is recalled.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.dynamic_tree.largest_positive",
         extremal="x = (-1): -1271/1280",
         axis="n",
-        note="256 codes cannot hold zero and be symmetric with both ends: the negative end is the one that is missing.",
+        note="256 codes cannot hold zero and both ends symmetrically: the negative end is missing.",
     ),
     Claim(
         name="shipped.dynamic_tree.largest_positive",
-        title="The dynamic map reproduces a largest entry that is positive",
+        title="The dynamic map reproduces a positive largest entry",
         relation=Eq(TOP_ERROR, 0),
         assumes=(POSITIVE_TOP,),
         source=BITSANDBYTES.official_code(_MAP, "It is one times the scale, and one is a value.", FOLLOWS, _MADE),
@@ -81,7 +81,7 @@ DYNAMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dynamic_tree.largest_negative",
-        title="The dynamic map takes 9/1280 off a largest entry that is negative",
+        title="The dynamic map reduces a negative largest entry by 9/1280",
         relation=Eq(TOP_ERROR, _HALF_GAP),
         assumes=(NEGATIVE_TOP,),
         source=BITSANDBYTES.official_code(_MAP, "The least value is -(1 - 0.9/128).", FOLLOWS, _MADE),
@@ -89,19 +89,21 @@ DYNAMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dynamic_tree.stays",
-        title="The dynamic map sends what it sent once again as it is",
+        title="The dynamic map is idempotent",
         relation=Eq(SHARE_LEFT, 1),
         assumes=(FAR_BELOW, NOT_ALL_ZERO, ONE_SCALE),
-        source=derived("True of a codebook that holds its own ends. Refuted by x = (-1), which is less every time."),
+        source=derived(
+            "It needs a codebook that contains its own ends. Refuted by x = (-1), which shrinks every time."
+        ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.dynamic_tree.decay",
         extremal="x = (-1), two rounds: (1271/1280)^2",
         axis="recompressions",
-        note="A largest entry that is positive stays, and with it all others.",
+        note="A positive largest entry does not change, nor do the others with it.",
     ),
     Claim(
         name="shipped.dynamic_tree.decay",
-        title="A largest entry that is negative decays by 1271/1280 in every round of the dynamic map",
+        title="A negative largest entry decays by 1271/1280 in every round of the dynamic map",
         relation=Eq(SHARE_LEFT, (1 - _HALF_GAP) ** recompressions),
         assumes=(FAR_BELOW, NEGATIVE_TOP, ONE_SCALE),
         source=BITSANDBYTES.official_code(
@@ -112,8 +114,8 @@ DYNAMIC: tuple[Claim, ...] = (
             _MADE,
         ),
         axis="recompressions",
-        note="Half of it after 99 rounds: a state that is stored in eight bits between steps loses it like a decay of "
-        "0.7 percent a step, and so does all of its block; a positive one keeps its size.",
+        note="Half of it is lost in 99 rounds: a state stored in eight bits between steps decays by 0.7 percent per "
+        "step, and so does its whole block; a positive one keeps its size.",
     ),
     Claim(
         name="shipped.dynamic_tree.smallest",
@@ -124,7 +126,7 @@ DYNAMIC: tuple[Claim, ...] = (
         tightness=1,
         extremal="x = (1, 4e-7)",
         axis="n",
-        note="Half of it, 2.75e-7, is the border to zero: twice what is just above comes out, and nothing of the rest.",
+        note="The border to zero is half of it, 2.75e-7: entries just above are doubled, those below become 0.",
     ),
     Claim(
         name="shipped.dynamic_tree.contraction",
@@ -133,19 +135,19 @@ DYNAMIC: tuple[Claim, ...] = (
         assumes=(NOT_ALL_ZERO, ONE_BLOCK),
         source=derived(
             "A ratio of sums is at most l iff every entry has error^2 - l entry^2 small enough: convex between "
-            "borders, so that all others are at one. Of the top decade the least, 73/640, is worst; lower "
-            "decades are only beyond 2048 entries."
+            "borders, so that all others are at one. In the top decade the smallest, 73/640, is worst; lower decades "
+            "only for more than 2048 entries."
         ),
         tightness=1,
         extremal="one largest entry that is negative, all others 73/640 of it",
         axis="n",
-        note="0.37 percent of the squared norm at most; entries below 2.75e-7 of the largest are lost all the same.",
+        note="It is at most 0.37 percent of the squared norm; entries below 2.75e-7 of the largest are still lost.",
     ),
     Claim(
         name="shipped.dynamic_tree.wire",
-        title="The dynamic map takes a byte for every entry, and a scale for every block",
+        title="The dynamic map takes a byte per entry and a scale per block",
         relation=Eq(BITS, 8 * n + itembits * sp.ceiling(n / blocksize)),
-        source=derived("Counted; 8.0078 bits with blocks of 4096."),
+        source=derived("It is 8.0078 bits with blocks of 4096."),
         axis="n",
     ),
 )
@@ -155,24 +157,24 @@ _CUTS = GRACE_AT.at("grace_dl/tensorflow/compressor/inceptionn.py", "17-188")
 INCEPTIONN: tuple[Claim, ...] = (
     Claim(
         name="shipped.inceptionn.bound",
-        title="INCEPTIONN keeps the error of every entry below its error bound",
+        title="INCEPTIONN's error of every entry is below its error bound",
         relation=Le(GAP, errorbound),
         assumes=(NOT_ALL_ZERO,),
         source=GRACE.official_code(
             _CODE,
-            "The decimal exponent of the bound is used as a binary one: 2e-10 keeps ten binades, and drops 2^-11.",
-            "That the parameter error_bound, 2e-10 by default, bounds the error.",
+            "The bound's decimal exponent is used as a binary one: 2e-10 keeps ten binades, and drops 2^-11.",
+            "We read the parameter error_bound, 2e-10 by default, as a bound on the error.",
             _CUTS,
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.inceptionn.entry_error",
         extremal="2^-5 (1 - 2^-23) for a bound of 2e-10: off by almost 2^-6, 78 million times the bound",
-        note="Eight bits of fixed point have a unit of 2^-6, whatever the bound. The code's comment gives 2e-10 the "
-        "exponent of 2^-10, which may be meant: the error is up to sixteen times that.",
+        note="Eight bits of fixed point have a unit of 2^-6, for any bound. The code's comment gives 2e-10 the "
+        "exponent of 2^-10, which may be intended: the error is up to sixteen times that.",
     ),
     Claim(
         name="shipped.inceptionn.entry_error",
-        title="INCEPTIONN moves no entry by more than 2^-6, or the least that it keeps",
+        title="INCEPTIONN moves no entry by more than 2^-6 or the smallest magnitude that it keeps",
         relation=Le(GAP, sp.Max(sp.Rational(1, 64), sp.Integer(2) ** -binades)),
         source=GRACE.official_code(
             _CODE, "Cut at units of 2^-14 and 2^-6; what is zero after the cut is read as 2^-7.", FOLLOWS, _CUTS
@@ -183,20 +185,20 @@ INCEPTIONN: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.inceptionn.shrinks",
-        title="INCEPTIONN cuts towards zero: nothing grows",
+        title="INCEPTIONN cuts towards zero: no entry grows",
         relation=Le(ENLARGED, 1),
         assumes=(NOT_ALL_ZERO,),
-        source=derived("2^-10 has no bit left in eight; its code is that of 2^-7.", code=_CUTS),
+        source=derived("2^-10 has no bit left in eight bits; its code is that of 2^-7.", code=_CUTS),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.inceptionn.enlarged",
         tightness=sp.oo,
         extremal="2^-10 comes out as 2^-7, eight times as large",
         axis="binades",
-        note="So it is no contraction: x = (2^-10) errs by 49 times its squared norm.",
+        note="So it is not a contraction: x = (2^-10) has an error of 49 times its squared norm.",
     ),
     Claim(
         name="shipped.inceptionn.enlarged",
-        title="INCEPTIONN makes an entry at most 2^(binades - 7) times as large",
+        title="INCEPTIONN increases an entry by at most a factor of 2^(binades - 7)",
         relation=Le(ENLARGED, sp.Max(1, sp.Integer(2) ** (binades - 7))),
         assumes=(NOT_ALL_ZERO,),
         source=GRACE.official_code(_CODE, "The least entry kept, 2^-binades, is read as 2^-7.", FOLLOWS, _CUTS),
@@ -206,14 +208,14 @@ INCEPTIONN: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.inceptionn.large",
-        title="INCEPTIONN sends entries of one and more as they are",
+        title="INCEPTIONN sends entries of magnitude one and more exactly",
         relation=Eq(GAP, 0),
         assumes=(ONE_AND_MORE,),
         source=GRACE.official_code(_CODE, "Exponents from 127 on are 32 bits.", FOLLOWS, _CUTS),
     ),
     Claim(
         name="shipped.inceptionn.tags",
-        title="INCEPTIONN sends two bits an entry besides",
+        title="INCEPTIONN sends two additional bits per entry",
         relation=Le(BITS, 8 * sp.ceiling(n / 4)),
         assumes=(ALL_ZERO,),
         source=derived("Padded by 4 - n mod 4 entries: by four where four divides n.", code=_CUTS),
@@ -221,7 +223,7 @@ INCEPTIONN: tuple[Claim, ...] = (
         corrected_by="shipped.inceptionn.wire_zeros",
         extremal="four zeros: two bytes",
         axis="n",
-        note="A byte more where four divides the number of entries, as it mostly does.",
+        note="If four divides the number of entries, as is common, this is one byte more.",
     ),
     Claim(
         name="shipped.inceptionn.wire_zeros",

@@ -26,7 +26,7 @@ EXTENTS = extents(
         (): (
             "atomic.sign_symmetry atomic.scale_equivariance clippedterngrad.bias clippedterngrad.one_sparse "
             "threelc.entry_error dgc_steps.conserved dgc_steps.dense_unmasked dgc_steps.delayed "
-            "dynamic_tree.entry_error dynamic_tree.decay dynamic_tree.smallest inceptionn.entry_error "
+            "dynamic_tree.entry_error dynamic_tree.decay inceptionn.entry_error "
             "inceptionn.enlarged ef_signs.excess replacementrandk.error bernoullilazy.variance twomeans.contraction "
             "twomeans.contraction_halves threelc.contraction uniformbuckets.nonexpansive quantilebuckets.nonexpansive "
             "permk_mean.error dynamic_tree.contraction shared_randk_mean.error replacementrandk.variance "
@@ -36,7 +36,8 @@ EXTENTS = extents(
         (Step.EXPECTATION,): "spectral_atoms.bias spectral_atoms.kept",
         (Step.SUM, Step.FUNCTIONS, Step.CLAIM): "ridge_descent.feedback",
     },
-    by_definition="replacementrandk.wire bernoullilazy.wire atomic.wire clippedterngrad.equal_entries "
+    by_definition="dynamic_tree.smallest "
+    "replacementrandk.wire bernoullilazy.wire atomic.wire clippedterngrad.equal_entries "
     "uniformbuckets.wire quantilebuckets.wire permk_mean.unbiased permk_mean.identical permk_mean.words "
     "shared_randk_mean.words dgc_steps.dense_plain dgc_steps.words switched.variance_whole",
 )

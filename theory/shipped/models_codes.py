@@ -26,7 +26,7 @@ _error = _q - 2 * _mean * _sum + _count * _mean**2
 _SOME = {"count": _count}
 _GROUPED = (
     "A group of `count` entries has the sum `sum` and squares that sum to `q`; all become the mean sum/count, so that "
-    "the group errs by q - 2 mean sum + count mean^2. "
+    "the group's error is q - 2 mean sum + count mean^2. "
 )
 
 
@@ -127,8 +127,8 @@ GROUPS = (
     ),
     model_of(
         "twomeans.below_scaledsign",
-        "`negative` and `others` entries with the sums of magnitudes `low` and `high`, norm1 = low + high; a group "
-        "errs by its squares less sum^2/count. Where one group is empty, the other has all entries. Times `squares`, "
+        "`negative` and `others` entries with the sums of magnitudes `low` and `high`, norm1 = low + high; a group's "
+        "error is its squares less sum^2/count. Where one group is empty, the other has all entries. Times `squares`, "
         "which is norm2^2.",
         _NOT_ZERO,
         _below_signs,
@@ -237,8 +237,8 @@ THREE_VALUES = (
     model_of(
         "threelc.contraction",
         "In units of the largest magnitude, of which one entry is: it becomes s. Each of n - 1 others, a, becomes zero "
-        "below s/2 and s else, and errs by at most bound a^2 + (1 - bound) s^2/4; summed over them, with the largest "
-        "entry's (s - 1)^2, that is the bound times 1 and all a^2.",
+        "below s/2 and s else, with the error at most bound a^2 + (1 - bound) s^2/4; summed over them, with the "
+        "largest entry's (s - 1)^2, that is the bound times 1 and all a^2.",
         _PRODUCTS,
         _contraction,
     ),
@@ -257,8 +257,8 @@ THREE_VALUES = (
     ),
     model_of(
         "threelc.wire",
-        "Of ceil(n/5) bytes `zeros` are zero, in `runs` runs of one byte or more each, which take a byte; `full` are "
-        "not, and stay.",
+        "Among ceil(n/5) bytes `zeros` are zero, in `runs` runs of one byte or more each, which take a byte; `full` "
+        "are not, and stay.",
         "every x in R^n, every n, every dtype",
         _shorter,
     ),

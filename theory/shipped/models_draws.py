@@ -55,7 +55,7 @@ def branch(bound: Any, zero: bool) -> Any:
 def model_of(name: str, words: str, scope: str, goals: Goals) -> Model:
     """The model of a claim of the column, tied to the claim's own cases and to tests."""
     claim = f"shipped.{name}"
-    return Model(claim, words, scope, goals, (claim,))
+    return Model(claim, words, scope, goals)
 
 
 # --- draws with replacement ------------------------------------------------------------------------------------------
@@ -242,8 +242,8 @@ def _support(bound: Any) -> tuple[Goal, ...]:
 _DRAWN_ALONE = (
     "Magnitudes up to the level are sent as the level with probability magnitude/level, the others as they are. "
     "`certain` entries are above it, with squares that sum to `total`, at least its square each; the others have the "
-    "sum of magnitudes `sum` and of squares `squares`, and err by level |x| - x^2. Probabilities add up to the budget "
-    "B: certain + sum/level = B. Where B is at least the number of nonzero entries, nothing is lost. "
+    "sum of magnitudes `sum` and of squares `squares`, and have the error level |x| - x^2. Probabilities add up to the "
+    "budget B: certain + sum/level = B. Where B is at least the number of nonzero entries, nothing is lost. "
 )
 _some = "every x in R^n but zero, every n >= 1, every budget 0 < B <= n, in real arithmetic"
 
@@ -333,7 +333,7 @@ _CLIPPED = (
     model_of(
         "clippedterngrad.equal_entries",
         "n deviations `off` from the mean of entries x, where n times the mean is n x: zero, and so is the bound to "
-        "which entries are clipped. Each errs by all of its square.",
+        "which entries are clipped. Each loses its whole square.",
         "every x in R^n with equal entries but zero, every n >= 1, every clip > 0",
         lambda bound: (
             Goal("deviation", _off, equal=True, positive={"n": n},

@@ -136,10 +136,10 @@ EIGHT_BITS = (
     ),
     model_of(
         "dynamic_tree.contraction",
-        _IN_UNITS + "The largest entry is off by 9/1280 at most. Of any other, the error's square less the bound times "
-        "that of the magnitude `a` is at most what it is at 73/640, off by 9/1280: with the least a and the largest "
-        "`off` of some stretch of magnitudes, but for the upper half of the first part of decade 6, where it is convex "
-        "in `part`, how far a is up that half. Added up, 'all', that is zero.",
+        _IN_UNITS + "The largest entry is off by 9/1280 at most. For any other, the error's square less the bound "
+        "times that of the magnitude `a` is at most what it is at 73/640, off by 9/1280: with the least a and the "
+        "largest `off` of some stretch of magnitudes, but for the upper half of the first part of decade 6, where it "
+        "is convex in `part`, how far a is up that half. Added up, 'all', that is zero.",
         "every x in R^n but zero, every n up to 2048 and to the block, in real arithmetic",
         _contraction,
     ),

@@ -152,7 +152,7 @@ MEMORIES = (
     ),
     model_of(
         "switched.used",
-        "One more compressor takes `part` of what was unused, where the error is one, and errs by `omega`. Induction.",
+        "One more compressor takes `part` of the unused share, of error one, with the error `omega`. Induction.",
         "every number of unbiased compressors whose variance is an equality, all probabilities",
         _used,
     ),

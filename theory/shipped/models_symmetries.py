@@ -30,10 +30,11 @@ def _by_shares(turned: Any) -> Goals:
     """`room` over `sum` times a magnitude, both multiplied by the factor's own, is the probability `p` that it was."""
 
     def goals(bound: Any) -> tuple[Goal, ...]:
-        size = sp.Abs(turned)
+        size = sp.Symbol("size_of_factor", positive=True)
         chance = {"the probability before": _p * _sum - _room * _a}
         sizes = {"sum": _sum, "factor": _c, "p": _p}
         return (
+            Goal("one or more", _room * size * _a - size * _sum - size * (_room * _a - _sum), equal=True),
             Goal("the probability", _room * (size * _a) / (size * _sum) - _p, equal=True, positive=sizes, zero=chance),
             Goal("an outcome", bound - (turned * _x / _p - turned * (_x / _p)), equal=True, positive=sizes),
         )
@@ -50,12 +51,12 @@ def _model(name: str, words: str, factor: str, goals: Goals) -> Model:
     return model_of(name, words, f"every x in R^n{factor}, every n, in real arithmetic", goals)
 
 
-_LINEAR = "What is drawn does not look at x, and what is sent of an entry x is a multiple of it. "
+_LINEAR = "The draw does not depend on x, and a sent entry is a multiple of x. "
 _SHARED = (
     "An entry is kept with a probability p, `room` times its magnitude `a` over their `sum`, or 1, which goes by such "
     "ratios as well, and is then x/p. "
 )
-_SIGN, _FACTOR, _ANY = "Of -x.", "Of c x.", ", every c > 0"
+_SIGN, _FACTOR, _ANY = "Of -x.", "The claim is for c x.", ", every c > 0"
 
 SYMMETRIES = (
     *(

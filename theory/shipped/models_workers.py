@@ -118,14 +118,14 @@ WORKERS = (
     ),
     model_of(
         "permk_mean.identical",
-        "Whoever owns an entry has `v`, and the mean `m` is that: P m = P v.",
-        "every P and n, every x in R^n, whatever is drawn",
+        "The owner of an entry has `v`, and the mean `m` is that: P m = P v.",
+        "every P and n, every x in R^n, every draw",
         _identical,
     ),
     model_of(
         "permk_mean.words",
         "The `own` entries of a rank are passed on P - 1 times, until all have them: induction on the ranks.",
-        "every P and n, whatever is drawn",
+        "every P and n, every draw",
         _owned_words,
     ),
     model_of(
@@ -144,9 +144,9 @@ WORKERS = (
     ),
     model_of(
         "dgc_steps.conserved",
-        "Of one entry and worker, or summed over the workers: `u` is the momentum that comes up, `sent` what goes out, "
-        "`v` what is kept, and `after` what is kept then; `total` was sent before, and `came` came. Induction over the "
-        "steps.",
+        "For one entry and worker, or summed over the workers: `u` is the momentum that comes up, `sent` what goes "
+        "out, `v` what is kept, and `after` what is kept then; `total` was sent before, and `came` came. Induction "
+        "over the steps.",
         "every P, n and number of steps, every set of entries that is sent, every factor of the momentum",
         _conserved,
     ),

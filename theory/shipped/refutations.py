@@ -20,10 +20,10 @@ from commbounds.theory.shipped.terms import (
 
 _a, _b, _u, _v, _g, _j, _m = sp.symbols("a b u v g j m", integer=True, nonnegative=True)
 _ONE = sp.Integer(1)
-_ROOM = {"products_fit": "Small whole numbers do."}
+_ROOM = {"products_fit": "Small whole numbers qualify."}
 _NOT_ZERO = {"nonzero": "a is positive."}
 _MIDDLE = {"middle_range": "Small whole numbers are in it."}
-_ONCE = {"overwritten": "The compressor is run so."}
+_ONCE = {"overwritten": "The compressor runs this way."}
 _DYADIC = {"dyadic": "They are."}
 _drawn = 1 - (1 - 1 / n) ** k
 _LIMIT = sp.Rational(5, 4) * (_a - _b)
@@ -237,7 +237,7 @@ REFUTATIONS = by_claim(
     ),
     _shipped(
         "qsgd.code_bits",
-        "A norm of 32 bits, and what tells 2 s + 1 levels apart for each entry.",
+        "A norm of 32 bits, and the bits for 2 s + 1 levels for each entry.",
         {n: 1, s: 1},
         32 + n * index_bits(2 * s + 1),
         values={n: n, s: s, itembits: 32},
@@ -245,7 +245,7 @@ REFUTATIONS = by_claim(
     ),
     _shipped(
         "topk.code_bits",
-        "One value of 32 bits, and what tells n places apart.",
+        "One value of 32 bits, and the bits for n places.",
         {n: 1},
         32 + index_bits(n),
         values={n: n, k: 1, itembits: 32},
@@ -376,8 +376,8 @@ REFUTATIONS = by_claim(
     *(
         _shipped(
             f"ef_signs.{statement}",
-            "One gradient a and the step size 2^-j: what is compressed is a, and not a times the step size, over which "
-            "it is divided all the same.",
+            "One gradient a and the step size 2^-j: what is compressed is a, and not a times the step size, by which "
+            "the result is still divided.",
             {_a: 1, _j: 0},
             measured,
             x=((_a,),),
@@ -391,7 +391,7 @@ REFUTATIONS = by_claim(
         {_g: 1},
         2 / _g,
         zero={"g is a power of two": sp.Mod(2**20, _g)},
-        met={"ridge_signs_alone": "It is run so."},
+        met={"ridge_signs_alone": "It runs this way."},
     ),
     _shipped(
         "ridge_descent.converges",
@@ -401,6 +401,6 @@ REFUTATIONS = by_claim(
         values={ridgestep: 1 / _g, ridgesteps: ridgesteps},
         positive=_PROPER,
         zero={"v is a power of two": sp.Mod(2**20, _v), "g is a power of two": sp.Mod(2**20, _g)},
-        met={"ridge_signs_alone": "It is run so."},
+        met={"ridge_signs_alone": "It runs this way."},
     ),
 )

@@ -59,12 +59,12 @@ _clipped = CompressorClaims("shipped.clippedterngrad", "TernGrad with clipping",
 
 _drawn = 1 - (1 - 1 / n) ** k
 """Probability that a place is among k draws."""
-_LINEAR = "What is drawn does not look at x, and what is sent is a multiple of x."
+_LINEAR = "The draw does not depend on x, and the message is a multiple of x."
 
 REPLACED: tuple[Claim, ...] = (
     Claim(
         name="shipped.replacementrandk.unbiased",
-        title="Rand-K with replacement, times n/k, is unbiased where a second draw of a place overwrites the first",
+        title="Rand-K with replacement, times n/k, is unbiased if a second draw of a place overwrites the first",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, OVERWRITTEN, PRODUCTS_FIT),
@@ -80,7 +80,7 @@ REPLACED: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.replacementrandk.bias",
-        title="The exact bias of Rand-K with replacement where draws are written over",
+        title="The exact bias of Rand-K with replacement if draws are overwritten",
         relation=Eq(BIAS, 1 - n * _drawn / k),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, OVERWRITTEN, PRODUCTS_FIT),
@@ -89,13 +89,13 @@ REPLACED: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.replacementrandk.error",
-        title="The exact error of Rand-K with replacement where draws are written over",
+        title="The exact error of Rand-K with replacement if draws are overwritten",
         relation=Eq(RELATIVE_ERROR, 1 - 2 * n * _drawn / k + n**2 * _drawn / k**2),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, OVERWRITTEN, PRODUCTS_FIT),
         source=derived("E (g B - 1)^2 with B the indicator that a place is drawn, and g = n/k."),
         axis="k",
-        note="At k = n it is not zero: draws with replacement never see all entries for sure.",
+        note="At k = n it is not zero: draws with replacement may miss entries.",
     ),
     Claim(
         name="shipped.replacementrandk.variance_randk",
@@ -104,9 +104,9 @@ REPLACED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(NONZERO, OVERWRITTEN, NO_MORE_DRAWS, PRODUCTS_FIT),
         source=FOLKLORE.recalled(
-            "omega of Rand-K, whatever way indices are drawn",
+            "omega of Rand-K, for any way to draw indices",
             "n = k = 2: each place is missed with probability 1/4, and lost then, and otherwise exact: 1/4.",
-            reading="For draws with replacement.",
+            reading="It is read for draws with replacement.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.replacementrandk.error",
@@ -114,11 +114,11 @@ REPLACED: tuple[Claim, ...] = (
         extremal="k = n: the bound is zero, the error is not",
         axis="k",
         note="The error less the bound is (g - 2)(p g - 1), with g = n/k and p the probability that a place is drawn: "
-        "from two draws on it is false for k > n/2, and true up to there.",
+        "for k >= 2 it fails for k > n/2, and holds up to there.",
     ),
     Claim(
         name="shipped.replacementrandk.unbiased_added",
-        title="Rand-K with replacement is unbiased where draws of one place add up",
+        title="Rand-K with replacement is unbiased if draws of one place add up",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(ADDED, PRODUCTS_FIT),
@@ -132,7 +132,7 @@ REPLACED: tuple[Claim, ...] = (
         assumes=(NONZERO, ADDED, PRODUCTS_FIT),
         source=derived("The times a place is drawn are binomial: (n/k)^2 k (1/n)(1 - 1/n)."),
         axis="k",
-        note="Rand-K without replacement has (n - k)/k: the k - 1 more are what replacement costs.",
+        note="Rand-K without replacement has (n - k)/k: replacement costs the difference, (k - 1)/k.",
     ),
     Claim(
         name="shipped.replacementrandk.shrunk_contraction",
@@ -151,7 +151,7 @@ REPLACED: tuple[Claim, ...] = (
         assumes=(NO_ZERO_ENTRIES, PRODUCTS_FIT),
         source=derived("n places, each among the draws with probability 1 - (1 - 1/n)^k."),
         axis="k",
-        note="Where k values are sent, some are sent for nothing: whatever comes twice.",
+        note="If k values are sent, repeated ones are sent in vain.",
     ),
     _replaced.wire(
         index_bits(n + 1) + entries * (index_bits(n) + itembits),
@@ -220,16 +220,16 @@ LAZY: tuple[Claim, ...] = (
             "ComposedCompressor.getW: (w1 + 1)(w2 + 1) - 1",
             "Independent and unbiased: E||C1(C2 x)||^2 <= (1 + w1) E||C2 x||^2 <= (1 + w1)(1 + w2) ||x||^2, and the "
             "variances of both are equalities for every x, so that the product is one.",
-            reading="An equality, as both factors are; the code has it as a bound.",
+            reading="It is an equality, as both factors are; the code has it as a bound.",
             code=_compressors("388-392"),
         ),
         axis="keep",
     ),
     _lazy.shrunk_contraction(_w, (PRODUCTS_FIT,), axis="keep"),
-    _lazy.wire(1 + entries * itembits, "a bit that says whether values follow, and these", (PRODUCTS_FIT,)),
+    _lazy.wire(1 + entries * itembits, "one bit for whether values follow, and these values", (PRODUCTS_FIT,)),
     _lazy.sign_symmetry(_LINEAR, (PRODUCTS_FIT,)),
     _lazy.scale_equivariance(_LINEAR, (ANY_FACTOR, MIDDLE_RANGE, PRODUCTS_FIT)),
-    _lazy.no_idempotence("keep = 1/2: what was sent once is sent twice as large, or not at all", (MIDDLE_RANGE,)),
+    _lazy.no_idempotence("keep = 1/2: a message sent is sent twice as large, or not at all", (MIDDLE_RANGE,)),
 )
 
 _v = norm1**2 / (budget * norm2**2) - 1
@@ -262,7 +262,7 @@ ATOMIC: tuple[Claim, ...] = (
         source=WANG_2018.recalled(
             "the variance of balanced atoms",
             "x = (1, 0), B = 2: the entry is certain, and the formula is below zero.",
-            reading="Without the condition that the atoms are balanced.",
+            reading="It is read without the condition that the atoms are balanced.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.atomic.variance_balanced",
@@ -272,14 +272,14 @@ ATOMIC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.atomic.variance",
-        title="Entry-wise ATOMO varies no more than keeping every entry with probability B/n",
+        title="Entry-wise ATOMO's variance is at most that of keeping every entry with probability B/n",
         relation=Le(RELATIVE_ERROR, n / budget - 1),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, AT_MOST_ALL, PRODUCTS_FIT),
         source=WANG_2018.read(
             "Abstract: the sparsification minimises the variance for a sparsity budget",
             "One probability for all is among those compared: sum x_i^2/(B/n) - ||x||^2.",
-            reading="Compared with one probability for all entries.",
+            reading="It is read as a comparison with one probability for all entries.",
         ),
         tightness=1,
         extremal="all entries equal in magnitude",
@@ -304,11 +304,11 @@ ATOMIC: tuple[Claim, ...] = (
         assumes=(PRODUCTS_FIT,),
         source=WANG_2018.read(
             "Abstract: a sparsity budget is given",
-            "The probabilities add up to the budget, or are all one where there are not so many entries.",
-            reading="That the budget is met in expectation.",
+            "The probabilities add up to the budget, or are all one if there are fewer entries.",
+            reading="It is read as a budget in expectation.",
         ),
         tightness=1,
-        extremal="no zero entries, and not more than there are entries to keep",
+        extremal="no zero entries, and a budget of at most n",
         axis="budget",
     ),
     _atomic.wire(
@@ -337,17 +337,17 @@ CLIPPED: tuple[Claim, ...] = (
         assumes=(NONZERO,),
         source=WEN_2017.second_hand(
             "unbiased ternary gradients, and layer-wise clipping at 2.5 standard deviations",
-            "Equal entries have no deviation: clipped to zero, they are lost whole.",
-            reading="With the clipping: the proof is of what is left after it.",
+            "Equal entries have no deviation: they are clipped to zero and lost.",
+            reading="It is read with the clipping: the proof is about the clipped gradient.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.clippedterngrad.bias",
         extremal="all entries equal, of which nothing is left",
-        note="Unbiased for the clipped gradient alone, which is all that the work's proof is about.",
+        note="It is unbiased only for the clipped gradient, the subject of the paper's proof.",
     ),
     Claim(
         name="shipped.clippedterngrad.bias",
-        title="The exact bias of TernGrad with clipping: what the largest entry exceeds the bound by",
+        title="The exact bias of TernGrad with clipping: the excess of the largest entry over the bound",
         relation=Eq(BIAS, _clipping),
         kind=Kind.EXPECTED,
         assumes=(NONZERO,),
@@ -357,7 +357,7 @@ CLIPPED: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.clippedterngrad.unbiased_unclipped",
-        title="TernGrad with clipping is unbiased where nothing is clipped",
+        title="TernGrad with clipping is unbiased if nothing is clipped",
         relation=Eq(BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(UNCLIPPED,),
@@ -365,14 +365,14 @@ CLIPPED: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.clippedterngrad.equal_entries",
-        title="TernGrad with clipping loses equal entries whole",
+        title="TernGrad with clipping loses equal entries completely",
         relation=Eq(RELATIVE_ERROR, 1),
         kind=Kind.EXPECTED,
         assumes=(ALL_EQUAL,),
         source=GRACE.official_code(
             _CODE, "Their deviation from their mean is zero, and so is the bound.", FOLLOWS, _CLIP
         ),
-        note="A bias gradient of a layer that sees one class is such a vector.",
+        note="The bias gradient of a layer that sees only one class is such a vector.",
     ),
     Claim(
         name="shipped.clippedterngrad.one_sparse",
@@ -383,7 +383,7 @@ CLIPPED: tuple[Claim, ...] = (
         source=GRACE.official_code(
             _CODE, "std = |x| sqrt(n - 1)/n; the entry is sent as the bound for sure.", FOLLOWS, _CLIP
         ),
-        note="From six entries on, for 2.5 standard deviations; for many entries all is lost.",
+        note="For 2.5 standard deviations this needs six entries or more; for many entries all is lost.",
     ),
     Claim(
         name="shipped.clippedterngrad.contraction",
@@ -391,7 +391,7 @@ CLIPPED: tuple[Claim, ...] = (
         relation=Le(RELATIVE_ERROR, 1 - alpha),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SOME_ALPHA),
-        source=derived("Refuted by equal entries, of which nothing is left: ratio 1."),
+        source=derived("Refuted by equal entries, which are lost: ratio 1."),
         stands=Standing.REFUTED,
         extremal="all entries equal: the output is zero",
         axis="alpha",

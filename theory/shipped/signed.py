@@ -46,7 +46,7 @@ from commbounds.theory.shipped.terms import (
 )
 from commbounds.theory.sources import KARIMIREDDY_2019, derived
 
-_SAMPLE = "_sample_svd: p = rank s/sum s, cut off at one; where no atom was drawn the function calls itself again"
+_SAMPLE = "_sample_svd: p = rank s/sum s, cut off at one; if no atom was drawn the function calls itself again"
 _SAMPLED = ATOMO_AT.at("src/codings/svd.py", "49-67", "a rank above zero; the default is 0, the released script has 3")
 SPECTRAL: tuple[Claim, ...] = (
     Claim(
@@ -58,19 +58,19 @@ SPECTRAL: tuple[Claim, ...] = (
         source=WANG_2018.read(
             "Abstract: an unbiased sparsification of the atomic decomposition",
             "The code draws again where no atom was kept, and still divides by p.",
-            reading="As the authors' code draws, with a rank above zero.",
+            reading="It is read for the draws of the authors' code, with a rank above zero.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.spectral_atoms.bias",
         extremal="two equal singular values and rank 1: the mean is 4/3 of the matrix",
         axis="nonedrawn",
-        note="With its default, rank 0, the code keeps the largest atom for sure and never draws again: it is "
-        "unbiased. With the rank 3 of its released script the mean is at most 1/(1 - 1/e^3) = 1.05 of the matrix; with "
-        "rank one and many equal singular values it is 1/(1 - 1/e) = 1.58.",
+        note="With its default, rank 0, the code always keeps the largest atom and never draws again: it is unbiased. "
+        "With the rank 3 of its released script the mean is at most 1/(1 - 1/e^3) = 1.05 of the matrix; with rank one "
+        "and many equal singular values it is 1/(1 - 1/e) = 1.58.",
     ),
     Claim(
         name="shipped.spectral_atoms.bias",
-        title="Spectral ATOMO's code multiplies the mean by one over the probability that a draw keeps something",
+        title="Spectral ATOMO's code divides the mean by the probability that a draw keeps something",
         relation=Eq(MATRIX_BIAS, nonedrawn / (1 - nonedrawn)),
         kind=Kind.EXPECTED,
         assumes=(NOT_TINY,),
@@ -91,14 +91,14 @@ SPECTRAL: tuple[Claim, ...] = (
         source=WANG_2018.read(
             "Abstract: a sparsity budget is given",
             "Two equal singular values, budget 1: 1/(1 - 1/4) = 4/3 atoms.",
-            reading="As the authors' code draws.",
+            reading="It is read for the draws of the authors' code.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.spectral_atoms.kept",
         tightness=sp.oo,
-        extremal="a budget near zero: one atom at least is kept",
+        extremal="a budget near zero: at least one atom is kept",
         axis="atombudget",
-        note="The fewer are asked for, the more is sent beyond it: never less than one atom.",
+        note="The smaller the budget, the larger the excess: at least one atom is sent.",
     ),
     Claim(
         name="shipped.spectral_atoms.kept",
@@ -116,29 +116,29 @@ SPECTRAL: tuple[Claim, ...] = (
         assumes=(TINY,),
         source=ATOMO_CODE.official_code(
             "_sample_svd: below 1e-6, the first alone",
-            "Whatever the budget.",
+            "It holds for any budget.",
             FOLLOWS,
             ATOMO_AT.at("src/codings/svd.py", "50-51"),
         ),
         axis="atombudget",
-        note="What is drawn depends on the scale of gradients: late in training all but one atom are never sent.",
+        note="The draw depends on the scale of gradients: late in training only one atom is ever sent.",
     ),
     Claim(
         name="shipped.spectral_atoms.met",
-        title="Spectral ATOMO's probabilities add up to the budget, as long as it is at most the rank",
+        title="Spectral ATOMO's probabilities add up to the budget if it is at most the rank",
         relation=Eq(ATOMS, atombudget / (1 - nonedrawn)),
         kind=Kind.EXPECTED,
         assumes=(NOT_TINY, WITHIN_RANK),
         source=WANG_2018.recalled(
             "probabilities that solve the problem with a budget",
             "s = (3, 1), budget 2: p = (1, 1/2), where the paper's are both one.",
-            reading="As the authors' code has them, before drawing again.",
+            reading="It is read for the code's probabilities, before drawing again.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.spectral_atoms.kept",
         extremal="s = (3, 1), budget 2, the rank: 3/2 atoms",
         axis="atombudget",
-        note="What is above one is cut off and not shared: a budget of the rank does not reproduce the matrix.",
+        note="What is above one is cut off, not redistributed: a budget equal to the rank loses entries.",
     ),
 )
 
@@ -160,9 +160,9 @@ SWITCHING: tuple[Claim, ...] = (
         corrected_by="shipped.switched.variance_whole",
         extremal="two compressors with probability one each: the second, stated with a half, is never used",
         axis="statedvariance",
-        note="Beyond one, the last compressors are used less than stated, or never. Below one, the code returns None "
-        "where none is chosen, which is taken for zero here. Nothing in the class asks that probabilities add up to "
-        "one, and dividing by their sum is of use where they do not.",
+        note="If the sum exceeds one, the last compressors are used less than stated, or never. If it is below one, "
+        "the code returns None when none is chosen, read as zero here. The class does not require probabilities to add "
+        "up to one; dividing by their sum helps if they do not.",
     ),
     Claim(
         name="shipped.switched.variance_whole",
@@ -183,7 +183,7 @@ SWITCHING: tuple[Claim, ...] = (
         source=FLPYTORCH.official_code(
             _SWITCH,
             "Cells of [0, 1) of the lengths given, cut off at one; nothing is used beyond them.",
-            FOLLOWS + " None is taken for zero.",
+            FOLLOWS + " None is read as zero.",
             _SWITCHES,
         ),
         axis="usedvariance",
@@ -198,12 +198,12 @@ SIGNED: tuple[Claim, ...] = (
         title="Signum's sign is that of the gradient",
         relation=Eq(LATE_SIGNS, 0),
         assumes=(TURNED_ONCE,),
-        source=derived("True without momentum. Refuted by momentum 3/4 and gradients 1, -1: u = 1/2."),
+        source=derived("It holds without momentum. Refuted by momentum 3/4 and gradients 1, -1: u = 1/2."),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.signum_signs.late",
         extremal="momentum 3/4, gradients 1, -1, -1: the signs stay +1 for two steps",
         axis="turning",
-        note="Momentum of one half or more is late by a step at least.",
+        note="With momentum of one half or more the sign is at least one step late.",
     ),
     Claim(
         name="shipped.signum_signs.late",
@@ -217,7 +217,7 @@ SIGNED: tuple[Claim, ...] = (
             GRACE_AT.at("grace_dl/torch/compressor/signum.py", "13-23"),
         ),
         axis="turning",
-        note="Six steps with 0.9, 68 with 0.99: that long the vote of such workers is for ascent.",
+        note="It is six steps with 0.9 and 68 with 0.99: for that time such workers vote for ascent.",
     ),
     Claim(
         name="shipped.ef_signs.first_step",
@@ -229,16 +229,16 @@ SIGNED: tuple[Claim, ...] = (
         corrected_by="shipped.ef_signs.first_large",
         extremal="any gradient, step size 1/2: twice as large",
         axis="efrate",
-        note="GRACE for TensorFlow begins with a residual of zeros, and is right.",
+        note="GRACE for TensorFlow begins with a zero residual, and is right.",
     ),
     Claim(
         name="shipped.ef_signs.first_large",
-        title="GRACE's first update of EF-signSGD for PyTorch is one over the step size too large",
+        title="GRACE's first update of EF-signSGD for PyTorch is too large by one over the step size",
         relation=Eq(FIRST_RATIO, 1 / efrate),
         assumes=(DYADIC_STEPS,),
         source=GRACE.official_code(_FIRST, "C(g)/rate, where C(rate g)/rate = C(g).", FOLLOWS, _RATE),
         axis="efrate",
-        note="Ten times with its default of 0.1: the optimiser's first step is that of step size one.",
+        note="It is ten times as large with the default of 0.1: the optimiser's first step has step size one.",
     ),
     Claim(
         name="shipped.ef_signs.conserved",
@@ -246,17 +246,19 @@ SIGNED: tuple[Claim, ...] = (
         relation=Eq(UNAPPLIED, 0),
         assumes=(DYADIC_STEPS,),
         source=KARIMIREDDY_2019.recalled(
-            "error-corrected iterates follow SGD", "The first gradient counts 1/rate times.", reading="Of GRACE's code."
+            "error-corrected iterates follow SGD",
+            "The first gradient counts 1/rate times.",
+            reading="It is read of GRACE's code.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.ef_signs.excess",
         extremal="one gradient (1), step size 1/2: 1/2 too much",
         axis="efrate",
-        note="Residuals lose nothing: it is the first gradient that counts too much.",
+        note="Residuals lose nothing: only the first gradient has too much weight.",
     ),
     Claim(
         name="shipped.ef_signs.excess",
-        title="GRACE's EF-signSGD applies (1 - rate) of the first gradient too much",
+        title="GRACE's EF-signSGD applies the first gradient with an excess of 1 - rate",
         relation=Eq(UNAPPLIED, (1 - efrate) * firstlargest),
         assumes=(DYADIC_STEPS,),
         source=GRACE.official_code(
@@ -266,7 +268,7 @@ SIGNED: tuple[Claim, ...] = (
     ),
 )
 
-_LOOSE = "Loose by nature: an upper bound for all subgradients, and of what is run at most half is met."
+_LOOSE = "It is loose by nature: an upper bound for all subgradients; runs reach at most half of it."
 RIDGE: tuple[Claim, ...] = (
     Claim(
         name="shipped.ridge_descent.stuck",
@@ -277,7 +279,7 @@ RIDGE: tuple[Claim, ...] = (
             "Abstract: simple convex counter-examples where signSGD does not converge",
             "Gradients are slope (s, s) + (r, -r) with s and r one or minus one, and slope < 1: their signs are "
             "(r, -r).",
-            reading="The one in two dimensions, as recalled.",
+            reading="It is the example in two dimensions, as recalled.",
         ),
         axis="ridgesteps",
     ),
@@ -287,7 +289,7 @@ RIDGE: tuple[Claim, ...] = (
         relation=Eq(ACROSS, 0),
         assumes=(SIGNS_ALONE,),
         source=derived(
-            "Said here of every subgradient until a reader asked. Refuted where x = y, as at the start: all "
+            "An earlier version of this book claimed it for every subgradient. Refuted if x = y, as at the start: all "
             "(slope + r, slope - r) with |r| <= 1 are subgradients there, and with |r| < slope both signs are one. The "
             "sign of zero is zero, r = 0, in automatic differentiation."
         ),
@@ -295,15 +297,15 @@ RIDGE: tuple[Claim, ...] = (
         corrected_by="shipped.ridge_descent.stuck",
         extremal="one step of step size 1/8 with the sign of zero zero: 1/4",
         axis="ridgesteps",
-        note="With that subgradient it comes down along the ridge, to within the step size of the minimum.",
+        note="With that subgradient it descends along the ridge, to within the step size of the minimum.",
     ),
     Claim(
         name="shipped.ridge_descent.converges",
-        title="Sign descent comes as low as the subgradient method: 1/(gamma T) + gamma",
+        title="Sign descent reaches the subgradient method's bound: 1/(gamma T) + gamma",
         relation=Le(LEAST_HEIGHT, 1 / (ridgestep * ridgesteps) + ridgestep),
         assumes=(SIGNS_ALONE,),
         source=derived(
-            "The bound R^2/(2 gamma T) + gamma G^2/2 with R^2 = G^2 = 2, were signs subgradients. Refuted where ties "
+            "The bound R^2/(2 gamma T) + gamma G^2/2 with R^2 = G^2 = 2, if signs were subgradients. Refuted if ties "
             "are broken: the objective stays at 2 slope or more."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -311,23 +313,23 @@ RIDGE: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="slope 1/2, step 1/8 and 64 steps: 1, where the bound is 1/4",
         axis="ridgesteps",
-        note="A step size that shrinks does not help: no step of any size moves along the ridge.",
+        note="A shrinking step size does not help: no step of any size moves along the ridge.",
     ),
     Claim(
         name="shipped.ridge_descent.least",
-        title="Sign descent never comes below 2 slope, its height at the start",
+        title="Sign descent never falls below 2 slope, its initial value",
         relation=Eq(LEAST_HEIGHT, 2 * ridgeslope),
         assumes=(SIGNS_ALONE, TIES_BROKEN),
         source=KARIMIREDDY_2019.read(
             "Abstract: simple convex counter-examples where signSGD does not converge",
             "x + y stays two by shipped.ridge_descent.stuck, and the start lies on x = y.",
-            reading="The one in two dimensions, as recalled.",
+            reading="It is the example in two dimensions, as recalled.",
         ),
         axis="ridgeslope",
     ),
     Claim(
         name="shipped.ridge_descent.feedback",
-        title="With error feedback sign descent comes down the ridge",
+        title="With error feedback sign descent descends along the ridge",
         relation=Le(LEAST_HEIGHT, 1 / (ridgestep * ridgesteps) + 12 * ridgestep),
         assumes=(FED_BACK,),
         source=derived(

@@ -22,15 +22,15 @@ def _ratio(subject: str, title: str) -> Claim:
         source=HIVEMIND.official_code(
             f"quantization.py, {_HALF}",
             "The table of 256 means is part of the message: 8 n + 256 32 bits, more than 32 n below 342 entries.",
-            "As a bound, for any length: by its name the method estimates.",
+            "It is read as a bound for any length; by its name the method estimates.",
             HIVEMIND_AT.at("hivemind/compression/quantization.py", "48-49"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=f"shipped.{subject}.wire",
         tightness=sp.oo,
         extremal="one entry and a table of 256 means",
-        note="A share that vanishes for long tensors, for which the estimate is meant; tensors of fewer than 342 "
-        "entries grow. Eight bytes for the length of the table, which hivemind sends besides, are in neither count.",
+        note="The share vanishes for long tensors, for which the estimate is meant; tensors of fewer than 342 entries "
+        "grow. hivemind also sends eight bytes for the length of the table, which neither count has.",
     )
 
 
@@ -46,49 +46,49 @@ SIZES: tuple[Claim, ...] = (
         source=FLPYTORCH.official_code(
             "makeTernGrad: w = 0.0, where the docstring of Compressor has E|C(x)|^2 <= (w + 1) |x|^2",
             "x = (2, 1): the second entry is 0 or 2, with probability 1/2 each: (4 + 2)/5.",
-            "That the zero is meant: the code marks the omega of dithering as still to be specified.",
+            "We read the zero as intended; the code marks the omega of dithering as still to be specified.",
             code=FLPYTORCH_AT.at("fl_pytorch/utils/compressors.py", "103-107"),
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="x = (2, 1): 6/5; one entry sqrt(n) times as large as n - 1 equal ones: about sqrt(n)/2",
         note="The variance is that of quantizers.terngrad.variance, (sqrt(n) - 1)/2. The code marks the omega of "
-        "dithering, of which this is a case, as still to be specified, so that the zero may stand for that; a step "
-        "size from w = 0 is that of SGD without compression.",
+        "dithering, of which this is a case, as still to be specified, so that the zero may mean that; a step size "
+        "from w = 0 is that of SGD without compression.",
     ),
     Claim(
         name="shipped.terngrad.code_bits",
-        title="A sign and ceil(log2 s) bits an entry are enough for TernGrad, s = 1",
+        title="A sign and ceil(log2 s) bits per entry suffice for TernGrad, s = 1",
         relation=Le(BITS, itembits + n),
-        source=FLPYTORCH.official_code(_LEVELS, "Three values an entry: one bit tells two apart.", code=_DITHERING),
+        source=FLPYTORCH.official_code(_LEVELS, "Three values per entry: one bit distinguishes two.", code=_DITHERING),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.terngrad.wire",
         extremal="any x: 2 n bits, and 8/5 n in the best packing by five",
-        note="log2(3) = 1.58 bits are the least for three values.",
+        note="Three values need at least log2(3) = 1.58 bits.",
     ),
     Claim(
         name="shipped.qsgd.code_bits",
-        title="A sign and ceil(log2 s) bits an entry are enough for QSGD",
+        title="A sign and ceil(log2 s) bits per entry suffice for QSGD",
         relation=Le(BITS, itembits + n * (1 + index_bits(s))),
         assumes=(NORM_FITS,),
         source=FLPYTORCH.official_code(
             _LEVELS,
-            "2 s + 1 values: for s a power of two they are one more than 1 + log2 s bits tell apart.",
+            "2 s + 1 values: if s is a power of two they are one more than 1 + log2 s bits can distinguish.",
             code=_DITHERING,
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="quantizers.qsgd.wire",
         extremal="s = 4: nine values in three bits",
-        note="True where s is no power of two, as in FL_PyTorch's own test, 10. Else a bit short, of three at s = 4.",
+        note="Holds if s is no power of two, as in FL_PyTorch's test, 10. Else a bit short: three at s = 4.",
     ),
     Claim(
         name="shipped.topk.code_bits",
-        title="Top-K sends k values and no indices, as Rand-K does",
+        title="Top-K sends k values and no indices, like Rand-K",
         relation=Le(BITS, k * itembits),
         source=FLPYTORCH.official_code(
             "compressVector, Top-K: a comment, we assume that indices need not be sent, as for Rand-K",
-            "Which entries are largest the receiver does not know: k = 1, n = 2 takes one bit more.",
-            "As a count of what has to be sent: the comment assumes that indices need not be.",
+            "The receiver does not know which entries are largest: k = 1, n = 2 takes one bit more.",
+            "It is read as a count of the bits that have to be sent; the comment assumes that indices need not be.",
             FLPYTORCH_AT.at("fl_pytorch/utils/compressors.py", "334-335"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -45,7 +45,7 @@ FLPYTORCH_AT = Repository("burlachenkok/flpytorch", "23a201b7c0e6788ec84c56d903a
 HIVEMIND_AT = Repository("learning-at-home/hivemind", "4bd43b77895019b20d18d81d0d0c1a5ab9a10847")
 BITSANDBYTES_AT = Repository("bitsandbytes-foundation/bitsandbytes", "95f9af309d4d5793847169c39288dcd3fcbdf564")
 ATOMO_AT = Repository("hwang595/ATOMO", "8a21e54938bc4b0809293b306eade3ab9307ea70")
-FOLLOWS = "The code states no number; this follows from what it does."
+FOLLOWS = "The code states no number; this one follows from its operations."
 """Reading of a claim about code."""
 
 # --- symbols -----------------------------------------------------------------------------------------------------
@@ -123,7 +123,7 @@ WIDTHS_OFF = Quantity(
 SUM_SHIFT = Quantity(
     "sum_shift",
     r"\frac{\bigl|\sum_i C(x)_i-\sum_i x_i\bigr|}{\lVert x\rVert_1}",
-    "how far the sum of the entries moves, over the sum of their magnitudes; zero for the zero vector",
+    "movement of the sum of the entries, over the sum of their magnitudes; zero for the zero vector",
 )
 MEAN_ERROR = Quantity(
     "mean_error",
@@ -139,7 +139,7 @@ TOTAL_WORDS = Quantity("total_words", r"\sum_p\mathrm{sent}_p", "words sent by a
 UNSENT_MASS = Quantity(
     "unsent_mass",
     r"\left\lVert P\sum_t\hat g_t+\sum_p v_p-\sum_p\sum_t u_{p,t}\right\rVert_\infty",
-    "largest difference between what was sent or is kept, and all momenta that came up without masking",
+    "largest difference between the sum of sent and kept vectors and the sum of all momenta without masking",
 )
 FROM_MOMENTUM = Quantity(
     "from_momentum",
@@ -151,14 +151,12 @@ FROM_PLAIN = Quantity(
     r"\max_t\lVert \hat g_t-\bar g_t\rVert_\infty",
     "largest difference between an update and the mean gradient of its step",
 )
-APPLIED = Quantity(
-    "applied", r"\frac{\sum_t\hat g_t}{g_0}", "what all updates of an entry add up to, over its only gradient"
-)
+APPLIED = Quantity("applied", r"\frac{\sum_t\hat g_t}{g_0}", "sum of all updates of an entry, over its only gradient")
 
 TOP_ERROR = Quantity(
     "top_error",
     r"\frac{\bigl|\,|C(x)_{i^*}|-\lVert x\rVert_\infty\bigr|}{\lVert x\rVert_\infty}",
-    "error of a largest entry over it, the least among equals; x is not zero",
+    "error of a largest entry over it, the smallest among equals; x is not zero",
 )
 SMALLEST_SENT = Quantity(
     "smallest_sent",
@@ -168,7 +166,7 @@ SMALLEST_SENT = Quantity(
 SHARE_LEFT = Quantity(
     "share_left",
     r"\frac{\lVert C^r(x)\rVert_\infty}{\lVert x\rVert_\infty}",
-    "largest entry after some rounds, over what it was",
+    "largest entry after some rounds, over its initial value",
 )
 GAP = Quantity("entry_gap", r"\lVert C(x)-x\rVert_\infty", "largest error of an entry")
 ENLARGED = Quantity(
@@ -196,11 +194,12 @@ FIRST_RATIO = Quantity(
 UNAPPLIED = Quantity(
     "unapplied",
     r"\left\lVert\eta\sum_t\hat g_t+e_T-\eta\sum_t g_t\right\rVert_\infty",
-    "largest difference between what was applied or is left over and all gradients, each times the step size",
+    "largest difference between the sum of applied updates and residual and the sum of gradients, each times the step "
+    "size",
 )
-ACROSS = Quantity("across", r"\max_t|x_t+y_t-2|", "how far the sum of the two coordinates moves")
+ACROSS = Quantity("across", r"\max_t|x_t+y_t-2|", "movement of the sum of the two coordinates")
 LEAST_HEIGHT = Quantity(
-    "least_height", r"\min_t f(x_t,y_t)", "least value of the objective along the path; its minimum is zero"
+    "least_height", r"\min_t f(x_t,y_t)", "smallest value of the objective along the path; its minimum is zero"
 )
 
 # --- hypotheses --------------------------------------------------------------------------------------------------
@@ -256,7 +255,7 @@ ADDED = Hypothesis(
     "A place that is drawn twice counts twice: ReplacementRandK(k, added=True).",
     lambda compressor: compressor.added,
 )
-NO_MORE_DRAWS = Hypothesis("no_more_draws", "There are at most as many draws as entries.", Le(k, n))
+NO_MORE_DRAWS = Hypothesis("no_more_draws", "There are at most n draws.", Le(k, n))
 UNCLIPPED = Hypothesis("unclipped", "No entry exceeds the clipping bound in magnitude.", _unclipped)
 ALL_EQUAL = Hypothesis("all_equal", "All entries are equal, and not zero.", lambda x: x.any() and x.min() == x.max())
 ALL_ZERO = Hypothesis("all_zero", "All entries are zero.", lambda x: not x.any())
@@ -283,9 +282,11 @@ SPREAD_OUT = Hypothesis("spread_out", "Not all entries are equal.", lambda x: x.
 UNIFORM_OWNERS = Hypothesis(
     "uniform_owners",
     "The permutation is uniform, and blocks are turned by a uniform number of ranks.",
-    ensured="All maps of entries to ranks are enumerated that permutations and turns make, as often as they do.",
+    ensured="All maps of entries to ranks by permutations and rotations are enumerated, as often as they occur.",
 )
-ANY_OWNERS = Hypothesis("any_owners", "Whatever is drawn.", ensured="Every map of the enumeration is measured alone.")
+ANY_OWNERS = Hypothesis(
+    "any_owners", "Every outcome of the draws is covered.", ensured="Every map of the enumeration is measured alone."
+)
 SAME_VECTORS = Hypothesis("same_vectors", "All workers hold the same vector.", lambda x: bool((x == x[0]).all()))
 UNIFORM_PLACES = Hypothesis(
     "uniform_places", "The set of k entries is uniform.", ensured="All sets of k entries are enumerated."
@@ -303,7 +304,7 @@ DYADIC = Hypothesis(
 ONE_GRADIENT = Hypothesis(
     "one_gradient",
     "The entry has a gradient in the first step alone, and another entry is larger until it is sent.",
-    ensured="Rows are made so: the other entry's gradient is 64 in the first steps, then none.",
+    ensured="Rows are built this way: the other entry's gradient is 64 in the first steps, then none.",
 )
 
 
@@ -342,22 +343,20 @@ TINY = Hypothesis("atoms_tiny", "The largest singular value is below 1e-6.", lam
 WITHIN_RANK = Hypothesis(
     "atoms_within_rank", "The budget is at most the rank.", lambda atombudget, rank: atombudget <= rank
 )
-SIGNS_ALONE = Hypothesis("ridge_signs_alone", "What the signs leave out is lost.", lambda feedback: not feedback)
+SIGNS_ALONE = Hypothesis("ridge_signs_alone", "The error of the signs is lost.", lambda feedback: not feedback)
 TIES_BROKEN = Hypothesis(
     "ridge_ties_broken",
     "Where the coordinates are equal, the subgradient is the gradient on one side of the ridge.",
     lambda tie: tie != 0,
 )
-FED_BACK = Hypothesis(
-    "ridge_fed_back", "What the signs leave out is added to the next step.", lambda feedback: feedback
-)
+FED_BACK = Hypothesis("ridge_fed_back", "The error of the signs is added to the next step.", lambda feedback: feedback)
 ALL_PROBABILITIES = Hypothesis(
     "switch_probabilities_whole", "The probabilities add up to one.", lambda total: total == 1
 )
 TURNED_ONCE = Hypothesis(
     "gradient_turned_once",
     "The gradient is one in every step up to some step, and minus one from then on.",
-    ensured="Gradients are made so.",
+    ensured="Gradients are built this way.",
 )
 DYADIC_STEPS = Hypothesis(
     "signed_dyadic",

@@ -39,14 +39,14 @@ _SEEDED = GRACE_AT.at("grace_dl/torch/compressor/randomk.py", "23-40")
 PERMK: tuple[Claim, ...] = (
     Claim(
         name="shipped.permk_mean.unbiased",
-        title="Perm-K's mean is unbiased, whether or not P divides n",
+        title="Perm-K's mean is unbiased for any P and n",
         relation=Eq(MEAN_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(UNIFORM_OWNERS,),
         source=SZLENDAK_2021.recalled(
             "Perm-K, for P that divides n",
             f"{_OWNER}, as the turn is uniform: its mean is theirs.",
-            reading="With blocks turned at random, for any P and n.",
+            reading="It is read with randomly rotated blocks, for any P and n.",
         ),
     ),
     Claim(
@@ -58,25 +58,25 @@ PERMK: tuple[Claim, ...] = (
         source=SZLENDAK_2021.recalled(
             "the AB-inequality with A = B = 1",
             f"{_OWNER}: its variance is that among the workers' entries, and sums to (1/P) sum ||x_i||^2 - ||mean||^2.",
-            reading="As an equality; the inequality is an upper bound.",
+            reading="It is read as an equality; the paper's inequality is an upper bound.",
         ),
         axis="P",
     ),
     Claim(
         name="shipped.permk_mean.identical",
-        title="Perm-K is exact where all workers hold the same vector",
+        title="Perm-K is exact if all workers hold the same vector",
         relation=Eq(MEAN_ERROR, 0),
         assumes=(SAME_VECTORS, ANY_OWNERS),
         source=SZLENDAK_2021.read(
             "Abstract: the improvement is largest in the low Hessian variance regime",
-            "Whoever owns an entry has the mean's.",
-            reading="The extreme of that regime.",
+            "The owner of an entry holds the mean's entry.",
+            reading="It is the extreme case of that regime.",
         ),
         axis="P",
     ),
     Claim(
         name="shipped.permk_mean.never_worse",
-        title="Perm-K's error is at most that of independent Rand-K of as many values, (P - 1)/P of the mean square",
+        title="Perm-K's error is at most that of independent Rand-K of n/P values, (P - 1)/P of the mean square",
         relation=Le(MEAN_ERROR, (P - 1) * sumsq / P**2),
         kind=Kind.EXPECTED,
         assumes=(UNIFORM_OWNERS,),
@@ -90,8 +90,8 @@ PERMK: tuple[Claim, ...] = (
         tightness=P / (P - 1),
         extremal="workers whose vectors add up to zero: x and -x",
         axis="P",
-        note="Where workers cancel, independent draws are better by (P - 1)/P at most, a factor of 2 for two workers, "
-        "1.14 for eight and 1.001 for a thousand; where they agree, Perm-K is exact. With P workers the two meet at "
+        note="If workers cancel, independent draws are better by at most (P - 1)/P, a factor of 2 for two workers, "
+        "1.14 for eight and 1.001 for a thousand; if they agree, Perm-K is exact. The two errors are equal at "
         "||mean||^2 = sumsq/P^2.",
     ),
     Claim(
@@ -101,7 +101,7 @@ PERMK: tuple[Claim, ...] = (
         assumes=(ANY_OWNERS,),
         source=derived("An all-gather of n values in all: each is passed on P - 1 times. Owners follow from the seed."),
         axis="P",
-        note="Half of what a ring all-reduce of the vectors sends.",
+        note="It is half of the words of a ring all-reduce of the vectors.",
     ),
 )
 
@@ -114,8 +114,8 @@ SHARED: tuple[Claim, ...] = (
         assumes=(UNIFORM_PLACES,),
         source=GRACE.official_code(
             _SEED,
-            "With one set C is linear: the mean of what is sent is what is sent of the mean.",
-            f"{FOLLOWS} It sends values as they are: the factor n/k is ours.",
+            "With one set C is linear: the mean of the messages is the message of the mean.",
+            f"{FOLLOWS} It sends unscaled values: the factor n/k is ours.",
             _SEEDED,
         ),
         axis="k",
@@ -128,16 +128,16 @@ SHARED: tuple[Claim, ...] = (
         assumes=(UNIFORM_PLACES,),
         source=FOLKLORE.recalled(
             "omega/P in rates of distributed methods",
-            "Equal vectors: (n/k - 1) ||x||^2 with one seed, a P-th of that with seeds of their own.",
-            reading="With one seed for all.",
+            "Equal vectors: (n/k - 1) ||x||^2 with one seed, a P-th of that with separate seeds.",
+            reading="It is read with one seed for all.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="shipped.shared_randk_mean.error",
         tightness=P,
         extremal="all workers hold the same vector",
         axis="P",
-        note="Division by P is of independent draws. One seed saves the indices and keeps the contraction, "
-        "and gives up the averaging; where workers cancel it is better.",
+        note="Division by P needs independent draws. One seed saves the indices and keeps the contraction, but does "
+        "not average; if workers cancel it is better.",
     ),
     Claim(
         name="shipped.shared_randk_mean.words",
@@ -145,7 +145,7 @@ SHARED: tuple[Claim, ...] = (
         relation=Eq(TOTAL_WORDS, 2 * (P - 1) * k),
         source=GRACE.official_code(_SEED, "A ring all-reduce of k values: counted.", FOLLOWS, _SEEDED),
         axis="P",
-        note="With sets of their own, k values and k indices from each rank go to all: 2 P (P - 1) k.",
+        note="With separate sets, k values and k indices from each rank go to all: 2 P (P - 1) k.",
     ),
 )
 
@@ -155,19 +155,19 @@ _MASKS = GRACE_AT.at("grace_dl/torch/memory/dgc.py", "14-38")
 DGC: tuple[Claim, ...] = (
     Claim(
         name="shipped.dgc_steps.conserved",
-        title="Momentum correction loses nothing: what was not sent is kept",
+        title="Momentum correction loses nothing: unsent values are kept",
         relation=Eq(UNSENT_MASS, 0),
         assumes=(UNMASKED, DYADIC),
         source=LIN_2018.read(
             "Abstract names momentum correction among what preserves accuracy",
-            "v changes by u and by what is sent: summed over the steps nothing is left over.",
-            reading="As a conservation law.",
+            "v changes by u and by the message: summed over the steps nothing is lost.",
+            reading="It is read as a conservation law.",
         ),
         axis="dgcsteps",
     ),
     Claim(
         name="shipped.dgc_steps.conserved_masked",
-        title="With momentum factor masking, too, nothing is lost",
+        title="With momentum factor masking nothing is lost either",
         relation=Eq(UNSENT_MASS, 0),
         assumes=(DYADIC,),
         source=derived(
@@ -177,7 +177,7 @@ DGC: tuple[Claim, ...] = (
         corrected_by="shipped.dgc_steps.conserved",
         extremal="every entry is sent: gradients 1 and 0, factor 1/2",
         axis="dgcsteps",
-        note="Masking stops the momentum of what was just sent: each time it drops the tail of a geometric series.",
+        note="Masking stops the momentum of entries just sent: each time it drops the tail of a geometric series.",
     ),
     Claim(
         name="shipped.dgc_steps.dense_unmasked",
@@ -202,7 +202,7 @@ DGC: tuple[Claim, ...] = (
         corrected_by="shipped.dgc_steps.dense_unmasked",
         extremal="k = n, gradients 1 and 0, factor 1/2, masking",
         axis="dgcsteps",
-        note="With masking it is SGD without momentum: the denser, the less momentum.",
+        note="With masking it is SGD without momentum: denser messages have less momentum.",
     ),
     Claim(
         name="shipped.dgc_steps.dense_plain",
@@ -216,18 +216,18 @@ DGC: tuple[Claim, ...] = (
     ),
     Claim(
         name="shipped.dgc_steps.delayed",
-        title="With masking a gradient that waits d steps counts (1 - m^(d + 1))/(1 - m) times",
+        title="With masking a gradient that waits d steps has the weight (1 - m^(d + 1))/(1 - m)",
         relation=Eq(APPLIED, (1 - momentum ** (delay + 1)) / (1 - momentum)),
         assumes=(MASKED, ONE_GRADIENT, DYADIC),
         source=GRACE.official_code(
             _MEMORY, "v grows by m^t a step until it is sent, and then u is cleared.", FOLLOWS, _MASKS
         ),
         axis="delay",
-        note="SGD with momentum counts it 1/(1 - m) times: the effective step size depends on how long an entry waits.",
+        note="SGD with momentum counts it 1/(1 - m) times: the effective step size depends on the waiting time.",
     ),
     Claim(
         name="shipped.dgc_steps.words",
-        title="DGC sends 2 k P (P - 1) words a step in all",
+        title="DGC sends 2 k P (P - 1) words per step in total",
         relation=Eq(TOTAL_WORDS, 2 * k * P * (P - 1) * dgcsteps),
         source=derived("An all-gather of k indices and k values from each rank, in every step."),
         axis="P",

@@ -6,31 +6,32 @@ __all__ = ["COLUMN"]
 
 COLUMN = Column(
     "shipped_collectives",
-    "Shipped collectives: what quantised all-reduces of serving and training stacks promise",
+    "Shipped collectives: quantised all-reduces of serving and training stacks",
     "QuickReduce (vLLM, with sglang's repair), FlashInfer, torchft, the hooks of torch and NCCL's sums of float8, each "
-    "from its source at a named commit: the error of an entry, the inputs for which it holds, who agrees, and what it "
-    "costs in bytes. Where the sources compute on a GPU, their arithmetic was carried out here as they write it, not "
-    "on the device.",
+    "from its source at a named commit: the error of an entry, the inputs for which it holds, the ranks that agree, "
+    "and the bytes. If a source computes on a GPU, its arithmetic was emulated here, not run on the device.",
     synopsis=Synopsis(
         practice=True,
         found=(
-            "QuickReduce shrinks blocks below 128/65504 = 0.00195 at 8 bits, and float16 has not bfloat16's range; "
+            "QuickReduce shrinks blocks below 128/65504 = 0.00195 at 8 bits, and float16 lacks bfloat16's range; "
             "torchft's coded vectors are twice as long as plain ones; FlashInfer's ranks end with different numbers; "
             "NCCL's sum of ones in float8 ends at 16 or at 8."
         ),
-        promise="Half to a quarter of the bytes, for an error of about a step of the codes.",
+        promise="They take half to a quarter of the bytes, with an error of about one step of the codes.",
         holds=(
-            "Errors by the largest magnitudes of blocks, with the ranges where they hold "
+            "Errors are bounded by the largest magnitudes of blocks, within stated ranges "
             "(`shipped_collectives.quickreduce.error`, `shipped_collectives.flashinfer.error`, "
             "`shipped_collectives.torchft.error`, `shipped_collectives.hook.error`, `shipped_collectives.nccl.error`), "
-            "and the bytes of all five."
+            "and the bytes of all five are exact."
         ),
         fails=(
-            "No range of inputs is said: `shipped_collectives.quickreduce.error_of_any`, "
+            "The sources state no range of inputs: `shipped_collectives.quickreduce.error_of_any`, "
             "`shipped_collectives.quickreduce.finite`, `shipped_collectives.hook.error_of_any`. Integers of torchft "
-            "are cut, not rounded (`shipped_collectives.torchft.half_a_step`)."
+            "are truncated, not rounded (`shipped_collectives.torchft.half_a_step`)."
         ),
-        tight="A step for QuickReduce, whose positive end is one code short; 1/28 of the largest magnitude for float8.",
-        lesson="A contract of a lossy sum names the range of its scales, who reads the codes, and the bytes of a row.",
+        tight="QuickReduce's error reaches a step, as its positive end is one code short; float8's reaches 1/28 of the "
+        "largest magnitude.",
+        lesson="The contract of a lossy sum should name the range of its scales, the readers of the codes, and the "
+        "bytes of a row.",
     ),
 )

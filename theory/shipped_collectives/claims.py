@@ -32,7 +32,7 @@ _TORCHFT = TORCHFT.at("torchft/quantization.py", "45-428")
 _ROWS = TORCHFT.at(
     "torchft/quantization.py",
     "431-528",
-    default="should_quantize is off by default; DiLoCo with buckets hands over vectors (torchft/local_sgd.py, 498-540)",
+    default="should_quantize is off by default; DiLoCo with buckets passes vectors (torchft/local_sgd.py, 498-540)",
 )
 _NCCL = NCCL.at("src/device/reduce_kernel.h", default="for data of float8, on processors of capability 9.0 on")
 _HOOK = PYTORCH.at("torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py", default="to be registered")
@@ -88,7 +88,7 @@ GROUPS_ABOVE = Hypothesis(
     "Every group's largest magnitude, of the sum too, is zero or at least 10^-12, below which the source takes that.",
     lambda above: above,
 )
-BFLOAT16 = Hypothesis("bfloat16", "Entries are numbers of bfloat16.", ensured="The stacks are rounded to it.")
+BFLOAT16 = Hypothesis("bfloat16", "Entries are numbers of bfloat16.", ensured="The inputs are rounded to it.")
 BELOW = Hypothesis(
     "below",
     "Entries are numbers of float8, and their magnitudes, times (1 + u/(1 + u))^(P - 1), add up to at most the "
@@ -99,10 +99,10 @@ DIVIDED = Hypothesis("divided", "P divides n.", lambda n, P: n % P == 0)
 NATIVE = Hypothesis("native", "Codes are float8: the processor has it.", lambda native: bool(native))
 INTEGERS = Hypothesis("integers", "Codes are integers: the processor has no float8.", lambda native: not native)
 WHOLE = Hypothesis(
-    "whole", "P blocks of whole groups divide n: every rank owns as much.", lambda n, P, block: n % (P * block) == 0
+    "whole", "P blocks of whole groups divide n: all ranks own equally much.", lambda n, P, block: n % (P * block) == 0
 )
 
-_LOOSE = "loose: what float16 rounds is not at its worst in all stages at once; 96, 99, 99.7 and 99.8 % were reached"
+_LOOSE = "loose: float16's roundings are not largest in all stages at once; cases reach 96, 99, 99.7 and 99.8 %"
 _RECURSIVE = (P - 1) * element_unit / (1 + (P - 1) * element_unit) * sizes
 """Of float8, whose unit is 1/16 (E4M3) or 1/8 (E5M2)."""
 _Q, _F, _T, _H, _N = (
@@ -122,13 +122,13 @@ def _claim(
 CLAIMS: tuple[Claim, ...] = (
     _claim(
         _Q + "error",
-        "QuickReduce errs by a step of the ranks' blocks and one of the sum's",
+        "QuickReduce's error is at most a step of the ranks' blocks and one of the sum's",
         Le(SUM_ERROR, _QUICK),
-        "A block's scale is m/2^(b - 1), and codes end at 2^(b - 1) - 1 on one side: there an entry errs by a step, "
-        "elsewhere by half of one and what float16 rounds: product, reciprocal and reading 3/2048 m, and 2^-24 that is "
+        "A block's scale is m/2^(b - 1), and codes end at 2^(b - 1) - 1 on one side: there an entry's error is a step, "
+        "elsewhere half of one plus float16's roundings: product, reciprocal and reading 3/2048 m, and 2^-24 that is "
         "added to the scale before its reciprocal is taken, 2^(b - 25). At the end the reading rounds once more, "
-        "1/2048 m. P - 1 sums in float16 round by 1/2048 of what they have, "
-        "at most 129/128 of the maxima for P <= 8: less than 1/2000.",
+        "1/2048 m. P - 1 sums in float16 round by 1/2048 of what they have, at most 129/128 of the maxima for P <= 8: "
+        "less than 1/2000.",
         _CODEC,
         (FLOAT16, REACHED, SATURATES),
         unpinned=for_one_reason(
@@ -143,53 +143,54 @@ CLAIMS: tuple[Claim, ...] = (
             "P - 1 for P",
         ),
         extremal="rank blocks that hold m and -m, whose sum's block holds M and -M",
-        note="Reciprocals of the processor may be off by 0.51 ulp where ours are rounded correctly: half of what is "
-        "allowed for them. Three bits are those of ROCm/aiter at e4048607, csrc/include/quick_all_reduce.cuh, between "
-        "two ranks alone.",
+        note="The processor's reciprocals may have an error of 0.51 ulp, ours are rounded correctly: that is half of "
+        "the allowance. Three bits are those of ROCm/aiter at e4048607, csrc/include/quick_all_reduce.cuh, only "
+        "between two ranks.",
     ),
     _claim(
         _Q + "error_of_any",
-        "QuickReduce errs by a step of the ranks' blocks and one of the sum's, whatever the blocks hold",
+        "QuickReduce's error is at most a step of the ranks' blocks and one of the sum's, for any blocks",
         Le(SUM_ERROR, _QUICK),
-        "Expected of blocks that have scales of their own. Refuted where the scale's reciprocal leaves float16, m "
-        "below 2^(b - 1)/65504: it stays that, codes are too small, a block is read as 65504 m/2^(b - 1) of itself.",
+        "One expects it of blocks with separate scales. Refuted if the scale's reciprocal exceeds float16, m below "
+        "2^(b - 1)/65504: it is clamped, codes are too small, and a block is read as 65504 m/2^(b - 1) of itself.",
         _CODEC,
         (FLOAT16, SATURATES),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_Q + "error",
         extremal="one rank, all entries 0.0009765625, 8 bits: 7/8 of them are lost, half and then three quarters",
-        note="At 8 bits, of entries of 0.0015 in one rank, 55 % are lost; 0.0001 is read as -0.0000076, as the "
-        "second stage's scale is -2^-24, to which the source adds 2^-24.",
+        note="At 8 bits, 55 % of entries of 0.0015 in one rank are lost; 0.0001 is read as -0.0000076, as the second "
+        "stage's scale is -2^-24, to which the source adds 2^-24.",
     ),
     _claim(
         _Q + "finite",
         "QuickReduce of finite vectors is finite",
         Eq(NOT_FINITE, 0),
-        "Expected of an all-reduce of bfloat16. Refuted by a number beyond 65504, which becomes infinite in float16, "
-        "and with it the scale: so does its block. vLLM's base.h (read at 1e8e8604) sets the mode for gfx942 alone; so "
-        "does ROCm/aiter's quick_all_reduce_base.h at e4048607, whose quick_all_reduce.py takes gfx95 as well.",
+        "One expects it of an all-reduce of bfloat16. Refuted by a number beyond 65504, which becomes infinite in "
+        "float16, and with it the scale: so does its block. vLLM's base.h (read at 1e8e8604) sets the mode for gfx942 "
+        "alone; so does ROCm/aiter's quick_all_reduce_base.h at e4048607, whose quick_all_reduce.py takes gfx95 as "
+        "well.",
         _CODEC,
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_Q + "finite_saturated",
         extremal="one entry of 10^5, as it is without FP16_OVFL",
-        note="Without the mode small blocks break, too: their reciprocal is infinite, and every entry of the block, "
+        note="Without the mode small blocks fail, too: their reciprocal is infinite, and every entry of the block, "
         "zeros among them, is read as the largest with one sign or the other.",
     ),
     _claim(
         _Q + "finite_saturated",
-        "QuickReduce of finite vectors is finite where overflows become 65504",
+        "QuickReduce of finite vectors is finite if overflows become 65504",
         Eq(NOT_FINITE, 0),
         "No operation makes an infinity of finite numbers but the reciprocal of a step of zero, and what is multiplied "
         "by that is clipped.",
         _CODEC,
         (SATURATES,),
-        note="Sums beyond 65504 are 65504 then: finite, and as far off as they like.",
+        note="Sums beyond 65504 are then 65504: finite, but with an unbounded error.",
     ),
     _claim(
         _Q + "agreement",
         "All ranks of QuickReduce end with the same bits",
         Eq(DISAGREEING, 0),
-        "Owners send their codes to themselves too, and read them.",
+        "Owners also read their own codes.",
         _CODEC,
     ),
     _claim(
@@ -202,21 +203,22 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _claim(
         _F + "error",
-        "FlashInfer's sum errs by 1/28 of the groups' largest magnitudes and the sum's, and what bfloat16 rounds",
+        "FlashInfer's sum: error at most 1/28 of the groups' largest magnitudes and the sum's, plus bfloat16's "
+        "rounding",
         Le(SUM_ERROR, _E4M3 + total * Fraction(29, 28) / 256),
         "The largest number is coded as 448, and below 448 neighbours are at most 32 apart: half of that over 448 is "
         "1/28. The result is rounded to bfloat16, half of 2^-7 of it at most.",
         _FLASHINFER,
         (BFLOAT16, GROUPS_ABOVE),
         extremal="ranks that hold 1.109375 and 1.0703125, 1.1015625 and 0.984375: 0.98 of it",
-        note="Ranks whose own the entry is have it more exactly: see the agreement.",
+        note="The rank that owns an entry has it more accurately: see the agreement.",
     ),
     _claim(
         _F + "agreement",
         "All ranks of FlashInfer's all-reduce end with the same bits",
         Eq(DISAGREEING, 0),
-        "Expected of an all-reduce, and tensor-parallel ranks that sample by themselves rely on it. Refuted: the owner "
-        "of a stripe writes its sum as it is, the others what they read of its float8 code.",
+        "One expects it of an all-reduce, and tensor-parallel ranks that sample separately rely on it. Refuted: the "
+        "owner of a stripe writes its exact sum, the others its decoded float8 code.",
         FLASHINFER.at("flashinfer/comm/quantized_allreduce.py", "270-311", upstream="no report of it was found"),
         stands=Standing.REFUTED,
         extremal="two ranks, a group whose sum does not lie on a code",
@@ -229,11 +231,11 @@ CLAIMS: tuple[Claim, ...] = (
         "Counted: a byte an entry and four a group, a rank's part to P - 1 others, twice.",
         _FLASHINFER,
         (WHOLE,),
-        note="The source has the group in symmetric memory, where others read and write it; here it is sent.",
+        note="In the source the group lies in symmetric memory, where others read and write it; here it is sent.",
     ),
     _claim(
         _T + "error",
-        "With float8, torchft's sum errs by 1/28 of the rows' largest magnitudes and the sum's",
+        "With float8, the error of torchft's sum is at most 1/28 of the rows' largest magnitudes and the sum's",
         Le(SUM_ERROR, _E4M3 / divisor),
         "As FlashInfer's, row by row; the mean is that of the sum, divided.",
         _TORCHFT,
@@ -242,18 +244,18 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _claim(
         _T + "error_cut",
-        "With integers, torchft's sum errs by a step of the rows and one of the sum's",
+        "With integers, the error of torchft's sum is at most a step of the rows and one of the sum's",
         Le(SUM_ERROR, (maxima + total) / 127 / divisor),
-        "Conversion to an integer cuts off what lies behind the point: less than a step, m/127, towards zero.",
+        "Conversion to an integer truncates the fraction: less than a step, m/127, towards zero.",
         _TORCHFT,
         (INTEGERS, RESCALED),
         extremal="entries just below a step",
     ),
     _claim(
         _T + "half_a_step",
-        "With integers, torchft's sum errs by half a step of the rows and half a step of the sum's",
+        "With integers, the error of torchft's sum is at most half a step of the rows and half a step of the sum's",
         Le(SUM_ERROR, (maxima + total) / 254 / divisor),
-        "Expected of codes that are rounded to nearest. Refuted: Triton's conversion of float32 to int8 cuts.",
+        "One expects it of codes rounded to nearest. Refuted: Triton's conversion of float32 to int8 truncates.",
         TORCHFT.at(
             "torchft/quantization.py",
             "34-156",
@@ -276,15 +278,16 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _claim(
         _T + "never_more",
-        "torchft's coded all-reduce sends no more than a ring of float32",
+        "torchft's coded all-reduce sends at most as much as a ring of float32",
         Le(BYTES_OVER_PLAIN, 1),
-        "Expected of a compression. Refuted by vectors, of which every entry is made a row: eight bytes in place of "
-        "four. DiLoCo with buckets, in the same repository, hands over such vectors.",
+        "One expects it of a compression. Refuted by vectors, whose entries each become a row: eight bytes in place of "
+        "four. DiLoCo with buckets, in the same repository, passes such vectors.",
         _ROWS,
         (SEVERAL,),
         stands=Standing.REFUTED,
         extremal="any vector whose size P divides: twice as much",
-        note="Rows of 2 entries take as much as plain float32, rows of 4 half of it, rows of 64 a good quarter.",
+        note="Rows of 2 entries take the bytes of plain float32, rows of 4 half of them, rows of 64 just over a "
+        "quarter.",
     ),
     _claim(
         _H + "error",
@@ -300,8 +303,8 @@ CLAIMS: tuple[Claim, ...] = (
         _H + "error_of_any",
         "The error of the mean by torch's hooks is at most half of a 255th of the ranks' ranges, zero included",
         Le(SUM_ERROR, ranges / 510 / P),
-        "Expected of scales that follow the data. Refuted by ranges below 255 2^-23 = 0.0000304: the observers take no "
-        "scale below the eps of float32, and entries below 2^-24 are lost.",
+        "One expects it of scales that follow the data. Refuted by ranges below 255 2^-23 = 0.0000304: the observers "
+        "take no scale below the eps of float32, and entries below 2^-24 are lost.",
         PYTORCH.at(
             "torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py",
             default="to be registered; the eps is the default of torch/ao/quantization/observer.py, read at 004ebd57",
@@ -310,7 +313,7 @@ CLAIMS: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_H + "error",
         extremal="entries of 2^-25, all of which are lost",
-        note="The scale is then that of an error of 2^-24 whatever the entries are.",
+        note="The scale then gives an error of 2^-24 for any entries.",
     ),
     _claim(
         _H + "bytes",
@@ -318,11 +321,11 @@ CLAIMS: tuple[Claim, ...] = (
         Eq(BYTES_SENT, (P - 1) * channels * (8 + channel)),
         "Counted: a scale, a zero point and the codes of every channel to P - 1 others.",
         _HOOK,
-        note="By channels, a vector that they divide has one more, of zeros.",
+        note="With channels, a vector that they divide gets one more channel, of zeros.",
     ),
     _claim(
         _N + "error",
-        "NCCL's sum of float8 errs by (P - 1)u/(1 + (P - 1)u) of the sum of the magnitudes",
+        "The error of NCCL's sum of float8 is at most (P - 1)u/(1 + (P - 1)u) of the sum of the magnitudes",
         Le(SUM_ERROR, _RECURSIVE),
         "A sum of two numbers of float8 that float16 does not hold is not half-way between two of float8: they are 2^8 "
         "apart at least, so that the larger one is next to it. So every hop rounds once, correctly; and of P - 1 such "
@@ -331,26 +334,26 @@ CLAIMS: tuple[Claim, ...] = (
         (BELOW,),
         tightness=1,
         extremal="one, and then u on every other rank: every sum is half-way, and becomes one again",
-        note="Sums of ones end at 16 (E4M3) and 8 (E5M2), however many ranks there are: from 17 and from 9 ranks on. "
-        "No scale is taken; whoever calls it has to leave room.",
+        note="Sums of ones stop at 16 (E4M3) and 8 (E5M2), from 17 and from 9 ranks on. There is no scale; the caller "
+        "has to leave headroom.",
     ),
     _claim(
         _N + "error_of_any",
-        "NCCL's sum of float8 errs by (P - 1)u/(1 + (P - 1)u) of the sum of the magnitudes, however large",
+        "The error of NCCL's sum of float8 is at most (P - 1)u/(1 + (P - 1)u) of the sum of any magnitudes",
         Le(SUM_ERROR, _RECURSIVE),
-        "Expected of a sum of finite numbers. Refuted beyond 448 (E4M3) and 57344 (E5M2), where conversions end: a sum "
-        "is cut off, without an infinity or a NaN that would tell.",
+        "One expects it of a sum of finite numbers. Refuted beyond 448 (E4M3) and 57344 (E5M2), where conversions "
+        "saturate: a sum is clipped without an infinity or a NaN.",
         _NCCL,
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_N + "error",
         extremal="two ranks of 448: 448 in place of 896, where 1/17 of the magnitudes would be 53",
-        note="All ranks get the same cut-off number: comparing them shows nothing.",
+        note="All ranks get the same clipped number: comparing them shows nothing.",
     ),
     _claim(
         _N + "agreement",
         "All ranks of NCCL's sum of float8 end with the same bits",
         Eq(DISAGREEING, 0),
-        "The sums go round as they are.",
+        "The sums are passed on unchanged.",
         _NCCL,
     ),
     _claim(

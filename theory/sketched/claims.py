@@ -19,12 +19,12 @@ _hashed = (t.INDEPENDENT,)
 HASHES: tuple[Claim, ...] = (
     Claim(
         name="sketched.hashes.collision",
-        title="Polynomial hashes modulo p collide by (p mod c)(c - p mod c)/(c p^2) more often than 1/c",
+        title="Polynomial hashes modulo p collide with probability 1/c + (p mod c)(c - p mod c)/(c p^2)",
         relation=Eq(t.COLLISION, 1 / t.cells + _left * (t.cells - _left) / (t.cells * t.prime**2)),
         kind=Kind.LAW,
         source=derived(
-            "The values before the last step are all p^2 pairs. Of the c classes modulo c, p mod c have one value more "
-            "than the others: add up the squares of the sizes."
+            "The values before the last step are all p^2 pairs. Among the c classes modulo c, p mod c have one value "
+            "more than the others: add up the squares of the sizes."
         ),
         axis="sketch_cells",
     ),
@@ -37,50 +37,50 @@ HASHES: tuple[Claim, ...] = (
         source=t.ROTHCHILD_2020.official_code(
             _VEC + "bucket hashes, with two-wise independence",
             "Refuted by p = 3 and c = 2, where it is 5/9.",
-            "That two-wise independence is that of buckets, as variances need it, and not that of values modulo p.",
+            "Two-wise independence is read for buckets, as variances need it, not for values modulo p.",
             code=t.CSVEC_AT.at("csvec/csvec.py", "148-151"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.hashes.collision",
         extremal="p = 3 and c = 2",
         axis="sketch_cells",
-        note="By an eighth at most, near c = 3 p/4; for the authors' p = 2^61 - 1 it is nothing.",
+        note="The excess is at most an eighth, near c = 3 p/4; for the authors' p = 2^61 - 1 it is negligible.",
     ),
     Claim(
         name="sketched.hashes.sign_mean",
-        title="Signs that are residues modulo an odd prime modulo two have the mean -1/p",
+        title="Signs from residues modulo an odd prime p, taken modulo two, have the mean -1/p",
         relation=Eq(t.SIGN_MEAN, 1 / t.prime),
         kind=Kind.LAW,
         assumes=(t.ODD_PRIME,),
-        source=derived("Of the p residues (p + 1)/2 are even."),
+        source=derived("Among the p residues (p + 1)/2 are even."),
         axis="hash_prime",
     ),
     Claim(
         name="sketched.hashes.sign_pair",
-        title="Two signs that are residues modulo an odd prime modulo two have the mean product 1/p^2, not zero",
+        title="Two signs from residues modulo an odd prime p, taken modulo two, have the mean product 1/p^2, not zero",
         relation=Eq(t.SIGN_PAIR, 1 / t.prime**2),
         kind=Kind.LAW,
         assumes=(t.ODD_PRIME,),
         source=derived("Values of a random cubic at two places are independent and uniform: the square of the mean."),
         axis="hash_prime",
-        note="So that the estimate of a row is off by the collision's probability times p^-2 times the other entries.",
+        note="So the bias of a row's estimate is the collision's probability times p^-2 times the other entries.",
     ),
     Claim(
         name="sketched.hashes.balanced",
-        title="The products of two signs add up to nothing",
+        title="The mean product of two signs is zero",
         relation=Eq(t.SIGN_PAIR, 0),
         kind=Kind.LAW,
         source=t.ROTHCHILD_2020.official_code(
             _VEC + "sign hashes, with four-wise independence",
             "Refuted by every odd prime: p = 3 has 1/9.",
-            "That it is of signs, as an unbiased estimate needs it.",
+            "It is read for signs, as an unbiased estimate needs it.",
             code=t.CSVEC_AT.at("csvec/csvec.py", "134-140"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.hashes.sign_pair",
         extremal="p = 3",
         axis="hash_prime",
-        note="With p = 2^61 - 1 it is 2^-122. That code's 64-bit products wrap besides: of that nothing is claimed.",
+        note="With p = 2^61 - 1 it is 2^-122. That code's 64-bit products also wrap around; no claim covers that.",
     ),
 )
 
@@ -96,14 +96,14 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.table.norm",
-        title="The squared norm of a row is expected to be that of the vector",
+        title="The expected squared norm of a row is that of the vector",
         relation=Eq(t.ROW_SQUARE, norm2**2),
         kind=Kind.EXPECTED,
         assumes=_hashed,
         source=t.ROTHCHILD_2020.official_code(
             _VEC + "l2estimate, the root of the median of the rows' squared norms",
-            "Cross terms have the mean zero, whatever shares a cell.",
-            "Of the code the row; that it is unbiased is ours.",
+            "Cross terms have mean zero for all collisions.",
+            "The row is the code's; its lack of bias is our claim.",
             code=t.CSVEC_AT.at("csvec/csvec.py", "414-417"),
         ),
         axis="norm2",
@@ -119,7 +119,7 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.row.variance",
-        title="The squared error of an entry is that of all others over the counters of a row",
+        title="The squared error of an entry is the square of all others over the counters of a row",
         relation=Eq(t.ENTRY_ERROR, (norm2**2 - t.entry**2) / t.cells),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW),
@@ -133,7 +133,7 @@ ESTIMATES: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW),
         source=t.LARSEN_2021.read(
-            "abstract: variance bounded by the squared norm over s, for one row", "Leave out the entry's own square."
+            "abstract: variance bounded by the squared norm over s, for one row", "The entry's own square is left out."
         ),
         tightness=1,
         extremal="the entry is zero",
@@ -151,18 +151,18 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.median.unbiased",
-        title="The median of rows is unbiased where signs are independent",
+        title="The median of rows is unbiased if signs are independent",
         relation=Eq(t.ENTRY_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.FAIR_MIDDLE),
         source=derived(
-            "Errors of rows are symmetric and independent: with all signs but one turned, the median turns."
+            "Errors of rows are symmetric and independent: negating all signs but one negates the median's error."
         ),
         axis="sketch_rows",
     ),
     Claim(
         name="sketched.median.fourwise",
-        title="The median of rows is unbiased wherever any four signs are independent",
+        title="The median of rows is unbiased if any four signs are independent",
         relation=Eq(t.ENTRY_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.FOURWISE, t.FAIR_MIDDLE),
@@ -170,14 +170,14 @@ ESTIMATES: tuple[Claim, ...] = (
             _VEC + "four-wise independent signs, and the median over rows",
             "Refuted by six equal entries in one cell, signs whose product is one, and three rows: the bias is 15/128. "
             "With five entries four-wise independence makes the error symmetric: six is the least.",
-            "That the estimate is unbiased; the code has the independence and the median.",
+            "We read it as an unbiased estimate; the code has the independence and the median.",
             code=t.CSVEC_AT.at("csvec/csvec.py", "134-140"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.median.unbiased",
         extremal="six equal entries in one cell, whose signs have the product one",
         axis="sketch_rows",
-        note="Pairwise, or three-wise, independent signs do so with four entries: the bias is then 3/8.",
+        note="Pairwise or three-wise independent signs are biased with four entries: by 3/8.",
     ),
     Claim(
         name="sketched.median.parity",
@@ -194,21 +194,21 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.median.lower",
-        title="The median of rows is unbiased, where it is torch.median, of an even number of rows too",
+        title="The median of rows by torch.median is unbiased, also for an even number of rows",
         relation=Eq(t.ENTRY_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.LOWER_MIDDLE),
         source=t.ROTHCHILD_2020.official_code(
             _VEC + "vals.median(dim=0)[0], which is torch.median: by its documentation the lower of two medians",
             "Refuted by two entries and two rows of one counter: the smaller of two estimates.",
-            "That it is meant for an even number of rows; the authors' default is five.",
+            "It is read for an even number of rows; the authors' default is five.",
             code=t.CSVEC_AT.at("csvec/csvec.py", "351", "an even number of rows; the default is five"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.median.unbiased",
         extremal="two entries in two rows of one counter",
         axis="sketch_rows",
-        note="Too small, whatever the sign: an odd number of rows does not care, nor does the mean of the middle two.",
+        note="It is too small for either sign; an odd number of rows, or the mean of the middle two, is unbiased.",
     ),
     Claim(
         name="sketched.median.lower_bias",
@@ -226,10 +226,10 @@ ESTIMATES: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.THREE_ROWS),
         source=derived(
-            "It is off by any number with probability q^2 (3 - q)/2 (sketched.median.tail), at most q: integrate."
+            "Its error exceeds any number with probability q^2 (3 - q)/2 (sketched.median.tail), at most q: integrate."
         ),
         tightness=1,
-        extremal="two entries in one counter, where every row is off by as much",
+        extremal="two entries in one counter, where every row has the same error magnitude",
         axis="sketch_cells",
     ),
     Claim(
@@ -241,14 +241,14 @@ ESTIMATES: tuple[Claim, ...] = (
         source=t.LARSEN_2021.read(
             "abstract: with three rows or more the variance decreases with the square of s",
             "The tail of sketched.median.tail at q = 1/c.",
-            "The constant, for two entries.",
+            "The constant is ours, for two entries.",
         ),
         axis="sketch_cells",
-        note="A single row has x_j^2/c: two more rows take it down to 3/(2 c) of that.",
+        note="A single row has x_j^2/c: two more rows reduce it to 3/(2 c) of that.",
     ),
     Claim(
         name="sketched.row.tail",
-        title="An estimate of one row is off by tau times the norm with probability at most 1/(c tau^2)",
+        title="The error of one row is tau times the norm or more with probability at most 1/(c tau^2)",
         relation=Le(t.OFF_CHANCE, 1 / (t.cells * t.tolerance**2)),
         kind=Kind.LAW,
         assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
@@ -259,7 +259,7 @@ ESTIMATES: tuple[Claim, ...] = (
     ),
     Claim(
         name="sketched.median.tail",
-        title="The median of r rows is off with probability 2 P(Bin(r, q/2) >= (r + 1)/2), exactly",
+        title="The median of r rows exceeds a tolerance with probability exactly 2 P(Bin(r, q/2) >= (r + 1)/2)",
         relation=Eq(
             t.OFF_CHANCE,
             sp.Piecewise((t.row_off, Eq(t.rows, 1)), (t.median_tail(3), Eq(t.rows, 3)), (t.median_tail(5), True)),
@@ -267,23 +267,23 @@ ESTIMATES: tuple[Claim, ...] = (
         kind=Kind.LAW,
         assumes=(*_hashed, t.UP_TO_FIVE_ROWS, t.NOT_ZERO),
         source=derived(
-            "More than half of the rows have to be off to the same side, and either side has half of q; both cannot be."
+            "More than half of the rows have to exceed it on one side; each side has half of q, not both at once."
         ),
         axis="row_off",
     ),
     Claim(
         name="sketched.median.exponential",
-        title="The median of r rows is off by 2/sqrt(c) of the norm with probability at most exp(-r/8)",
+        title="The error of the median of r rows is 2/sqrt(c) of the norm or more with probability at most exp(-r/8)",
         relation=Le(t.OFF_CHANCE, sp.exp(-t.rows / 8)),
         kind=Kind.LAW,
         assumes=(*_hashed, t.WIDE_TOLERANCE, t.ODD_ROWS, t.NOT_ZERO),
         source=t.LARSEN_2021.read(
             "abstract: off by more than twice the norm over the root of s with probability exponentially small in t",
-            "Hoeffding's bound, as a row is off with probability 1/4 at most.",
-            "The constant 1/8.",
+            "Hoeffding's bound, as a row exceeds it with probability at most 1/4.",
+            "The constant 1/8 is ours.",
         ),
         axis="sketch_rows",
-        note="Far from the exact law: a single row is off with probability 1/4 where this says 0.88.",
+        note="It is far from the exact law: a single row exceeds it with probability 1/4, and this bound is 0.88.",
         unpinned=for_one_reason(
             "loose by nature: the exact law is sketched.median.tail", "0.9 times the bound", "sketch_rows + 1 for *"
         ),
@@ -293,10 +293,10 @@ ESTIMATES: tuple[Claim, ...] = (
 RECOVERY: tuple[Claim, ...] = (
     Claim(
         name="sketched.recovery.largest",
-        title="The k largest entries are recovered where they are further apart than twice the largest error",
+        title="The k largest entries are recovered if their gap exceeds twice the largest error",
         relation=Eq(t.MISSED, 0),
         assumes=(t.GAP,),
-        source=derived("An estimate among them is above, and all others below, the middle of the gap."),
+        source=derived("Their estimates are above the middle of the gap, and all others below it."),
         axis="k",
     ),
     Claim(
@@ -307,16 +307,16 @@ RECOVERY: tuple[Claim, ...] = (
         assumes=(*_hashed, t.ONE_ROW, t.NOT_ZERO),
         source=t.IVKIN_2019.transcribed(
             "Lemma 1: a contraction by k/d with probability 1 - delta, for sketches of order k log(d/delta)",
-            "Refuted by two equal entries in one counter: k = 1 errs by all of the squared norm, and not by half.",
-            "In expectation, for every size of the sketch, and of the largest estimates: the work keeps the heavy "
-            "ones, and fills up with random entries.",
+            "Refuted by two equal entries in one counter: the error for k = 1 is the squared norm, not half of it.",
+            "It is read in expectation, for every size of the sketch, and for the largest estimates: the paper keeps "
+            "heavy entries, and adds random ones.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.recovery.one_cell",
         tightness=sp.oo,
-        extremal="two equal entries in one counter: all of the squared norm, for k = n, too, where none should be lost",
+        extremal="two equal entries in one counter: all of the squared norm, also for k = n, where none should be lost",
         axis="k",
-        note="What shares a counter with a large entry comes out as large; the more is recovered, the more it costs.",
+        note="Entries that share a counter with a large one are estimated as large; each one recovered adds error.",
     ),
     Claim(
         name="sketched.recovery.one_cell",
@@ -338,46 +338,46 @@ RECOVERY: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(*_hashed, t.ONE_ROW, t.ONE_RECOVERED, t.LAST_ALONE),
         source=derived(
-            "If any zero shares its counter, that one is recovered, as ties go to the lowest index: once for what is "
-            "missed, once for what is not there."
+            "If any zero shares its counter, that zero is recovered, as ties go to the lowest index: the error counts "
+            "the missed entry and the false one."
         ),
         axis="sketch_cells",
-        note="So a single row needs more counters than entries, and not than large entries, for a contraction.",
+        note="So for a contraction a single row needs more counters than entries, not only than large entries.",
     ),
     Claim(
         name="sketched.recovery.second_round",
-        title="With exact values in a second round the error is never above the squared norm",
+        title="With exact values in a second round the error is at most the squared norm",
         relation=Le(t.EXACT_ERROR, 1),
         assumes=(t.NOT_ZERO,),
         source=t.IVKIN_2019.transcribed(
-            "algorithm 1: a second round, in which workers are asked for the exact entries",
-            "What is kept is exact: its square is taken off.",
-            "The bound.",
+            "algorithm 1: a second round, which requests the exact entries from the workers",
+            "Kept entries are exact: the error loses their square.",
+            "The bound is ours.",
         ),
         tightness=1,
         extremal="the sketch names entries that are zero",
         axis="sketch_candidates",
-        note="It need not be any smaller, either: hashes that cancel a large entry hide it.",
+        note="It may not be smaller: hashes that cancel a large entry hide it.",
     ),
 )
 
 FEEDBACK: tuple[Claim, ...] = (
     Claim(
         name="sketched.fetchsgd.conserves",
-        title="Where the update's sketch is subtracted, what was not sent is in the error's sketch",
+        title="If the update's sketch is subtracted, the error's sketch contains everything not sent",
         relation=Eq(t.LOST, 0),
         assumes=(t.SUBTRACTED, t.NO_MOMENTUM),
         source=t.ROTHCHILD_2020.official_code(
             _AGGREGATOR + "Verror -= sketched_update, which is commented out: it should work, and diverges",
-            "E + S(u) is what it was: the sketch is linear.",
-            "The identity.",
+            "E + S(u) does not change: the sketch is linear.",
+            "The identity is ours.",
             code=t.FETCH_AT.at("CommEfficient/fed_aggregator.py", "597-598", False),
         ),
         axis="k",
     ),
     Claim(
         name="sketched.fetchsgd.zeroing",
-        title="Where the update's cells are set to zero, what was not sent is in the error's sketch",
+        title="If the update's cells are set to zero, the error's sketch contains everything not sent",
         relation=Eq(t.LOST, 0),
         assumes=(t.ZEROED, t.NO_MOMENTUM),
         source=derived(
@@ -388,31 +388,33 @@ FEEDBACK: tuple[Claim, ...] = (
         corrected_by="sketched.fetchsgd.conserves",
         extremal="two equal entries that share a cell in one of two rows",
         axis="k",
-        note="What shared the cells is gone from these rows; with it goes what would have grown.",
+        note="Entries that shared these cells are lost in these rows, and so is the growth.",
     ),
     Claim(
         name="sketched.fetchsgd.same",
-        title="Without momentum, with one row and recovered entries in cells of their own, zeroing is subtracting",
+        title="Without momentum, with one row and recovered entries in separate cells, zeroing equals subtracting",
         relation=Eq(t.FORGET_GAP, 0),
         assumes=(t.ONE_ROW, t.ALONE_IN_CELL, t.NO_MOMENTUM),
-        source=derived("The sketch of s_i T at i is T in i's cell: a step leaves the same, and so do all."),
+        source=derived(
+            "The sketch of s_i T at i is T in i's cell: both leave the same after one step, and so after all."
+        ),
         axis="k",
     ),
     Claim(
         name="sketched.fetchsgd.same_momentum",
-        title="With one row and recovered entries in cells of their own, zeroing is subtracting, with momentum too",
+        title="With one row and recovered entries in separate cells, zeroing equals subtracting, also with momentum",
         relation=Eq(t.FORGET_GAP, 0),
         assumes=(t.ONE_ROW, t.ALONE_IN_CELL),
         source=derived(
-            "True of the first step. Zeroing clears the momentum of what was sent, too, and subtracting does not: "
+            "It holds for the first step. Zeroing also clears the momentum of sent entries, and subtracting does not: "
             "refuted by the gradients (2, 1) and (0, 0), two counters, k = 1 and a momentum that keeps all."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sketched.fetchsgd.same",
         extremal="momentum of an entry that was sent",
         axis="k",
-        note="What was sent comes back with the momentum where the sketch is subtracted: zeroing is DGC's momentum "
-        "factor masking as well.",
+        note="If the sketch is subtracted, sent entries come back with the momentum: zeroing is also DGC's momentum "
+        "factor masking.",
     ),
     Claim(
         name="sketched.fetchsgd.growth",
@@ -422,8 +424,8 @@ FEEDBACK: tuple[Claim, ...] = (
         source=derived("Each of them takes T off."),
         axis="recovered_in_cell",
         note=(
-            "With three or more it grows without a gradient, again and again, which may be what the authors saw: their "
-            "code says that subtracting should work, but that the model diverges."
+            "With three or more it grows in every step without a gradient, which may explain the authors' remark: "
+            "their code says that subtracting should work, but that the model diverges."
         ),
     ),
 )
@@ -431,17 +433,17 @@ FEEDBACK: tuple[Claim, ...] = (
 LEVELS: tuple[Claim, ...] = (
     Claim(
         name="sketched.minmax.under",
-        title="The least of cells and the largest of rows is never above the level",
+        title="SketchML: the smallest of a cell and then the largest of rows is at most the level",
         relation=Le(t.RECOVERED, t.level),
         source=t.JIANG_2018.read(
             "abstract: collisions in hash tables are solved by a MinMax strategy",
-            "An entry's cells hold its own level, or less.",
-            "The inequality, and that levels are those of magnitudes.",
+            "An entry's cells hold at most its own level.",
+            "The inequality is ours, and that levels are those of magnitudes.",
         ),
         tightness=1,
         extremal="the entry is alone in one of its cells",
         axis="sketched_level",
-        note="So magnitudes shrink, and signs, which are kept elsewhere, never change: biased, and never past zero.",
+        note="So magnitudes shrink, and signs, stored separately, never change: the result is biased.",
     ),
     Claim(
         name="sketched.minmax.exact",
@@ -462,8 +464,8 @@ WORDS: tuple[Claim, ...] = (
         assumes=(t.WHOLE_SKETCHES,),
         source=t.ROTHCHILD_2020.official_code(
             "FedModel in fed_aggregator.py: num_rows num_cols floats are uploaded",
-            "Counted: a ring all-reduce of the table.",
-            "The ring.",
+            "We count a ring all-reduce of the table.",
+            "The ring is our reading.",
             code=t.FETCH_AT.at("CommEfficient/fed_aggregator.py", "288-298"),
         ),
         axis="sketch_cells",
@@ -476,7 +478,7 @@ WORDS: tuple[Claim, ...] = (
         source=t.IVKIN_2019.transcribed(
             "two rounds, of sketches and of candidates' entries, between workers and a server",
             "Counted: two rings.",
-            "Round a ring; the work counts a worker's |S| + P k words to a server, and k back.",
+            "We count a ring; the paper counts a worker's |S| + P k words to a server, and k back.",
         ),
         axis="sketch_candidates",
     ),
@@ -494,12 +496,12 @@ DEFINITIONS = defined(
             "another, in the dtype."
         ),
         "sketch_estimates": (
-            "Written from the docstring (Charikar, Chen, Farach-Colton 2002): the median by a sort, of an even number "
-            "of rows either way."
+            "Written from the docstring (Charikar, Chen, Farach-Colton 2002): the median by a sort, for an even number "
+            "of rows both ways."
         ),
         "unsketch": "Written from the docstring: the k largest estimates, ties to the lowest index, and zeros.",
         "min_max_sketch": (
-            "Written from the docstring (SketchML): the least level of every cell, and the largest of those of an "
+            "Written from the docstring (SketchML): the smallest level of every cell, and the largest of those of an "
             "entry."
         ),
         "sketched_sum": (

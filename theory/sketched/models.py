@@ -260,21 +260,18 @@ MODELS = by_claim(
         "classes modulo c, rest have whole + 1 values and the others whole.",
         scope="every prime p, every c",
         goals=_collision,
-        checked_by=("sketched.hashes.collision",),
     ),
     Model(
         claim="sketched.hashes.sign_mean",
         words="p = 2 half + 1: half + 1 residues are even, sign -1, and half are odd; the value is uniform.",
         scope="every odd prime",
         goals=_sign_mean,
-        checked_by=("sketched.hashes.sign_mean",),
     ),
     Model(
         claim="sketched.hashes.sign_pair",
         words="p = 2 half + 1. Values of a random cubic at two places are independent and uniform.",
         scope="every odd prime",
         goals=_sign_pair,
-        checked_by=("sketched.hashes.sign_pair",),
     ),
     Model(
         claim="sketched.table.norm",
@@ -282,7 +279,6 @@ MODELS = by_claim(
         "independent of all others, it adds its square to its counter's. Induction; then over the counters.",
         scope="every vector, every c; exact arithmetic",
         goals=_norm,
-        checked_by=("sketched.table.norm",),
     ),
     Model(
         claim="sketched.row.variance",
@@ -290,7 +286,6 @@ MODELS = by_claim(
         "probability 1/c shares the counter; its sign is independent. Induction on the other entries.",
         scope="every vector, every c; exact arithmetic",
         goals=_variance,
-        checked_by=("sketched.row.variance",),
     ),
     Model(
         claim="sketched.row.variance_bound",
@@ -321,7 +316,6 @@ MODELS = by_claim(
         "rows is: summed over all 3^r cases.",
         scope="every vector but zero, every c and tolerance, r in {r}; exact arithmetic",
         goals=_tail,
-        checked_by=("sketched.median.tail",),
         instances=({"r": 1}, {"r": 3}, {"r": 5}),
     ),
     Model(
@@ -330,7 +324,6 @@ MODELS = by_claim(
         "1/(2 c) and 1 - 1/c: summed over all 27 cases.",
         scope="every vector of two entries, every c; exact arithmetic",
         goals=_of_three,
-        checked_by=("sketched.median.of_three",),
     ),
     Model(
         claim="sketched.median.lower_bias",
@@ -338,12 +331,11 @@ MODELS = by_claim(
         "1/(2 c) and 1 - 1/c: the mean of the smaller of two, over all 9 cases, is negative.",
         scope="every vector of two entries, every c; exact arithmetic",
         goals=_lower,
-        checked_by=("sketched.median.lower_bias",),
     ),
     Model(
         claim="sketched.recovery.one_cell",
         words="All estimates have the counter's magnitude, so the first k are kept: `first` is the sum of their "
-        "squares, `square` that of all. Each errs by the square of all others, as sketched.row.variance has it.",
+        "squares, `square` that of all. The error of each is the square of all others, as in sketched.row.variance.",
         scope="every vector but zero, every k <= n, one counter; exact arithmetic",
         goals=_one_cell,
         checked_by=("sketched.recovery.one_cell", "sketched.row.variance"),
@@ -353,7 +345,6 @@ MODELS = by_claim(
         words="`kept` is the sum of the squares of the entries kept, which are exact, `square` that of all.",
         scope="every sum but zero, every sketch, k and K; exact arithmetic",
         goals=_second_round,
-        checked_by=("sketched.recovery.second_round",),
     ),
     Model(
         claim="sketched.fetchsgd.growth",
@@ -361,21 +352,18 @@ MODELS = by_claim(
         "the counter with the entry's sign, times that sign; h >= 1, so what is left is not positive.",
         scope="every sketch of one row, every h >= 1; exact arithmetic",
         goals=_growth,
-        checked_by=("sketched.fetchsgd.growth",),
     ),
     Model(
         claim="sketched.words.one_round",
         words="A ring all-reduce takes 2 (P - 1) steps, in each of which a rank sends a block of r c/P words.",
         scope="every P, r and c such that P divides r c",
         goals=_one_round,
-        checked_by=("sketched.words.one_round",),
     ),
     Model(
         claim="sketched.words.two_rounds",
         words="Two ring all-reduces, of blocks of r c/P and of K/P words.",
         scope="every P, r, c and K such that P divides r c and K",
         goals=_two_rounds,
-        checked_by=("sketched.words.two_rounds",),
     ),
     Model(
         claim="sketched.table.linear",
@@ -383,12 +371,11 @@ MODELS = by_claim(
         "entry. Induction on the entries.",
         scope="every two vectors and factors, every sketch; exact arithmetic",
         goals=_linear,
-        checked_by=("sketched.table.linear",),
     ),
     Model(
         claim="sketched.median.variance",
-        words=_BY_SYMMETRY + "For every number, the middle one of three rows is off by as much at most as often as one "
-        "row: so is the mean square, an integral over these probabilities.",
+        words=_BY_SYMMETRY + "For every number, the middle one of three rows has at least this error at most as often "
+        "as one row: so is the mean square, an integral over these probabilities.",
         scope="every vector, every c; exact arithmetic",
         goals=_median_variance,
         checked_by=("sketched.median.variance", "sketched.row.variance"),
@@ -399,7 +386,6 @@ MODELS = by_claim(
         "one of three, over all cases.",
         scope="four and six ones in one counter; exact arithmetic",
         goals=_parity,
-        checked_by=("sketched.median.parity",),
     ),
     Model(
         claim="sketched.recovery.one_entry",
@@ -407,14 +393,12 @@ MODELS = by_claim(
         "square twice; else none. Induction on the zeros.",
         scope="every entry but zero, every number of zeros before it, every c; exact arithmetic",
         goals=_one_entry,
-        checked_by=("sketched.recovery.one_entry",),
     ),
     Model(
         claim="sketched.minmax.under",
         words="`missed` is what is recovered: of some row the least level of the entry's cell, where its own is, too.",
         scope="all levels, every sketch",
         goals=_level_under,
-        checked_by=("sketched.minmax.under",),
     ),
     Model(
         claim="sketched.minmax.exact",
@@ -422,7 +406,6 @@ MODELS = by_claim(
         "induction on either.",
         scope="every number of smaller levels, every r and c",
         goals=_level_exact,
-        checked_by=("sketched.minmax.exact",),
     ),
     Model(
         claim="sketched.fetchsgd.conserves",
@@ -430,7 +413,6 @@ MODELS = by_claim(
         "Induction.",
         scope="all gradients, every sketch, every k; exact arithmetic",
         goals=_conserves,
-        checked_by=("sketched.fetchsgd.conserves",),
     ),
     Model(
         claim="sketched.fetchsgd.same",
@@ -438,7 +420,6 @@ MODELS = by_claim(
         "what is subtracted leaves zero. What a step begins with is the same, by induction on the steps.",
         scope="all gradients, every sketch of one row, every k, every number of steps; exact arithmetic",
         goals=_same,
-        checked_by=("sketched.fetchsgd.same",),
     ),
 )
 

@@ -9,7 +9,7 @@ from commbounds.theory.quantities import k, n
 from commbounds.theory.sketched import terms as t
 
 _a, _b, _half = sp.symbols("a b half", integer=True, nonnegative=True)
-_HASHED = {"independent_hashes": "All hashings are tried."}
+_HASHED = {"independent_hashes": "All hash functions are tried."}
 _left = sp.Mod(t.prime, t.cells)
 
 REFUTATIONS = by_claim(
@@ -32,7 +32,7 @@ REFUTATIONS = by_claim(
     Refutation(
         claim="sketched.median.fourwise",
         words="Entries of a each in one counter, three rows, and signs whose product is one, all but one of which are "
-        "independent. Of five the errors are symmetric. Of six the error of a row is 5 a, a or -3 a with "
+        "independent. For five the errors are symmetric. For six the error of a row is 5 a, a or -3 a with "
         "probabilities 1/16, 10/16 and 5/16, and the median's mean is 15 a/128.",
         whole={n: 5, _a: 1},
         measured=_a * sp.Piecewise((0, sp.Eq(n, 5)), (sp.Rational(15, 128), True)),
@@ -47,7 +47,7 @@ REFUTATIONS = by_claim(
         measured=_b * (2 * t.cells - 1) / (2 * t.cells**2),
         values={t.cells: t.cells},
         x=(_a, _b),
-        met={**_HASHED, "lower_middle": "The estimate is made so."},
+        met={**_HASHED, "lower_middle": "The estimate is computed this way."},
     ),
     Refutation(
         claim="sketched.recovery.contraction",
@@ -69,12 +69,12 @@ REFUTATIONS = by_claim(
         values={k: 1},
         x=(((_a, _b),),),
         given={"a >= b": _a - _b},
-        met={"zeroed_cells": "The step is made so.", "no_sketch_momentum": "There is none."},
+        met={"zeroed_cells": "The step runs this way.", "no_sketch_momentum": "There is none."},
     ),
     Refutation(
         claim="sketched.fetchsgd.same_momentum",
-        words="One rank, the gradients (a, b), a >= 2 b, and (0, 0), counters of their own, and a momentum that keeps "
-        "all. a is recovered first. Where its cell is zero, so is its momentum, and 2 b is recovered next; where it is "
+        words="One rank, the gradients (a, b), a >= 2 b, and (0, 0), separate counters, and a momentum that keeps all. "
+        "a is recovered first. Where its cell is zero, so is its momentum, and 2 b is recovered next; where it is "
         "subtracted, a comes again, and 2 b is left.",
         whole={_a: 1, _b: 0},
         measured=2 * _b,

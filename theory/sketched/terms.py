@@ -76,9 +76,7 @@ LINEAR_DEFECT = Quantity(
 )
 ROW_SQUARE = Quantity("sketch_row_square", r"\mathbb{E}\,\lVert S_j\rVert^2", "squared norm of a row, expected")
 ENTRY_ERROR = Quantity("sketch_entry_error", r"\mathbb{E}\,(\hat x_i-x_i)^2", "squared error of an estimate, expected")
-ENTRY_BIAS = Quantity(
-    "sketch_entry_bias", r"\lvert\mathbb{E}\,\hat x_i-x_i\rvert", "how far the expected estimate of an entry is off"
-)
+ENTRY_BIAS = Quantity("sketch_entry_bias", r"\lvert\mathbb{E}\,\hat x_i-x_i\rvert", "bias of the estimate of an entry")
 ROW_ERROR = Quantity(
     "sketch_row_error",
     r"\frac{\mathbb{E}\,\lVert\hat x-x\rVert^2}{\lVert x\rVert^2}",
@@ -87,13 +85,13 @@ ROW_ERROR = Quantity(
 OFF_CHANCE = Quantity(
     "sketch_off_chance",
     r"\Pr[\lvert\hat x_i-x_i\rvert\ge\tau\lVert x\rVert]",
-    "probability that an estimate is off by at least the tolerance times the norm",
+    "probability that the error of an estimate is at least the tolerance times the norm",
 )
 MISSED = Quantity("sketch_missed", r"\#\text{missed}", "entries among the k largest that are not recovered")
 LOST = Quantity(
     "sketch_lost",
     r"\lVert S(\textstyle\sum_t\bar g_t)-E-S(\sum_t u_t)\rVert_1",
-    "what is neither in the error's sketch nor in the sketch of all updates, all counters added up",
+    "difference of the sketch of all gradients and those of the error and all updates, all counters added up",
 )
 FORGET_GAP = Quantity(
     "sketch_forget_gap",
@@ -113,7 +111,7 @@ EXACT_ERROR = Quantity(
     r"\frac{\lVert u-\sum_p x_p\rVert^2}{\lVert\sum_p x_p\rVert^2}",
     "squared error of the two rounds' result over the squared norm of the sum, which is not zero",
 )
-RECOVERED = Quantity("recovered_level", r"\hat v_i", "level that the least of cells and the largest of rows gives")
+RECOVERED = Quantity("recovered_level", r"\hat v_i", "level by the smallest of a cell and the largest of rows")
 EXACT_CHANCE = Quantity("level_exact_chance", r"\Pr[\hat v_i=v_i]", "probability that a level is recovered exactly")
 
 ODD_PRIME = Hypothesis("odd_hash_prime", "The prime is odd.", Ge(prime, 3))

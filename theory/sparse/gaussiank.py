@@ -26,10 +26,10 @@ from commbounds.theory.traffic import MEAN_RECEIVED, MOST_RECEIVED
 
 _QUANTILES = (
     " The vector holds midpoint quantiles; their magnitudes' squares are a convex function of the probability, so that "
-    "the midpoint rule makes their standard deviation at most the law's, and the threshold at most z times that. Of n "
-    "midpoint quantiles all but one, at most, of every n P(|X| > t) exceed t."
+    "the midpoint rule makes their standard deviation at most the law's, and the threshold at most z times that. At "
+    "least n P(|X| > t) - 1 of n midpoint quantiles exceed t."
 )
-_NOTHING = "Asks for more only where the bound is below zero, and says nothing."
+_NOTHING = "It is larger only where the bound is below zero, which says nothing."
 
 
 def _at_least(law: str, title: str, tail: object, share: str, where: Hypothesis, **more: object) -> Claim:
@@ -64,7 +64,7 @@ def _at_most(law: str, title: str, tail: object, where: Hypothesis, **more: obje
 GAUSSIANK: tuple[Claim, ...] = (
     Claim(
         name="sparse.gaussiank.received",
-        title="Gaussiank's busiest receiver, the rank that selects fewest, receives two words for every other entry",
+        title="Gaussiank's busiest receiver, the rank that selects fewest, receives two words per entry of all others",
         relation=Eq(MOST_RECEIVED, 2 * (entries - fewest)),
         assumes=(DATA_WORDS,),
         source=derived(
@@ -79,7 +79,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         assumes=(DATA_WORDS,),
         source=derived("Every selected entry is received by P - 1 ranks."),
         axis="entries",
-        note="2k(P - 1) if the ranks select k entries each; how far they are from that, the next claims say.",
+        note="It is 2k(P - 1) if the ranks select k entries each; the next claims bound the deviation from that.",
     ),
     Claim(
         name="sparse.gaussiank.any_input",
@@ -96,25 +96,25 @@ GAUSSIANK: tuple[Claim, ...] = (
         unpinned=(
             (
                 "without the factor z*",
-                "Still true: asks for more only where z < 1, and 1/mu times k are all entries of the vector.",
+                "Still true: it is smaller only where z < 1, and 1/mu times k are all entries of the vector.",
             ),
             ("exponent -1 of z", "Still true: for z < 1 more than 1/mu times k, which are all entries of the vector."),
         ),
-        note="Tails so heavy that they are far from the normal ones select up to 1/(mu z^2) times k: 15 times at 1 %, "
-        "92 times at 0.1 %. With a negative mean everything may pass: the threshold is below zero for (-1, ..., -1).",
+        note="Very heavy tails select up to 1/(mu z^2) times k: 15 times at 1 %, 92 times at 0.1 %. With a negative "
+        "mean everything can pass: the threshold is below zero for (-1, ..., -1).",
     ),
     Claim(
         name="sparse.gaussiank.sign_symmetry",
         title="Gaussiank selects the same entries of -x as of x",
         relation=Eq(MISPLACED, 0),
         source=derived(
-            "Not so: the mean enters with its sign, while magnitudes are compared.",
+            "Refuted: the mean enters with its sign, while magnitudes are compared.",
             code=GAUSSIANK_AT.at("compression.py", "144-149"),
         ),
         stands=Standing.REFUTED,
         extremal="x = (1, 1): none exceeds 1; of -x both exceed -1",
         axis="n",
-        note="A negative mean lowers the threshold: vectors of mean -m select more than those of mean m.",
+        note="A negative mean lowers the threshold: vectors of mean -m select more entries than those of mean m.",
     ),
     Claim(
         name="sparse.gaussiank.heavy_tails",
@@ -122,18 +122,17 @@ GAUSSIANK: tuple[Claim, ...] = (
         relation=Le(SHARE, 1),
         assumes=(FIXED_THRESHOLD, HEAVY_TAILS),
         source=derived(
-            "One might expect it, as much of the spread lies in few entries. Refuted by Laplace quantiles: heavy tails "
-            "also mean more entries beyond any large multiple of the standard deviation: exp(-sqrt(2) z) "
-            "of the Laplace law against about exp(-z^2/2) of the normal.",
+            "One may expect it, as much of the spread lies in few entries. Refuted by Laplace quantiles: heavy tails "
+            "also mean more entries beyond any large multiple of the standard deviation: exp(-sqrt(2) z) of the "
+            "Laplace law against about exp(-z^2/2) of the normal.",
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,
         extremal="Laplace quantiles: 2.6 times k at 1 %, 9.5 times at 0.1 %, and without bound as the density falls",
         axis="mu",
         note="Mildly heavy tails select too many at the low densities of sparse training, and too few at high ones: "
-        "Laplace entries from 9 % on, Student entries with three degrees of freedom from 4 %. Without a variance it "
-        "depends on the length, the longer the fewer. Too few pass at any density where a sharp peak makes everything "
-        "else far away.",
+        "Laplace entries from 9 % on, Student entries with three degrees of freedom from 4 %. Without a variance, "
+        "longer vectors select fewer. With a sharp peak too few pass at any density.",
     ),
     Claim(
         name="sparse.gaussiank.normal_least",
@@ -175,8 +174,8 @@ GAUSSIANK: tuple[Claim, ...] = (
             ("0.9 times the bound", _NOTHING),
             (
                 "0.9 times the term -1/k",
-                "Beyond the instrument: more than 0.9 of the one entry is missing at about a million entries first, "
-                "0.91 at k = 33, and by less than rounding of the threshold may decide.",
+                "It is beyond the tests: more than 0.9 of the one entry is missing first at about a million entries, "
+                "0.91 at k = 33, by less than the rounding of the threshold can change.",
             ),
         ),
     ),
@@ -198,12 +197,12 @@ GAUSSIANK: tuple[Claim, ...] = (
             *(
                 (
                     name,
-                    "Loose by nature: the standard deviation falls short of the law's, so that more pass, and never "
-                    "more than 0.44 of the one entry was missing.",
+                    "It is loose by nature: the standard deviation is below the law's, so that more pass, and at most "
+                    "0.44 of the one entry was missing.",
                 )
                 for name in ("0.9 times the term -1/k", "exponent -2 of k", "k + 1 for k")
             ),
         ),
-        note="Its standard deviation is found slowly, as n^(-1/3): short vectors select more.",
+        note="Its standard deviation converges slowly, as n^(-1/3): short vectors select more.",
     ),
 )

@@ -12,16 +12,15 @@ MODELS = by_claim(*WORDS, *QUANTILES, *REGIONS)
 EXTENTS = extents(
     "sparse",
     {
-        (): "gtopk.steps spardl.steps gtopk.mass spardl.mass gaussiank.any_input lower_bound.mean lower_bound.most",
+        (): (
+            "gtopk.steps spardl.steps gtopk.mass spardl.mass gaussiank.any_input lower_bound.mean lower_bound.most "
+            "topka.critical_path topka.above_oktopk topka.below_oktopk topka.below_dense gtopk.below_topka "
+            "gtopk.above_oktopk spardl.below_even_split topkdsa.upper_even topkdsa.upper topkdsa.identical "
+            "topkdsa.code_switch spardl.most spardl.least spardl.entries spardl.r_sag_most spardl.r_sag_least "
+            "spardl.b_sag"
+        ),
         (Step.NORMS,): "gaussiank.laplace_least",
-        (Step.CLAIM,): (
-            "topka.above_oktopk topka.below_oktopk topka.below_dense gtopk.below_topka gtopk.above_oktopk "
-            "spardl.below_even_split"
-        ),
-        (Step.COUNTING,): (
-            "topka.critical_path topkdsa.upper_even topkdsa.upper topkdsa.identical topkdsa.code_switch gtopk.received "
-            "gtopk.sent spardl.most spardl.least spardl.entries spardl.r_sag_most spardl.r_sag_least spardl.b_sag"
-        ),
+        (Step.COUNTING,): "gtopk.received gtopk.sent",
         (Step.SUM, Step.COUNTING): "topkdsa.lower_with_switch",
         (Step.NORMS, Step.LEMMA): "gaussiank.normal_least",
         (Step.NORMS, Step.LIMIT): "gaussiank.student_least",

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.model import Goal, Model
+from commbounds.theory.model import Goal, Model, untied
 from commbounds.theory.quantities import k, mu, n
 from commbounds.theory.sparse.terms import sd, z
 
@@ -88,8 +88,8 @@ _ENDS = (
     "at either end are selected, 2 side in all. "
 )
 _MOST = _ENDS + (
-    "Their mean is zero, and the threshold is z sd. {tail} Of those selected the last one, j = side, has a tail below "
-    "that of the threshold: side - 1/2 < n tail/2."
+    "Their mean is zero, and the threshold is z sd. {tail} The last one selected, j = side, has a tail below that of "
+    "the threshold: side - 1/2 < n tail/2."
 )
 _SQUARE = (
     "The law's mean is zero, and so is the quantiles'. Squared quantiles are a convex function of the probability "
@@ -103,7 +103,7 @@ _LEAST = (
 _REAL = "the midpoint quantiles of the law, every n > k >= 1; real arithmetic"
 
 QUANTILES: tuple[Model, ...] = (
-    Model(
+    untied(
         "sparse.gaussiank.normal_least",
         _ENDS
         + _SQUARE.format(
@@ -115,13 +115,13 @@ QUANTILES: tuple[Model, ...] = (
         _REAL,
         _normal_least,
     ),
-    Model(
+    untied(
         "sparse.gaussiank.normal_most",
         _MOST.format(tail="`tail` is erfc(z sd/sqrt(2)), that of the normal law there."),
         _REAL,
         _most(sp.erfc(z * sd / sp.sqrt(2))),
     ),
-    Model(
+    untied(
         "sparse.gaussiank.laplace_least",
         _LEAST.format(
             convex="log_half^2/2, where log_half = -log(2u) >= 0 at the upper end, u = 1 - p; its second derivative by "
@@ -131,13 +131,13 @@ QUANTILES: tuple[Model, ...] = (
         _REAL,
         _laplace_least,
     ),
-    Model(
+    untied(
         "sparse.gaussiank.laplace_most",
         _MOST.format(tail="`tail` is exp(-sqrt(2) z sd), that of the Laplace law of variance one there."),
         _REAL,
         _most(sp.exp(-sp.sqrt(2) * z * sd)),
     ),
-    Model(
+    untied(
         "sparse.gaussiank.student_least",
         _LEAST.format(
             convex="its second derivative, where x' = 1/density and density' = -4x/(3 + x^2) density by x, is "

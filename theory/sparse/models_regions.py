@@ -7,11 +7,10 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.dense.models_words import named, one_rank
+from commbounds.theory.dense.models_words import full, held_blocks, named, one_rank
 from commbounds.theory.finite_laws import at_most_each, over_all
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, k, n
-from commbounds.theory.sparse.models_words import full
 from commbounds.theory.sparse.terms import nonzeros, union
 
 Goals = Callable[..., tuple[Goal, ...]]
@@ -28,9 +27,19 @@ _LONGEST = {"split <= k": k - split, "split <= c": c - split}
 _SPARSE = {"gathered <= P k": P * k - gathered, "gathered <= c": c - gathered}
 
 
+def _in_steps() -> tuple[Goal, ...]:
+    """That the most entries of a message, over the steps on average, are no more than the most of one message."""
+    most = sp.Symbol("most_of_one", nonnegative=True)
+    return (
+        *at_most_each("steps of the split", most, P - 1, (P - 1) * split),
+        *at_most_each("steps of the ring", most, P - 1, (P - 1) * gathered),
+        *at_most_each("ranks that select", k, P, gathered),
+    )
+
+
 def _upper(bound: Any) -> tuple[Goal, ...]:
     """For each of the two minima both of its branches: what is below both is below the minimum."""
-    found = []
+    found = [*_in_steps()]
     for few, few_name in ((k, "k"), (c, "c")):
         for most, most_name in ((P * k, "P k"), (c, "c")):
             closed = bound.xreplace({_few: few, _all: most})
@@ -56,6 +65,7 @@ def _upper_even(bound: Any) -> tuple[Goal, ...]:
     positive = {"P + 2": P + 2}
     return (
         one_rank(bound),
+        *_in_steps(),
         Goal("sparse", closed - 2 * (P - 1) * (split + gathered), given={**known, **_SPARSE}, positive=positive),
         Goal(
             "dense",
@@ -93,7 +103,7 @@ def _identical(bound: Any) -> tuple[Goal, ...]:
     return (
         *named("ring", recurrence(closed.subs(P, steps + 1), steps, 0, lambda words, _: words + 2 * 2 * share)),
         one_rank(bound),
-        *named("blocks before the last step", recurrence(before, full, 0, lambda blocks, t: blocks + 2**t)),
+        *held_blocks(),
         Goal("Bruck", closed - 2 * share * ((P - 1) + before + P - 2**full), equal=True),
         *named(
             "doubling",
@@ -117,11 +127,13 @@ def _gathered_mean(bound: Any) -> tuple[Goal, ...]:
 
 
 def _code_switch(bound: Any) -> tuple[Goal, ...]:
-    ranks = {"P - 1": P - 1}
+    ranks, block = {"P - 1": P - 1}, sp.Symbol("block", nonnegative=True)
     return (
+        *over_all(lambda received, words: received - (P - 1) * words, ((P - 1) * block, block), case="blocks: ",
+                  equal=True),
         Goal("sparse", P * bound - 2 * union * (P - 1), given={**ranks, "union": union}),
         Goal("dense", P * bound - n * (P - 1), given={**ranks, "3 union - n": 3 * union - n}),
-    )
+    )  # fmt: skip
 
 
 _WORDS = (
@@ -133,28 +145,28 @@ _WORDS = (
 _SWITCH = "Blocks travel densely if 2U >= n, where U <= Pk. "
 
 _TOPK_DSA = (
-    Model(
+    untied(
         "sparse.topkdsa.upper",
-        _WORDS + _SWITCH + "A bound on each branch of a minimum is one on the minimum: every choice of branches.",
+        _WORDS + _SWITCH + "A bound on each branch of a minimum bounds the minimum: every choice of branches.",
         "every input, every P, every n >= k >= 1",
         _upper,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.upper_even",
         _WORDS + "c = n/P. With one rank nothing moves.",
         "every input, every P, every n >= k >= 1 where P divides n",
         _upper_even,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.lower_with_switch",
         "Every rank selects k nonzeros. `own` counts the pairs of a rank and an index of its own region that it "
         "selects: own <= U, as an index has one owner; all other selected entries are received once in the split, two "
         "words each. k <= U, as one rank selects k. Sparse blocks are received by P - 1 ranks, 2U(P - 1) words in all, "
-        "dense ones n(P - 1). P times the mean is the sum; at least one branch of the minimum is enough.",
+        "dense ones n(P - 1). P times the mean is the sum; at least one branch of the minimum suffices.",
         "every input with k nonzeros on every rank, every P, every n >= k >= 1",
         _lower,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.identical",
         "k = P share. In each of the P - 1 steps of the split every message has `share` entries, and so have all "
         "blocks, which do not travel densely as 2k < n. Ring: P - 1 steps of one block. Bruck, P >= 2, 2^full < P <= "
@@ -163,14 +175,14 @@ _TOPK_DSA = (
         "every P, every share of k, every n > 2k; the all-gather a ring's or Bruck's, or P a power of two",
         _identical,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.gathered",
         "A rank receives all words but its own, by every algorithm; the ranks' own words are all words: 2U if 2U < n, "
         "and n otherwise, so that in either case they are the minimum.",
         "every input, every P",
         _gathered_mean,
     ),
-    Model(
+    untied(
         "sparse.topkdsa.code_switch",
         "All words, 2U if 3U < n and n otherwise, are received by P - 1 ranks. P times the mean is the sum.",
         "every input, every P",
@@ -217,13 +229,13 @@ _NEEDED = (
 )
 
 _LOWER_BOUND = (
-    Model(
+    untied(
         "sparse.lower_bound.mean",
         _NEEDED + "P times the mean is the sum.",
         "every all-reduce that sends sums of entries as pairs, every input with generic values, every P",
         _needed,
     ),
-    Model(
+    untied(
         "sparse.lower_bound.most",
         _NEEDED + "`most`, the largest of P numbers, is at least their mean.",
         "every all-reduce that sends sums of entries as pairs, every input with generic values, every P",
@@ -313,31 +325,28 @@ _MASS = (
             "Induction on the ranks: total = update + residuals.",
             "every input, every P; exact additions",
             _rank_by_rank,
-            (f"sparse.{method}.mass",),
         )
         for method in ("topka", "topkdsa", "gaussiank")
     ),
     Model(
         "sparse.gtopk.mass",
         _INDEX + _FLAGS + "A rank sends what is chosen and holds the rest. A merge of the bags a and b keeps their sum "
-        "or drops it, and then the rank holds it besides; `update` stands for all other bags, what other ranks hold "
-        "left out on both sides. In the end one bag is left. At an index of the update residuals are what is held; at "
-        "any other the ranks' own entries, which are the total.",
+        "or drops it, and then the rank also holds it; `update` stands for all other bags, what other ranks hold left "
+        "out on both sides. In the end one bag is left. At an index of the update residuals are what is held; at any "
+        "other the ranks' own entries, which are the total.",
         "every input, every P; exact additions",
         _tree_mass,
-        ("sparse.gtopk.mass",),
     ),
     Model(
         "sparse.spardl.mass",
         _INDEX + _FLAGS + "In the reduce-scatter what a rank holds, a, leaves it where it is chosen and is added to "
         "what another holds, b; at last it goes into the owner's bag. By recursive doubling teams hold the same bag a, "
-        "or b, in groups; a merge keeps their sum or drops it, and one rank of both groups holds it besides. At once: "
-        "each of the teams' bags is in the sum that stays, or its rank holds it besides. `update` stands for all "
-        "other bags, a group's counted once. In the end one bag is left; at an index of the update residuals are what "
-        "is held, at any other the ranks' own entries, which are the total.",
+        "or b, in groups; a merge keeps their sum or drops it, and one rank of both groups also holds it. At once: "
+        "each of the teams' bags is in the sum that stays, or its rank also holds it. `update` stands for all other "
+        "bags, a group's counted once. In the end one bag is left; at an index of the update residuals are what is "
+        "held, at any other the ranks' own entries, which are the total.",
         "every input, every P, every number of teams that fits; exact additions",
         _team_mass,
-        ("sparse.spardl.mass",),
     ),
 )
 

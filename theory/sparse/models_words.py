@@ -8,16 +8,14 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.cost import log2
-from commbounds.theory.dense.models_words import AROUND, around, named, one_rank
-from commbounds.theory.finite_laws import over_all
-from commbounds.theory.model import Goal, Model, recurrence
+from commbounds.theory.dense.models_words import AROUND, around, full, held_blocks, named, one_rank
+from commbounds.theory.finite_laws import over_all, proved_by
+from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, entries, index_bits, k, mu, n
 from commbounds.theory.sparse.terms import fewest, kept, teams, z
 
 Goals = Callable[..., tuple[Goal, ...]]
 
-full = sp.Symbol("full", integer=True, nonnegative=True)
-"""Steps of Bruck's algorithm but the last, for P >= 2 ranks: 2^full < P <= 2^(full + 1)."""
 levels = sp.Symbol("levels", integer=True, nonnegative=True)
 """ceil(log2 P): 2^(levels - 1) < P <= 2^levels."""
 b = sp.Symbol("b", integer=True, nonnegative=True)
@@ -32,10 +30,6 @@ _bruck = 2**full - 1
 """Blocks that a rank sends before the last step of Bruck's algorithm: 1 + 2 + ... + 2^(full - 1)."""
 
 
-def _bruck_blocks() -> tuple[Goal, ...]:
-    return named("blocks before the last step", recurrence(_bruck, full, 0, lambda blocks, t: blocks + 2**t))
-
-
 # --- TopkA -------------------------------------------------------------------------------------------------------
 
 
@@ -44,7 +38,7 @@ def _topka_path(bound: Any) -> tuple[Goal, ...]:
     return (
         *named("ring", around(2 * k)(bound)),
         one_rank(bound),
-        *_bruck_blocks(),
+        *held_blocks(),
         Goal("Bruck", bound - 2 * k * (_bruck + P - 2**full), equal=True),
         *named("doubling", recurrence(bound.subs(P, 2**d), d, 0, lambda words, t: words + 2 * k * 2**t)),
     )
@@ -53,6 +47,7 @@ def _topka_path(bound: Any) -> tuple[Goal, ...]:
 def _topka_above(bound: Any) -> tuple[Goal, ...]:
     received = 2 * k * (P - 1)
     return (
+        *proved_by("received", around(2 * k)(received)),
         Goal(
             "difference",
             path - bound,
@@ -64,6 +59,7 @@ def _topka_above(bound: Any) -> tuple[Goal, ...]:
 
 def _topka_below_oktopk(bound: Any) -> tuple[Goal, ...]:
     return (
+        *proved_by("path", _topka_path(2 * k * (P - 1))),
         Goal(
             "difference",
             bound - 2 * k * (P - 1),
@@ -75,6 +71,7 @@ def _topka_below_oktopk(bound: Any) -> tuple[Goal, ...]:
 
 def _topka_below_dense(bound: Any) -> tuple[Goal, ...]:
     return (
+        *proved_by("path", _topka_path(2 * k * (P - 1))),
         Goal("difference", bound - 2 * k * (P - 1), given={"P - 1": P - 1, "n - k P": n - k * P}, positive={"P": P}),
     )
 
@@ -82,34 +79,35 @@ def _topka_below_dense(bound: Any) -> tuple[Goal, ...]:
 _EVENLY = "every k, every P; the all-gather a ring's or Bruck's, or P a power of two"
 
 _TOPKA = (
-    Model(
+    untied(
         "sparse.topka.received",
         AROUND + "Every other rank's block, 2k words, is received once, by every algorithm.",
         "every k, every P",
         around(2 * k),
     ),
-    Model(
+    untied(
         "sparse.topka.critical_path",
         "Blocks have 2k words. Ring: one block in each of P - 1 steps. Bruck, P >= 2: 1, 2, ..., 2^(full - 1) blocks "
         "and at last P - 2^full. Doubling, P = 2^levels: 1, 2, 4, ... blocks.",
         _EVENLY,
         _topka_path,
     ),
-    Model(
+    untied(
         "sparse.topka.above_oktopk",
-        "The path is at least what a rank receives, 2k(P - 1) words by every algorithm (sparse.topka.received).",
+        "The path is at least what a rank receives, 2k(P - 1) words by every algorithm as goals of "
+        "sparse.topka.received show.",
         "every k, every P >= 3",
         _topka_above,
     ),
-    Model(
+    untied(
         "sparse.topka.below_oktopk",
-        "The path is 2k(P - 1) words (sparse.topka.critical_path).",
+        "The path is 2k(P - 1) words as goals of sparse.topka.critical_path show.",
         "every k, P = 1, 2, 3; the all-gather a ring's or Bruck's, or P a power of two",
         _topka_below_oktopk,
     ),
-    Model(
+    untied(
         "sparse.topka.below_dense",
-        "The path is 2k(P - 1) words (sparse.topka.critical_path), and kP <= n.",
+        "The path is 2k(P - 1) words as goals of sparse.topka.critical_path show, and kP <= n.",
         _EVENLY,
         _topka_below_dense,
     ),
@@ -123,6 +121,10 @@ def _each_level(each: Any) -> Goals:
         return recurrence(bound.xreplace({_bits: levels}), levels, 0, lambda words, _: words + each)
 
     return goals
+
+
+def _gtopk_path() -> tuple[Goal, ...]:
+    return proved_by("path", _each_level(4 * k)(4 * k * _bits))
 
 
 def _tree_steps(bound: Any) -> tuple[Goal, ...]:
@@ -153,6 +155,7 @@ def _gtopk_below_topka(bound: Any) -> tuple[Goal, ...]:
     more = sp.Symbol("more", integer=True, nonnegative=True)
     above = 2 ** (more + 3) - 2 * (more + 4)
     return (
+        *_gtopk_path(),
         Goal("seven or eight ranks", bound - 4 * k * 3, given={"P - 7": P - 7, "k": k}),
         Goal("doublings, at first", above.subs(more, 0)),
         Goal("doublings, one more", above.subs(more, more + 1), given={"hypothesis": above, "more": more}),
@@ -166,6 +169,7 @@ def _gtopk_below_topka(bound: Any) -> tuple[Goal, ...]:
 
 def _gtopk_above_oktopk(bound: Any) -> tuple[Goal, ...]:
     return (
+        *_gtopk_path(),
         one_rank(bound),
         Goal("two ranks", 4 * k - bound.subs(P, 2), given={"k": k}),
         Goal(
@@ -180,13 +184,13 @@ _TREE = (
 )
 
 _GTOPK = (
-    Model(
+    untied(
         "sparse.gtopk.critical_path",
         _TREE,
         "every k, every P",
         _each_level(4 * k),
     ),
-    Model(
+    untied(
         "sparse.gtopk.steps",
         "Up and down the same number of levels; after t of them a root speaks for up to 2^t ranks, twice as many as "
         "before. `levels` = ceil(log2 P): 2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on "
@@ -195,7 +199,7 @@ _GTOPK = (
         _tree_steps,
     ),
     *(
-        Model(
+        untied(
             f"sparse.gtopk.{verb}",
             f"{_TREE}{how}",
             "every k, every P",
@@ -214,18 +218,18 @@ _GTOPK = (
             ),
         )
     ),
-    Model(
+    untied(
         "sparse.gtopk.below_topka",
-        "The path is 4k levels words (sparse.gtopk.critical_path), levels = ceil(log2 P). P = 7 and 8 have three "
-        "levels. From nine ranks on levels = more + 4, P > 2^(levels - 1), and 2^(levels - 1) >= 2 levels by "
-        "induction on `more`.",
+        "The path is 4k levels words as goals of sparse.gtopk.critical_path show, levels = ceil(log2 P). P = 7 and 8 "
+        "have three levels. From nine ranks on levels = more + 4, P > 2^(levels - 1), and 2^(levels - 1) >= 2 levels "
+        "by induction on `more`.",
         "every k, every P >= 7",
         _gtopk_below_topka,
     ),
-    Model(
+    untied(
         "sparse.gtopk.above_oktopk",
-        "The path is 4k levels words (sparse.gtopk.critical_path), levels = ceil(log2 P): none for one rank, one for "
-        "two, at least two for more.",
+        "The path is 4k levels words as goals of sparse.gtopk.critical_path show, levels = ceil(log2 P): none for one "
+        "rank, one for two, at least two for more.",
         "every k, every P",
         _gtopk_above_oktopk,
     ),
@@ -270,20 +274,20 @@ def _gaussiank_share(bound: Any) -> tuple[Goal, ...]:
 
 
 _GAUSSIANK = (
-    Model(
+    untied(
         "sparse.gaussiank.received",
         "By every algorithm a rank receives two words for every entry that another selected: all less its own.",
         "every input, every P",
         _gaussiank_received,
     ),
-    Model(
+    untied(
         "sparse.gaussiank.mean_received",
         "By every algorithm a rank receives two words for every entry that another selected. Summed over the ranks, "
         "their own entries are all entries.",
         "every input, every P",
         _gaussiank_mean,
     ),
-    Model(
+    untied(
         "sparse.gaussiank.any_input",
         "mu = k/n; z > 0 as k < n. A selected entry has |x| > mean + z sd, mean >= 0: its squared distance from the "
         "mean is at least (z sd)^2. `far` is the sum of these over the `count` selected entries, `near` over the "
@@ -318,11 +322,12 @@ def _halves(ranks: Any) -> Any:
 
 def _spardl_words(bound: Any) -> tuple[Goal, ...]:
     closed = _in_blocks(bound)
-    return (_long_enough(), one_rank(closed), *_bruck_blocks(), Goal("words", closed - _halves(P), equal=True))
+    return (_long_enough(), one_rank(closed), *held_blocks(), Goal("words", closed - _halves(P), equal=True))
 
 
 def _spardl_below(bound: Any) -> tuple[Goal, ...]:
     return (
+        *proved_by("words", _spardl_words(4 * sp.floor(k / P) * (P - 1))),
         Goal(
             "difference",
             bound - 4 * b * (P - 1),
@@ -346,7 +351,7 @@ def _spardl_rsag(bound: Any) -> tuple[Goal, ...]:
     closed = _in_teams(bound).xreplace({P: m * 2**levels, teams: 2**levels})
     return (
         _long_enough(),
-        *_bruck_blocks(),
+        *held_blocks(),
         Goal("teams of one, no merge", closed.subs({levels: 0, m: 1}), equal=True),
         Goal("no merge", closed.subs(levels, 0) - _halves(m), equal=True),
         Goal("one merge more", closed.subs(levels, levels + 1) - closed - 2 * b, equal=True),
@@ -359,7 +364,7 @@ def _spardl_bsag(bound: Any) -> tuple[Goal, ...]:
     agreed = 2 * kept * (teams - 1)
     return (
         _long_enough(),
-        *_bruck_blocks(),
+        *held_blocks(),
         Goal("teams of one", closed.subs(m, 1) - agreed, equal=True),
         Goal(
             "words",
@@ -382,7 +387,7 @@ _STEPS = (
 
 _SPARDL = (
     *(
-        Model(
+        untied(
             f"sparse.spardl.{which}",
             _ONE_TEAM + _STEPS + "So do all ranks.",
             "every n >= k >= 1, every P, one team",
@@ -390,27 +395,28 @@ _SPARDL = (
         )
         for which in ("most", "least")
     ),
-    Model(
+    untied(
         "sparse.spardl.steps",
         "Either half has as many steps as the first number of doublings, `levels`, after which one block has become P: "
         "2^(levels - 1) < P <= 2^levels. So many are enough, and from two ranks on one fewer is not.",
         "every P, one team",
         _tree_steps,
     ),
-    Model(
+    untied(
         "sparse.spardl.below_even_split",
-        "b = floor(k/P); all ranks move the same in every step, 4b(P - 1) words in all (sparse.spardl.most).",
+        "b = floor(k/P); all ranks move the same in every step, 4b(P - 1) words in all as goals of sparse.spardl.most "
+        "show.",
         "every n >= k >= 1, every P, one team",
         _spardl_below,
     ),
-    Model(
+    untied(
         "sparse.spardl.entries",
         _ONE_TEAM + "Induction on the blocks that are gathered; they have no index in common.",
         "every n >= k >= 1, every P, one team",
         _spardl_entries,
     ),
     *(
-        Model(
+        untied(
             f"sparse.spardl.r_sag_{which}",
             _TEAMS + _STEPS + "teams = 2^levels; in each of `levels` merges a rank sends and receives b entries, which "
             "two bags of b entries always leave. Induction on the merges. So do all ranks.",
@@ -419,7 +425,7 @@ _SPARDL = (
         )
         for which in ("most", "least")
     ),
-    Model(
+    untied(
         "sparse.spardl.b_sag",
         _TEAMS + _STEPS + "Teams exchange `kept` entries of a block with each other, all but their own. What is "
         "`gathered` in the last half are blocks of at most b entries, of two words.",

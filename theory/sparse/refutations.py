@@ -10,9 +10,9 @@ from commbounds.theory.sparse.terms import nonzeros
 
 _a, _b, _c, _d = sp.symbols("a b c d", integer=True, nonnegative=True)
 _WORDS = {"data_words": "Announcements of sizes are left out."}
-_SWITCH = {**_WORDS, "model_switch": "The collective is run with the model's switch."}
+_SWITCH = {**_WORDS, "model_switch": "The collective runs with the model's switch."}
 _EXACT = {"exact_sums": "The entries are small whole numbers."}
-_TIES = " Of equal magnitudes that of the lowest index is kept."
+_TIES = " Ties go to the lowest index."
 
 REFUTATIONS = by_claim(
     Refutation(
@@ -61,7 +61,7 @@ REFUTATIONS = by_claim(
         x=((_a, 0), (0, _b), (0, _c)),
         given={"a >= b": _a - _b},
         positive={"c > a": _c - _a},
-        met={"published_putback": "The collective is run so."},
+        met={"published_putback": "The collective runs this way."},
     ),
     Refutation(
         claim="sparse.gtopk.true_topk",

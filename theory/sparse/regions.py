@@ -46,26 +46,27 @@ TOPK_DSA: tuple[Claim, ...] = (
         assumes=(DATA_WORDS, MODEL_SWITCH),
         source=LI_HOEFLER_2022.recalled(
             _PRINTED,
-            "It counts 2k(P - 1)/P for the split and n(P - 1)/P for the gathering, which takes regions that all get "
-            "the same. One region may get everything. In each of P - 1 steps a message of the split has at most 2k "
-            "words; the blocks gathered have fewer than n words where they are sparse and at most ceil(n/P) <= n where "
-            "they are dense, and P - 1 of them move one after another, around the ring or in Bruck's steps. So the "
-            "path is at most (P - 1)(2k + n), P times what is printed; with n = k = 1 all ranks send their entry to "
-            "rank 0, whose block of one word then goes around: 3(P - 1).",
-            reading="Of the critical path, for any vectors; nothing that was read says so.",
+            "It counts 2k(P - 1)/P for the split and n(P - 1)/P for the gathering, which requires balanced regions. "
+            "One region can get everything. In each of P - 1 steps a message of the split has at most 2k words; the "
+            "blocks gathered have fewer than n words where they are sparse and at most ceil(n/P) <= n where they are "
+            "dense, and P - 1 of them move one after another, around the ring or in Bruck's steps. So the path is at "
+            "most (P - 1)(2k + n), P times what is printed; with n = k = 1 all ranks send their entry to rank 0, whose "
+            "block of one word then goes around: 3(P - 1).",
+            reading="It is read for the critical path and any vectors; no text that was read says so.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.topkdsa.upper",
         tightness=P,
         extremal="n = k = 1, ring: no multiple of the bound holds for every number of ranks",
         axis="P",
-        note="True of balanced regions. Layers that are hot on all ranks at once break it: on 64 ranks with n = 65536, "
-        "k = 640 the bound is 65772 words, and the owner of the hot region alone receives up to 80640 in the split. "
-        "Where P divides n, the printed bound is exceeded less than fourfold: sparse.topkdsa.upper_even.",
+        note="It holds for balanced regions. Layers that are hot on all ranks at once violate it: on 64 ranks with n = "
+        "65536, k = 640 the bound is 65772 words, and the owner of the hot region alone receives up to 80640 in the "
+        "split. If P divides n, the printed bound is exceeded by less than a factor of four: "
+        "sparse.topkdsa.upper_even.",
     ),
     Claim(
         name="sparse.topkdsa.upper_even",
-        title="Where P divides n, TopkDSA's critical path is at most 4P/(P + 2) times (2k + n)(P - 1)/P words",
+        title="If P divides n, TopkDSA's critical path is at most 4P/(P + 2) times (2k + n)(P - 1)/P words",
         relation=Le(CRITICAL_PATH, 4 * P / (P + 2) * critical_words(SCHEDULES["topk_dsa_upper"])),
         assumes=(DATA_WORDS, MODEL_SWITCH, RING_GATHER, REGIONS_ALIKE),
         source=derived(
@@ -78,11 +79,11 @@ TOPK_DSA: tuple[Claim, ...] = (
         tightness=1,
         extremal="k = n/P and all ranks select region 0, from three ranks on",
         axis="P",
-        note="The factor stays below four; it is the price of one region that gets everything.",
+        note="The factor stays below four; it is attained if one region gets everything.",
     ),
     Claim(
         name="sparse.topkdsa.upper",
-        title="TopkDSA's critical path is at most 2(P - 1)(min(k, c) + min(Pk, c)) words, regions having at most c "
+        title="TopkDSA's critical path is at most 2(P - 1)(min(k, c) + min(Pk, c)) words for regions of at most c "
         "entries",
         relation=Le(CRITICAL_PATH, 2 * (P - 1) * (sp.Min(k, _region) + sp.Min(P * k, _region))),
         assumes=(DATA_WORDS, MODEL_SWITCH, RING_GATHER),
@@ -102,15 +103,15 @@ TOPK_DSA: tuple[Claim, ...] = (
         assumes=(DATA_WORDS, MODEL_SWITCH, K_NONZEROS),
         source=LI_HOEFLER_2022.recalled(
             _PRINTED,
-            "Where every rank selects its own region, nothing moves in the split, and dense blocks cost n(P - 1)/P, "
-            "which is less than 4k(P - 1)/P if n < 4k.",
-            reading="Of what ranks receive on average, for any vectors; nothing that was read says so.",
+            "If every rank selects its own region, nothing moves in the split, and dense blocks cost n(P - 1)/P, which "
+            "is less than 4k(P - 1)/P if n < 4k.",
+            reading="It is read for the words received on average and any vectors; no text that was read says so.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.topkdsa.lower_with_switch",
         extremal="two ranks, n = 2, k = 1, each rank's entry in its own region: 1 word against 2",
         axis="P",
-        note="Fails only for dense blocks with n < 4k.",
+        note="It fails only for dense blocks with n < 4k.",
     ),
     Claim(
         name="sparse.topkdsa.lower_with_switch",
@@ -125,7 +126,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         extremal="identical supports with k/P entries in every region; or n <= 4k, and every rank selects its own "
         "region",
         axis="P",
-        note="The lower end of the printed range, taken for balanced supports only, holds for any input.",
+        note="The lower end of the printed range, stated for balanced supports only, holds for any input.",
     ),
     Claim(
         name="sparse.topkdsa.identical",
@@ -159,7 +160,7 @@ TOPK_DSA: tuple[Claim, ...] = (
         tightness=1,
         extremal="U = n/3",
         axis="k",
-        note="Half as much again as the sparse exchange would take there; the latter is shorter up to U = n/2.",
+        note="It is 3/2 of the sparse exchange there; the sparse exchange is shorter up to U = n/2.",
     ),
 )
 
@@ -178,7 +179,7 @@ LOWER_BOUND: tuple[Claim, ...] = (
         tightness=1,
         extremal="every rank's entries lie in its own region: TopkDSA attains it",
         axis="P",
-        note="With |T| entries in the sum instead of k: zeros and cancellations make it smaller.",
+        note="It is read with |T| entries in the sum instead of k: zeros and cancellations make it smaller.",
     ),
     Claim(
         name="sparse.lower_bound.most",
@@ -199,12 +200,12 @@ LOWER_BOUND: tuple[Claim, ...] = (
         assumes=(DATA_WORDS, GENERIC),
         source=LI_HOEFLER_2022.second_hand(
             "Theorem 3.1, if it is read as a statement about every rank",
-            "The rank whose entries are all there are has nothing to receive: Gaussiank sends it nothing.",
-            reading="Of every rank.",
+            "A rank that has all nonzero entries needs nothing: Gaussiank sends it nothing.",
+            reading="It is read for every rank.",
         ),
         stands=Standing.REFUTED,
         extremal="only rank 0 has nonzero entries: it receives nothing",
         axis="P",
-        note="It holds of the mean and of the largest, not of every rank.",
+        note="It holds for the mean and the maximum, not for every rank.",
     ),
 )

@@ -44,8 +44,8 @@ MASS: tuple[Claim, ...] = (
         "gtopk.code_mass",
         "gTopk with the put-back of its authors' code loses nothing",
         derived(
-            "An entry that was dropped at a merge may come into the update on another way; the put-back takes it for "
-            "sent.",
+            "The index of an entry dropped at a merge may reach the update through another rank; the put-back then "
+            "takes the entry as sent.",
             code=GTOPK_AT.at("allreducer.py", "161-163"),
         ),
         (PUBLISHED_PUTBACK,),
@@ -53,14 +53,14 @@ MASS: tuple[Claim, ...] = (
         corrected_by="sparse.gtopk.mass",
         extremal="three ranks, k = 1, (2, 0), (0, 1), (0, 3): the entry 1 of rank 1 is dropped, then cleared, as index "
         "1 comes into the update by rank 2",
-        note="On two ranks nothing is lost: what the only merge drops is not in the update.",
+        note="On two ranks nothing is lost: entries dropped by the only merge are not in the update.",
     ),
     _mass(
         "gtopk.mass",
-        "gTopk loses nothing if a rank keeps what it drops at a merge",
+        "gTopk loses nothing if a rank keeps the entries that it drops at a merge",
         derived(
             "At an index of the update a contribution is either in it or was dropped at exactly one merge, or not "
-            "selected, and is kept where that happened; at any other index every rank keeps its own entry."
+            "selected, and is kept there; at any other index every rank keeps its own entry."
         ),
         (CONSERVING,),
     ),
@@ -88,12 +88,12 @@ TRUE_TOPK: tuple[Claim, ...] = (
         source=SHI_GTOPK_2019.recalled(
             "the global top-k",
             "A rank sends only its own k largest entries.",
-            reading="As an equality with the exact top-k of the sum.",
+            reading="It is read as an equality with the exact top-k of the sum.",
         ),
         stands=Standing.REFUTED,
         extremal="two ranks, n = 2, k = 1, where an entry that no rank selects is the largest of the sum",
         axis="P",
-        note="No method whose ranks send k entries each can have it.",
+        note="No method whose ranks send k entries each can satisfy it.",
     ),
     Claim(
         name="sparse.gtopk.topk_of_selections",
@@ -103,19 +103,19 @@ TRUE_TOPK: tuple[Claim, ...] = (
         source=SHI_GTOPK_2019.recalled(
             "the global top-k of the ranks' selections",
             _MERGES,
-            reading="As an equality with the exact top-k of the selections' sum.",
+            reading="It is read as an equality with the exact top-k of the selections' sum.",
         ),
         stands=Standing.REFUTED,
-        extremal="three ranks, n = 2, k = 1, where one selects what the merge of the other two has dropped",
+        extremal="three ranks, n = 2, k = 1, where one selects the entry that the merge of the other two dropped",
         axis="P",
-        note="It holds on two ranks, where there is one merge.",
+        note="It holds on two ranks, which have one merge.",
     ),
     Claim(
         name="sparse.gtopk.two_ranks",
         title="On two ranks gTopk's update is the top-k of the sum of their top-k",
         relation=Eq(MISPLACED, 0),
         assumes=(TWO_RANKS, EXACT_SUMS),
-        source=derived("The only merge sees all that the ranks selected."),
+        source=derived("The only merge sees all selected entries."),
         axis="n",
     ),
 )

@@ -119,12 +119,12 @@ PRINTED = (
         Cost(2 * P + 2 * log2(P), 6 * k * (P - 1) / P),
         "sparse",
         "upper",
-        "The printed latency rounds the P - 1 messages of the split up to P. The balancing is paced as P messages that "
+        "The printed latency rounds the P - 1 messages of the split up to P. The balancing counts as P messages that "
         "together take k - k/P entries from the rank that owns all. Words of the sizes are not counted.",
     ),
     Schedule(
         "oktopk_balanced",
-        "Ok-Topk where the balancing has nothing to do",
+        "Ok-Topk if the balancing moves nothing",
         (_SPLIT, _SIZES, Phase("balance", P, 0), _GATHER_SHARES),
         derived("The upper end without the words of the balancing."),
         (POWER_OF_TWO_RANKS, *_EVEN),

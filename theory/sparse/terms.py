@@ -21,7 +21,7 @@ GTOPK_AT = Repository("hclhkbu/gtopkssgd", "6f57343f3749939b0345d36fcb2c24470942
 OKTOPK_AT = Repository("Shigangli/Ok-Topk", "9763dccb0bf704779435cb8f66592be5a9b294bf")
 GAUSSIANK_AT = Repository("hclhkbu/GaussianK-SGD", "3da1fb3b62e4067828a965687d5cc7ae7892e742")
 SPARDL_AT = Repository("MachineLearningSystem/SparDL", "3335551a3c42791af1eef8014ca53a68689bd59e")
-COPIED = "read in a copy, which has its author's one commit"
+COPIED = "read in a copy, which has its author's single commit"
 SHI_GTOPK_2019 = Work(
     "S. Shi, Q. Wang, K. Zhao, Z. Tang, Y. Wang, X. Huang, X. Chu, 2019, A distributed synchronous SGD algorithm "
     "with global top-k sparsification for low bandwidth networks, arXiv:1901.04359"
@@ -54,12 +54,12 @@ sd = Symbol("sd", r"\sigma", 1, positive=True)
 BUSIEST = Quantity(
     "busiest",
     r"\max_p \max(\mathrm{sent}_p,\mathrm{received}_p)",
-    "words sent, or received, by the rank that sends or receives most",
+    "words sent, or received, by the busiest rank",
 )
 IDLEST = Quantity(
     "idlest",
     r"\min_p \min(\mathrm{sent}_p,\mathrm{received}_p)",
-    "words sent, or received, by the rank that sends or receives least",
+    "words sent, or received, by the idlest rank",
 )
 LEAST_RECEIVED = Quantity(
     "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
@@ -67,26 +67,26 @@ LEAST_RECEIVED = Quantity(
 MASS_DEFECT = Quantity(
     "mass_defect",
     r"\lVert\textstyle\sum_p x_p-\sum_p\epsilon_p-u\rVert_\infty",
-    "largest difference between what the ranks brought and what is in the residuals and in the update together",
+    "largest difference between the sum of the ranks' inputs and that of residuals and update",
 )
 MISPLACED = Quantity(
     "misplaced",
     r"\#\{i: u_i\neq v_i\}",
-    "entries of the update u that differ from those of the vector v that the claim says it is",
+    "entries of the update u that differ from those of the vector v claimed",
 )
-SHARE = Quantity("share", r"\lvert S\rvert/k", "entries that a rank selects, over the k that it was asked for")
+SHARE = Quantity("share", r"\lvert S\rvert/k", "entries that a rank selects, over the requested k")
 UPDATE_ENTRIES = Quantity("update_entries", r"\lvert T\rvert", "entries of the update, zeros that were sent included")
 
 # What is counted
 DATA_WORDS = Hypothesis(
     "data_words",
-    "Counted are the words of entries and of dense blocks; announcements of sizes are counted apart.",
+    "The words of entries and of dense blocks count; announcements of sizes do not.",
     ensured="Words are read phase by phase, and the phase that announces sizes is left out.",
 )
 GATHERING = Hypothesis(
     "gathering_alone",
-    "Counted is the last exchange alone, sparse or dense.",
-    ensured="Words are read phase by phase, and those of the last exchange are taken.",
+    "Only the words of the last exchange count, sparse or dense.",
+    ensured="Words are read phase by phase, and only the last exchange counts.",
 )
 
 # Sizes
@@ -116,7 +116,7 @@ K_NONZEROS = Hypothesis(
 )
 GENERIC = Hypothesis(
     "generic_values",
-    "An entry of the sum equals what a rank brought to it only where no other rank brought anything.",
+    "An entry of the sum equals a rank's entry only if all other ranks have zero there.",
     lambda coincidences: coincidences == 0,
 )
 IDENTICAL_EVEN = Hypothesis(
@@ -150,7 +150,7 @@ PUBLISHED_PUTBACK = Hypothesis(
 )
 CONSERVING = Hypothesis(
     "conserving_putback",
-    "A rank keeps, besides, what it dropped while merging.",
+    "A rank also keeps the entries that it dropped while merging.",
     lambda putback: putback == "conserving",
 )
 ONE_TEAM = Hypothesis("one_team", "All ranks form one team.", lambda teams: teams == 1)

@@ -77,11 +77,12 @@ TOPKA: tuple[Claim, ...] = (
         critical_words(_topka),
         FOLKLORE.recalled("TopkA, the straightforward sparse all-reduce", _ALL_GATHER.proof),
         assumes=(EVEN_GATHER,),
-        note="Recursive doubling among other numbers of ranks takes longer: with three ranks 10k words instead of 4k.",
+        note="Recursive doubling among other numbers of ranks has a longer path: with three ranks 10k words instead of "
+        "4k.",
     ),
     Claim(
         name="sparse.topka.above_oktopk",
-        title="From three ranks on TopkA moves at least as much as Ok-Topk's bound allows",
+        title="For P >= 3 TopkA moves at least as much as Ok-Topk's bound allows",
         relation=Ge(CRITICAL_PATH, critical_words(_oktopk)),
         assumes=(AT_LEAST_THREE,),
         source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not negative from P = 3 on."),
@@ -91,7 +92,7 @@ TOPKA: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.topka.below_oktopk",
-        title="Up to three ranks TopkA moves no more than Ok-Topk's bound allows",
+        title="For P <= 3 TopkA moves at most as much as Ok-Topk's bound allows",
         relation=Le(CRITICAL_PATH, critical_words(_oktopk)),
         assumes=(UP_TO_THREE, EVEN_GATHER),
         source=derived("2k(P - 1) - 6k(P - 1)/P = 2k(P - 1)(P - 3)/P, which is not positive up to P = 3."),
@@ -101,14 +102,14 @@ TOPKA: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.topka.below_dense",
-        title="TopkA moves no more than the best dense all-reduce while all ranks together select at most n entries",
+        title="TopkA moves at most as much as the best dense all-reduce if all ranks together select at most n entries",
         relation=Le(CRITICAL_PATH, DENSE_LOWER_BOUND),
         assumes=(FEW_FOR_DENSE, EVEN_GATHER),
         source=derived("2k(P - 1) <= 2n(P - 1)/P if and only if kP <= n."),
         tightness=1,
         extremal="kP = n, any input",
         axis="k",
-        note="Far beyond the density 1/P a sparse all-gather is worse than no sparsification at all.",
+        note="At densities far above 1/P a sparse all-gather is worse than no sparsification.",
     ),
 )
 
@@ -128,8 +129,8 @@ GTOPK: tuple[Claim, ...] = (
         SHI_GTOPK_2019.official_code(
             "the cost model of a plot: 4k log2 P words, without a condition on P", _TREE, code=_MODEL
         ),
-        note="Any number of ranks, any input. The published code takes floor(log2 P) rounds, which for other numbers "
-        "than powers of two leaves ranks out.",
+        note="It holds for any number of ranks and any input. The published code takes floor(log2 P) rounds, which for "
+        "other numbers than powers of two leaves ranks out.",
     ),
     _words(
         "gtopk.steps",
@@ -158,7 +159,7 @@ GTOPK: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.gtopk.below_topka",
-        title="From seven ranks on gTopk moves no more than TopkA",
+        title="For P >= 7 gTopk moves at most as much as TopkA",
         relation=Le(CRITICAL_PATH, critical_words(_topka)),
         assumes=(SEVEN_RANKS,),
         source=derived(
@@ -171,7 +172,7 @@ GTOPK: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.gtopk.above_oktopk",
-        title="gTopk moves more than Ok-Topk's bound allows on any number of ranks",
+        title="gTopk moves more than Ok-Topk's bound allows for any number of ranks",
         relation=Ge(CRITICAL_PATH, critical_words(_oktopk)),
         source=derived(
             "4 ceil(log2 P) >= 6 (P - 1)/P: 4 against 3 at P = 2, and at least 8 against less than 6 beyond."
@@ -184,8 +185,8 @@ GTOPK: tuple[Claim, ...] = (
 
 _SCATTER = (
     "With m = P/d ranks in a team, a rank sends min(2^j, m - 2^j) blocks in the step of gap 2^j, m - 1 blocks in all, "
-    "and receives as many. A block is always cut down to b = floor(kd/P) entries, zeros among them if need be: 2b(m - "
-    "1) words. "
+    "and receives as many. A block is always cut down to b = floor(kd/P) entries, zeros among them if necessary: 2b(m "
+    "- 1) words. "
 )
 _GATHER = "The all-gather within the team moves 2b(m - 1) words again. "
 _AGREE = "Teams exchange 2b words in each of log2 d steps."
@@ -207,8 +208,8 @@ SPARDL: tuple[Claim, ...] = (
             code=_spardl_code("406-452"),
         ),
         assumes=(ONE_TEAM,),
-        note="Any number of ranks, any input: a sure bound, unlike Ok-Topk's. It is bought with a choice block by "
-        "block. Where k < P it is zero, and nothing is ever sent.",
+        note="It is a sure bound for any number of ranks and any input, unlike Ok-Topk's; SparDL selects block by "
+        "block for it. If k < P it is zero, and nothing is ever sent.",
     ),
     _words(
         "spardl.least",
@@ -236,7 +237,7 @@ SPARDL: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.spardl.below_even_split",
-        title="SparDL moves at most 4k(P - 1)/P words, what Ok-Topk moves under perfect balance",
+        title="SparDL moves at most 4k(P - 1)/P words, as Ok-Topk does under perfect balance",
         relation=Le(CRITICAL_PATH, critical_words(SCHEDULES["spardl"])),
         assumes=(ONE_TEAM,),
         source=derived(_SCATTER + _GATHER + "All ranks move the same in every step, and floor(k/P) <= k/P."),
@@ -261,15 +262,15 @@ SPARDL: tuple[Claim, ...] = (
         ZHAO_2023.recalled(
             "k entries, as of any top-k method",
             "k - P floor(k/P) entries are lost to rounding.",
-            reading="For every k and P.",
+            reading="It is read for every k and P.",
         ),
         assumes=(ONE_TEAM,),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparse.spardl.entries",
         extremal="two ranks, k = 1: no entry at all",
         axis="k",
-        note="Up to P - 1 entries fewer. With k < P the update is empty, in every iteration: all stays in the "
-        "residuals and training stands still.",
+        note="It has up to P - 1 entries fewer. With k < P every update is empty: all entries stay in the residuals "
+        "and training does not progress.",
     ),
     *(
         _words(
@@ -290,19 +291,19 @@ SPARDL: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparse.spardl.b_sag",
-        title="Agreeing at once, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
+        title="If teams agree by an all-gather, no rank of SparDL moves more than 4b(P/d - 1) + 2h(d - 1) words",
         relation=Le(BUSIEST, _in_blocks("spardl_bsag")),
         assumes=(B_SAG,),
         source=ZHAO_2023.official_code(
             "the schedule with teams; h adapts there between k/P and kd/P",
             _SCATTER
-            + "The teams' all-gather moves 2h(d - 1) words. What they agree on are at most b entries of a block, "
-            "fewer only if h < b and the teams chose the same ones; so the last all-gather moves at most 2b(m - 1).",
+            + "The teams' all-gather moves 2h(d - 1) words. They agree on at most b entries of a block, fewer only if "
+            "h < b and the teams chose the same ones; so the last all-gather moves at most 2b(m - 1).",
             code=_spardl_code("1183-1263"),
         ),
         tightness=1,
         extremal="h = b, any input",
         axis="teams",
-        note="An equality for h = b, as the other counts are.",
+        note="It is an equality for h = b, like the other counts.",
     ),
 )

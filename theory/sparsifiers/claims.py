@@ -52,13 +52,13 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
         assumes=(NONZERO, SOME_ALPHA),
         source=FOLKLORE.recalled(
             "thresholding treated as a contractive sparsifier",
-            "A vector below the threshold is lost altogether: ratio 1 > 1 - alpha for every alpha > 0.",
+            "A vector below the threshold is lost completely: ratio 1 > 1 - alpha for every alpha > 0.",
         ),
         stands=Standing.REFUTED,
         tightness=1 / (1 - alpha),
         extremal="all entries below the threshold: ratio 1",
         axis="alpha",
-        note="Its error is bounded absolutely, not relatively: no alpha > 0 serves small vectors.",
+        note="Its error has an absolute bound, not a relative one: small vectors have no alpha > 0.",
     ),
     _hardthreshold.biased("x = (1, 1), threshold = 2: the output is (0, 0)"),
     _hardthreshold.wire(
@@ -67,7 +67,7 @@ HARDTHRESHOLD: tuple[Claim, ...] = (
     ),
     _hardthreshold.sign_symmetry("Magnitudes do not change, so the same entries pass, each with its own value."),
     _hardthreshold.no_scale_equivariance("x = (1), threshold = 2, factor 2: C(2 x) = (2) but 2 C(x) = (0)"),
-    _hardthreshold.idempotence("What passed the threshold passes it again."),
+    _hardthreshold.idempotence("Entries that passed the threshold pass it again."),
 )
 
 IDENTITY: tuple[Claim, ...] = (
@@ -93,8 +93,8 @@ DEFINITIONS = defined(
             "goes first: a sort of all entries; positions, values, and their bits."
         ),
         "RandK": (
-            "Written from the docstring (Stich et al. 2018) and Floyd's algorithm for subsets, on integers that are "
-            "given or come from the counter that the seed makes, which draws what is left out where that is less."
+            "Written from the docstring (Stich et al. 2018) and Floyd's algorithm for subsets, on given integers or "
+            "those of the seed's counter; it draws the entries left out if these are fewer."
         ),
         "BlockTopK": (
             "Written from the docstring: Top-K of whole blocks by their norms, squares added in float64 in order; ties "

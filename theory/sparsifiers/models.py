@@ -263,7 +263,7 @@ def _independent(kept: Any, left: Any) -> Callable[[Any], tuple[Goal, ...]]:
 
 def _randk(statement: str, kept: Any, left: Any, words: str) -> Model:
     name = f"sparsifiers.randk.{statement}"
-    return Model(name, _SUBSETS + words, "every x in R^n, every n >= k >= 1", _expected(kept, left), (name,))
+    return Model(name, _SUBSETS + words, "every x in R^n, every n >= k >= 1", _expected(kept, left))
 
 
 _gain = sp.Symbol("gain", positive=True)
@@ -283,14 +283,12 @@ MODELS = by_claim(
         "error. " + _LEVEL + "The claim, times the squared norm kept + rest > 0.",
         scope="every x in R^n, every n >= k >= 1",
         goals=_topk,
-        checked_by=("sparsifiers.topk.contraction",),
     ),
     Model(
         claim="sparsifiers.topk.ceil_k",
         words="As for sparsifiers.topk.contraction, with k = ceil(mu n) >= mu n.",
         scope="every x in R^n, every n >= 1 and every 0 < mu <= 1",
         goals=_ceil_k,
-        checked_by=("sparsifiers.topk.ceil_k",),
     ),
     Model(
         claim="sparsifiers.topk.local_contraction",
@@ -299,7 +297,6 @@ MODELS = by_claim(
         + "So (n - k) kept >= k rest, by induction on the workers.",
         scope="every number of workers, every x_i in R^n, every n >= k >= 1",
         goals=_local,
-        checked_by=("sparsifiers.topk.local_contraction",),
     ),
     Model(
         claim="sparsifiers.topk.global_error",
@@ -310,7 +307,6 @@ MODELS = by_claim(
         "claim, times the squared norm of the average input.",
         scope="every P >= 1, every x_i in R^n, every n >= k >= 1",
         goals=_global_error,
-        checked_by=("sparsifiers.topk.global_error",),
     ),
     Model(
         claim="sparsifiers.topk.two_workers",
@@ -318,7 +314,6 @@ MODELS = by_claim(
         "worker's entry 1 + e is larger than 1 in magnitude.",
         scope="every e > 0",
         goals=_two_workers,
-        checked_by=("sparsifiers.topk.two_workers",),
     ),
     Model(
         claim="sparsifiers.blocktopk.contraction",
@@ -326,7 +321,6 @@ MODELS = by_claim(
         "short. There are ceil(n/block) of them, for which the model writes `blocks`.",
         scope="every x in R^n, every n and block, every k from 1 to ceil(n/block)",
         goals=_blocktopk,
-        checked_by=("sparsifiers.blocktopk.contraction",),
     ),
     Model(
         claim="sparsifiers.chunktopk.contraction",
@@ -338,7 +332,6 @@ MODELS = by_claim(
         "is at least each branch of its Max.",
         scope="every x in R^n, every n and every chunk >= k >= 1",
         goals=_chunktopk,
-        checked_by=("sparsifiers.chunktopk.contraction",),
     ),
     Model(
         claim="sparsifiers.chunktopk.wire",
@@ -347,7 +340,6 @@ MODELS = by_claim(
         "branches.",
         scope="every n, every chunk >= k >= 1, every dtype",
         goals=_chunk_wire,
-        checked_by=("sparsifiers.chunktopk.wire",),
     ),
     Model(
         claim="sparsifiers.hardthreshold.absolute_error",
@@ -355,25 +347,22 @@ MODELS = by_claim(
         "their squares: induction on them.",
         scope="every x in R^n, every n >= 1 and every threshold > 0",
         goals=_absolute_error,
-        checked_by=("sparsifiers.hardthreshold.absolute_error",),
     ),
     Model(
         claim="sparsifiers.hardthreshold.nonexpansive",
-        words="`kept` is the sum of the squares that are sent as they are, `rest` of the others, the squared error. "
-        "The claim, times the squared norm kept + rest > 0.",
+        words="`kept` is the sum of the squares of the entries sent, `rest` that of the others, the squared error. The "
+        "claim, times the squared norm kept + rest > 0.",
         scope="every x in R^n, every n >= 1 and every threshold > 0",
         goals=_nonexpansive,
-        checked_by=("sparsifiers.hardthreshold.nonexpansive",),
     ),
     Model(
         claim="sparsifiers.adaptivesparsification.error",
-        words="One entry is kept, x_i with probability |x_i|/norm1, which leaves the error norm2^2 - x_i^2. The claim, "
-        "times norm1 norm2^2: the sum over the n outcomes of norm1 times probability times squared error, norm2 being "
-        "what it is at the end. Induction on the entries: `magnitude` is that of "
-        "the next, norm1 and `third` are sums of magnitudes and of their cubes.",
+        words="One entry is kept, x_i with probability |x_i|/norm1, so the error is norm2^2 - x_i^2. The claim, times "
+        "norm1 norm2^2: the sum over the n outcomes of norm1 times probability times squared error, norm2 being what "
+        "it is at the end. Induction on the entries: `magnitude` is that of the next, norm1 and `third` are sums of "
+        "magnitudes and of their cubes.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_adaptive_error,
-        checked_by=("sparsifiers.adaptivesparsification.error",),
     ),
     Model(
         claim="sparsifiers.adaptivesparsification.contraction",
@@ -383,7 +372,6 @@ MODELS = by_claim(
         "negative.",
         scope="every x in R^n but zero, every n >= 1, in real arithmetic",
         goals=_adaptive_contraction,
-        checked_by=("sparsifiers.adaptivesparsification.contraction",),
     ),
     _randk("contraction", 0, 1, "An entry that is not kept adds its square to the error."),
     _randk(
@@ -419,21 +407,18 @@ MODELS = by_claim(
         "to the error of the average where it is not kept.",
         scope="every number of workers, every x_i in R^n, every n >= k >= 1",
         goals=_expected(0, 1),
-        checked_by=("sparsifiers.randk.global_contraction_shared",),
     ),
     Model(
         claim="sparsifiers.randk.global_error_independent",
         words=_SUBSETS + _WORKERS + "An error of an entry x is 0 where it is kept, else -x.",
         scope="every P >= 1, every x_i in R^n, every n >= k >= 1",
         goals=_independent(sp.S.Zero, -sp.S.One),
-        checked_by=("sparsifiers.randk.global_error_independent",),
     ),
     Model(
         claim="sparsifiers.randk.global_error_scaled",
         words=_SUBSETS + _GAIN + _WORKERS + "An error of an entry x is (gain - 1) x where it is kept, else -x.",
         scope="every P >= 1, every x_i in R^n, every n >= k >= 1",
         goals=_independent(_gain - 1, -sp.S.One),
-        checked_by=("sparsifiers.randk.global_error_scaled",),
     ),
 )
 

@@ -54,7 +54,7 @@ RANDK: tuple[Claim, ...] = (
         source=STICH_2018.transcribed(
             "Definitions 2.1 and 2.2: Rand-K as a k-contraction",
             f"{_INCLUSION}, and contributes its square to the error where it is not.",
-            "As an equality; it is printed as an upper bound.",
+            "It is tested as an equality; it is printed as an upper bound.",
         ),
         axis="k",
     ),
@@ -77,7 +77,7 @@ RANDK: tuple[Claim, ...] = (
         source=STICH_2018.transcribed(
             "section 2.2: the second moment is at most n/k of the gradient's",
             f"{_INCLUSION}: its scaled value has second moment (n/k) x_i^2 and mean x_i.",
-            "The variance, exactly; the work has the second moment as its upper bound.",
+            "It is read as the exact variance; the paper has the second moment as an upper bound.",
         ),
         axis="k",
     ),
@@ -89,12 +89,12 @@ RANDK: tuple[Claim, ...] = (
         assumes=(NONZERO, GAIN_FITS, SCALED),
         source=derived(f"{_INCLUSION}: its scaled value has second moment (k/n) (n/k)^2 x_i^2."),
         axis="k",
-        note="One plus the variance: the two are often confused.",
+        note="The second moment is one plus the variance: the two are often confused.",
     ),
     _randk.shrunk_contraction(n / k - 1, (SCALED, GAIN_FITS), axis="k"),
     Claim(
         name="sparsifiers.randk.support",
-        title="Rand-K leaves at most k entries",
+        title="Rand-K sends at most k nonzero entries",
         relation=Le(SUPPORT, k),
         assumes=(GAIN_FITS,),
         source=derived("k entries are sent; some of them may be zero.", "by construction"),
@@ -110,7 +110,7 @@ RANDK: tuple[Claim, ...] = (
         assumes=(UNSCALED, SHARED_SUPPORT, NONZERO_AVERAGE),
         source=derived("With a shared support C is linear: the average of the outputs is the output of the average."),
         axis="k",
-        note="A shared seed is what makes Rand-K globally contractive, and its messages reducible without indices.",
+        note="Only a shared seed makes Rand-K globally contractive and its messages reducible without indices.",
     ),
     Claim(
         name="sparsifiers.randk.global_error_independent",
@@ -140,7 +140,7 @@ RANDK: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="two workers that nearly cancel: (1 + e, -1) and (-1, 1 + e) with e -> 0",
         axis="k",
-        note="True for vectors that point the same way, unboundedly false where workers cancel; share the support.",
+        note="It holds for parallel vectors and fails without limit if workers cancel: share the support.",
     ),
     Claim(
         name="sparsifiers.randk.global_error_scaled",
@@ -148,7 +148,7 @@ RANDK: tuple[Claim, ...] = (
         relation=Eq(GLOBAL_ERROR, (n / k - 1) * sumsq / (P * norm2bar) ** 2),
         kind=Kind.EXPECTED,
         assumes=(GAIN_FITS, SCALED, INDEPENDENT_SUPPORTS, NONZERO_AVERAGE),
-        source=derived("No bias; the workers' variances (n/k - 1) ||x_i||^2 add up and are divided by P^2."),
+        source=derived("There is no bias; the workers' variances (n/k - 1) ||x_i||^2 add up and are divided by P^2."),
         axis="k",
         note="For equal vectors the variance falls like 1/P.",
     ),
@@ -159,11 +159,11 @@ RANDK: tuple[Claim, ...] = (
         axis="k",
     ),
     _randk.sign_symmetry(
-        "The set of kept entries does not look at x, and what is kept is a multiple of x.", (GAIN_FITS,)
+        "The kept set does not depend on x, and kept entries are a multiple of those of x.", (GAIN_FITS,)
     ),
-    _randk.scale_equivariance("The set of kept entries does not look at x, and what is kept is a multiple of x."),
+    _randk.scale_equivariance("The kept set does not depend on x, and kept entries are a multiple of those of x."),
     _randk.no_idempotence(
-        "x = (1, 1), k = 1: the second draw keeps the other entry half of the time, and the scaled output never recurs",
+        "x = (1, 1), k = 1: the second draw keeps the other entry half of the time; the scaled output never recurs",
         (MIDDLE_RANGE,),
     ),
     Claim(
@@ -174,7 +174,7 @@ RANDK: tuple[Claim, ...] = (
         assumes=(UNSCALED, NO_ZERO_ENTRIES),
         source=derived("The output has exactly k nonzero entries, and one subset in choose(n, k) keeps all of them."),
         axis="k",
-        note="For one and the same support, Rand-K is a projection and idempotent; for fresh draws only at k = n.",
+        note="With one fixed support, Rand-K is a projection and idempotent; with fresh draws only at k = n.",
     ),
 )
 
@@ -207,7 +207,7 @@ ADAPTIVE: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparsifiers.adaptivesparsification.support",
-        title="Adaptive random sparsification leaves at most one entry",
+        title="Adaptive random sparsification sends at most one nonzero entry",
         relation=Le(SUPPORT, 1),
         source=derived("One entry is sent; it is zero only where x is.", "by construction"),
         tightness=1,

@@ -25,7 +25,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="sparsifiers.topk.global_contraction",
-        words="Workers (a, -b) and (-b, a). Each keeps a; on average a/2 twice, where (a - b)/2 should be.",
+        words="Workers (a, -b) and (-b, a). Each keeps a: averages of a/2 in place of (a - b)/2.",
         whole={_a: 1, _b: 1},
         measured=2 * (_b / sp.Integer(2)) ** 2 / _AVERAGE,
         values={n: 2, k: 1},
@@ -35,8 +35,8 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="sparsifiers.randk.global_contraction",
-        words="Workers (a, -b) and (-b, a), each of which keeps either entry with probability 1/2. The average misses "
-        "one entry of (a - b)/2 where both keep the same, b/2 twice where both keep a, and a/2 twice where both keep "
+        words="Workers (a, -b) and (-b, a), each of which keeps either entry with probability 1/2. The error is one "
+        "entry of (a - b)/2 where both keep the same place, b/2 twice where both keep a, and a/2 twice where both keep "
         "-b.",
         whole={_a: 1, _b: 1},
         measured=(2 * (_a - _b) ** 2 / 4 + _b**2 / 2 + _a**2 / 2) / 4 / _AVERAGE,
@@ -44,7 +44,7 @@ REFUTATIONS = by_claim(
         x=_TWO,
         positive={"a > b": _a - _b},
         met={
-            "unscaled": "Entries are kept as they are.",
+            "unscaled": "Kept entries are unscaled.",
             "independent_supports": "The four pairs of choices have probability 1/4 each.",
             "nonzero_average": "a > b.",
         },
@@ -114,7 +114,7 @@ REFUTATIONS = by_claim(
     ),
     Refutation(
         claim="sparsifiers.adaptivesparsification.unbiased",
-        words="Of the entries a and b the first is kept with probability a/(a + b), unscaled, else the second: the "
+        words="From the entries a and b the first is kept with probability a/(a + b), unscaled, else the second: the "
         "means miss a b/(a + b) of both, relative to the larger.",
         whole={_a: 1, _b: 0},
         measured=_b / (_a + _b),

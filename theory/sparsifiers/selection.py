@@ -38,8 +38,8 @@ _topk = CompressorClaims("sparsifiers.topk", "Top-K")
 _blocktopk = CompressorClaims("sparsifiers.blocktopk", "Block Top-K")
 _chunktopk = CompressorClaims("sparsifiers.chunktopk", "chunk-wise Top-K")
 
-_SAME_ORDER = "Magnitudes keep their order and their ties, so the same entries are kept, each with its own value."
-_KEPT_AGAIN = "Whatever was kept is at least as large as the zeros that were put in the place of the rest."
+_SAME_ORDER = "Magnitudes keep their order and ties, so the same entries are kept, each with its own value."
+_KEPT_AGAIN = "Every kept entry is at least as large as the zeros that replaced the others."
 
 _blocks = sp.ceiling(n / block)
 _full = sp.floor(n / chunk)
@@ -62,7 +62,7 @@ TOPK: tuple[Claim, ...] = (
     ),
     Claim(
         name="sparsifiers.topk.support",
-        title="Top-K leaves at most k entries",
+        title="Top-K sends at most k nonzero entries",
         relation=Le(SUPPORT, k),
         source=derived("k entries are sent; some of them may be zero.", "by construction"),
         tightness=1,
@@ -86,15 +86,16 @@ TOPK: tuple[Claim, ...] = (
         assumes=(NONZERO, KEEPS_FLOOR),
         source=FOLKLORE.recalled(
             "implementations compute k = max(1, int(mu n)) and quote the factor 1 - mu",
-            "k = floor(mu n) < mu n whenever mu n is no integer, and equal magnitudes attain 1 - k/n > 1 - mu: "
-            "n = 9, mu = 1/5 keeps one entry, error ratio 8/9 > 4/5.",
+            "k = floor(mu n) < mu n if mu n is not an integer, and equal magnitudes attain 1 - k/n > 1 - mu: n = 9, mu "
+            "= 1/5 keeps one entry, error ratio 8/9 > 4/5.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparsifiers.topk.ceil_k",
         tightness=sp.oo,
-        extremal="n = 9, mu = 1/5, all entries equal in magnitude: 8/9 against 4/5; n = 2 and mu -> 1 without limit",
+        extremal="n = 9, mu = 1/5, all entries equal in magnitude: 8/9 against 4/5; n = 2 and mu -> 1, an unbounded "
+        "ratio",
         axis="mu",
-        note="Rounding k down voids the factor 1 - mu: use k/n with the k in force, or round up.",
+        note="If k is rounded down, the factor 1 - mu fails: use k/n with the actual k, or round up.",
     ),
     Claim(
         name="sparsifiers.topk.local_contraction",
@@ -105,7 +106,7 @@ TOPK: tuple[Claim, ...] = (
         tightness=1,
         extremal="on every worker, all entries equal in magnitude",
         axis="k",
-        note="What error feedback needs survives averaging; what is lost is the contraction of the average itself.",
+        note="Averaging keeps the property that error feedback needs; only the average itself does not contract.",
     ),
     Claim(
         name="sparsifiers.topk.global_error",
@@ -119,7 +120,7 @@ TOPK: tuple[Claim, ...] = (
         tightness=1,
         extremal="all workers hold the same vector, all of its entries equal in magnitude",
         axis="k",
-        note="What is true of the average: the workers' mean square takes the place of the square of their mean.",
+        note="This bound holds for the average: it has the workers' mean square in place of the square of their mean.",
     ),
     Claim(
         name="sparsifiers.topk.global_contraction",
@@ -134,12 +135,12 @@ TOPK: tuple[Claim, ...] = (
         tightness=sp.oo,
         extremal="workers (1 + e, -1) and (-1, 1 + e), k = 1: ratio 1/e^2 against 1/2",
         axis="k",
-        note="Where workers cancel, each keeps what cancels: no factor at all bounds the error by the average's norm. "
-        "(3, 1, -2), (-2, -3, 1), (-1, 2, 1) average to zero, their Top-1 to (1, -1/3, 0).",
+        note="If workers cancel, each keeps the entries that cancel: no factor times the average's norm bounds the "
+        "error. (3, 1, -2), (-2, -3, 1), (-1, 2, 1) average to zero, their Top-1 to (1, -1/3, 0).",
     ),
     Claim(
         name="sparsifiers.topk.two_workers",
-        title="Per-worker Top-1 of (1 + e, -1) and (-1, 1 + e) misses their average by the factor 1/e",
+        title="Per-worker Top-1 of (1 + e, -1) and (-1, 1 + e): the error is 1/e times the norm of their average",
         relation=Eq(GLOBAL_ERROR, 1 / e**2),
         assumes=(TWO_WORKERS,),
         source=derived(
@@ -147,7 +148,7 @@ TOPK: tuple[Claim, ...] = (
             "((1 + e)/2, (1 + e)/2), off by 1/2 in both entries: (1/2)/(e^2/2) = 1/e^2."
         ),
         axis="e",
-        note="The error ratio grows without bound as the workers come to cancel; each alone errs by at most one half.",
+        note="The error ratio is unbounded as e tends to 0; that of each worker alone is at most 1/2.",
     ),
     _topk.biased("x = (2, 1), k = 1: the output is (2, 0)"),
     _topk.wire(k * (index_bits(n) + itembits), "k entries, each an index in ceil(log2 n) bits and a value", axis="k"),
@@ -182,13 +183,13 @@ BLOCKTOPK: tuple[Claim, ...] = (
         source=FOLKLORE.recalled(
             "the factor for blocks that divide n, used where they do not",
             "With a short last block B > n/block, and equal block norms attain 1 - k/B > 1 - k block/n: x = (1, 1, c) "
-            "with c^2 = 2, block = 2, k = 1 errs by 1/2 > 1/3.",
+            "with c^2 = 2, block = 2, k = 1 has the ratio 1/2 > 1/3.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="sparsifiers.blocktopk.contraction",
         extremal="all block norms equal, block does not divide n: x = (3, 4, 5), block = 2, k = 1",
         axis="k",
-        note="A short last block counts as a whole one: alpha is k/ceil(n/block).",
+        note="A short last block counts as one block: alpha is k/ceil(n/block).",
     ),
     _blocktopk.biased("x = (2, 1), block = 1, k = 1: the output is (2, 0)"),
     _blocktopk.wire(
@@ -210,7 +211,7 @@ CHUNKTOPK: tuple[Claim, ...] = (
         source=FOLKLORE.recalled(
             "Top-K within chunks",
             "Top-K's contraction in every chunk, summed. A full chunk keeps the share k/chunk and a short one more, so "
-            "the smallest is k/chunk as soon as there is a full chunk, and min(1, k/n) when there is none.",
+            "the smallest is k/chunk if there is a full chunk, and min(1, k/n) otherwise.",
         ),
         tightness=1,
         extremal="all entries of one full chunk equal in magnitude, all others zero",

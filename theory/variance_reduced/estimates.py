@@ -30,7 +30,7 @@ _DASHA_PROOF = (
 ESTIMATE_CLAIMS = (
     Claim(
         name="variance_reduced.marina.error",
-        title="MARINA's estimate is off by 1 - p of what it was, and 1 - p of what compressing the turns adds",
+        title="MARINA's squared error becomes 1 - p times the sum of the old one and that of the compressed changes",
         relation=Eq(t.STEP_VARIANCE, (1 - _p) * (t.estimate_gap + t.omega / P * t.mean_turn)),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.SHARED_COIN),
@@ -38,49 +38,47 @@ ESTIMATE_CLAIMS = (
             "the recursion of the estimator's error",
             "With probability p the error is zero. Else it is the old one, and that of the average of independent "
             "compressed turns, which has no mean.",
-            "Equality, for a compressor whose variance is omega ||x||^2 exactly; printed with an upper bound.",
+            "It is read as an equality, for a compressor of variance exactly omega ||x||^2; a bound is printed.",
         ),
         axis="full_probability",
     ),
     Claim(
         name="variance_reduced.marina.bias",
-        title="Given the past, MARINA's estimate is biased: by 1 - p of what it was off by",
+        title="Given the past, MARINA's estimate is biased: by 1 - p times its old error",
         relation=Eq(t.STEP_BIAS, (1 - _p) ** 2 * t.estimate_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.SHARED_COIN),
         source=t.MARINA_2021.read(
             "abstract and introduction: a biased gradient estimator",
             "The expectation of g + mean C(turn) is grad+ + (g - grad).",
-            "By how much.",
+            "The amount is ours.",
         ),
         axis="full_probability",
     ),
     Claim(
         name="variance_reduced.marina.unbiased",
-        title="Differences compressed without bias make an estimate without bias",
+        title="Unbiased compression of differences gives an unbiased estimate",
         relation=Eq(t.STEP_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.SHARED_COIN),
         source=FOLKLORE.recalled(
-            "unbiased messages taken for an unbiased estimate", "Refuted by any estimate that is off, and p < 1."
+            "unbiased messages mistaken for an unbiased estimate", "Refuted by any estimate with an error, for p < 1."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.marina.bias",
         extremal="an estimate that is not the gradient",
         axis="n",
-        note="What is unbiased is the message, as an estimate of the change.",
+        note="The message is unbiased, as an estimate of the change.",
     ),
     Claim(
         name="variance_reduced.marina.mean_error",
-        title="Over a whole run that begins with the gradient, MARINA's error has mean zero all the same",
+        title="Over a whole run that begins with the gradient, MARINA's error has mean zero",
         relation=Eq(t.RUN_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.SHARED_COIN, t.FIRST_FULL),
-        source=derived(
-            "E[g+ - grad+ | past] = (1 - p)(g - grad): a mean of zero stays zero, wherever the iterates go."
-        ),
+        source=derived("E[g+ - grad+ | past] = (1 - p)(g - grad): a mean of zero stays zero, for any iterates."),
         axis="n",
-        note="So the bias is one given the past: the errors of many runs average out, and that of one run does not.",
+        note="So the bias is conditional on the past: errors of many runs average out, that of one run does not.",
     ),
     Claim(
         name="variance_reduced.marina.descent",
@@ -94,7 +92,7 @@ ESTIMATE_CLAIMS = (
             code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "287-297"),
         ),
         axis="stepsize",
-        note="The code has the mean of the workers' constants for L, which is no less.",
+        note="The code has the mean of the workers' constants for L, which is at least L.",
     ),
     Claim(
         name="variance_reduced.marina.descent_sharp",
@@ -119,37 +117,38 @@ ESTIMATE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.marina.words_at_ratio",
-        title="With p = k/n MARINA's steps cost 1 + 1/P - k/n of compressed ones: whole gradients are nearly free",
+        title="With p = k/n MARINA's steps cost 1 + 1/P - k/n times compressed ones: full gradients are nearly free",
         relation=Eq(t.EXPECTED_SENT, 2 * k * (P - 1) * (1 + 1 / P - k / n)),
         kind=Kind.EXPECTED,
         assumes=(t.SHARED_COIN, t.EQUAL_BLOCKS, t.COIN_RATIO),
         source=t.DASHA_2022.official_code(
             _IN_MARINA + "the probability, entries sent over entries",
             "variance_reduced.marina.words at p = k/n.",
-            "What it costs where messages go round a ring.",
+            "The cost is that of a ring.",
             code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "281-285"),
         ),
         axis="P",
-        note="With a server it is nearly two compressed messages, as printed; a ring all-reduce adds gradients up on "
-        "their way, and compressed messages are gathered.",
+        note="With a server it is nearly two compressed messages, as printed; a ring all-reduce sums gradients at "
+        "every hop, while compressed messages are gathered.",
     ),
     Claim(
         name="variance_reduced.dasha.error",
-        title="DASHA's estimate is off by (1 - a)^2 of what it was, and omega/P times what is compressed",
+        title="DASHA's squared error becomes (1 - a)^2 times the old one plus omega/P times the compressed square",
         relation=Eq(t.STEP_VARIANCE, (1 - t.weight) ** 2 * t.estimate_gap + t.omega / P * t.part_offer),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.AVERAGED_PARTS),
         source=t.DASHA_2022.official_code(
             _IN_DASHA + "the message; the recursion is ours",
             "g+ - grad+ = (1 - a)(g - grad) and the average of independent errors without mean.",
-            "The recursion; the code has the step.",
+            "The recursion is ours; the code has the step.",
             code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "589-597"),
         ),
         axis="weight",
     ),
     Claim(
         name="variance_reduced.dasha.part_error",
-        title="A worker's part is off by (1 - a)^2 of what it was, and omega times what it compresses",
+        title="A worker's part: its squared error becomes (1 - a)^2 times the old one plus omega times the compressed "
+        "square",
         relation=Eq(t.PART_ERROR, (1 - t.weight) ** 2 * t.part_gap + t.omega * t.part_offer),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM,),
@@ -158,7 +157,7 @@ ESTIMATE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.dasha.bias",
-        title="Given the past, DASHA's estimate is biased by 1 - a of what it was off by: a stands for MARINA's p",
+        title="Given the past, DASHA's estimate is biased by 1 - a times its old error: a plays the role of MARINA's p",
         relation=Eq(t.STEP_BIAS, (1 - t.weight) ** 2 * t.estimate_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.AVERAGED_PARTS),
@@ -167,7 +166,7 @@ ESTIMATE_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.dasha.part_contracts",
-        title="At weights up to 1/(2 omega + 1) the parts' error falls to 1 - a, and the turns add 2 omega of theirs",
+        title="At weights up to 1/(2 omega + 1) the parts' error falls to 1 - a, plus 2 omega times the changes",
         relation=Le(t.PART_ERROR, (1 - t.weight) * t.part_gap + 2 * t.omega * t.mean_turn),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DASHA_WEIGHT),
@@ -178,7 +177,7 @@ ESTIMATE_CLAIMS = (
             code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "758-759"),
         ),
         tightness=1,
-        extremal="the weight 1/(2 omega + 1), a turn that is -a times what the part is off by",
+        extremal="the weight 1/(2 omega + 1), a gradient change that is -a times the part's error",
         axis="weight",
     ),
     Claim(
@@ -190,14 +189,14 @@ ESTIMATE_CLAIMS = (
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.AVERAGED_PARTS, t.SMOOTH_PARTS, t.DASHA_OWN_WEIGHT, t.DASHA_STEP),
         source=derived(_DASHA_PROOF),
         tightness=1,
-        extremal="quadratics, turns that are -a times what the parts are off by, the largest step size",
+        extremal="quadratics, gradient changes that are -a times the parts' errors, the largest step size",
         axis="stepsize",
     ),
     Claim(
         name="variance_reduced.dasha.mean_step",
         title=(
-            "DASHA's potential descends at the code's step size 1/(L_mean + L~ sqrt(omega (4 omega + 1)/P)), however "
-            "workers differ"
+            "DASHA's potential descends at the code's step size 1/(L_mean + L~ sqrt(omega (4 omega + 1)/P)), for any "
+            "workers"
         ),
         relation=Le(t.DASHA_POTENTIAL, _dasha),
         kind=Kind.EXPECTED,
@@ -206,13 +205,13 @@ ESTIMATE_CLAIMS = (
             _IN_DASHA + "the step size, whose first constant is the mean of the workers'",
             "As variance_reduced.dasha.code_step_alike with L_mean for L, which it is at least: P L~^2, a sum of "
             "squares, is at most P^2 L_mean^2, the square of the sum, so that omega L~^2 <= P (4 omega + 1) L_mean^2.",
-            "That it is meant for this potential; the code has a step size alone.",
+            "It is read for this potential; the code only has a step size.",
             code=t.DASHA_AT.at("code/distributed_optimization_library/algorithm.py", "843-853"),
         ),
         axis="stepsize",
         unpinned=for_one_reason(
             "Loose by nature: of ||x+ - x||^2/(2 gamma) the share (L_mean M - M^2/(4 omega + 1))/(L_mean + M)^2 is "
-            "left over, M = L~ sqrt(omega (4 omega + 1)/P), and where M is small so is what the parts' errors cost.",
+            "left over, M = L~ sqrt(omega (4 omega + 1)/P), and if M is small, so is the cost of the parts' errors.",
             "0.9 times the term omega*part_gap*stepsize*(2*omega + 1)/(P*(4*omega + 1))",
             "10/9 times the term 1",
             "10/9 times the term 4*omega",
@@ -235,10 +234,10 @@ ESTIMATE_CLAIMS = (
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.dasha.mean_step",
-        extremal="curvatures 1 + c and 1 - c with a large c, and turns that are -a times what the parts are off by",
+        extremal="curvatures 1 + c and 1 - c with a large c, and gradient changes that are -a times the parts' errors",
         axis="stepsize",
-        note="4 omega + 1 under the root would have to be 4 omega + 2 where the workers' functions differ much. The "
-        "code has the larger L_mean, 8 of these workers, and is right: variance_reduced.dasha.mean_step.",
+        note="If the workers' functions differ much, 4 omega + 1 under the root must be 4 omega + 2. The code has the "
+        "larger L_mean, 8 for these workers, and is right: variance_reduced.dasha.mean_step.",
     ),
     Claim(
         name="variance_reduced.dasha.code_step_alike",
@@ -261,7 +260,7 @@ ESTIMATE_CLAIMS = (
             "omega + 2)/(4 omega + 1) <= 1 - L gamma; y <= (4 omega + 1)/(4 omega + 2) is enough, and follows."
         ),
         axis="stepsize",
-        note="For convex functions it does, too: <turn_i, x+ - x> >= ||turn_i||^2/(P L), so that the "
-        "turns' mean square is at most P L^2 ||x+ - x||^2, whatever L~ is.",
+        note="It also holds for convex functions: <turn_i, x+ - x> >= ||turn_i||^2/(P L), so that the turns' mean "
+        "square is at most P L^2 ||x+ - x||^2, for any L~.",
     ),
 )

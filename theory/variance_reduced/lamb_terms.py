@@ -64,13 +64,13 @@ FROZEN_SHARE = Quantity(
 SCALED_LAYER = Quantity(
     "scaled_layer",
     r"\frac{\lVert c_l^{-1}s\,\mathrm{sign}(c_lu_l)-u_l\rVert^2}{\lVert u_l\rVert^2}",
-    "what a rank leaves out of a layer of the message to which layers are brought by their coefficients, over the "
-    "layer, both squared norms in the momentum's unit",
+    "error of a layer in the message of layers scaled by their coefficients, over the layer, both squared norms in the "
+    "momentum's unit",
 )
 SCALED_ERROR = Quantity(
     "scaled_error",
     r"\sum_l\lVert c_l^{-1}s\,\mathrm{sign}(c_lu_l)-u_l\rVert^2",
-    "square of what a rank leaves out of all layers that are brought to one scale, in the momentum's unit",
+    "squared error of all layers of a rank at one scale, in the momentum's unit",
 )
 LAMB_DEFECT = Quantity(
     "lamb_defect",
@@ -110,11 +110,11 @@ LAMB_LONG_WARMUP = Hypothesis(
 LAMB_AT_FREEZE = Hypothesis(
     "lamb_at_freeze",
     "What is offered is the momentum of the end of the warm-up, and there are no residuals.",
-    ensured="Every case is made so, with as many equal gradients as there are ranks.",
+    ensured="Every case is built this way, with one equal gradient per rank.",
 )
 LAMB_UNPADDED = Hypothesis("lamb_unpadded", "There is no padding.", Eq(fused_length, n))
 LAMB_EQUALLY_FLAT = Hypothesis(
-    "lamb_equally_flat", "All layers are as flat: mean magnitude over root mean square.", lambda alike: alike
+    "lamb_equally_flat", "All layers are equally flat: mean magnitude over root mean square.", lambda alike: alike
 )
 LAMB_STILL = Hypothesis("lamb_still", "The factor may not change: its threshold is zero.", Eq(lamb_threshold, 0))
 LAMB_UNMASKED = Hypothesis("lamb_unmasked", "Nothing is masked.", lambda masked: not masked)
@@ -126,13 +126,13 @@ LAMB_MASKED = Hypothesis(
 LAMB_SCALES_STAY = Hypothesis(
     "lamb_scales_stay",
     "Layers are multiplied by the same coefficients in all steps.",
-    ensured="They are given once for a run, as in the authors' code.",
+    ensured="They are given once per run, as in the authors' code.",
 )
 LAMB_UNDECAYED = Hypothesis("lamb_undecayed", "1-bit LAMB has no weight decay.", lambda loss: loss == 0)
 LAMB_FROM_ONE = Hypothesis(
     "lamb_from_one",
     "The factor is one at first, and the fresh variance the frozen one.",
-    ensured="Every run begins so.",
+    ensured="Every run begins like this.",
 )
 LAMB_INSIDE = Hypothesis(
     "lamb_inside",

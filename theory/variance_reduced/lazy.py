@@ -18,44 +18,44 @@ _model = stepsize * smoothness**2 / (2 * t.keeping)
 LAZY_CLAIMS = (
     Claim(
         name="variance_reduced.lag.error",
-        title="LAG: parts of the estimate are off by zeta times the turns at most, and remember nothing older",
+        title="LAG: the parts' squared error is at most zeta times the gradient changes, without older terms",
         relation=Le(t.PART_ERROR, t.trigger * t.mean_turn),
         assumes=(t.WHOLE_MESSAGES,),
         source=t.THREE_PC_2022.official_code(
             "LAG_step, the trigger; the inequality, with A = 1 and B = zeta, is recalled",
-            "Who sends is right; who does not has ||g - grad+||^2 <= zeta ||turn||^2.",
+            "A part that is sent is exact; one that is not has ||g - grad+||^2 <= zeta ||turn||^2.",
             code=t.THREE_PC_AT.at(_ALGORITHMS, "13-17"),
         ),
         tightness=1,
-        extremal="parts that are off by just zeta times the turn, so that nobody sends",
+        extremal="parts whose error is exactly zeta times the change, so that no worker sends",
         axis="trigger",
     ),
     Claim(
         name="variance_reduced.clag.error",
-        title="CLAG with Top-K: the parts' error falls to q, and the turns add the larger of zeta and q^2/(1 - q)",
+        title="CLAG with Top-K: the parts' error falls to q, plus the larger of zeta and q^2/(1 - q) times the changes",
         relation=Le(t.PART_ERROR, (1 - t.keeping) * t.part_gap + sp.Max(t.adding, t.trigger) * t.mean_turn),
         assumes=(t.LARGEST, t.SHARE_OF_ENTRIES),
         source=t.THREE_PC_2022.official_code(
             "CLAG_step, the trigger, and max(beta, zeta)/theta in the step size (lines 186 to 187); the inequality is "
             "recalled",
-            "Who sends: EF21's recursion, with q^2/(1 - q). Who does not: zeta ||turn||^2.",
+            "A worker that sends follows EF21's recursion, with q^2/(1 - q); one that does not has zeta ||turn||^2.",
             code=t.THREE_PC_AT.at(_ALGORITHMS, "61-67"),
         ),
         tightness=1,
-        extremal="equal entries, a turn of (1/q - 1) times what the part is off by and along it",
+        extremal="equal entries, a change of (1/q - 1) times the part's error and along it",
         axis="trigger",
     ),
     Claim(
         name="variance_reduced.lag.never_silent",
-        title="With a trigger below 1 everybody sends in every step, and lazy aggregation saves nothing",
+        title="With a trigger below 1 every worker sends in every step, and lazy aggregation saves nothing",
         relation=Eq(t.SENDING, P),
         assumes=(t.WHOLE_MESSAGES, t.TRIGGER_BELOW_ONE, t.FRESH),
         source=derived(
-            "A part that is the last gradient is off by the whole turn, more than zeta of it: it is sent, and is the "
-            "last gradient again."
+            "The error of a part that is the last gradient is the whole change, more than zeta times it: it is sent, "
+            "and is the last gradient again."
         ),
         axis="P",
-        note="A trigger can save messages from 1 on only, where the error may be as large as the whole turn.",
+        note="Only a trigger of 1 or more can save messages; the error can then equal the whole change.",
     ),
     Claim(
         name="variance_reduced.lag.words",
@@ -66,7 +66,7 @@ LAZY_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.ef21p.gap",
-        title="EF21-P: the model's squared distance from the weights falls to q, and their turn adds q^2/(1 - q) of it",
+        title="EF21-P: the model's squared distance from the weights falls to q, plus q^2/(1 - q) times their change",
         relation=Le(t.MODEL_ERROR, (1 - t.keeping) * t.model_gap + t.adding * t.weights_turn),
         assumes=(t.SHARE_OF_ENTRIES,),
         source=t.EF21P_2022.recalled(
@@ -80,7 +80,7 @@ LAZY_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.ef21p.descent",
-        title="EF21-P has EF21's step size: f at the weights plus gamma L^2/(2 theta) of the model's distance falls",
+        title="EF21-P at EF21's step size: f at the weights plus gamma L^2/(2 theta) times the model's distance falls",
         relation=Le(t.PRIMAL_POTENTIAL, t.excess_before + _model * t.model_gap - stepsize / 2 * t.squared_slope),
         assumes=(t.SHARE_OF_ENTRIES, t.SMOOTH_PARTS, t.EF21P_STEP),
         source=derived(
@@ -92,11 +92,11 @@ LAZY_CLAIMS = (
         extremal="x^2/2 times L, equal entries, the largest step size, and the model that makes the turn (1/q - 1) "
         "times its distance",
         axis="stepsize",
-        note="The smoothness of f alone counts, not that of the workers' functions.",
+        note="Only the smoothness of f matters, not that of the workers' functions.",
     ),
     Claim(
         name="variance_reduced.ef21p.words",
-        title="A step of EF21-P: n words up from every worker, 2 k words down to each",
+        title="A step of EF21-P sends n words up from every worker and 2 k words down to each",
         relation=Eq(MOST_SENT, sp.Max(n, 2 * k * (P - 1))),
         assumes=(t.SEVERAL,),
         source=derived("Counted: gradients are not compressed, and the server sends its message to P - 1 workers."),

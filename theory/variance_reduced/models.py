@@ -367,7 +367,7 @@ def _momentum_kept(bound: Any) -> tuple[Goal, ...]:
 _ERROR = (
     "`e` is the error of a compressed vector: no mean, so that its product with what is known before is zero in the "
     "mean, and a variance of omega times the vector's squared norm; Rand-K has both, with omega = n/k - 1: all subsets "
-    "of k of n entries, entry by entry. What is so given the past is so in the mean, past by past. "
+    "of k of n entries, entry by entry. Statements given the past also hold in the mean over pasts. "
 )
 _ALL = "every P, n >= k >= 1, every vector, real arithmetic"
 
@@ -403,7 +403,7 @@ MODELS = by_claim(
     ),
     model_of(
         "diana.unbiased",
-        _ERROR + "Of any coordinate: a server adds the average shift to the average of what is sent, whose mean is "
+        _ERROR + "For any coordinate a server adds the average shift to the average of what is sent, whose mean is "
         "gradients less shifts.",
         _ALL,
         _diana_unbiased,
@@ -453,8 +453,8 @@ MODELS = by_claim(
     ),
     model_of(
         "lag.error",
-        "`d` is g - grad+ and `y` the turn of a worker. Who sends is off by nothing; who does not has ||d||^2 <= zeta "
-        "||y||^2. The mean over the workers is linear.",
+        "`d` is g - grad+ and `y` the turn of a worker. A worker that sends has no error; one that does not has "
+        "||d||^2 <= zeta ||y||^2. The mean over the workers is linear.",
         "every P and n, every vector, real arithmetic",
         _lag_error,
     ),

@@ -294,11 +294,11 @@ def _silent_move(bound: Any) -> tuple[Goal, ...]:
 def model_of(name: str, words: str, scope: str, goals: Any) -> Model:
     """The model of a claim of the column, tied to the claim's own cases."""
     claim = f"variance_reduced.{name}"
-    return Model(claim=claim, words=words, scope=scope, goals=goals, checked_by=(claim,))
+    return Model(claim=claim, words=words, scope=scope, goals=goals)
 
 
 _STEP = "`g` is the estimate and `h` the gradient of f, so that x+ - x = -gamma g; f+ is `after`. "
-_LEFT = "Of a vector a compressor leaves q^2 of the square at most, q^2 = 1 - k/n for Top-K; what it leaves is `new`. "
+_LEFT = "A compressor leaves at most q^2 of a vector's square, q^2 = 1 - k/n for Top-K; its error is `new`. "
 
 DESCENTS = (
     model_of(
@@ -316,8 +316,8 @@ DESCENTS = (
     ),
     model_of(
         "clag.error",
-        _LEFT + "A part is off by `d` before its gradient turns by `y` away from it. Who sends offers y + d; who does "
-        "not is off by no more than the trigger says. The mean over the workers is linear.",
+        _LEFT + "A part is off by `d` before its gradient turns by `y` away from it. A worker that sends offers y + d; "
+        "one that does not has at most the trigger's error. The mean over the workers is linear.",
         "every P, every dimension, every compressor with ||C(x) - x||^2 <= q^2 ||x||^2, every q in [0, 1), every "
         "trigger",
         _clag,
@@ -358,15 +358,15 @@ DESCENTS = (
     ),
     model_of(
         "onebit.nothing_lost",
-        "Of an entry, in the unit in which weights move: the momentum `u` takes the mean gradient, `more`, and errors "
+        "One entry, in the unit in which weights move: the momentum `u` takes the mean gradient, `more`, and errors "
         "`e` become `left`, those of the ranks on average and of the server. Induction over the steps.",
         "every P and n, all gradients, every number of steps, every beta below 1, either scale, real arithmetic",
         _nothing_lost,
     ),
     model_of(
         "zeroone.nothing_lost",
-        "Of an entry: `sent` and the errors after it, `left`, are what was `moved` and the errors before, `e`; ranks "
-        "go back to x and take `sent` over the root of the variance.",
+        "One entry: `sent` and the errors after it, `left`, are what was `moved` and the errors before, `e`; ranks go "
+        "back to x and take `sent` over the root of the variance.",
         "every P and n, all gradients, every number of local steps, real arithmetic",
         _averaged_weights,
     ),

@@ -229,14 +229,19 @@ def _rise(bound: Any) -> tuple[Goal, ...]:
 
 
 def _fall(bound: Any) -> tuple[Goal, ...]:
-    """With the factor f before a step."""
-    goals = []
+    """With the factor f before a step, and what is `cut` to the bounds: after it that, or what theta lets it be."""
+    goals, cut = [], sp.Symbol("cut", nonnegative=True)
+    low, high = (1 - _theta) * _f, (1 + _theta) * _f
     for arg in bound.args:
         later, name = arg.subs(_T, _T + 1), "threshold" if arg.has(_theta) else "bottom"
         known = {"before": _f - arg, "theta": _theta, "1 - theta": 1 - _theta, "f": _f}
+        known["cut from below"] = cut - lt.factor_least
         goals.append(Goal(f"{name}, at first", 1 - arg.subs(_T, 0), given={"inside": 1 - lt.factor_least}))
-        after = (1 - _theta) * _f if name == "threshold" else (1 + _theta) * _f
-        goals.append(Goal(f"{name}, one step more", after - later, given=known))
+        goals += [
+            Goal(f"{name}, as cut", cut - later, given={**known, "no lower than theta lets it": cut - low}),
+            Goal(f"{name}, lowered by theta", low - later, given={**known, "the cut is lower": low - cut}),
+            Goal(f"{name}, raised by theta", high - later, given=known),
+        ]
     return tuple(goals)
 
 
@@ -287,15 +292,15 @@ LAMB_MODELS = (
     model_of(
         "lamb.equally_flat",
         "`Q` and `R` are sums over the layers of their entries times the squares of their root mean squares s_l, and "
-        "times those; `s` is the root mean square of all. As they are, signs leave sum n_l (s_l^2 - 2 s phi s_l + s^2) "
-        "= 2 Q - 2 s phi R, and at one scale sum n_l 2 (1 - phi) s_l^2.",
+        "times those; `s` is the root mean square of all. Unscaled, signs leave sum n_l (s_l^2 - 2 s phi s_l + s^2) = "
+        "2 Q - 2 s phi R, and at one scale sum n_l 2 (1 - phi) s_l^2.",
         "every number and sizes of layers that are equally flat, real arithmetic",
         _equally_flat,
     ),
     model_of(
         "lamb.at_most_double",
         "`N` are a layer's entries, `own` is their root mean square, `a` their mean magnitude and `s` the scale of the "
-        "message as layers are; phi times `own` is at most `a`. Both sides are sums over the layers.",
+        "unscaled message; phi times `own` is at most `a`. Both sides are sums over the layers.",
         "every number and sizes of layers, every message, real arithmetic",
         _at_most_double,
     ),
@@ -315,7 +320,7 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.nothing_lost",
-        "Of an entry, in the unit in which the weights move, errors over the layer's coefficient: `u` and `plain` are "
+        "One entry, in the unit in which the weights move, errors over the layer's coefficient: `u` and `plain` are "
         "compressed and uncompressed momentum before a step, `g` the mean gradient, `first`, `e` and `left` the errors "
         "at first, before and after it: u+ = beta u + (1 - beta) g + e - left. What is said to be zero is zero at "
         "first, and a step does not change it.",
@@ -332,8 +337,8 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.scale_moves",
-        "Of an entry: `e` was left out of a message with coefficient c, and `left` is with kappa c, so that the "
-        "momentum takes in (e - left)/(kappa c). `size` is the magnitude of e/c, the largest of which bounds all.",
+        "One entry: `e` was left out of a message with coefficient c, and `left` is with kappa c, so that the momentum "
+        "takes in (e - left)/(kappa c). `size` is the magnitude of e/c, the largest of which bounds all.",
         "every P, n and layers, every errors, every kappa, real arithmetic",
         _scale_moves,
     ),
@@ -348,8 +353,8 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.fall",
-        "Induction over the steps, for each part of the most: `f` is the factor before a step. After it the factor is "
-        "at least (1 - theta) f; and it is cut to the bounds, or is (1 + theta) f, or above what is cut.",
+        "Induction over the steps, for each part of the most: `f` is the factor before a step, `cut` what is cut to "
+        "the bounds. After it the factor is that, but not below (1 - theta) f, nor above (1 + theta) f: three cases.",
         "every layer, every number of steps, every reconstructed gradients, real arithmetic",
         _fall,
     ),
@@ -363,7 +368,7 @@ LAMB_MODELS = (
     ),
     model_of(
         "lamb.step_length",
-        "Of an entry: `y` is its momentum's magnitude, and `root` that of its variance, epsilon added. A layer has as "
+        "One entry: `y` is its momentum's magnitude, and `root` that of its variance, epsilon added. A layer has as "
         "many as its size, and the square of its norm is the sum of theirs.",
         "every layer, every momentum and variance, real arithmetic",
         _step_length,

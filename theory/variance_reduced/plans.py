@@ -36,5 +36,5 @@ def methods(cluster: Cluster) -> Iterator[MethodCost]:
         1 / step,
         n * cluster.item,
         ("variance_reduced.marina.descent_sharp", "variance_reduced.marina.words"),
-        "Bytes are means: now and then all ranks send whole gradients.",
+        "Bytes are means: with some probability all ranks send full gradients.",
     )

@@ -15,7 +15,7 @@ _b, _a, _e, _g, _s, _u, _v, _T = sp.symbols("b a e g s u v T", integer=True, non
 _p, _q = sp.symbols("p q", integer=True, nonnegative=True)
 _spike, _flat, _mean = 2 * (_q**2 - 2 * _p**2), 4 * _p * _q - 2 * _p**2 - _q**2, 2 * _p**2 - 2 * _p * _q + _q**2
 _FLAT = {"no_gradients": "There are none.", "one_magnitude": "They have."}
-_DECAYING = {"decaying": "The step is made so.", **_FLAT}
+_DECAYING = {"decaying": "The step runs this way.", **_FLAT}
 _beta, _H = _u / _v, z.local_steps
 
 REFUTATIONS = by_claim(

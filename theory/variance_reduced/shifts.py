@@ -23,7 +23,7 @@ _ONE_STEP = (
 DIANA_CLAIMS = (
     Claim(
         name="variance_reduced.diana.unbiased",
-        title="DIANA's estimate has no bias, for any shifts",
+        title="DIANA's estimate is unbiased for any shifts",
         relation=Eq(t.STEP_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM,),
@@ -36,7 +36,7 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.biased",
-        title="DIANA's estimate has no bias with Top-K either",
+        title="DIANA's estimate is also unbiased with Top-K",
         relation=Eq(t.STEP_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(t.LARGEST,),
@@ -47,11 +47,11 @@ DIANA_CLAIMS = (
         corrected_by="variance_reduced.diana.unbiased",
         extremal="one worker with gradient (2, 1), no shift, k = 1",
         axis="n",
-        note="With weight 1 it is EF21 then, whose estimate is biased and contracts all the same.",
+        note="With weight 1 it is then EF21, whose estimate is biased but contracts.",
     ),
     Claim(
         name="variance_reduced.diana.variance",
-        title="DIANA's variance is omega/P times what the gradients differ from the shifts by",
+        title="DIANA's variance is omega/P times the mean squared distance of gradients and shifts",
         relation=Eq(t.STEP_VARIANCE, t.omega / P * t.shift_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE),
@@ -92,18 +92,18 @@ DIANA_CLAIMS = (
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.WEIGHT_AT_MOST_ONE),
         source=FOLKLORE.recalled(
-            "shifts as an exponential average", "Refuted by a = 1: the shift is as far off as Rand-K errs, omega times."
+            "shifts as an exponential average", "Refuted by a = 1: the shift's error is Rand-K's, omega times."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.diana.shift_contracts",
         tightness=sp.oo,
         extremal="the weight 1 with omega > 0",
         axis="weight",
-        note="For a > 2/(1 + omega) the shift even moves away from a gradient that stands still.",
+        note="For a > 2/(1 + omega) the shift even moves away from a constant gradient.",
     ),
     Claim(
         name="variance_reduced.diana.shift_least",
-        title="No weight brings DIANA's shift nearer than by the factor omega/(1 + omega) in the mean",
+        title="For every weight the mean factor of DIANA's shift gap is at least omega/(1 + omega)",
         relation=Ge(t.SHIFT_GAP_AFTER, t.omega / (1 + t.omega) * t.shift_gap),
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM,),
@@ -114,7 +114,8 @@ DIANA_CLAIMS = (
     ),
     Claim(
         name="variance_reduced.diana.shift_target",
-        title="About fixed vectors the shifts' error becomes (1 - a) of itself, a of the gradients', less what is left",
+        title="About fixed vectors the shifts' error becomes (1 - a) times itself plus a times the gradients' less a "
+        "term",
         relation=Eq(
             t.SHIFT_ERROR_AFTER,
             (1 - t.weight) * t.shift_error
@@ -128,8 +129,8 @@ DIANA_CLAIMS = (
             "omega ||g - h||^2 of variance.",
         ),
         axis="weight",
-        note="The printed proofs drop the last term, which is zero at a = 1/(1 + omega) alone; see "
-        "variance_reduced.diana.rate_sharp for what it is worth.",
+        note="The printed proofs drop the last term, which is zero only at a = 1/(1 + omega); see "
+        "variance_reduced.diana.rate_sharp for its benefit.",
     ),
     Claim(
         name="variance_reduced.diana.weight_one",
@@ -155,9 +156,9 @@ DIANA_CLAIMS = (
         ),
         axis="stepsize",
         unpinned=for_one_reason(
-            "Loose by nature: a proof that keeps the term which is zero at this weight needs less, and what attains it "
-            "is variance_reduced.diana.rate_sharp. V <= 2 A + 2 sigma, an equality where the shifts' error is that of "
-            "the gradients turned round, costs more than that state gains.",
+            "It is loose by nature: a proof that keeps the term which is zero at this weight needs less, and "
+            "variance_reduced.diana.rate_sharp attains that. V <= 2 A + 2 sigma, an equality if the shifts' error is "
+            "opposite to the gradients', costs more than that state gains.",
             "0.9 times the term 4*omega*shift_error*stepsize**2*(omega + 1)/P",
             "0.9 times the term 1",
             "0.9 times the term omega",
@@ -180,18 +181,18 @@ DIANA_CLAIMS = (
         kind=Kind.EXPECTED,
         assumes=(t.RANDOM, t.DRAWN_ALONE, t.CONVEX_PARTS, t.DIANA_CODE_STEP),
         source=t.FLPYTORCH_2022.official_code(
-            _CODE + "the step size of the convex case, by an analysis that is named there, SGD-CTRL, and was not read",
-            "Refuted by x^2/2 and a shift whose error is against that of x: at a = 1/2, P = 1, gamma = 1/5.",
-            "That it is meant for this potential and rate; the code has a step size alone.",
+            _CODE + "the step size of the convex case, by the analysis SGD-CTRL named there, which was not read",
+            "Refuted by x^2/2 and a shift whose error is opposite to that of x: at a = 1/2, P = 1, gamma = 1/5.",
+            "It is read for this potential and rate; the code only has a step size.",
             code=t.FLPYTORCH_AT.at("fl_pytorch/utils/algorithms.py", "1335-1343"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.diana.rate",
-        extremal="one worker, x^2/2, omega = 1, gamma = 1/5, the shift's error the gradient's turned round",
+        extremal="one worker, x^2/2, omega = 1, gamma = 1/5, the shift's error opposite to the gradient's",
         axis="stepsize",
-        note="It is this potential that rises for a step; the method is stable there with room: on x^2/2, with omega = "
-        "1 and one worker, at steps to 0.457, where the code's is 0.2. 4 omega/P is where the general analysis leaves "
-        "the shifts' error no rate at all. Half the weight allows 2 omega/P: variance_reduced.diana.rate_sharp.",
+        note="Only this potential grows in a step; the method is stable there by a wide margin: on x^2/2, with omega = "
+        "1 and one worker, up to step 0.457, and the code's is 0.2. At 4 omega/P the general analysis leaves no rate "
+        "for the shifts' error. Half the weight allows 2 omega/P: variance_reduced.diana.rate_sharp.",
     ),
     Claim(
         name="variance_reduced.diana.rate_sharp",
@@ -211,17 +212,17 @@ DIANA_CLAIMS = (
             "gamma (1 - gamma L - gamma L_max omega/(P (1 - a (1 + omega))))."
         ),
         tightness=1,
-        extremal="workers with x^2/2 whose shifts are right, the largest step size, a weight that is no smaller; any "
-        "shifts at the minimiser, and a smaller weight",
+        extremal="workers with x^2/2 and exact shifts, the largest step size, a weight that is no smaller; any shifts "
+        "at the minimiser, and a smaller weight",
         axis="stepsize",
         note="At a = 1/(2 (1 + omega)) the step size is 1/(L + 2 L_max omega/P), and the shifts' rate is that of the "
-        "printed theorem, whose step size is 1/(L_max (1 + 6 omega/P)): up to three times longer. This compares what "
-        "two proofs ask for, and not limits. Semidefinite programmes (1 and 4 workers, L_i = L, omega 1 to 9, mu/L "
-        "0.01 to 0.999; not proved) find that this potential bears 1.19 to 1.99 times the step here, and the printed "
-        "theorem's own potential 1.07 to 2.23 times its step. At half weight the inequality is attained at the "
-        "minimiser alone, where every step will do; at 3/4 of 1/(1 + omega) and near mu = L the step is the largest. "
-        "Nor is it the range of steps at which the method is stable: with omega = 1 and one worker that ends at "
-        "0.727/L, where the step here is 0.333/L.",
+        "printed theorem, whose step size is 1/(L_max (1 + 6 omega/P)): up to three times longer. This compares the "
+        "conditions of two proofs, not limits. Semidefinite programmes (1 and 4 workers, L_i = L, omega 1 to 9, mu/L "
+        "0.01 to 0.999; not proved) find that this potential allows 1.19 to 1.99 times the step here, and the printed "
+        "theorem's own potential 1.07 to 2.23 times its step. At half weight the inequality is attained only at the "
+        "minimiser, where every step works; at 3/4 of 1/(1 + omega) and near mu = L the step is the largest. Nor is it "
+        "the range of steps at which the method is stable: with omega = 1 and one worker that ends at 0.727/L, where "
+        "the step here is 0.333/L.",
     ),
     Claim(
         name="variance_reduced.diana.words",

@@ -185,14 +185,14 @@ PRIMAL_POTENTIAL = Quantity(
 EXPECTED_SENT = Quantity(
     "expected_sent",
     r"\mathbb{E}\,\max_p\mathrm{sent}_p",
-    "words sent by the rank that sends most, expected over the coin",
+    "words sent by the busiest rank, expected over the coin",
 )
 ALL_SENT = Quantity("all_sent", r"\sum_p\mathrm{sent}_p", "words sent by all ranks together")
 SENDING = Quantity("sending", "S^+", "workers that send anything in the step")
 SIGN_ERROR = Quantity(
     "sign_error",
     r"\frac{\lVert s\,\mathrm{sign}(p)-p\rVert^2}{\lVert p\rVert^2}",
-    "what a worker leaves out over what it compresses, both squared norms; the latter is not zero",
+    "error of a worker's compression over its input, both squared norms; the input is not zero",
 )
 ZERO_ENTRY_ERROR = Quantity(
     "zero_entry_error", r"\max_j|e_j^T|", "largest residual of a worker in an entry whose gradient is always zero"
@@ -212,7 +212,7 @@ LARGEST = Hypothesis("largest_entries", "Every rank sends its k largest entries.
 DRAWN_ALONE = Hypothesis(
     "drawn_alone",
     "Every rank's entries are drawn independently of all others'.",
-    ensured="All choices of all ranks are gone through, each as likely as another.",
+    ensured="All choices of all ranks are enumerated, with equal probabilities.",
 )
 SMALL_WEIGHT = Hypothesis("small_weight", "The weight is at most 1/(1 + omega).", Le(weight * (1 + omega), 1))
 WEIGHT_AT_MOST_ONE = Hypothesis("weight_at_most_one", "The weight is at most 1.", Le(weight, 1))
@@ -222,7 +222,7 @@ DASHA_OWN_WEIGHT = Hypothesis("dasha_own_weight", "The weight is 1/(1 + 2 omega)
 AVERAGED_PARTS = Hypothesis(
     "averaged_parts",
     "The estimate is the average of the workers' parts of it.",
-    ensured="Every case begins so.",
+    ensured="Every case begins like this.",
 )
 CONVEX_PARTS = Hypothesis(
     "convex_parts",
@@ -252,12 +252,12 @@ SHIFTING = Hypothesis("shifting", "The weight is positive.", sp.Gt(weight, 0))
 SHARED_COIN = Hypothesis(
     "shared_coin",
     "One coin decides for all ranks.",
-    ensured="Both sides of it are gone through, and weighed with their probabilities.",
+    ensured="Both sides are enumerated and weighted with their probabilities.",
 )
 FIRST_FULL = Hypothesis(
     "first_full",
     "The first estimate is the average gradient, and all steps have one step size.",
-    ensured="Every run begins so; its functions are quadratics.",
+    ensured="Every run begins like this; its functions are quadratics.",
 )
 SMOOTH_PARTS = Hypothesis(
     "smooth_parts",
@@ -301,7 +301,7 @@ ALIKE_ENOUGH = Hypothesis(
     "omega L~^2 <= P (4 omega + 1) L^2.",
     Le(omega * smoothness_apart**2, P * (4 * omega + 1) * smoothness**2),
 )
-WHOLE_MESSAGES = Hypothesis("whole_messages", "Who sends, sends its whole correction: k = n.", Eq(k, n))
+WHOLE_MESSAGES = Hypothesis("whole_messages", "A worker that sends sends its whole correction: k = n.", Eq(k, n))
 SHARE_OF_ENTRIES = Hypothesis(
     "share_of_entries",
     "The contraction of Top-K is k/n.",
@@ -326,13 +326,13 @@ EF21P_STEP = Hypothesis(
 NORM_SCALE = Hypothesis(
     "signs_by_norm", "Signs are multiplied by the norm over the root of n.", lambda scale: scale == "norm"
 )
-OFFERED = Hypothesis("something_offered", "What is compressed is not zero.", lambda x: bool(x.any()))
+OFFERED = Hypothesis("something_offered", "The compressed vector is not zero.", lambda x: bool(x.any()))
 FROZEN = Hypothesis("frozen_variance", "The variance is the same in all steps.", lambda frozen: frozen)
 MOVING = Hypothesis("moving_variance", "The variance may change between steps.", lambda frozen: frozen in (True, False))
 SILENT_ENTRIES = Hypothesis(
     "silent_entries",
     "Some entries of the worker's gradient are zero in all steps; there is neither momentum nor residual at first.",
-    ensured="Every case is made so.",
+    ensured="Every case is built this way.",
 )
 NO_MOMENTUM = Hypothesis("onebit_no_momentum", "beta = 0: every step sends its gradient.", lambda beta: beta == 0)
 COIN_RATIO = Hypothesis("coin_ratio", "Whole gradients are sent with probability k/n.", Eq(full_probability * n, k))

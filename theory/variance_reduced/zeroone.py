@@ -25,14 +25,14 @@ ZEROONE_CLAIMS = (
     Claim(
         name="variance_reduced.zeroone.kept",
         title=(
-            "After H local steps and an average, 0/1 Adam's momentum keeps beta (1 - beta^H)/(H (1 - beta)) of the old"
+            "After H local steps and an average, 0/1 Adam's momentum keeps beta (1 - beta^H)/(H (1 - beta)) of itself"
         ),
         relation=Eq(z.MOMENTUM_KEPT, _beta * (1 - _beta**_H) / (_H * (1 - _beta))),
         assumes=(z.NO_GRADIENTS, z.NO_DECAY, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
         source=z.ZEROONE_2022.official_code(
             _STEP + "the momentum becomes what was moved over the sum of step sizes",
             "That is the mean of the momenta beta^t u of the H steps.",
-            "The factor; the code has the step.",
+            "The factor is ours; the code has the step.",
             code=_zoadam("260"),
         ),
         axis="local_steps",
@@ -49,7 +49,7 @@ ZEROONE_CLAIMS = (
         corrected_by="variance_reduced.zeroone.kept",
         extremal="two local steps",
         axis="local_steps",
-        note="At beta = 0.9 and the 16 local steps of the tutorial, 0.46 of it and not 0.19: momentum is older.",
+        note="At beta = 0.9 and the tutorial's 16 local steps it keeps 0.46, not 0.19: momentum is older.",
     ),
     Claim(
         name="variance_reduced.zeroone.decay_momentum",
@@ -59,7 +59,7 @@ ZEROONE_CLAIMS = (
         source=z.ZEROONE_2022.official_code(
             _STEP + "the decay is added to the update, which is added to what was moved",
             "What was moved is x^0 (1 - (1 - gamma lambda)^H), times D, over gamma H.",
-            "The factor; the code has the step.",
+            "The factor is ours; the code has the step.",
             code=_zoadam("240-246"),
         ),
         axis="local_steps",
@@ -71,16 +71,16 @@ ZEROONE_CLAIMS = (
         assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.FIRST_AVERAGE),
         source=z.ZEROONE_2022.official_code(
             _STEP + "the decay is added to the update and not to the gradient",
-            "Refuted by a step: what was moved has the decay in it, and becomes the momentum.",
-            "That it stays so after an average; in the stage before it is so.",
+            "Refuted by one step: the movement contains the decay, and becomes the momentum.",
+            "It is read for the time after an average; before that it holds.",
             code=_zoadam("240-246"),
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.zeroone.decay_momentum",
         extremal="one step",
         axis="local_steps",
-        note="That is the code's, and not the method's, which has no decay. Run with one worker, it does the same: "
-        "from a decay of 1/100 a momentum of 0.0100, 0.0190, 0.0271.",
+        note="The code does this, not the method, which has no decay. Run with one worker, it does the same: from a "
+        "decay of 1/100 a momentum of 0.0100, 0.0190, 0.0271.",
     ),
     Claim(
         name="variance_reduced.zeroone.decay_once",
@@ -88,13 +88,13 @@ ZEROONE_CLAIMS = (
         relation=Le(z.DECAY_LOST, _S),
         assumes=(z.NO_GRADIENTS, z.DECAYING, z.ONE_MAGNITUDE, z.EVERY_STEP),
         source=FOLKLORE.recalled(
-            "what weight decay is", "Refuted by two averages: decay, and the momentum that the first left."
+            "what weight decay is", "Refuted by two averages: decay, and the momentum of the first."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.zeroone.decay_tenfold",
         extremal="two averages",
         axis="averages",
-        note="The authors' code, run with one worker: 1.45 times after two averages at beta = 0.9, 1.87 after "
+        note="In the authors' code, run with one worker, it is 1.45 times after two averages at beta = 0.9, 1.87 after "
         "three, 8.2 after fifty.",
     ),
     Claim(
@@ -112,7 +112,7 @@ ZEROONE_CLAIMS = (
         tightness=1,
         extremal="gamma lambda next to zero",
         axis="averages",
-        note="Ten times at beta = 0.9. With 16 local steps the momentum keeps less, and it is 1.85 times.",
+        note="It is ten times at beta = 0.9. With 16 local steps the momentum keeps less, and it is 1.85 times.",
     ),
     Claim(
         name="variance_reduced.zeroone.nothing_lost",
@@ -123,7 +123,7 @@ ZEROONE_CLAIMS = (
         source=z.ZEROONE_2022.official_code(
             _STEP + "weights go back to where they were, and take the average of what was moved",
             "x^0 - c/D, where D times the mean of what was moved is c less errors before, plus errors after.",
-            "The identity; the code has the step.",
+            "The identity is ours; the code has the step.",
             code=_zoadam("247-262"),
         ),
         axis="local_steps",
@@ -131,8 +131,7 @@ ZEROONE_CLAIMS = (
     Claim(
         name="variance_reduced.zeroone.silent_move",
         title=(
-            "Where gradient and frozen variance are zero, an average of 0/1 Adam moves a weight by the scale over "
-            "epsilon"
+            "If gradient and frozen variance are zero, an average of 0/1 Adam moves a weight by the scale over epsilon"
         ),
         relation=Eq(z.SILENT_MOVE, stepsize * (1 - _beta) * z.gradient_norm / (sp.sqrt(n) * z.adam_epsilon)),
         assumes=(z.RANKS_ALIKE, NORM_SCALE, z.EVERY_STEP),
@@ -140,46 +139,44 @@ ZEROONE_CLAIMS = (
             _STEP + "what was moved is averaged by signs, and divided by the root of the variance and eps, 1e-8",
             "Ranks send the scale gamma (1 - beta) ||g||/sqrt(n), of either sign, and so do servers, also where g "
             "is zero.",
-            "The number; the code has the step, and asks for a mask.",
+            "The number is ours; the code has the step, and requires a mask.",
             code=_zoadam("247-261"),
         ),
         axis="n",
-        note="With eps = 1e-8 that is a hundred million scales; in 1-bit Adam it is the same. Masks have to be "
-        "given for entries that are silent while the variance is frozen, and need not be for those that fall silent "
-        "later.",
+        note="With eps = 1e-8 that is a hundred million scales; 1-bit Adam does the same. Entries that are zero when "
+        "the variance is frozen need masks; those that become zero later do not.",
     ),
     Claim(
         name="variance_reduced.zeroone.bounded_move",
         title=(
-            "Where gradient and variance are zero, a step of 0/1 Adam moves a weight by at most the step size, as "
-            "Adam's does"
+            "If gradient and variance are zero, a step of 0/1 Adam moves a weight by at most the step size, as Adam's "
+            "does"
         ),
         relation=Le(z.SILENT_MOVE, stepsize),
         assumes=(z.RANKS_ALIKE, NORM_SCALE, z.EVERY_STEP),
         source=z.ADAM_2015.recalled(
             "that the effective magnitude of a step is about bounded by the step size",
             "Refuted by an entry that has been zero until the variance was frozen.",
-            "For the stage with a frozen variance.",
+            "It is read for the stage with a frozen variance.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.zeroone.silent_move",
         tightness=sp.oo,
         extremal="a gradient that is large over epsilon, and zero in one entry",
         axis="n",
-        note="A variance that is frozen at zero bounds nothing, and signs are never zero.",
+        note="A variance frozen at zero bounds nothing, and signs are never zero.",
     ),
     Claim(
         name="variance_reduced.zeroone.step_bytes",
         title=(
-            "With H local steps a step of 0/1 Adam costs 2 (P - 1)(n/(8 P) + w)/H bytes: two bits an entry at most, "
-            "over H"
+            "With H local steps a step of 0/1 Adam costs 2 (P - 1)(n/(8 P) + w)/H bytes: at most 2/H bits per entry"
         ),
         relation=Eq(z.STEP_BYTES, 2 * (P - 1) * _SIGNS / _H),
         assumes=(BYTE_BLOCKS,),
         source=z.ZEROONE_2022.official_code(
             _STEP + "nothing is sent where the interval does not divide the step",
             "Counted.",
-            "What it adds up to.",
+            "The sum is ours.",
             code=_zoadam("247-255"),
         ),
         axis="local_steps",
@@ -191,13 +188,13 @@ ZEROONE_CLAIMS = (
         assumes=(z.INTERVALS_DIVIDE,),
         source=z.ZEROONE_2022.official_code(
             _STEP + "the interval doubles after var_update_scaler refreshes, at steps that it divides",
-            "kappa (2^i - 1) is divided by 2^i as long as kappa is.",
-            "The gaps.",
+            "2^i divides kappa (2^i - 1) if it divides kappa.",
+            "The gaps are ours.",
             code=_zoadam("269-274"),
         ),
         axis="refresh",
-        note="From then on the first gap of an interval is shorter, up to the next step that the interval divides. The "
-        "code's first step only sets up, and shifts all by one.",
+        note="Later the first gap of an interval is shorter, up to the next step that the interval divides. The code's "
+        "first step only initialises, and shifts all by one.",
     ),
     Claim(
         name="variance_reduced.zeroone.printed_gap",
@@ -206,15 +203,15 @@ ZEROONE_CLAIMS = (
         assumes=(z.INTERVALS_DIVIDE,),
         source=z.ZEROONE_DOCS.read(
             "section 1.4, on var_update_scaler",
-            "Refuted by the first two steps, both of which refresh; 2 e is no number of steps.",
+            "Refuted by the first two steps, both of which refresh; 2 e is not a number of steps.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.zeroone.gap",
         extremal="the first refresh",
         axis="refresh",
-        note="Of a tutorial's wording: the code is right. Twice as many at first, and e/2 times more with every "
-        "doubling. Likewise of the local steps; there the exponent is said to be clipped, and in the code the interval "
-        "is.",
+        note="Only the tutorial is wrong: the code is right. The tutorial has twice as many at first, and e/2 times "
+        "more with every doubling. Its local steps are wrong too: it clips the exponent, and the code clips the "
+        "interval.",
     ),
     Claim(
         name="variance_reduced.zeroone.refreshes",
@@ -232,8 +229,8 @@ ZEROONE_CLAIMS = (
     Claim(
         name="variance_reduced.zeroone.run_bytes",
         title=(
-            "While 0/1 Adam's variance changes, a refresh costs 2 (P - 1) n w/P bytes, and all other steps those of "
-            "signs"
+            "While 0/1 Adam's variance changes, a refresh costs 2 (P - 1) n w/P bytes, and every other step the bytes "
+            "of signs"
         ),
         relation=Eq(
             z.RUN_BYTES,
@@ -243,32 +240,32 @@ ZEROONE_CLAIMS = (
         source=z.ZEROONE_2022.official_code(
             _STEP + "whole gradients are averaged before a refresh, and compressed ones at all other steps",
             "Counted.",
-            "What it adds up to.",
+            "The sum is ours.",
             code=_zoadam("209-222"),
         ),
         axis="zeroone_steps",
     ),
     Claim(
         name="variance_reduced.lamb.fused",
-        title="Signs of a layer in a fused message leave 1 - 2 rho phi + rho^2, where the message's scale is rho "
-        "times its own",
+        title="Signs of a layer in a fused message lose 1 - 2 rho phi + rho^2 if the message's scale is rho times its "
+        "own",
         relation=Eq(z.LAYER_ERROR, 1 - 2 * z.scale_ratio * z.flatness + z.scale_ratio**2),
         assumes=(NORM_SCALE,),
         source=z.ONEBIT_LAMB_2021.official_code(
             _LAMB
-            + "all layers are compressed as one vector, times coefficients that give all the same root mean square",
+            + "all layers are compressed as one vector, times coefficients that give each the same root mean square",
             "||p||^2 - 2 s ||p||_1 + n s^2 over ||p||^2, with s = rho ||p||/sqrt(n).",
-            "The error; the code has the coefficients, which make rho = 1.",
+            "The error is ours; the code has the coefficients, which make rho = 1.",
             code=DEEPSPEED_AT.at("deepspeed/runtime/fp16/onebit/lamb.py", "179-190", upstream=REMOVED),
         ),
         axis="scale_ratio",
-        note="With the coefficients, 2 (1 - phi), that of the layer alone. They are those of the end of the "
-        "warm-up, and a layer without momentum there is divided by zero.",
+        note="With the coefficients it is 2 (1 - phi), that of the layer alone. They are those at the end of the "
+        "warm-up, and a layer without momentum then is divided by zero.",
     ),
     Claim(
         name="variance_reduced.lamb.fused_share",
         title=(
-            "A fused sign message leaves at most twice the square of any layer, as a message of that layer alone does"
+            "A fused sign message loses at most twice the square of any layer, as a message of that layer alone does"
         ),
         relation=Le(z.LAYER_ERROR, 2),
         assumes=(NORM_SCALE,),
@@ -279,8 +276,8 @@ ZEROONE_CLAIMS = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="variance_reduced.lamb.fused",
         tightness=sp.oo,
-        extremal="a layer of 1 beside one of 4: 3.67; the smaller the layer, the more",
+        extremal="a layer of 1 and one of 4: 3.67; the ratio grows as the layer gets smaller",
         axis="scale_ratio",
-        note="Which is why 1-bit LAMB brings layers to one scale before it fuses them.",
+        note="For this reason 1-bit LAMB scales layers equally before it fuses them.",
     ),
 )

@@ -62,7 +62,7 @@ DECAY_KEPT = Quantity(
 DECAY_LOST = Quantity(
     "decay_lost",
     r"\frac{x^0-x^S}{\gamma\lambda x^0}",
-    "what weight decay has taken of the weights after S averages, over what it takes in a step; gradients are zero",
+    "reduction of the weights by weight decay after S averages, over that of one step; gradients are zero",
 )
 AVERAGE_DEFECT = Quantity(
     "average_defect",
@@ -73,18 +73,16 @@ AVERAGE_DEFECT = Quantity(
 SILENT_MOVE = Quantity(
     "silent_move",
     r"|x_j^1-x_j^0|",
-    "how far an average moves a weight whose gradient, momentum and variance are zero",
+    "movement by an average of a weight whose gradient, momentum and variance are zero",
 )
-STEP_BYTES = Quantity(
-    "step_bytes", r"\tfrac1H\max_p\mathrm{sent}_p", "bytes a local step, sent by the rank that sends most"
-)
+STEP_BYTES = Quantity("step_bytes", r"\tfrac1H\max_p\mathrm{sent}_p", "bytes sent by the busiest rank per local step")
 REFRESH_GAP = Quantity("refresh_gap", r"t_{j+1}-t_j", "steps from a refresh of the variance to the next")
 REFRESHES = Quantity("refreshes", r"|\mathcal{T}_v\cap[1,T]|", "refreshes of the variance in the first T steps")
-RUN_BYTES = Quantity("run_bytes", r"\max_p\mathrm{sent}_p", "bytes of all steps, sent by the rank that sends most")
+RUN_BYTES = Quantity("run_bytes", r"\max_p\mathrm{sent}_p", "bytes sent by the busiest rank in all steps")
 LAYER_ERROR = Quantity(
     "layer_error",
     r"\frac{\lVert s\,\mathrm{sign}(p_l)-p_l\rVert^2}{\lVert p_l\rVert^2}",
-    "what is left out of a layer of a message, over the layer, both squared norms; the layer is not zero",
+    "error of a layer of a message over the layer, both squared norms; the layer is not zero",
 )
 
 NO_GRADIENTS = Hypothesis("no_gradients", "All gradients are zero.", lambda silent: silent)
@@ -105,7 +103,7 @@ SHORT_DECAY = Hypothesis(
 RANKS_ALIKE = Hypothesis(
     "ranks_alike",
     "All ranks have one gradient, and no residuals, momentum or decay; a variance of zero where the gradient is.",
-    ensured="Every case is made so.",
+    ensured="Every case is built this way.",
 )
 INTERVALS_DIVIDE = Hypothesis(
     "intervals_divide",

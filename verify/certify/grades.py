@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any
 
+import sympy as sp
+
 from commbounds.columns import Registry
 from commbounds.theory.model import Extent, Model, ranges
 from commbounds.verify.certify import letters
@@ -76,14 +78,22 @@ def told(parts: Mapping[str, str]) -> str:
 
 
 def finite_scope(certificate: Certificate) -> str:
-    """The values or bit patterns that a claim is proved for, where it speaks of more; else empty."""
+    """The values or bit patterns that a claim is proved for, where it speaks of more; else empty.
+
+    They are bit patterns where no goal but those about a kernel's run says something of the bound.
+    """
     model: Model = models()[certificate.claim]
     if extent(certificate.claim).every_case:
         return ""
     if model.parameters:
         values = (f"{name} = {ranges([at[name] for at in certificate.instances])}" for name in model.parameters)
         return f"{{{', '.join(values)}}}"
-    return "{every bit pattern of the run}" if all("run" in proof for proof in certificate.proofs) else ""
+    if not any("run" in proof for proof in certificate.proofs):
+        return ""
+    own, bound = letters.book().model(certificate.claim), letters.book().bound(certificate.claim)
+    now, other = (letters.goals(own, bound + more, certificate.instances[0]) for more in (0, sp.Rational(1, 1000)))
+    only_runs = all(goal.run or goal.show == other[name].show for name, goal in now.items())
+    return "{every bit pattern of the run}" if only_runs else ""
 
 
 def is_trivial(certificate: Certificate) -> bool:

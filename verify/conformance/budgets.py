@@ -13,9 +13,13 @@ FALSE_ALARM = 1e-6
 """Probability, at most, that a report on a right implementation holds a failure from a sequential test."""
 
 
-TILES = tuple(n + off for n in (64, 128, 256, 512, 1024, 4096) for off in (-1, 0, 1))
-"""What kernels take at a time, and one off."""
-FEW_TILES = tuple(n for n in TILES if n in (128, 512, 4096) or min(abs(n - m) for m in (64, 256, 1024)) <= 1)
+_MULTIPLES = (5760, 6720)
+"""Of all tiles that are multiples of 32 up to 160, and of 192, 224, 320 and 384 entries, among others."""
+TILES = (*(n + off for n in (64, 128, 256, 512, 1024, 4096) for off in (-1, 0, 1)), *_MULTIPLES)
+"""What kernels take at a time, and one off; what many others divide."""
+FEW_TILES = tuple(
+    n for n in TILES if n in (128, 512, 4096, *_MULTIPLES) or min(abs(n - m) for m in (64, 256, 1024)) <= 1
+)
 
 
 @dataclass(frozen=True)

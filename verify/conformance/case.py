@@ -36,6 +36,17 @@ class CheckCase:
     kind: str = ""
 
 
+def place(index: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The place in an array of that shape of an entry of it laid flat."""
+    return tuple(int(i) for i in np.unravel_index(index, shape))
+
+
+def first_place(wrong: NDArray[np.bool_]) -> tuple[int, ...] | None:
+    """The first place where something is wrong; None if nothing is."""
+    places = np.flatnonzero(wrong)
+    return place(places[0], wrong.shape) if places.size else None
+
+
 def literal(x: Array) -> str:
     """A Python expression for `x`, which needs ``np`` (and for long ones ``base64, zlib``)."""
     if x.size <= 64:

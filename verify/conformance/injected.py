@@ -274,7 +274,7 @@ def with_words(
     """The output for words of these leading bits and random ones behind them; and what became of them."""
     subject, spare = bench.subject, int(rng.integers(2**63))
     if subject.outside is not None and not hasattr(subject.outside, "intercepted"):
-        raise NotElementwise("its processes do not tell of their generators")
+        raise NotElementwise("its ranks are processes, which cannot be given words together")
 
     def called(x: NDArray[Any], seed: int) -> tuple[Any, Drawn]:
         if subject.outside is not None:

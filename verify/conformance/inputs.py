@@ -101,15 +101,18 @@ def _arrays(subject: Subject, budget: CheckBudget) -> Iterator[tuple[str, Array]
 def _of_rounding(subject: Subject) -> Iterator[tuple[str, Array, bool]]:
     """Inputs for subjects that round, and whether they are taken however little effort there is.
 
-    Ties for all; the ends of ranges and ties between levels for single inputs.
+    Ties for all, but between levels: of stacks few, with memory none. The ends of ranges for single inputs.
     """
     about = subject.numpy_dtype, subject.magnitudes
     for label, row in ties(*about):
         yield label, _shaped(subject, row), not label.startswith("subnormal")
+    if isinstance(subject, Stateful):
+        return
+    yield "zeros of both signs", _shaped(subject, np.array([-0.0, 0.0])), True
+    for label, row in level_ties(*about, few=subject.leading > 0):
+        yield label, _shaped(subject, row), False
     if subject.leading:
         return
-    for label, row in level_ties(*about):
-        yield label, _shaped(subject, row), False
     for several, always in ((ends(*about), False), (limits(*about), True)):
         for label, row in several:
             size = int(np.prod(subject.shape)) if isinstance(subject.shape, tuple) else len(row)

@@ -17,6 +17,8 @@ _SIGNED_STEPS = (1, 3, 7, 8, 15, 16, 31, 127, 128)
 """Levels of either sign between zero and the largest magnitude: 2^(b-1) - 1 of them, or 2^(b-1)."""
 _STEPS = (1, 3, 4, 7, 15, 16, 255, 256)
 """Steps between the smallest entry, zero, and the largest: 2^b levels have 2^b - 1."""
+_USUAL = (7, 15, 127, 255)
+"""Steps of four and eight bits, which several ranks or steps are given."""
 _PERIOD, _PERIODS = 16, 4
 """Vectors repeat themselves, so that blocks of any multiple of `_PERIOD` entries have the same largest one."""
 
@@ -101,15 +103,16 @@ def ties(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tupl
     yield "subnormal ties of narrower formats", np.concatenate([small, np.negative(small)])
 
 
-def level_ties(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tuple[str, Wide]]:
+def level_ties(dtype: np.dtype[Any], magnitudes: tuple[float, float], few: bool) -> Iterator[tuple[str, Wide]]:
     """Entries halfway between evenly spaced levels, as (label, vector): whole numbers and a half, below the largest.
 
-    Levels of either sign, then levels from zero on; 64 entries, of which every 16 have the same largest one.
+    Levels of either sign, then levels from zero on; 64 entries, of which every 16 have the same largest one. Those of
+    four and eight bits alone if `few`.
     """
     most = 1 << _Format.of(dtype).bits
     for signs, counts in (((1.0, -1.0), _SIGNED_STEPS), ((1.0, 0.0), _STEPS)):
         for steps in counts:
-            if steps <= most:
+            if steps <= most and (steps in _USUAL or not few):
                 halves = np.linspace(0, steps - 1, _PERIOD - 2).astype(int) + 0.5
                 turned = halves * np.resize([1.0, signs[1] or 1.0], halves.size)
                 row = np.concatenate([np.multiply(signs, steps), turned])

@@ -14,8 +14,8 @@ from pathlib import Path
 MARK = "COMMBOUNDS_SUBJECT"
 """Environment variable by which processes of a subject know, and are known by, the process that started it."""
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER of prctl(2)
-_FURTHER = 1024
-"""Processes and threads that a subject may have beside those that the user has already."""
+FURTHER = 1024
+"""Processes and threads that a subject may have beside those that the user has already; root's threads are counted."""
 _PATIENCE = 5.0
 """Seconds in which processes are ended that start others."""
 _adopts = False
@@ -55,7 +55,7 @@ def limited(number: int) -> None:
 
         _, most = resource.prlimit(number, resource.RLIMIT_NPROC)
         held = sum(_threads(place) for place in Path("/proc").glob("[0-9]*") if _owner(place) == os.getuid())
-        wanted = held + _FURTHER
+        wanted = held + FURTHER
         resource.prlimit(number, resource.RLIMIT_NPROC, (min(wanted, most) if most >= 0 else wanted,) * 2)
 
 

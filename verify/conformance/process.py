@@ -22,6 +22,7 @@ from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import START_LIMIT, Died, Hopeless, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import available_bytes, resident_bytes, shared_out_bytes
 from commbounds.verify.conformance.offspring import (
+    FURTHER,
     MARK,
     children,
     end_relatives,
@@ -46,8 +47,8 @@ _OFFENCES = 10
 """Calls that leave something behind, after which no more are made."""
 _THREADS = 32
 """Threads that calls may leave behind for later ones: as many as Python's pools have by default."""
-_PROCESSES = 128
-"""Processes that a call may start."""
+_PROCESSES = 128 + (os.cpu_count() or 1)
+"""Processes that a call may start: a pool of one a processor, and more."""
 _SHARE = 0.5
 """Of the memory that was available at first: what a subject may have in use."""
 _WAIT = 10.0
@@ -186,19 +187,19 @@ class Process:
                 found = f"{found}: {'; '.join(what) or 'an exit handler runs'}"
         elif new := {n: one for n, one in running(relatives(child.pid, self._mark)).items() if n not in before}:
             found = f"started when it ended: {named(new)}"
-        self.stop()
-        return found
+        status = self.stop()
+        return f"{_how(status)} after its last call" if status and isinstance(threads, list) and not found else found
 
-    def stop(self) -> None:
-        """End the process."""
+    def stop(self) -> int:
+        """End the process; its status."""
         child, self._child = self._child, None
         if child is None:
-            return
+            return 0
         for stream in (child.stdin, child.stdout):
             if stream is not None:
                 stream.close()
         _exits_within(child, 0.5)
-        _end_session(child, self._mark)
+        return _end_session(child, self._mark)
 
     def left_behind(self) -> tuple[str, ...]:
         """What calls left behind that the process still has: other processes, threads, another working folder."""
@@ -297,6 +298,10 @@ class Process:
             found += [one for one in new if one not in threads]
             if len(threads) > _THREADS:
                 found.append(f"{len(threads)} threads")
+            if len(threads) > FURTHER:
+                self._kill()
+                self._left = []
+                raise Died(f"it had started {len(threads)} threads, and was ended")
         if found:
             self.offences.append("; ".join(found))
             if len(self.offences) >= _OFFENCES:
@@ -323,18 +328,15 @@ class Process:
 
     def _line(self, limit: int) -> bytes:
         while (end := self._buffer.find(b"\n")) < 0:
-            if len(self._buffer) > limit:
-                raise BadMessage(f"no header, but {bytes(self._buffer[:80])!r}")
-            if not self._more():
+            if len(self._buffer) > limit or not self._more():
                 if self._buffer:
                     raise BadMessage(f"no header, but {bytes(self._buffer[:80])!r}")
                 return b""
         return self._popped(end + 1)
 
     def _bytes(self, count: int) -> bytes:
-        while len(self._buffer) < count:
-            if not self._more():
-                break
+        while len(self._buffer) < count and self._more():
+            pass
         return self._popped(count)
 
     def _popped(self, count: int) -> bytes:
@@ -404,9 +406,12 @@ class Process:
         code = _end_session(self._child, self._mark)  # whose members may hold stderr open
         said = self._said.last_line()
         self._killed = code == -signal.SIGKILL
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
         self.stop()
-        return f"the process {how}" + (f": {said}" if said else "")
+        return f"the process {_how(code)}" + (f": {said}" if said else "")
+
+
+def _how(code: int) -> str:
+    return f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with status {code}"
 
 
 def _has_ended(child: subprocess.Popen[bytes]) -> bool:

@@ -195,6 +195,11 @@ class Pool:
         return words
 
 
+def given() -> bool:
+    """Whether this thread is in a call that is given words."""
+    return _now.pool is not None
+
+
 class _Now(threading.local):
     """The pool of the call that this thread is in; None in all others, whose generators stay what they are."""
 

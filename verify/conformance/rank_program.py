@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds.collectives.ranks import Communicator, MpiWorld, ThreadWorld
+from commbounds.collectives.ranks import Communicator, LockstepWorld, MpiWorld, ThreadWorld
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.on_rank import own_outcome
+from commbounds.verify.conformance.random_words import given
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult
 
 Array = NDArray[Any]
@@ -75,7 +76,8 @@ class InThreads:
 
     def __call__(self, stack: Array, seed: int) -> AllReduceResult:
         try:
-            results, traffic = ThreadWorld().run(
+            # words are given in the order of the draws, which is to be the same in every call
+            results, traffic = (LockstepWorld() if given() else ThreadWorld()).run(
                 lambda comm: _own(self.program, comm, stack[comm.rank], seed), len(stack)
             )
         except Exception as error:

@@ -14,6 +14,7 @@ from commbounds.verify.conformance.aims import ROUNDINGS, aim, generic_case, mag
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.injected import NotElementwise, with_words
+from commbounds.verify.conformance.inputs import fitted
 from commbounds.verify.conformance.random_words import intercepted
 from commbounds.verify.marginals import StepLaws, step_laws
 
@@ -23,6 +24,7 @@ _CELLS = 1 << 24
 """Uniforms that are given are multiples of one over it."""
 _MOST_WORDS, _LONGEST, _HOSTILE = 400, 40, 12
 _PROBES = 12
+_HALVES = (0.5, -0.5, 0.5, 0.5, -0.5, 0.5, -0.5)
 
 
 @dataclass(frozen=True)
@@ -136,12 +138,18 @@ def _law(output, words: Wide, own: dict[int, int], base: Wide) -> StepLaws:  # t
     return law
 
 
-def stacks_to_read(bench: Bench) -> Iterator[CheckCase]:
-    """Short stacks: generic ones for all numbers of ranks, and some of the hostile ones."""
+def stacks_to_read(bench: Bench, halves: bool) -> Iterator[CheckCase]:
+    """Short stacks for all numbers of ranks, and some of the hostile ones.
+
+    The former are generic; or all ranks bring half steps of four and eight bits below one large entry, if `halves`:
+    there variances are what they can be at most.
+    """
     rng = bench.rng("stacks to read")
     for P in getattr(bench.subject, "ranks", ()):
-        x = generic_case(bench.subject, rng, 6, P)
-        if x is not None and x.size <= _MOST_WORDS:
-            yield CheckCase(x, P, f"random magnitudes, P={P}")
+        rows = [fitted(bench.subject, np.array([steps, *_HALVES])) for steps in (127.0, 7.0) if halves]
+        stacks = [row if row is None else np.repeat(row[None], P, axis=0) for row in rows]
+        for x in stacks or [generic_case(bench.subject, rng, 6, P)]:
+            if x is not None and x.size <= _MOST_WORDS and bench.subject.takes(x):
+                yield CheckCase(x, P, f"{'half steps' if halves else 'random magnitudes'}, P={P}")
     short = [case for case in bench.hostile() if case.x.size <= _LONGEST and case.x.any()]
     yield from (short[i] for i in np.unique(np.linspace(0, len(short) - 1, _HOSTILE).astype(int)) if short)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import decimal
 import errno
 import gc
 import locale
+import logging
 import math
 import os
 import signal
@@ -25,8 +27,9 @@ from commbounds.verify.conformance.offspring import ancestors
 _FILES = 64
 """Open files that calls may leave behind for later ones."""
 _SHOWN = 80
+_TINY = 2.0**-60
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
-_FOREIGN = (builtins, time, np, np.linalg, np.random, np.ndarray)
+_FOREIGN = (builtins, math, os, time, np, np.linalg, np.random, np.ndarray)
 """Modules and classes whose functions are not the subject's to replace."""
 
 
@@ -53,10 +56,6 @@ def _umask() -> str | None:
     return next((line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), None)
 
 
-def _priority() -> int:
-    return os.getpriority(os.PRIO_PROCESS, 0) if hasattr(os, "getpriority") else 0
-
-
 def _limits() -> dict[str, Any]:
     try:
         import resource
@@ -68,12 +67,19 @@ def _limits() -> dict[str, Any]:
 _STATES: Mapping[str, tuple[Callable[[], Any], bool]] = {
     "the working folder": (_folder, False),
     "the umask": (_umask, False),
+    "the user": (lambda: (getattr(os, "geteuid", int)(), getattr(os, "getegid", int)()), False),
     "limits of the process": (_limits, False),
-    "the priority of the process": (_priority, False),
+    "the priority of the process": (lambda: getattr(os, "nice", int)(0), False),
     "how often threads take turns": (sys.getswitchinterval, False),
     "what is called for errors": (lambda: [sys.excepthook, sys.unraisablehook, threading.excepthook], True),
     "what finds modules": (lambda: list(sys.meta_path), True),
     "whether garbage is collected": (gc.isenabled, False),
+    "when garbage is collected": (gc.get_threshold, True),
+    "how floats are rounded": (lambda: (1.0 + _TINY, -1.0 - _TINY, 5e-324 * (1.0 + _TINY)), False),
+    "how many digits integers are written with": (sys.get_int_max_str_digits, True),
+    "precision of decimal": (lambda: decimal.getcontext().prec, True),
+    "where modules are found": (lambda: list(sys.path), True),
+    "which messages are logged": (lambda: logging.root.manager.disable, True),
     "whether calls are traced and profiled": (lambda: (bool(sys.gettrace()), bool(sys.getprofile())), False),
     "numpy's error state": (np.geterr, False),
     "how numpy prints": (np.get_printoptions, True),
@@ -161,15 +167,16 @@ class Surroundings:
         return found
 
     def _hear(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Take note of files that are opened for writing; let no signal reach the process that judges."""
+        """Take note of files that are opened for writing; let no signal or limit reach the process that judges."""
         if event == "open":
             path, mode, flags = arguments
             if isinstance(path, str) and (flags & _WRITES or (isinstance(mode, str) and set(mode) & set("wax+"))):
                 self._written.add(path)
-        elif event in ("os.kill", "os.killpg"):
-            number = arguments[0] if event == "os.kill" else -arguments[0]
+        elif event in ("os.kill", "os.killpg", "resource.prlimit"):
+            number = -arguments[0] if event == "os.killpg" else arguments[0]
             if number in self._protected:
-                raise PermissionError(errno.EPERM, f"a subject must not send signals to process {number}")
+                what = "set limits of" if event == "resource.prlimit" else "send signals to"
+                raise PermissionError(errno.EPERM, f"a subject must not {what} process {number}")
 
 
 def _open_files() -> float:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Bench, Unusable, usable
 from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered, raised_at
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, SubjectClaim, Sure
 from commbounds.verify.conformance.layouts import LAYOUTS
 from commbounds.verify.conformance.memory import MemorySteady
@@ -73,11 +73,10 @@ class _Finite(_Universal):
         if isinstance(bench.subject, Stateful) and not _sum_fits(case.x):
             raise NotHere("what would be remembered is beyond the dtype")
         y = bench.output(case).astype(np.float64)
-        wrong = np.flatnonzero(~np.isfinite(y))
-        if wrong.size == 0:
+        wrong = ~np.isfinite(y)
+        if (at := first_place(wrong)) is None:
             return None
-        at = tuple(int(i) for i in np.unravel_index(wrong[0], y.shape))
-        return f"entry {at} of the output is {y[at]}, and {wrong.size} of {y.size} are not finite"
+        return f"entry {at} of the output is {y[at]}, and {np.count_nonzero(wrong)} of {y.size} are not finite"
 
 
 def _sum_fits(x: Array) -> bool:
@@ -254,10 +253,8 @@ def _compared(a: Array, b: Array, what: str) -> str | None:
     if a.tobytes() == b.tobytes():
         return None
     wide = a.astype(np.float64), b.astype(np.float64)
-    wrong = np.flatnonzero((wide[0] != wide[1]) & ~(np.isnan(wide[0]) & np.isnan(wide[1])))
-    if wrong.size == 0:
+    if (at := first_place((wide[0] != wide[1]) & ~(np.isnan(wide[0]) & np.isnan(wide[1])))) is None:
         return None  # signs of zeros, payloads of NaN
-    at = tuple(int(i) for i in np.unravel_index(wrong[0], a.shape))
     return f"{what} gave {float(wide[0][at])!r} and {float(wide[1][at])!r} at {at}"
 
 

@@ -114,7 +114,8 @@ def test_links(N):
             assert shift == 0
         moment += chance ** int(lost.sum()) * (1 - chance) ** int((~lost).sum()) * shift**2
     goal = goals("gossip.mean.one_way")["shift of the mean"]
-    assert failing(goal, N=N, loss=chance, squares=squares, roughness=squares / N) == []
+    total = sum(d for of in differences for d in of)
+    assert failing(goal, N=N, loss=chance, squares=squares, roughness=squares / N, total=total) == []
     assert moment == bound_of("gossip.mean.one_way", N=N, loss=chance, roughness=squares / N)
 
 

@@ -79,6 +79,7 @@ def counts(run, p):
         "end": held[p + 1],
         "low": targets[p],
         "share": shares[p],
+        "stays": max(0, min(held[p + 1], targets[p] + shares[p]) - max(held[p], targets[p])),
         "quotient": winners.sum() // run.P,
         "remainder": winners.sum() % run.P,
         "bits": (run.P - 1).bit_length(),

@@ -76,8 +76,8 @@ def returns_slowly(x, seed):
     time.sleep(14.0)
     return "no array"
 
-def bomb(x, seed):  # stops by itself: at most 2^8 processes
-    for _ in range(8):
+def bomb(x, seed):  # stops by itself: at most 2^8 processes, or four a processor
+    for _ in range(max(8, 1 + os.cpu_count().bit_length())):
         if os.fork() == 0:
             os.setsid()
     if os.getpid() != PID[0]:
@@ -103,7 +103,7 @@ def pool(x, seed):  # one for all calls, as is right
     if not POOL:
         from concurrent.futures import ProcessPoolExecutor
         import multiprocessing
-        POOL.append(ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")))
+        POOL.append(ProcessPoolExecutor(os.cpu_count(), mp_context=multiprocessing.get_context("fork")))
     return POOL[0].submit(half, x).result()
 
 def waits(x, seed):
@@ -126,6 +126,11 @@ def starts_at_exit(x, seed):
         KEPT.append(atexit.register(subprocess.Popen, ["sleep", "300"], start_new_session=True))
     return x / 2
 
+def ends_at_exit(x, seed):
+    if not KEPT:
+        KEPT.append(atexit.register(os._exit, 9))
+    return x / 2
+
 def half(x):
     return x / 2
 
@@ -135,6 +140,7 @@ made = {
     f.__name__: cf.Codec(f, [cf.Contraction(0.75)], shape=(2,), time_limit=300.0, effort=0.01, name=f.__name__)
     for f in (forks, starts, session, daemon, clean_daemon, dies_with_a_daemon, bomb, threads, folder, stderr)
     + (unwaited, in_a_thread, fails_slowly, returns_slowly, pool, waits, thread_for_ever, exit_handler, starts_at_exit)
+    + (ends_at_exit,)
 }
 """
 HOSTILE = {
@@ -154,6 +160,7 @@ HOSTILE = {
     "stderr": "[0-9]+ bytes on stderr",
     "thread_for_ever": "did not end 10 s after its last call: the thread 'for ever' is no daemon",
     "exit_handler": "did not end 10 s after its last call: an exit handler runs",
+    "ends_at_exit": "ended with status 9 after its last call",
     "starts_at_exit": r"started when it ended: 1 process \((python3?|sleep)\)",
 }
 DEFAULT = ("daemon",)
@@ -214,7 +221,7 @@ def test_what_a_hostile_subject_leaves_is_named_and_ended(name, tmp_path):
 
 
 STRANGE = """
-import builtins, ctypes, gc, locale, os, random, resource, signal, sys, time
+import builtins, ctypes, decimal, gc, locale, logging, math, os, random, resource, signal, sys, threading, time
 import numpy as np
 from commbounds.verify import conformance as cf
 
@@ -242,6 +249,19 @@ def signals_everybody(x, seed):
 
 def signals_the_group(x, seed):
     sys.audit("os.killpg", os.getpgid(os.getppid()), signal.SIGTERM)
+    return x / 2
+
+def limits_the_judge(x, seed):
+    resource.prlimit(os.getppid(), resource.RLIMIT_NOFILE, (3, 3))
+    return x / 2
+
+def many_threads(x, seed):
+    try:
+        while len(KEPT) < 5000:
+            KEPT.append(threading.Thread(target=time.sleep, args=(300,), daemon=True))
+            KEPT[-1].start()
+    except RuntimeError:  # where the user may have no more
+        pass
     return x / 2
 
 def umask(x, seed):
@@ -405,6 +425,34 @@ def clock(x, seed):
     time.monotonic = lambda: 0.0
     return x / 2
 
+def rounding(x, seed):
+    ctypes.CDLL(None).fesetround(0x400000 if os.uname().machine == "aarch64" else 0x800)  # upward
+    return x / 2
+
+def rarely_collects(x, seed):
+    gc.set_threshold(0)
+    return x / 2
+
+def digits(x, seed):
+    sys.set_int_max_str_digits(640)
+    return x / 2
+
+def decimals(x, seed):
+    decimal.getcontext().prec = 1
+    return x / 2
+
+def path(x, seed):
+    sys.path.insert(0, "/nowhere")
+    return x / 2
+
+def silences(x, seed):
+    logging.disable(100)
+    return x / 2
+
+def roots(x, seed):
+    math.sqrt = lambda x: 0.0
+    return x / 2
+
 def dies_late(x, seed):
     KEPT.append(x)
     if len(KEPT) > 20:
@@ -433,6 +481,8 @@ SAID = {
     "signals_the_judge": "must not send signals to process [0-9]+",
     "signals_everybody": "must not send signals to process -1",
     "signals_the_group": "must not send signals to process -[0-9]+",
+    "limits_the_judge": "must not set limits of process [0-9]+",
+    "many_threads": "[0-9]+ threads",
     "umask": "the umask: 0123, which was",
     "limits": "limits of the process, RLIMIT_NOFILE: .199,",
     "environment": "the environment, PATH: /nowhere",
@@ -471,6 +521,13 @@ SAID = {
     "hook": "what is called for errors: .*print",
     "finders": r"what finds modules: \[\]",
     "clock": "time.monotonic, which was replaced",
+    "rounding": "how floats are rounded: .1.0000000000000002, -1.0, 1e-323.",
+    "rarely_collects": r"when garbage is collected: \(0,",
+    "digits": "how many digits integers are written with: 640",
+    "decimals": "precision of decimal: 1",
+    "path": "where modules are found: ../nowhere",
+    "silences": "which messages are logged: 100",
+    "roots": "math.sqrt, which was replaced",
     "dies_late": "a later call: the process ended with status 3",
     "fails_slowly_at_some_seeds": "raised RuntimeError: odd",
     "view": "",  # the right one
@@ -482,7 +539,9 @@ SAID = {
     "names",
     [
         pytest.param(
-            ("umask", "patches", "writes", "signals_the_group", "dies_late"), id="sample", marks=pytest.mark.wide
+            ("umask", "patches", "writes", "signals_the_group", "dies_late", "rounding", "path", "many_threads"),
+            id="sample",
+            marks=pytest.mark.wide,
         ),
         pytest.param(tuple(SAID), id="all", marks=pytest.mark.long),
     ],

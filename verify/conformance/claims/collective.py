@@ -16,7 +16,7 @@ from commbounds.theory.precision.bounds import any_tree
 from commbounds.theory.precision.tolerance import Tolerance, rounded_up
 from commbounds.verify.conformance.aims import UNIT, float_sums
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import norm, require_range
 
@@ -41,11 +41,11 @@ def _any_order(P: int, dtype: str) -> Tolerance:
 def _farthest(result: Wide, wanted: Wide, allowance: Wide, what: str) -> str | None:
     """Where ranks are farther off what is wanted than rounding explains: the first such entry of the first rank."""
     error = np.abs(result - wanted)
-    wrong = np.flatnonzero(~(error <= allowance))
-    if wrong.size == 0:
+    wrong = ~(error <= allowance)
+    if (at := first_place(wrong)) is None:
         return None
-    rank, *entry = at = tuple(int(i) for i in np.unravel_index(wrong[0], result.shape))
-    ranks = np.unique(np.unravel_index(wrong, result.shape)[0]).size
+    rank, *entry = at
+    ranks = np.count_nonzero(wrong.reshape(len(wrong), -1).any(axis=1))
     return (
         f"rank {rank}, entry {tuple(entry)}: {float(result[at])!r}, the {what} is {float(wanted[*entry])!r}; rounding "
         f"explains {float(allowance[*entry]):.3g}; {ranks} of {len(result)} ranks are wrong somewhere"
@@ -116,10 +116,9 @@ class RanksAgree(Sure):
         result = np.ascontiguousarray(bench.outcome(case).result)
         bits, wide = result.view(f"u{result.itemsize}"), result.astype(np.float64)
         nan = np.isnan(wide)
-        differ = np.flatnonzero((bits != bits[0]) & ~(nan & nan[0]))
-        if differ.size == 0:
+        if (at := first_place((bits != bits[0]) & ~(nan & nan[0]))) is None:
             return None
-        rank, *entry = at = tuple(int(i) for i in np.unravel_index(differ[0], result.shape))
+        rank, *entry = at
         return f"entry {tuple(entry)} is {float(wide[0, *entry])!r} on rank 0 and {float(wide[at])!r} on rank {rank}"
 
 
@@ -172,10 +171,8 @@ class Conserves(Sure):
         # the line below: 2 P + 1 additions in float64
         allowance = (_rounded(roundings, bench.eps) + (2 * P + 1) * UNIT) * sizes + factor * P * bench.tiny
         lost = (x - kept).sum(axis=0) - applied
-        wrong = np.flatnonzero(~(np.abs(lost) <= allowance))
-        if wrong.size == 0:
+        if (entry := first_place(~(np.abs(lost) <= allowance))) is None:
             return None
-        entry = tuple(int(i) for i in np.unravel_index(wrong[0], lost.shape))
         return (
             f"entry {entry}: {float(x.sum(axis=0)[entry]):.9g} was brought, {float(applied[entry]):.9g} applied and "
             f"{float(kept.sum(axis=0)[entry]):.9g} kept: {float(lost[entry]):.6g} is missing, rounding explains "

@@ -20,7 +20,8 @@ from commbounds.verify.conformance.aims import (
     sized,
 )
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
+from commbounds.verify.conformance.case import CheckCase, first_place, place
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.claims.mean_error import MeanError
 from commbounds.verify.conformance.subject import AllGather, AllReduce, Subject
@@ -148,10 +149,8 @@ def _off(bench: Bench, case: CheckCase, limit: Array, sizes: Array | float) -> s
     wanted, got = aim(bench.subject, case.x), brought_out(bench.subject, bench.output(case))
     error = np.abs(got - wanted)
     allowance = (4.0 + roundings(bench.subject, case.x)) * (bench.eps * (sizes + limit) + bench.tiny)
-    wrong = np.flatnonzero(~(error <= limit + allowance))
-    if wrong.size == 0:
+    if (at := first_place(~(error <= limit + allowance))) is None:
         return None
-    at = tuple(int(i) for i in np.unravel_index(wrong[0], error.shape))
     return f"entry {at}: |{float(wanted[at])!r} - y| = {error[at]:.6g}, claimed at most {limit[at]:.6g}"
 
 
@@ -180,10 +179,8 @@ class Bounded(Sure):
         limit = sized("factor", self.factor, bench.subject, case.x) * farthest(bench.subject, case.x)
         got = np.abs(brought_out(bench.subject, bench.output(case)))
         allowance = (4.0 + roundings(bench.subject, case.x)) * (bench.eps * limit + bench.tiny)
-        wrong = np.flatnonzero(~(got <= limit + allowance))
-        if wrong.size == 0:
+        if (at := first_place(~(got <= limit + allowance))) is None:
             return None
-        at = tuple(int(i) for i in np.unravel_index(wrong[0], got.shape))
         return f"entry {at} has magnitude {got[at]:.6g}, claimed at most {limit[at]:.6g}"
 
 
@@ -203,8 +200,8 @@ class Monotone(Sure):
         before = bench.output(case).astype(np.float64)
         rng = np.random.default_rng([case.seed, x.size])
         top = np.abs(x).max()
-        for place in rng.permutation(x.size)[:_RAISED]:
-            at = tuple(int(i) for i in np.unravel_index(int(place), x.shape))
+        for index in rng.permutation(x.size)[:_RAISED]:
+            at = place(index, x.shape)
             for raised in (np.nextafter(x[at], x.dtype.type(np.inf)), x[at] + abs(x[at]) / 10, x[at] + top):
                 higher = x.copy()
                 higher[at] = raised
@@ -212,8 +209,7 @@ class Monotone(Sure):
                     continue
                 tried += 1
                 after = bench.output(CheckCase(higher, case.seed)).astype(np.float64)
-                gathers = isinstance(bench.subject, AllGather)
-                shown: Any = (slice(None), *at[not gathers :]) if isinstance(bench.subject, AllReduce) else at
+                shown = _in_output(bench.subject, at)
                 if (after[shown] < before[shown]).any():
                     return (
                         f"entry {at} is raised from {float(x[at])!r} to {float(higher[at])!r}, and becomes "
@@ -221,4 +217,38 @@ class Monotone(Sure):
                     )
         if not tried:
             raise NotHere("no entry can be raised")
+        return None
+
+
+def _in_output(subject: Subject, at: tuple[int, ...]) -> Any:
+    """Where the entry at a place of the input is in the output: of a collective on every rank."""
+    if not isinstance(subject, AllReduce):
+        return at
+    return slice(None), *at[not isinstance(subject, AllGather) :]
+
+
+@dataclass(frozen=True)
+class Propagates(Sure):
+    """An entry that is NaN or infinite, on any rank, is not finite in the output, on every rank; or it is refused.
+
+    Notes
+    -----
+    One entry of every input is made so. What shares a scale with it may become anything.
+    """
+
+    about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", *COLLECTIVES)
+
+    def violation(self, bench: Bench, case: CheckCase) -> str | None:
+        at = place(np.random.default_rng([case.seed, case.x.size]).integers(case.x.size), case.x.shape)
+        for value in (np.nan, np.inf, -np.inf):
+            x = case.x.copy()
+            x[at] = value
+            try:
+                found = bench.output(CheckCase(x, case.seed)).astype(np.float64)[_in_output(bench.subject, at)]
+            except (Died, TimedOut):
+                raise
+            except Unanswered:
+                continue  # refused
+            if np.isfinite(found).any():
+                return f"entry {at} is {value}, and becomes {np.atleast_1d(found)[np.isfinite(found).argmax()]:.9g}"
         return None

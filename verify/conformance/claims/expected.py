@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.aims import ROUNDINGS, aim, magnitudes, require_room, roundings, sized
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean
 from commbounds.verify.conformance.claims.projections import sampled_mean
@@ -98,19 +98,17 @@ class Unbiased(Sure):
             # eight roundings (half an eps each) of numbers no larger than the largest entry
             most = (ROUNDINGS + roundings(bench.subject, case.x)) / 2.0
             allowance = most * bench.eps * magnitudes(bench.subject, case.x).max() + most / 4.0 * bench.tiny
-            wrong = np.flatnonzero(~(np.abs(y - wide) <= allowance))
-            if wrong.size == 0:
+            if (wrong := first_place(~(np.abs(y - wide) <= allowance))) is None:
                 return None
             if bench.varies(case):
                 raise Varies("the output depends on the seed here: only the mean is claimed")
-            i = int(wrong[0])
+            (i,) = wrong
             return f"the output does not depend on the seed, and entry {i} is {float(y[i])!r} for {float(wide[i])!r}"
         if isinstance(bench.subject, AllReduce):
             summed = summed_laws(bench, case)
-            wrong = np.flatnonzero(~(np.abs(summed.off) <= summed.allowance))
-            if wrong.size == 0:
+            if (wrong := first_place(~(np.abs(summed.off) <= summed.allowance))) is None:
                 return None
-            i = int(wrong[0])
+            (i,) = wrong
             return f"entry {i} is {wide[i]:.9g}, and off by {summed.off[i]:.6g} in the mean over what ranks draw"
         if not readable(bench):
             raise NotHere("claimed in the mean over seeds: no single case breaks it")
@@ -121,10 +119,9 @@ class Unbiased(Sure):
         # values to subnormal numbers
         allowance = 2.0 * step / laws.cells + ROUNDINGS / 2.0 * bench.eps * size + 2.0 * bench.tiny
         off = laws.expected_difference(wide)
-        wrong = np.flatnonzero(~(np.abs(off) <= allowance))
-        if wrong.size == 0:
+        if (wrong := first_place(~(np.abs(off) <= allowance))) is None:
             return None
-        i = int(wrong[0])
+        (i,) = wrong
         shown = ", ".join(f"{float(v)!r} with probability {float(q):.9g}" for v, q in self._possible(laws, i))
         return f"entry {i} is {float(wide[i])!r} and becomes {shown}: off by {float(off[i]):.6g} in the mean"
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.aims import sized
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
 
 Array = NDArray[Any]
@@ -44,7 +44,9 @@ class Support(Sure):
 
 @dataclass(frozen=True)
 class Codebook(Sure):
-    """Every entry of the output is one of the given values.
+    """Every entry of the output is one of the given values; of an all-gather all that every rank has of the others.
+
+    An all-gather of what ranks have coded shows the codes on the wire.
 
     Parameters
     ----------
@@ -58,7 +60,7 @@ class Codebook(Sure):
     values: Any
     operations: int = 4
 
-    about: ClassVar[tuple[str, ...]] = ("compressor",)
+    about: ClassVar[tuple[str, ...]] = ("compressor", "all-gather")
     in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.level",)
 
     def __post_init__(self) -> None:
@@ -74,11 +76,9 @@ class Codebook(Sure):
         rounded = book.astype(case.x.dtype).astype(np.float64)  # what the dtype makes of a value is always admissible
         allowance = self.operations / 2.0 * (bench.eps * np.abs(book) + bench.tiny)
         near = (np.abs(y[..., None] - book) <= allowance) | (y[..., None] == rounded)
-        wrong = np.flatnonzero(~near.any(axis=-1))
-        if wrong.size == 0:
+        if (at := first_place(~near.any(axis=-1))) is None:
             return None
-        at = tuple(int(i) for i in np.unravel_index(wrong[0], y.shape))
-        own = book if book.ndim == 1 else book[at]
+        own = book if book.ndim == 1 else book[at[-case.x.ndim :]]
         nearest = own[np.argmin(np.abs(own - y[at]))] if np.isfinite(y[at]) else own[0]
         return f"entry {at} is {float(y[at])!r}, none of the {own.size} values; next to it is {float(nearest)!r}"
 

@@ -102,7 +102,7 @@ def judged_in_mean(claim: Sure, bench: Bench, sampled: Callable[[Sequence[Array]
 def _read_at_stacks(claim: Sure, bench: Bench) -> CheckFinding | None:
     """The finding where words were given to what ranks draw from, at a few stacks; None where they could not be."""
     tried, why = 0, "there is no short stack"
-    for case in stacks_to_read(bench):
+    for case in stacks_to_read(bench, isinstance(claim, MeanError)):
         if tried and bench.late:
             bench.left_out.append("stacks whose draws are given")
             break

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from commbounds.verify.conformance.aims import ROUNDINGS
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.injected import has_law, injected_law
 from commbounds.verify.conformance.inputs import generic
@@ -42,10 +42,9 @@ def mirrored_read(bench: Bench, case: CheckCase) -> str | None:
     # a probability comes from two cells, and from roundings relative to the level
     level = size / np.where(step > 0.0, step, np.inf)
     slack = 4.0 / plus.cells + ROUNDINGS * bench.eps * (1.0 + level)
-    wrong = np.flatnonzero(~(difference.max(axis=0) <= slack) | np.isnan(values).any(axis=0))
-    if wrong.size == 0:
+    if (wrong := first_place(~(difference.max(axis=0) <= slack) | np.isnan(values).any(axis=0))) is None:
         return None
-    i = int(wrong[0])
+    (i,) = wrong
     laws = [
         ", ".join(f"{float(v)!r} ({float(q):.6g})" for v, q in zip(law.values[:, i], law.p[:, i], strict=True) if q > 0)
         for law in (plus, minus)

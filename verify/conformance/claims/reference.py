@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from commbounds.compressors import Compressor as Reference
-from commbounds.compressors.base import checked_choice
+from commbounds.compressors.base import checked_choice, checked_flag
 from commbounds.verify.conformance.aims import magnitudes, roundings, sized
 from commbounds.verify.conformance.bench import Bench
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.injected import uniforms_for
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful
@@ -38,7 +38,9 @@ class Matches(Sure):
         that of x.
     operations : number, or callable of n (vectors) or of m, n (matrices)
         Operations by which either side may come to the entry, each of which rounds a number no larger than scale_i by
-        half an eps: two sides, half an eps each. With 0 the two have to be equal (0 and -0 are), of all-reduces too.
+        half an eps: two sides, half an eps each. With 0 the two have to be equal, of all-reduces too.
+    signed_zeros : bool
+        Whether 0 and -0 differ.
     along : "entry" or "array"
         With "array" scale_i is the largest of all entries: where entries are sums of products over the array, as
         in a factorisation, numbers of that size are rounded on the way to a small one.
@@ -55,6 +57,7 @@ class Matches(Sure):
     reference: Any
     operations: Number = 4
     along: str = "entry"
+    signed_zeros: bool = False
 
     about: ClassVar[tuple[str, ...]] = ("compressor", "stateful compressor", *COLLECTIVES)
 
@@ -63,6 +66,7 @@ class Matches(Sure):
             raise TypeError(f"reference must be a compressor or callable, got {self.reference!r}")
         checked("operations", self.operations)
         checked_choice("along", self.along, ("entry", "array"))
+        checked_flag("signed_zeros", self.signed_zeros)
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y, expected = self._both(bench, case)
@@ -80,11 +84,13 @@ class Matches(Sure):
             scale = np.full_like(scale, scale.max())
         equal = (got == r) | (np.isnan(got) & np.isnan(r))
         allowance = operations * (bench.eps * scale + bench.tiny)
-        wrong = np.flatnonzero(~(equal | (np.abs(got - r) <= allowance)))
-        if wrong.size == 0:
+        near = equal | (np.abs(got - r) <= allowance)
+        if self.signed_zeros:
+            near &= (got != 0.0) | (r != 0.0) | (np.signbit(got) == np.signbit(r))
+        if (at := first_place(~near)) is None:
             return None
-        at = tuple(int(i) for i in np.unravel_index(wrong[0], y.shape))
-        return f"entry {at} is {float(got[at])!r}, the reference has {float(r[at])!r}; {wrong.size} of {r.size} differ"
+        count = np.count_nonzero(~near)
+        return f"entry {at} is {float(got[at])!r}, the reference has {float(r[at])!r}; {count} of {r.size} differ"
 
     def _both(self, bench: Bench, case: CheckCase) -> tuple[Array, Array]:
         """The subject's output and the reference's."""

@@ -12,17 +12,13 @@ from numpy.typing import NDArray
 from commbounds.theory import claims
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place, place
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
 Wide = NDArray[np.float64]
 _UNIT = 2.0**-53
 """What one operation of this module rounds by, relatively."""
-
-
-def _place(index: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(int(i) for i in np.unravel_index(index, shape))
 
 
 @dataclass(frozen=True)
@@ -73,10 +69,9 @@ def _lost(x: Wide, y: Wide, e: Wide, eps: float) -> str | None:
     # this very line: four roundings of the step's numbers, and one of every partial sum
     size = np.cumsum(np.abs(before) + np.abs(x) + np.abs(y) + np.abs(e), axis=0)
     allowance = (eps + 4.0 * _UNIT) * size + _UNIT * np.cumsum(np.abs(defect), axis=0)
-    wrong = np.flatnonzero(~(np.abs(defect) <= allowance))
-    if wrong.size == 0:
+    if (at := first_place(~(np.abs(defect) <= allowance))) is None:
         return None
-    t, *entry = at = _place(wrong[0], x.shape)
+    t, *entry = at
     went, came = (float(rows[: t + 1].sum(axis=0)[tuple(entry)]) for rows in (x, y))
     return (
         f"after step {t}, entry {tuple(entry)}: {went:.9g} went in, {came:.9g} came out and {float(e[at]):.9g} is held "
@@ -115,7 +110,7 @@ def _stuck(bench: Bench, walk: Walk, x: Wide, y: Wide) -> str | None:
             left = norm(missing)
     else:
         return None
-    entry = _place(np.abs(missing).argmax(), missing.shape)
+    entry = place(np.abs(missing).argmax(), missing.shape)
     went = float(x.sum(axis=0)[entry])
     return (
         f"entry {entry}: {went:.9g} went in within {len(x)} steps, and after {steps} zero steps more "
@@ -171,12 +166,11 @@ class MemoryBounded(Sure):
         y, shown, refused = _answers(bench, case.seed, x)
         held, allowance = _held(x[: len(y)].astype(np.float64), y, shown, bench.eps)
         allowance += 8.0 * N * bench.eps * (limit + largest) + factor * np.sqrt(bench.tiny)
-        wrong = np.flatnonzero(~(held <= limit + allowance))
-        if wrong.size == 0:
+        if (wrong := first_place(~(held <= limit + allowance))) is None:
             if refused is not None:
                 raise refused
             return None
-        t = int(wrong[0])
+        (t,) = wrong
         what = "the residual" if len(shown) == len(y) else "what went in less what came out"
         named = "claimed" if self.bound is not None else f"a contraction of 1/{2 * N} keeps it"
         return (

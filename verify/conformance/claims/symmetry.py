@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from commbounds.compressors.base import as_numbers, checked_flag, shown
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
-from commbounds.verify.conformance.case import CheckCase
+from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.mean_error import rounding
 from commbounds.verify.conformance.claims.mirrored import mirrored_laws, mirrored_read
@@ -22,12 +22,6 @@ from commbounds.verify.conformance.injected import limited, readable, seed_alone
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
 Array = NDArray[Any]
-
-
-def _first(wrong: NDArray[np.bool_]) -> tuple[int, ...] | None:
-    """The first place where something is wrong."""
-    places = np.flatnonzero(wrong)
-    return tuple(int(i) for i in np.unravel_index(places[0], wrong.shape)) if places.size else None
 
 
 @dataclass(frozen=True)
@@ -60,7 +54,7 @@ class SignSymmetric(Sure):
             bench.output(case).astype(np.float64),
             bench.output(CheckCase(-case.x, case.seed)).astype(np.float64),
         )
-        at = _first(~(mirrored == -y))
+        at = first_place(~(mirrored == -y))
         return None if at is None else f"entry {at} is {float(y[at])!r} for x and {float(mirrored[at])!r} for -x"
 
     def judge(self, bench: Bench) -> CheckFinding:
@@ -117,7 +111,7 @@ class ScaleEquivariant(Sure):
             if pair is None:
                 continue
             tried += 1
-            at = _first(~(pair[0] == pair[1]))
+            at = first_place(~(pair[0] == pair[1]))
             if at is not None:
                 return f"C({factor:g} x) has {float(pair[0][at])!r} at {at}, {factor:g} C(x) has {float(pair[1][at])!r}"
         if tried == 0:
@@ -150,7 +144,7 @@ class ScaleEquivariant(Sure):
                     return None
                 # sums over the array on either side; s x is rounded once more
                 allowance = 2.0 * rounding(bench, x.size) * float(np.abs(pair[1]).max()) + bench.tiny
-                at = _first(~(np.abs(pair[0] - pair[1]) <= allowance))
+                at = first_place(~(np.abs(pair[0] - pair[1]) <= allowance))
                 if at is None:
                     return None
                 found = (
@@ -187,7 +181,7 @@ class Idempotent(Sure):
             raise NotHere("the subject does not take C(x)")
         again, once = bench.output(CheckCase(y, case.seed + 1)).astype(np.float64), y.astype(np.float64)
         allowance = rounding(bench, y.size) * float(np.abs(once).max()) + 2.0 * bench.tiny
-        at = _first(~(np.abs(again - once) <= allowance))
+        at = first_place(~(np.abs(again - once) <= allowance))
         return None if at is None else f"entry {at} of C(x) is {float(once[at])!r}, of C(C(x)) {float(again[at])!r}"
 
 
@@ -225,7 +219,7 @@ class ExactOn(Sure):
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         y, wide = bench.output(case).astype(np.float64), case.x.astype(np.float64)
-        at = _first(~(y == wide))
+        at = first_place(~(y == wide))
         return None if at is None else f"entry {at} is {float(y[at])!r}, was {float(wide[at])!r}"
 
     def _cases(self, bench: Bench) -> Iterator[Array]:

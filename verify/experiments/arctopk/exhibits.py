@@ -45,7 +45,7 @@ def contraction(budget: str, seed: int) -> Exhibit:
     panels.append(_real(budget, seed))
     return Exhibit(
         "arctopk.contraction",
-        "1 - K/m holds on orthogonal rows; rows that point the same way can pass it, real gradients stay below",
+        "The factor 1 - K/m holds on orthogonal rows; parallel rows can exceed it, real gradients stay below it",
         "Expectations over the sketch are exact up to quadrature. The last panel runs the collective on the gradients "
         "of eight workers (hidden layer of the digits model), rows as they come, means over draws of the sketch.",
         tuple(panels),
@@ -103,9 +103,9 @@ def masks(budget: str, seed: int) -> Exhibit:
     lines = tuple(Line(f"sketches in {form}", sizes, values) for form, values in rows.items())
     return Exhibit(
         "arctopk.masks",
-        "Where ranks cancel, sketches in few bits select the wrong rows",
+        "If ranks cancel, sketches of few bits select the wrong rows",
         f"Two ranks hold the common gradient plus and minus a part of their own, {m} rows, {K} kept, rank {rank}; "
-        f"{pairs} pairs. A wrong row is one that exact sketches would not have selected. The ranks agree all the same.",
+        f"{pairs} pairs. A wrong row is one that exact sketches would not have selected. The ranks still agree.",
         (Panel("two ranks", "own part / common part", "share of rows selected wrongly", lines, xscale="log"),),
     )
 

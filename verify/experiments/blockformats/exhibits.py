@@ -49,7 +49,7 @@ def _scales(_budget: str, _seed: int) -> Exhibit:
     lines.append(Line("NVFP4", places.tolist(), (np.abs(found - places) / places).tolist()))
     return Exhibit(
         "blockformats.scales",
-        "What scales that clip nothing save at the top of a block, they lose at its bottom",
+        "Scales without clipping improve a block's largest entries and worsen its smallest ones",
         "Left: the largest share of its squared norm that a block of E2M1 elements can lose, by the rule of its scale. "
         "Right: the error of a block's largest entry, measured, over its place in the binade.",
         (
@@ -98,12 +98,11 @@ def _sums(_budget: str, seed: int) -> Exhibit:
         drawn.append(Line(label, x, errors))
     return Exhibit(
         "blockformats.sums",
-        "A ring rounds as often as there are ranks; two steps round twice; shared scales once",
-        "Gradients of workers that train on digits, in both ways of dealing out the images, early and late: "
-        "medians of the "
+        "A ring rounds P times, two steps round twice, and shared scales round once",
+        "Gradients of workers that train on digits, for both splits of the images, early and late: medians of the "
         "squared error of the sum over its square.",
         (
-            Panel("Rounded on the way", "workers P", "squared error over squared norm", tuple(lines), yscale="log"),
+            Panel("Rounded at every hop", "workers P", "squared error over squared norm", tuple(lines), yscale="log"),
             Panel(
                 "Codes of a shared scale", "workers P", "squared error over squared norm", tuple(drawn), yscale="log"
             ),
@@ -144,11 +143,11 @@ def _hops(_budget: str, _seed: int) -> Exhibit:
         formats.append(Line(label, [float(block) for block in blocks], errors))
     return Exhibit(
         "blockformats.hops",
-        "By halves the relative variance of a sum stays bounded, round a ring it grows with the ranks",
+        "Recursive halving keeps the relative variance of a sum bounded; on a ring it grows with the ranks",
         "Left: variance of the sum over its square, where all ranks hold the same entry and every message multiplies "
         "it with a random number of mean 1 and variance w. Right: squared error over the squared norm, of recorded "
-        "gradients of one worker, median over both ways of dealing out images. A choice of 4 or 6 for the end of a "
-        "block pays for blocks of any length.",
+        "gradients of one worker, median over both splits of the images. Choosing 4 or 6 as the end of a block pays "
+        "for blocks of any length.",
         (
             Panel("Hops", "ranks P", "variance over the square", tuple(lines), xscale="log", yscale="log"),
             Panel(

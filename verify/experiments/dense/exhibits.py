@@ -79,12 +79,11 @@ def _words(_budget: str, _seed: int) -> Exhibit:
     lower = Line("lower bound 2(P - 1)/P on the mean", axis, bound, "lower")
     return Exhibit(
         "dense.words",
-        "Beyond powers of two the printed costs of recursive doubling and Rabenseifner fail by up to two vectors",
+        "Off powers of two, recursive doubling and Rabenseifner cost up to two vectors more than printed",
         f"Counted words, in vectors of {length} words. Left: critical path, with the printed formulas continued to "
-        "every P; folding the ranks beyond a power of two costs two vectors. Ring and direct lie on top of each other, "
-        "next to the lower bound. Right: words received, mean over the "
-        "ranks, with a band from the least to the most of any rank. Ring, direct and Rabenseifner receive the lower "
-        "bound on average for every P; single ranks may receive less.",
+        "every P; folding the ranks beyond a power of two costs two vectors. Ring and direct coincide, next to the "
+        "lower bound. Right: words received, mean over the ranks, with a band from the least to the most of any rank. "
+        "Ring, direct and Rabenseifner receive the lower bound on average for every P; single ranks may receive less.",
         (
             Panel("Critical path", "ranks P", "words / n", (*paths, *printed, lower)),
             Panel("Received by a rank", "ranks P", "words / n", (*spread, lower)),
@@ -143,7 +142,7 @@ def _rounding(budget: str, seed: int) -> Exhibit:
         panels.append(Panel(title, "ranks P", "error / sum of magnitudes, in u", tuple(lines), None, "log", "log"))
     return Exhibit(
         "dense.rounding",
-        "Trees of additions round less than chains: the bound grows with log2 P instead of P",
+        "Trees of additions have smaller rounding errors than chains: their bound grows with log2 P, not P",
         f"float32, the largest error of {columns} entries over the sum of the magnitudes added, in units of the unit "
         "roundoff u, computed exactly. Positive entries come closer to the bounds than entries that cancel.",
         tuple(panels),
@@ -195,9 +194,9 @@ def _crossover(_budget: str, _seed: int) -> Exhibit:
     return Exhibit(
         "dense.crossover",
         "By words SparDL wins below a density of one half; by time gTopk beats Ok-Topk on much of the map",
-        "From the schedules, at n = 2^20 and powers of two P; time with 1 us a step and 0.32 ns a word. Compared are "
-        "costs that are sure or upper ends of a range. Of equal ones the first in the legend is shown: with two ranks "
-        "TopkA and SparDL move as much. Ok-Topk takes 2P steps, gTopk 2 log2 P.",
+        "From the schedules, at n = 2^20 and powers of two P; time with 1 us a step and 0.32 ns a word. The costs "
+        "compared are exact or upper ends of a range. For equal costs the first in the legend is shown: with two ranks "
+        "TopkA and SparDL move the same words. Ok-Topk takes 2P steps, gTopk 2 log2 P.",
         panels,
     )
 
@@ -234,8 +233,8 @@ def _schedules(_budget: str, _seed: int) -> Exhibit:
     return Exhibit(
         "dense.schedules",
         "TopkA's words grow with P, gTopk's with log2 P; SparDL's stay below 4k, Ok-Topk's upper end below 6k",
-        "Words on the critical path by the schedules, n = 2^20, P powers of two. Ends are those of the printed ranges, "
-        "which the claims of the sparse columns test.",
+        "Words on the critical path by the schedules, n = 2^20, P powers of two. The ends are those of the printed "
+        "ranges, which claims of the sparse columns test.",
         tuple(panels),
     )
 

@@ -63,7 +63,7 @@ def slowest(budget: str, seed: int) -> Exhibit:
     panels = tuple(_slowest(law, _TRIALS[budget], seed) for law in ("normal, cv 0.2", "exponential", "released delay"))
     return Exhibit(
         "dropcompute.slowest_worker",
-        "The published E[T] is right for normal latencies, too small for skewed ones; a term for the skewness mends it",
+        "The published E[T] is accurate for normal latencies; for skewed ones it needs a term for the skewness",
         "Twelve micro-batches of mean mu. Exact: the integral of 1 - F^N. The band is a 99 % confidence interval of "
         "the mean of simulated steps.",
         panels,
@@ -110,9 +110,9 @@ def gains(budget: str, seed: int) -> Exhibit:
     cells = (("exponential", 8), ("exponential", 200), ("released delay", 200), ("normal, cv 0.2", 200))
     return Exhibit(
         "dropcompute.gain",
-        "The published gain is conservative for skewed latencies, and its best threshold is right all the same",
-        "Twelve micro-batches, overhead M mu/5. Ideal workers bound the gain where latencies are new better than used, "
-        "as those shown are, but for the released delay.",
+        "For skewed latencies the published gain is conservative, and its best threshold is still accurate",
+        "Twelve micro-batches, overhead M mu/5. Ideal workers bound the gain if latencies are new better than used; "
+        "those shown are, except the released delay.",
         tuple(_gains(law, N, _TRIALS[budget], seed) for law, N in cells),
         seed,
         budget,
@@ -182,8 +182,8 @@ def regret(budget: str, seed: int) -> Exhibit:
     return Exhibit(
         "dropcompute.regret",
         "A few calibration steps suffice: 44 of them lose a fraction of a percent of the best gain",
-        "Twelve micro-batches, overhead M mu/5; mean loss over calibrations, from the least to the most. Trying every "
-        "elapsed time and the released search of 200 thresholds do equally well.",
+        "Twelve micro-batches, overhead M mu/5; mean loss over calibrations, and its range. Trying every elapsed time "
+        "and the released search of 200 thresholds do equally well.",
         tuple(_regret(law, replicates, seed) for law in ("exponential", "released delay")),
         seed,
         budget,

@@ -85,9 +85,9 @@ def convergence(budget: str, seed: int) -> Exhibit:
         "feedback.convergence",
         "With error feedback every contractive compressor converges; without it, Top-K stalls or drives workers apart",
         f"A fifth of the entries kept, P = 3, 4 and 8 workers with different functions, {steps} steps of the size that "
-        "EF21's linear rate admits for Top-K. A curve ends where it passes a thousand times its start: Rand-K scaled "
-        "up is unbiased but not contractive, and feedback adds its errors up. The scaled sign is contractive by 1/n "
-        "only, so that the bound does not speak of it at this step size.",
+        "EF21's linear rate admits for Top-K. A curve ends where it exceeds a thousand times its start: Rand-K scaled "
+        "up is unbiased but not contractive, and feedback accumulates its errors. The scaled sign is contractive only "
+        "by 1/n, so that the bound does not cover it at this step size.",
         tuple(panels),
     )
 
@@ -105,13 +105,11 @@ def floors(budget: str, seed: int) -> Exhibit:
         panels.append(Panel(f"eta = {eta}", "workers P", "mean ||grad f||^2", tuple(lines), xscale="log", yscale="log"))
     return Exhibit(
         "feedback.floors",
-        "The noise floor falls like 1/P with ARC-Top-K; with Top-K per worker biased noise stops it",
-        f"EF21M on ||x||^2/2 in the plane, one of two entries kept, noise of three values, {steps} steps after the "
-        "start is forgotten; one run a point. Every worker's Top-K is biased by the noise, and averaging over "
-        "workers leaves "
-        "the bias. The noise law was selected for its bias: other laws show less of it, and with a small eta (right) "
-        "it does "
-        "not show at these numbers of workers.",
+        "The noise floor falls like 1/P with ARC-Top-K; with Top-K per worker it stops at the bias of the noise",
+        f"EF21M on ||x||^2/2 in the plane, one of two entries kept, noise of three values, {steps} steps after a "
+        "transient; one run per point. The noise biases every worker's Top-K, and averaging over workers does not "
+        "remove the bias. The noise law was selected for its bias: other laws show less, and with a small eta (right) "
+        "it is invisible at these numbers of workers.",
         tuple(panels),
     )
 
@@ -133,10 +131,10 @@ def shares(budget: str, seed: int) -> Exhibit:
     return Exhibit(
         "feedback.shares",
         "In few steps EF21's printed rate is loose by a factor of 1.15 to 11, EF14's by 2.8 to 43, EF21M's by 7 to 53",
-        "One worker, no noise. 'At most' is proved for every smooth function and every contractive compressor, setting "
-        "by setting: multipliers of a semidefinite programme, rounded to rational numbers. The other lines are runs on "
-        "x^2/2, or for EF14 on Huber's function, with the compressors that return 1 - q or 1 + q of their input. Where "
-        "both agree, the worst case is known. More steps come nearer to the rates, but for EF14 at its largest.",
+        "One worker, no noise. 'At most' is proved for every smooth function and contractive compressor, by rational "
+        "multipliers of a semidefinite programme for every setting. The other lines are runs on x^2/2, or for EF14 on "
+        "Huber's function, with the compressors that return 1 - q or 1 + q of their input. Where both agree, the worst "
+        "case is known. More steps come closer to the rates, except for EF14 at its largest step size.",
         tuple(panels),
     )
 

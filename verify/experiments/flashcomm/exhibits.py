@@ -55,9 +55,9 @@ def errors(budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "flashcomm.errors",
-        "Two quantisations instead of P: the two-step errs less than the ring from four ranks on, as much at three",
+        "Two quantisations instead of P: the two-step error is below the ring's for P >= 4 and equal at P = 3",
         f"{entries} standard normal entries a rank, groups of 128. Lines without marks are the laws sqrt(P (P + 1)/2), "
-        "sqrt(2 P) and sqrt(P), which take the errors for independent.",
+        "sqrt(2 P) and sqrt(P), which assume independent errors.",
         tuple(panels),
     )
 
@@ -105,9 +105,9 @@ def bits(budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "flashcomm.bits",
-        "Reserving spikes pays on isolated spikes, and on heavy tails in groups of 128; not on Gaussian entries",
-        "One to eight bits a code. At the same place along x, the lower line is better. With float16 metadata the "
-        "spikes of groups of 32 cost more than two bits an entry; compact metadata or larger groups bring that down.",
+        "Reserving spikes pays for isolated spikes, and for heavy tails in groups of 128; not for Gaussian entries",
+        "One to eight bits a code. At equal x the lower line is better. With float16 metadata the spikes of groups of "
+        "32 cost more than two bits an entry; compact metadata or larger groups reduce that.",
         tuple(panels),
     )
 
@@ -158,8 +158,7 @@ def times(_budget: str, _seed: int) -> Exhibit:
     )
     return Exhibit(
         "flashcomm.times",
-        "Two steps beat fourteen on small vectors; over a bridge the two-step sends four times as much as the "
-        "hierarchy",
+        "The two-step is fastest on small vectors; over a bridge it sends four times as much as the hierarchy",
         "P = 8. Bytes and steps are counted on the executed collectives; latency, bandwidth and the cost of a pass are "
         "assumptions, stated in the title of the panel.",
         (first, second),

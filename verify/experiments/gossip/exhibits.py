@@ -60,7 +60,7 @@ def _spectra(_budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "gossip.spectra",
-        "Gossip shrinks the distortion as its second eigenvalue says, and no input is slower",
+        "The second eigenvalue bounds the rate of gossip: no input is slower, and its eigenvector attains it",
         "Equal weights; random vectors are normal, 50 of them. The second eigenvector lies on the bound.",
         tuple(panels),
     )
@@ -100,8 +100,7 @@ def _loss(budget: str, seed: int) -> Exhibit:
         "gossip.loss",
         "Push-sum finds the initial mean only if it keeps undelivered shares",
         f"64 peers on the one-peer exponential graph, every link broken with probability {loss:g} in every round; "
-        "means of "
-        f"{runs} runs. The weights alone do not help where shares are lost.",
+        f"means of {runs} runs. Weights alone do not help if shares are lost.",
         (Panel("20 % link loss", "round", "squared error about the initial mean", lines, yscale="log"),),
     )
 
@@ -138,9 +137,9 @@ def _restarts(budget: str, seed: int) -> Exhibit:
     )
     return Exhibit(
         "gossip.restarts",
-        "All-reduce with restarts needs (1 - p)^-N attempts: hopeless as soon as p N is a few",
-        f"Left: the law, up to 10^6, and means of {runs} runs. Right: 512 peers with a cap, beside the published "
-        "numbers, whose cap is 50.",
+        "All-reduce with restarts needs (1 - p)^-N attempts: hopeless if p N exceeds a few",
+        f"Left: the law, up to 10^6, and means of {runs} runs. Right: 512 peers with a cap, and the published numbers, "
+        "whose cap is 50.",
         (
             Panel("Expected attempts", "failure probability p", "attempts", tuple(lines), xscale="log", yscale="log"),
             Panel("512 peers, attempts capped", "failure probability p", "attempts", tuple(capped), xscale="log"),
@@ -171,7 +170,7 @@ def _costs(_budget: str, _seed: int) -> Exhibit:
     )
     return Exhibit(
         "gossip.costs",
-        "A grid needs twice the words of all-reduce, and gossip many times more",
+        "A grid needs twice the words of all-reduce, and gossip many times as many",
         "Without failures, until the distortion is 1e-9 of that at the start: by the worst case for ring, torus and "
         "static exponential graph, by the expectation for sqrt(N) random groups; grid, one-peer graph and all-reduce "
         "are exact.",

@@ -45,10 +45,9 @@ def _outer(_budget: str, _seed: int) -> Exhibit:
     radii.append(Line("stable below", shares, [1.0] * len(shares), "reference"))
     return Exhibit(
         "lowcomm.outer",
-        "DiLoCo’s outer step begins with 1.33 times the average change and comes to 7 times",
-        "Left: how far the anchor goes in every round, over a pseudo-gradient that stays the same; step 0.7, "
-        "momentum 0.9. "
-        "Right: spectral radius of a round on a quadratic, by the share of the way to the minimum that inner steps go; "
+        "DiLoCo’s outer step begins with 1.33 times the average change and grows to 7 times it",
+        "Left: movement of the anchor in every round, over a constant pseudo-gradient; step 0.7, momentum 0.9. Right: "
+        "spectral radius of a round on a quadratic, by the share of the way to the minimum that inner steps cover; "
         "beyond 1 they overshoot.",
         (
             Panel("A constant pseudo-gradient", "outer round", "move over pseudo-gradient", tuple(moves)),
@@ -87,7 +86,7 @@ def _starved(_budget: str, _seed: int) -> Exhibit:
     panels.append(Panel(*told, tuple(counts), xscale="log"))
     return Exhibit(
         "lowcomm.starved",
-        "A residual that decays never sends what is weaker than 1 - beta of its neighbours",
+        "With a decaying residual entries below 1 - beta times their neighbours are never sent",
         "Left: four gradients of a training run in turn, 2048 entries in chunks of 64, of which four are sent. "
         "Right: two "
         "entries, of which one is sent, over 200 rounds; lines end where the weaker is never sent.",

@@ -45,7 +45,7 @@ def _errors(_budget: str, _seed: int) -> Exhibit:
     ]
     return Exhibit(
         "majority.errors",
-        "More workers mend the vote under unimodal noise; constant votes break it long before one half",
+        "More workers improve the vote under unimodal noise; constant votes defeat it far below one half",
         "The exact law of the error. Left: no adversaries, S = 1/2; the skewed noise has mean 4.1, and most of its "
         "signs are wrong. Right: 101 workers, uniform noise with S = 2/sqrt(3), where one sign of six is wrong.",
         (
@@ -74,8 +74,8 @@ def _moved(_budget: str, _seed: int) -> Exhibit:
     assert server == gathered
     return Exhibit(
         "majority.bytes",
-        "A single server sends P/2 times the claimed bytes; shards of it send just these",
-        "Sent by the rank that sends most, for every entry; float32 on the ring.",
+        "A single server sends P/2 times the claimed bytes; a sharded server sends exactly these",
+        "Bytes sent by the busiest rank, per entry; float32 on the ring.",
         (Panel("Bytes", "ranks P", "bytes sent per entry", lines, xscale="log", yscale="log"),),
     )
 

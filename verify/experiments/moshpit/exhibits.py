@@ -92,11 +92,11 @@ def _rounds(budget: str, seed: int) -> Exhibit:
     label = "distortion over that at the start"
     return Exhibit(
         "moshpit.rounds",
-        "1024 peers without failures: a full grid is exact after two rounds, random groups lose a factor of 33 a round",
+        "1024 peers: a full grid is exact after two rounds; random groups divide the distortion by 33 a round",
         f"Left: averaging in groups of 32, means of {trials} trials with their 5 % and 95 % quantiles, beside the "
-        "exact laws; the factor of random groups that is remembered of the paper cannot be told from the exact one at "
-        "this size. Right: gossip on the same vectors, one run, beside the bounds by second eigenvalues. Curves end "
-        "where they fall to 1e-14.",
+        "exact laws; at this size the recalled factor of random groups cannot be distinguished from the exact one. "
+        "Right: gossip on the same vectors, one run, beside the bounds by second eigenvalues. Curves end where they "
+        "fall to 1e-14.",
         (
             Panel("Groups of 32", "round", label, tuple(lines), yscale="log"),
             Panel("Gossip", "round", label, tuple(graphs), yscale="log"),
@@ -135,10 +135,9 @@ def _published(budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "moshpit.published_figure",
-        "One failure in two hundred costs all-reduce everything, and the full grid its exactness",
-        "The published experiment with its seeds: means of ten runs, for Moshpit over "
-        f"{layouts} layouts besides; bands are 5 % and 95 % quantiles. What the notebook calls SGP is neither "
-        "push-sum nor the intended graph.",
+        "With one failure in two hundred all-reduce hardly ever finishes, and the full grid is no longer exact",
+        f"The published experiment with its seeds: means of ten runs, for Moshpit also over {layouts} layouts; bands "
+        "are 5 % and 95 % quantiles. What the notebook calls SGP is neither push-sum nor the intended graph.",
         tuple(panels),
     )
 
@@ -171,11 +170,10 @@ def _fill(budget: str, seed: int) -> Exhibit:
     exact = [_bound("moshpit.grid.partial", N=N, M=M) for N in peers]
     return Exhibit(
         "moshpit.fill",
-        "A grid of fixed cells that is filled below three quarters is slower than random groups; real keys are not",
-        "Left: factor of the distortion per round, geometric mean over five late rounds, 32 x 32 cells; random "
-        "matrices suggest "
-        f"the heuristics. Right: the distortion after two rounds, exactly known. Means of {trials} trials with their "
-        "5 % and 95 % quantiles.",
+        "A grid of fixed cells is slower than random groups if under three quarters are filled; real keys are not",
+        "Left: factor of the distortion per round, geometric mean over five late rounds, 32 x 32 cells; the heuristics "
+        f"come from random matrices. Right: the distortion after two rounds, exactly known. Means of {trials} trials "
+        "with their 5 % and 95 % quantiles.",
         (
             Panel(
                 "Factor per round",
@@ -227,13 +225,13 @@ def _readings(budget: str, seed: int) -> Exhibit:
     excess.append(_line("r = sqrt(N)", roots, ratios, "printed"))
     return Exhibit(
         "moshpit.readings",
-        "No reading of random groups gives the remembered factor, which is an upper bound if no group is empty",
-        f"Left: one round among 8 peers in r groups, means of {runs} runs, beside the exact laws. Right: by how "
-        "much the remembered factor is larger than (r-1)/(N-1), in one round; it compounds.",
+        "No reading of random groups gives the recalled factor; it is an upper bound if no group is empty",
+        f"Left: one round among 8 peers in r groups, means of {runs} runs, beside the exact laws. Right: the excess of "
+        "the recalled factor over (r-1)/(N-1) in one round; it compounds over rounds.",
         (
             Panel("One round, 8 peers", "groups r", "factor, less (r - 1)/(N - 1)", tuple(lines)),
             Panel(
-                "Excess of the remembered factor",
+                "Excess of the recalled factor",
                 "peers N",
                 "relative excess",
                 tuple(excess),

@@ -45,10 +45,10 @@ def _families(budget: str, seed: int) -> Exhibit:
 
     return Exhibit(
         "oktopk.families",
-        "What a rank sends exceeds the published bound by 2k/P words at most, what it receives by a factor near P/3",
+        "Words sent exceed the published bound by at most 2k/P, words received by a factor near P/3",
         f"One iteration with fresh thresholds and data balancing, n = {n}, k = {k}; words of the split, the balancing "
-        "and the all-gather of the rank that moves most. Boundaries are averaged quantiles found on the same vectors, "
-        "but for 'stale boundaries', where all entries lie in the first of P even regions.",
+        "and the all-gather of the rank that moves most. Boundaries are averaged quantiles of the same vectors; with "
+        "'stale boundaries' all entries lie in the first of P even regions.",
         (
             panel("Sent", "linear", lambda r: r.sent, ("6k - 4k/P, any vectors", "oktopk.sent.any_split")),
             panel("Received", "log", lambda r: r.received, ("2kP, any vectors", "oktopk.received.worst")),
@@ -79,10 +79,10 @@ def _boundaries(budget: str, seed: int) -> Exhibit:
         panels.append(Panel(title, "ranks P", f"received: {_OVER}", (*lines, bound, one), xscale="log", yscale="log"))
     return Exhibit(
         "oktopk.boundaries",
-        "Boundaries at equal global counts make 'at most 6k' true of what is received, whatever the vectors",
+        "With boundaries at equal global counts a rank receives at most 6k words, for any vectors",
         f"Words received by the busiest rank in an iteration with fresh thresholds and boundaries, n = {n}, k = {k}. "
         "Cuts at equal counts of all ranks' selected entries bound the load of every region by k + P - 2 entries; "
-        "averaged quantiles do not bound it below (P - 1) k.",
+        "averaged quantiles allow loads of (P - 1) k.",
         tuple(panels),
     )
 
@@ -106,10 +106,10 @@ def _small_k(budget: str, seed: int) -> Exhibit:
     one = Line("published bound", [k / P for k in ks], [1.0] * len(ks), "printed")
     return Exhibit(
         "oktopk.small_k",
-        "With few entries a region Gaussian vectors break the bound too",
+        "With few entries per region Gaussian vectors exceed the bound too",
         f"P = {P}, n = {n}, medians and 5 to 95 % of {draws} draws. Averaged quantiles round the share of a region "
-        "down to floor(|S|/P) entries and leave the rest to the last one: k just below a multiple of P, or a strict "
-        "threshold, which selects k - 1, costs most.",
+        "down to floor(|S|/P) entries and leave the rest to the last region: the excess is largest for k just below a "
+        "multiple of P, or for a strict threshold, which selects k - 1.",
         (Panel("Received", "entries a region, k/P", f"received: {_OVER}", (*lines, one), xscale="log", yscale="log"),),
     )
 
@@ -151,9 +151,9 @@ def _balance(_budget: str, _seed: int) -> Exhibit:
             )
     return Exhibit(
         "oktopk.balance_rules",
-        "Balancing only above four times the mean costs up to 1.5 times the published words, on a ring twice as many",
-        "Critical path of data balancing and all-gather over the published 4k(P - 1)/P; k = P, n = P^2. With a quarter "
-        "of the ranks owning four times the mean each, the rule does not act.",
+        "Balancing only above four times the mean moves up to 1.5 times the published words, on a ring twice as many",
+        "Critical path of data balancing and all-gather over the published 4k(P - 1)/P; k = P, n = P^2. If a quarter "
+        "of the ranks own four times the mean each, the rule does not balance.",
         tuple(panels),
     )
 
@@ -195,9 +195,9 @@ def _drift(budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "oktopk.drift",
-        "With a reused threshold vectors that grow by a quarter select four times as many entries, and more winners",
+        "A reused threshold selects four times as many entries, and more winners, if vectors grow by a quarter",
         f"Gaussian vectors, {P} ranks, n = {n}, mean of {draws} draws; thresholds found at scale 1 and reused without "
-        "a controller. The law is the book's; winners, which have to pass the threshold for sums, react more.",
+        "a controller. The curve 'law' is our claim; winners have to pass the threshold for sums and increase more.",
         tuple(panels),
     )
 

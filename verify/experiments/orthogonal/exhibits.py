@@ -40,11 +40,12 @@ def _values(_budget: str, _seed: int) -> Exhibit:
     spectra.append(Line("rank one, in bfloat16", [float(i + 1) for i in range(after.size)], after.tolist()))
     return Exhibit(
         "orthogonal.values",
-        "In exact arithmetic Muon's five iterations leave singular values between 0.68 and 1.20, unless they are tiny",
-        "Left: what becomes of a singular value, over the norm. Right: singular values of the update for the 64 x 32 "
-        "matrix of a recorded training run, average of 8 workers, in float64. Hidden units that are nearly silent "
-        "leave singular values that are tiny, and stay small. In bfloat16, as Muon's code runs, a product of two "
-        "Gaussian vectors has amplified rounding for all its other singular values.",
+        "In exact arithmetic Muon's five iterations take singular values to between 0.68 and 1.20, unless they are "
+        "tiny",
+        "Left: the result of a singular value, over the norm. Right: singular values of the update for the 64 x 32 "
+        "matrix of a recorded training run, average of 8 workers, in float64. Nearly inactive hidden units give tiny "
+        "singular values, which stay small. In bfloat16, as Muon's code runs, a product of two Gaussian vectors has "
+        "amplified rounding for all its other singular values.",
         (
             Panel("One singular value", "before, over the norm", "after", tuple(lines), xscale="log"),
             Panel(
@@ -96,11 +97,10 @@ def _norms(_budget: str, _seed: int) -> Exhibit:
     panel.append(Line("1 - k/(m n), Euclidean", [0.0, 1.0], [1.0, 0.0], "reference"))
     return Exhibit(
         "orthogonal.norms",
-        "Polar Express takes six iterations where Newton-Schulz takes a dozen or two; in Muon's norm Top-K need not "
-        "contract",
-        "Left: the largest distance from one of singular values from 1/1000 of the norm on. Right: what "
-        "is left out when the k largest entries of a matrix are sent, over the matrix, both squared: of a 16 x 16 "
-        "matrix of orthogonal signs, and of a recorded gradient. In the Euclidean norm no matrix is above the line.",
+        "Polar Express needs six iterations, Newton-Schulz one or two dozen; in Muon's norm Top-K may not contract",
+        "Left: the largest distance from one of singular values from 1/1000 of the norm on. Right: error after sending "
+        "the k largest entries of a matrix, over the matrix, both squared: for a 16 x 16 matrix of orthogonal signs, "
+        "and for a recorded gradient. In the Euclidean norm no matrix is above the line.",
         (
             Panel("Iterations", "iterations", "largest |1 - singular value|", tuple(lines)),
             Panel("Top-K in other norms", "k/(m n)", "squared norm left over squared norm", tuple(panel)),

@@ -68,10 +68,10 @@ def drift_by_step(budget: str, seed: int) -> Exhibit:
         )
     return Exhibit(
         "packetloss.drift_by_step",
-        "Drift of fresh updates stays bounded for ever, above the constant that a review reports",
-        f"{trials} trials with 16 receivers; bands are two standard errors. Uncorrelated updates settle at "
-        f"2p/(1−p²); 2p/(1+p) is reported, of a sigma² that was not read, and is right under other readings; constant "
-        f"updates of the same size come as close as one likes to the bound for any updates.",
+        "Drift of fresh updates stays bounded at all times, above the constant that a review reports",
+        f"{trials} trials with 16 receivers; bands are two standard errors. Uncorrelated updates settle at 2p/(1−p²); "
+        "2p/(1+p) is the reported constant; its sigma² was not read, and other readings make it right. Constant "
+        "updates of the same size come arbitrarily close to the bound for any updates.",
         tuple(panels),
         seed,
         budget,
@@ -139,10 +139,11 @@ def differing(budget: str, seed: int) -> Exhibit:
         ]
     return Exhibit(
         "packetloss.differing",
-        "The reported constant is the share of pairs that differ; "
-        "the stalest of many falls behind like their logarithm",
+        "The reported constant is the share of pairs that differ; the largest staleness grows like the log of the "
+        "receivers",
         f"Left: 64 receivers, 1000 steps, {trials // 4} trials. Right: staleness after 80 steps, {trials} trials. "
-        "Bands are two standard errors. A pair's drift does not depend on the number of workers; the worst one's does.",
+        "Bands are two standard errors. A pair's drift does not depend on the number of workers; the worst pair's "
+        "does.",
         (
             Panel(
                 "pairs that hold different versions",
@@ -206,7 +207,7 @@ def estimators(budget: str, seed: int) -> Exhibit:
         "packetloss.estimators",
         "All three estimators inflate the variance by about 1/(1−p); only the one that never loses the owner is biased",
         f"{workers} workers, {rounds * workers} estimates a point; bands are two standard errors. Left: independent "
-        "standard normal gradients. Right: given gradients, bias over the owner's distance to their mean.",
+        "standard normal gradients. Right: given gradients, bias divided by the owner's distance to their mean.",
         (
             Panel(
                 "variance",

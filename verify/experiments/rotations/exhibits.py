@@ -51,7 +51,7 @@ def _errors(_budget: str, _seed: int) -> Exhibit:
     ]
     return Exhibit(
         "rotations.errors",
-        "Sparse vectors err by more than the uniform rotation's constants; and two bits by more than one",
+        "Sparse vectors exceed the uniform rotation's constants; two bits can have a larger error than one",
         "Expected relative squared error over all signs of the Hadamard rotation. Left: k equal entries, the first of "
         "64 places. Right: two entries (1, r), the unbiased scale.",
         (
@@ -79,7 +79,7 @@ def _workers(_budget: str, seed: int) -> Exhibit:
         lines.append(Line(label, x, found))
     return Exhibit(
         "rotations.workers",
-        "Averaging over workers does not help where the rotation leaves a bias",
+        "Averaging over workers does not remove the bias of a single Hadamard rotation",
         "Mean of P independent estimates of one vector by DRIVE with the unbiased scale; over some hundred of them.",
         (Panel("Workers", "workers P", "relative error of the mean", tuple(lines), xscale="log", yscale="log"),),
     )
@@ -110,9 +110,9 @@ def _uniform(_budget: str, _seed: int) -> Exhibit:
     ]
     return Exhibit(
         "rotations.uniform",
-        "Uniform rotations err by less where entries are few; feedback loses its bound where levels end",
+        "Uniform rotations have smaller errors for few entries; feedback with few levels loses its bound",
         "Left: expected relative squared error of DRIVE under uniform rotations. Right: the example of QuIP's code, "
-        "weights next to one half, rounded with feedback; all weights are between the levels.",
+        "weights close to one half, rounded with feedback; all weights are between the levels.",
         (
             Panel("Uniform rotations", "entries n", "relative error", tuple(left), xscale="log"),
             Panel("Feedback", "weights n", "quadratic loss", tuple(right), xscale="log", yscale="log"),

@@ -41,7 +41,7 @@ def _by_agreement() -> Panel:
     seed = [_bound("shared_randk_mean.error", n=n, k=n // P, norm2bar=max(s, 1e-12) ** 0.5) for s in shares]
     lines = (
         Line("Perm-K", shares, permuted, "exact"),
-        Line("Rand-K, seeds of their own", shares, apart, "printed"),
+        Line("Rand-K, separate seeds", shares, apart, "printed"),
         Line("Rand-K, one seed", shares, seed, "corrected"),
     )
     return Panel(
@@ -84,10 +84,10 @@ def _on_gradients() -> Panel:
 def _errors(_budget: str, _seed: int) -> Exhibit:
     return Exhibit(
         "shipped.errors",
-        "Draws with replacement are biased, Perm-K is best where workers agree and worst where they cancel",
-        "First: what drawing with replacement takes off an entry where a second draw overwrites the first. Second: "
-        "exact errors of the mean by how much of a worker's squared norm is left in the mean. Third: errors on the "
-        "gradients of eight workers, early and late in training, images dealt at random and by label.",
+        "Draws with replacement are biased; Perm-K is best if workers agree and worst if they cancel",
+        "First: the bias of drawing with replacement if a second draw overwrites the first. Second: exact errors of "
+        "the mean by the share of a worker's squared norm that is left in the mean. Third: errors on the gradients of "
+        "eight workers, early and late in training, images dealt at random and by label.",
         (_bias_of_draws(), _by_agreement(), _on_gradients()),
     )
 

@@ -1,4 +1,4 @@
-"""Figures of sketches of recorded gradients: what the estimates err by, and what feedback within the sketch becomes."""
+"""Figures of sketches of recorded gradients: the estimates' error, and the growth of feedback within the sketch."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ def _rows(_budget: str, seed: int) -> Exhibit:
     ]
     return Exhibit(
         "sketched.rows",
-        "On real gradients a small sketch is worse than nothing, unless exact entries are asked for",
+        "On real gradients a small sketch is worse than sending nothing, unless exact entries are requested",
         f"The sum of eight workers' gradients of a recorded training run, 2410 entries; means of {_DRAWS} draws of "
-        f"hashes. Left: all estimates. Right: the {_K} largest; in a second round {4 * _K} candidates are asked for.",
+        f"hashes. Left: all estimates. Right: the {_K} largest; a second round requests {4 * _K} candidates.",
         (
             Panel("All estimates", "counters", "relative error", tuple(left), xscale="log", yscale="log"),
             Panel(f"The {_K} largest", "counters", "relative error", tuple(right), xscale="log", yscale="log"),
@@ -92,9 +92,9 @@ def _feedback(_budget: str, seed: int) -> Exhibit:
             lines.append(Line(f"{rows} x {cells}, k = {k}, {forget}", steps, shown))
     return Exhibit(
         "sketched.feedback",
-        "Subtracting what was sent makes the error grow where more entries are recovered than there are counters",
+        "Subtracting sent entries makes the error grow if more entries are recovered than there are counters",
         "Norm of the error's sketch over the first, after one recorded gradient and no other. With zeroed cells it "
-        "shrinks, as what shares them is forgotten.",
+        "shrinks, as entries that share them are lost.",
         (Panel("Steps without a gradient", "step", "norm of the error's sketch", tuple(lines), yscale="log"),),
     )
 

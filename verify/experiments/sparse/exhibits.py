@@ -56,7 +56,7 @@ _INPUTS = {
     "iid": "Independent normal entries",
     "common + noise": "A common vector and noise",
     "same hot layers": "The same hot layers on all ranks",
-    "own hot layers": "Other hot layers on every rank",
+    "own hot layers": "Different hot layers on every rank",
 }
 _BOUNDS = {
     "lower bound 2k(P - 1)/P": ("lower_bound.mean", "lower"),
@@ -82,8 +82,7 @@ def _words(budget: str, seed: int) -> Exhibit:
         panels.append(Panel(title, "ranks P", "words on the critical path / k", (*lines, *bounds), None, "log", "log"))
     return Exhibit(
         "sparse.words",
-        "SparDL and gTopk move the same for every input; TopkDSA and Ok-Topk leave their printed range where layers "
-        "are hot",
+        "SparDL and gTopk move the same words for every input; hot layers take TopkDSA and Ok-Topk out of their range",
         f"Counted words of entries (an index and a value: two words) on the critical path, over k; n = {_N}, k = {_K}; "
         "announcements of sizes, and Ok-Topk's re-evaluations, are left out. Gaussiank selects as many entries as its "
         "normal-quantile threshold lets pass: far from k where entries are not normal. Dense is a ring.",
@@ -138,7 +137,7 @@ def _selected(budget: str, seed: int) -> Exhibit:
     rngs = np.random.default_rng([seed, 0]).spawn(3 * len(_LAWS))
     titles = {
         "none": "One threshold",
-        "vgg": "Changed by 1.02 up to 20 times, both ways",
+        "vgg": "Changed by 1.02 up to 20 times, up or down",
         "lstm": "Lowered by 1.012 up to 50 times",
     }
     panels = []
@@ -150,7 +149,7 @@ def _selected(budget: str, seed: int) -> Exhibit:
         panels.append(Panel(title, "density k/n", "selected / k", tuple(lines), None, "log", "log"))
     return Exhibit(
         "sparse.gaussiank",
-        "Gaussiank selects up to ten times k of mildly heavy tails, and a small part of k of a sharp peak",
+        "Gaussiank selects up to ten times k for mildly heavy tails, and a small part of k for a sharp peak",
         f"Entries selected over k, for independent entries of six laws; n = {n}, median of {draws} draws with the "
         "least and the most; limits are the claims' formulas for long vectors. Student's law with 2 or 1.5 degrees of "
         "freedom has no variance. Spike: a thousandth of the entries a thousand times as large as the others.",

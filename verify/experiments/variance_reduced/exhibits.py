@@ -45,10 +45,10 @@ def _shifts(_budget: str, _seed: int) -> Exhibit:
         sizes.append(Line(f"printed, omega = {ratio:g} P", [0.0, 1.0], [1 / (1 + 6 * ratio)] * 2, "printed"))
     return Exhibit(
         "variance_reduced.shifts",
-        "A shift learns fastest at the weight 1/(1 + omega), and half of it allows up to three times the step",
+        "A shift converges fastest at the weight 1/(1 + omega); half of that weight allows up to three times the step",
         "Left: factor of a shift's expected squared distance from the gradient in one step. Right: the largest step "
         "size at which DIANA's potential is proved to fall, L = L_max = 1, over the weight times 1 + omega; the "
-        "printed theorem is about 1 alone. At 1/2 the shifts' rate is that of the printed theorem.",
+        "printed theorem is only about 1. At 1/2 the shifts' rate is that of the printed theorem.",
         (
             Panel("A shift's error", "shift weight a", "factor of the squared error", tuple(lines)),
             Panel("Step size", "a (1 + omega)", "largest gamma L", tuple(sizes)),
@@ -117,8 +117,8 @@ def _descents(budget: str, seed: int) -> Exhibit:
         "variance_reduced.descents",
         "With memory the variance vanishes; compressed gradient descent without shifts stalls",
         f"{P} workers, quadratics of one curvature matrix (0.1 to 1) and different minimisers, {k} of {n} entries a "
-        f"step, {steps} steps of the size that each one's theorem allows. CLAG sends the largest entries, the others "
-        "random ones.",
+        f"step, {steps} steps of the size that each method's theorem allows. CLAG sends the largest entries, the "
+        "others random ones.",
         (
             Panel("By steps", "step", "f - f*", by_step, yscale="log"),
             Panel("By words", "words sent by the busiest rank, plus 1", "f - f*", by_word, xscale="log", yscale="log"),
@@ -146,10 +146,10 @@ def _signs(_budget: str, _seed: int) -> Exhibit:
     grown = [Line(name, [float(t) for t in steps], _residuals(scale, len(steps))) for scale, name in names.items()]
     return Exhibit(
         "variance_reduced.signs",
-        "Signs times the root mean square leave out more than there was, of gradients of training as well",
+        "Signs times the root mean square lose more than the squared norm, also of training gradients",
         "Left: squared error over the squared norm, of entries 300 and on of a gradient, mean over the workers whose "
         "entries are not all zero. Right: norm of the residual of one worker whose gradient is the same in all steps, "
-        "a unit vector of 64 entries. No contraction, the norm is nevertheless the better scale there: the mean "
+        "a unit vector of 64 entries. Although it does not contract, the norm is the better scale there: the mean "
         "magnitude is small, and a large entry waits for long.",
         (
             Panel("One compression", "entries", "squared error over squared norm", tuple(lines), xscale="log"),
@@ -206,10 +206,9 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
     ]
     return Exhibit(
         "variance_reduced.zeroone",
-        "An average of 0/1 Adam makes momentum older, and puts weight decay into it, up to ten times over",
-        "beta = 9/10, no gradients. Left: what is left of a momentum after H local steps and their average. Right: "
-        "what weight decay has taken of the weights, over gamma lambda for every step; with the step size next to "
-        "zero.",
+        "An average of 0/1 Adam makes momentum older and adds weight decay to it, up to ten times",
+        "beta = 9/10, no gradients. Left: the share of a momentum left after H local steps and their average. Right: "
+        "the reduction of the weights by weight decay, over gamma lambda per step; the step size is close to zero.",
         (
             Panel("Momentum after an average", "local steps H", "over the momentum before", tuple(momenta)),
             Panel("Weight decay", "steps", "times what decoupled decay takes", tuple(decays), xscale="log"),
@@ -287,20 +286,19 @@ def _lamb(_budget: str, _seed: int) -> Exhibit:
     ]
     return Exhibit(
         "variance_reduced.lamb",
-        "One scale for all layers saves those that are small beside others; where a large one is sparse, more is left "
-        "out in all",
-        "Above: what signs leave out of each layer of recorded gradients, by its root mean square over that of the "
-        "message before; averages of 8 workers, from the four kinds of training, as the momentum of one rank. phi is a "
-        "layer's mean magnitude over its root mean square: signs are exact at phi = 1 and at the layer's own scale. "
-        "Below: squared error of all layers at one scale over that of layers as they are. With (a, 0, 0, 0) beside "
-        "entries of 7 more is left out where its scale is above the other's, and not by far; of recorded gradients, "
-        "without the last biases, less.",
+        "One scale for all layers helps relatively small ones; if a large layer is sparse, the total error grows",
+        "Above: what signs lose of each layer of recorded gradients, by its root mean square over that of the message "
+        "before; averages of 8 workers, from the four kinds of training, as the momentum of one rank. phi is a layer's "
+        "mean magnitude over its root mean square: signs are exact at phi = 1 and at the layer's own scale. Below: "
+        "squared error of all layers at one scale over that of unscaled layers. With (a, 0, 0, 0) and entries of 7 the "
+        "error grows if the first scale is slightly above the other; for recorded gradients, without the last biases, "
+        "it falls.",
         (
-            Panel("Layers fused as they are", "layer over message", "squared error over squared norm",
+            Panel("Layers fused unscaled", "layer over message", "squared error over squared norm",
                   tuple(panels[0]), xscale="log"),
-            Panel("Layers brought to one scale", "layer over message, before", "squared error over squared norm",
+            Panel("Layers scaled equally", "layer over message, before", "squared error over squared norm",
                   tuple(panels[1]), xscale="log"),
-            Panel("One large entry of four beside a flat layer", "scale of the first layer over that of the second",
+            Panel("One large entry of four and a flat layer", "scale of the first layer over that of the second",
                   "error at one scale over error as they are", tuple(ratios), xscale="log"),
             Panel("By flatness", "flatness phi of the least flat layer", "error at one scale over error as they are",
                   tuple(last)),

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from itertools import permutations
 
 import numpy as np
 from model_runs import Run
@@ -68,9 +69,11 @@ def owed_later(found, P):
 
 
 def distances(P):
-    """About the average the squared distances of the slow weights."""
+    """About the average the squared distances of the slow weights, and the mean product of two ranks'."""
     for column in (np.arange(P) ** 2, np.arange(P) % 2):
-        yield {"P": P, "D": sum((Fraction(int(v)) - Fraction(int(column.sum()), P)) ** 2 for v in column)}
+        apart = [Fraction(int(v)) - Fraction(int(column.sum()), P) for v in column]
+        pairs = [x * y for x, y in permutations(apart, 2)]
+        yield {"P": P, "D": sum(x**2 for x in apart), "E": sum(pairs) / len(pairs)}
 
 
 def blended(implementation, P, n, fragments, blendweight):

@@ -54,10 +54,10 @@ def a_weight(implementation, N, owner, subset):
 
 
 def widening(receivers, elapsed, p, found):
-    """After so many steps and after one less: the range of the staleness, and its largest."""
-    stale = found.staleness
-    widest = expectation(found, bernoulli(p), stale.max(axis=1) - stale.min(axis=1))
-    yield Run({"p": p, "elapsed": elapsed, "before": widest}, at={"R": receivers})
+    """How often no receiver is staler than the steps before the last, and how often all are, in every history."""
+    none = expectation(found, bernoulli(p), found.staleness.max(axis=1) < elapsed)
+    every = expectation(found, bernoulli(p), found.staleness.min(axis=1) >= elapsed)
+    yield Run({"p": p, "elapsed": elapsed - 1, "receivers": receivers, "q": p**elapsed, "none": none, "all_": every})
 
 
 def _triangle(vectors, sizes):
