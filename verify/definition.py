@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain, islice
+from itertools import chain, islice, product
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.compressor_run import law_lines
-from commbounds.verify.differences import Said, differences, other_bits
+from commbounds.verify.differences import Said, arrays_of, differences, other_bits
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.space import Of, Space
@@ -206,13 +206,15 @@ LAW = "exact law"
 
 
 def _shared(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
-    """Inputs in whose memory something is returned that may be written to."""
-    if isinstance(found, np.ndarray):
-        own = {name: value for name, value in inputs.items() if isinstance(value, np.ndarray) and found.flags.writeable}
-        yield from (name for name, value in own.items() if np.may_share_memory(found, value))
-    elif isinstance(found, Mapping):
-        for part in found.values():
-            yield from _shared(part, inputs)
+    """Arrays among the inputs, alone or listed, in whose memory something is returned that may be written to.
+
+    A state, which is a record, may go on in the next one.
+    """
+    returned = [array for array in arrays_of(found) if array.flags.writeable]
+    for name, value in inputs.items():
+        given = [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, np.ndarray)]
+        if any(np.may_share_memory(*pair) for pair in product(returned, given)):
+            yield name
 
 
 def _is_numeric(value: Any) -> bool:

@@ -79,7 +79,7 @@ def _nested(said: Said) -> dict[str, Any]:
 def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: str = "") -> Iterator[str]:
     if isinstance(said, Mapping) and {"near", "allowance"} <= set(said) <= {"near", "allowance", "dtype"}:
         said = Near(said["near"], said["allowance"], said.get("dtype", ""))
-    ours, theirs = _parts(found), _parts(said)
+    ours, theirs = parts_of(found), parts_of(said)
     if ours is None or theirs is None:
         unlike = _unlike(found, said)
         if unlike:
@@ -100,7 +100,7 @@ def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: s
             yield from _differing(ours[name], theirs[name], unsaid, inner)
 
 
-def _parts(value: Any) -> dict[str, Any] | None:
+def parts_of(value: Any) -> dict[str, Any] | None:
     """The named parts of a record, or of a list of more than numbers; None of what is compared as a whole."""
     if isinstance(value, Traffic):
         return value.as_dict()
@@ -115,6 +115,16 @@ def _parts(value: Any) -> dict[str, Any] | None:
     if isinstance(value, list | tuple) and any(_is_whole(entry) for entry in value):
         return {str(place): entry for place, entry in enumerate(value)}
     return None
+
+
+def arrays_of(value: Any) -> Iterator[NDArray[Any]]:
+    """The arrays in a value, in its records and in its lists."""
+    if isinstance(value, np.ndarray):
+        yield value
+        return
+    within = value if isinstance(value, list | tuple) else (parts_of(value) or {}).values()
+    for entry in within:
+        yield from arrays_of(entry)
 
 
 def _is_whole(entry: Any) -> bool:

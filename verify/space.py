@@ -84,6 +84,10 @@ RANKS = tuple(range(1, 10))
 """Numbers of ranks that every collective is run with."""
 
 
+TILES = (15, 17, 31, 33, 63, 65, 127, 129, 255, 257)
+"""Entries one off the sizes of tiles, of words and of buckets, on either side."""
+
+
 def sizes(*more: int | Of, least: int = 1) -> tuple[Any, ...]:
     """Entries by class: `least`, below P, P, a multiple of P, one off it on either side, and whatever is given besides.
 
@@ -145,7 +149,7 @@ class Space:
     included : tuple of settings
         Rows that are run besides: see `including`.
     hiding : mapping of str to sequence
-        Further values of axes, beside which others make no difference: see `hidden_by`.
+        Further values of axes, in rows of their own: see `hidden_by`.
     """
 
     make: Callable[..., Any]
@@ -172,9 +176,10 @@ class Space:
         return replace(self, left_out=(*self.left_out, LeftOut(reason, condition)))
 
     def hidden_by(self, **hiding: Sequence[Any]) -> Space:
-        """The space with further values of some axes, such as a vector of zeros, that hide what other axes do.
+        """The space with further values of some axes, in rows of their own: each beside every P and every option.
 
-        Every pair with them is run too, but in rows of their own: where these are, nothing else is covered by them.
+        Those of one axis at a time; nothing else is covered by these rows. So run what hides other axes, such as a
+        vector of zeros, and what takes long beside how much it tells, such as many rounds.
         """
         return replace(self, hiding={**self.hiding, **hiding})
 
@@ -257,12 +262,29 @@ class Space:
     def _covering(self, salt: int) -> list[Settings]:
         if salt not in self._rows:
             rows = self._covered(salt)
-            for name, values in self.hiding.items():
-                axes = {**self.axes, name: values}
-                pairs = replace(self, axes=axes, options=(name,), combined=(), included=(), hiding={})
-                rows = [*rows, *pairs._covered(salt)]
+            if salt % 2 == 0:  # one of two arrays that are run together
+                rows = [*rows, *self._further(rows)]
             self._rows[salt] = rows
         return self._rows[salt]
+
+    def _further(self, rows: Sequence[Settings]) -> Iterator[Settings]:
+        """Rows as these, with a further value of an axis: for each so many that every P and option is beside it."""
+        seeds = itertools.count(len(rows))
+        for name, values in self.hiding.items():
+            rounds = ("rounds",) if name in self.periods else ()
+            beside = dict.fromkeys(("P", *rounds, *self.chosen_options))
+            axes = [other for other in beside if other in self.axes and other != name]
+            for place, value in enumerate(values):
+                turned = [*rows[41 * place % len(rows) :], *rows[: 41 * place % len(rows)]]
+                held = [(row, {(axis, repr(row[axis])) for axis in axes}) for row in turned]
+                missing = set().union({("", "")}, *(pairs for _, pairs in held))  # at least one row
+                while missing and held:
+                    row, pairs = max(held, key=lambda one: len(one[1] & missing))
+                    held = [one for one in held if one[0] is not row and one[1] & missing]
+                    further = self._with(row, name, value)
+                    if self.excluded(further) is None:
+                        missing -= {*pairs, ("", "")}
+                        yield {**further, SEED: row[SEED] // 1000 * 1000 + next(seeds)}
 
     def _covered(self, salt: int) -> list[Settings]:
         numbers = {name: list(range(len(values))) for name, values in self.axes.items()}
@@ -393,7 +415,7 @@ class Space:
         triples += "".join(f", every combination of {', '.join(names)}" for names in self.combined)
         triples += f", and {len(self.included)} rows by hand" if self.included else ""
         hidden = "; ".join(f"{name}: {' | '.join(map(str, values))}" for name, values in self.hiding.items())
-        triples += f", and every pair with what hides others ({hidden})" if hidden else ""
+        triples += f", and every P and option with further values ({hidden})" if hidden else ""
         left = "".join(f" Left out: {out.reason}" for out in self.left_out)
         return f"every pair of values{triples} ({axes}).{left}"
 

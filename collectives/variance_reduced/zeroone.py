@@ -189,7 +189,7 @@ def zeroone_gradient(
         else:
             mean, error, left = compressed_mean(comm, x + error, left, scale)
         after = dtype.type(part) * before + dtype.type(1 - part) * mean
-    return Refreshed(after, squares, error, left, np.array([steps, interval, refreshes], np.int64))
+    return Refreshed(after, squares.copy(), error, left, np.array([steps, interval, refreshes], np.int64))
 
 
 @one_program(_stepped)

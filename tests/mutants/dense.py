@@ -313,6 +313,20 @@ def butterfly_of_multiples_of_32(stack):
     return result, traffic
 
 
+def reduce_scatter_of_one_rank_in_place(stack, algorithm="ring"):
+    """Of one rank: its block is the vector that was given, in the same memory."""
+    blocks, traffic = reduce_scatter(stack, algorithm)
+    return [stack[0]] if len(blocks) == 1 else blocks, traffic
+
+
+def ring_of_129_in_another_order(stack):
+    """The ring, but for vectors of 129 entries, which are added from the last rank to the first."""
+    result, traffic = ring_allreduce(stack)
+    if result.shape[1] != 129:
+        return result, traffic
+    return np.broadcast_to(np.add.accumulate(stack[::-1])[-1], result.shape).copy(), traffic
+
+
 def reduce_scatter_by_bruck(stack, algorithm="bruck"):
     """Reduce-scatter by Bruck's algorithm where none is named."""
     return reduce_scatter(stack, algorithm)
@@ -373,6 +387,8 @@ MUTANTS = (
     ),
     Mutant(butterfly_of_multiples_of_32, "butterfly_allreduce", "dense.butterfly_allreduce.definition", Method.SEARCH),
     Mutant(reduce_scatter_by_bruck, "reduce_scatter", "dense.reduce_scatter.definition", Method.SEARCH),
+    Mutant(reduce_scatter_of_one_rank_in_place, "reduce_scatter", "dense.reduce_scatter.definition", Method.SEARCH),
+    Mutant(ring_of_129_in_another_order, "ring_allreduce", "dense.ring_allreduce.definition", Method.SEARCH),
     Mutant(allgather_of_float32, "allgather", "dense.allgather.definition", Method.SEARCH),
     Mutant(gather_blocks_skips_empty, "gather_blocks", "dense.gather_blocks.mean_received", Method.EXACT),
 )

@@ -269,6 +269,11 @@ def ties_go_to_the_last(latencies, spare, overhead=0.0):
     return replace(step, completed=step.completed[::-1].copy(), worker_times=step.worker_times[::-1].copy())
 
 
+def forward_of_a_half_takes_none(latencies, tau, overhead=0.0, *, forward=1 / 3, **options):
+    """A forward that takes half of a micro-batch takes no time."""
+    return drop_step(latencies, tau, overhead, forward=0.0 if forward == 0.5 else forward, **options)
+
+
 def forward_takes_three_tenths(latencies, tau, overhead=0.0, *, forward=0.3, **options):
     """Where nothing is said, a forward takes three tenths of a micro-batch."""
     return drop_step(latencies, tau, overhead, forward=forward, **options)
@@ -315,5 +320,6 @@ MUTANTS = (
     Mutant(LawWithJensen, "StepLaw", "dropcompute.gain.with_means", SEARCH),
     Mutant(LawCountsStarts, "StepLaw", "dropcompute.completed.exponential", SEARCH),
     Mutant(ties_go_to_the_last, "backup_step", "dropcompute.backup_step.definition", SEARCH),
+    Mutant(forward_of_a_half_takes_none, "drop_step", "dropcompute.drop_step.definition", SEARCH),
     Mutant(forward_takes_three_tenths, "drop_step", "dropcompute.drop_step.definition", SEARCH),
 )

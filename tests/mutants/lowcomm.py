@@ -337,6 +337,11 @@ def momentum_of_seven_is_kept(stack, anchor, momentum=None, *arguments, **option
     return state, traffic
 
 
+def seven_bits_reach_as_far_as_eight(workers, step, bits=4, *numbers, **options):
+    """Codes of seven bits are those of eight."""
+    return loco_round(workers, step, 8 if bits == 7 else bits, *numbers, **options)
+
+
 def half_goes_up(values):
     """Values are the next larger ones: what lies half-way goes up."""
     return e3m0(np.nextafter(np.asarray(values), np.inf, dtype=np.asarray(values).dtype))
@@ -390,6 +395,7 @@ MUTANTS = (
     Mutant(slices_never_reordered, _Z, "lowcomm.qgz.order", EXACT),
     Mutant(own_node_counted, _Z, "lowcomm.qgz.across", EXACT),
     Mutant(momentum_of_seven_is_kept, "diloco_round", "lowcomm.diloco_round.definition", Method.SEARCH),
+    Mutant(seven_bits_reach_as_far_as_eight, "loco_round", "lowcomm.loco_round.definition", Method.SEARCH),
     Mutant(half_goes_up, "e3m0", "lowcomm.e3m0.definition", Method.SEARCH),
 )
 

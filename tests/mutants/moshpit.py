@@ -214,6 +214,13 @@ def long_runs_start_one_axis_on(stack, cells, M, rounds, *, start=0, **options):
     return grid_average(stack, cells, M, rounds, start=start + 1, **options)
 
 
+def periods_of_four_average_once(points, gradient, gamma, noise, period=1, groups=()):
+    """Where the period is four, nobody is in a group from the second average on."""
+    if period == 4:
+        groups = [labels if i == 0 else [np.full(len(points), -1)] * len(labels) for i, labels in enumerate(groups)]
+    return moshpit_sgd(points, gradient, gamma, noise, period, groups)
+
+
 def average_of_six_is_another(stack, groups, **options):
     """Where six peers are, the last entry is a bit larger."""
     result, traffic = group_average(stack, groups, **options)
@@ -251,5 +258,6 @@ MUTANTS = (
     Mutant(half_steps, "moshpit_sgd", "moshpit.sgd.convex_noiseless", Method.EXACT),
     Mutant(steps_half_as_long_again, "moshpit_sgd", "moshpit.sgd.nonconvex_noiseless", Method.SEARCH),
     Mutant(long_runs_start_one_axis_on, "grid_average", "moshpit.grid_average.definition", Method.SEARCH),
+    Mutant(periods_of_four_average_once, "moshpit_sgd", "moshpit.moshpit_sgd.definition", Method.SEARCH),
     Mutant(average_of_six_is_another, "group_average", "moshpit.group_average.definition", Method.SEARCH),
 )

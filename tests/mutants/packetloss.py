@@ -227,6 +227,12 @@ def staleness_stops_at_three(state, *arguments, **options):
     return replace(after, missed=np.minimum(after.missed, 3)), update, traffic
 
 
+def packets_of_three_go_at_once(stack, arrived, estimator="arrivals", *, packet=None, **options):
+    """All packets of three words fare as the first of their shard."""
+    fate = np.repeat(arrived[:, :, :1], arrived.shape[2], axis=2) if packet == 3 else arrived
+    return lossy_reduce_scatter(stack, fate, estimator, packet=packet, **options)
+
+
 def one_message_a_shard(stack, arrived, *arguments, **options):
     """Packets are charged, but a shard's are one message."""
     reduced, traffic = lossy_reduce_scatter(stack, arrived, *arguments, **options)
@@ -264,5 +270,8 @@ MUTANTS = (
     Mutant(smallest_for_largest, "staleness_trials", "packetloss.workers.log_lower", Method.SAMPLE),
     Mutant(staleness_from_one, "staleness_trials", "packetloss.workers.log_upper", Method.SAMPLE),
     Mutant(staleness_stops_at_three, "lossy_step", "packetloss.lossy_step.definition", Method.SEARCH),
+    Mutant(
+        packets_of_three_go_at_once, "lossy_reduce_scatter", "packetloss.lossy_reduce_scatter.definition", Method.SEARCH
+    ),
     Mutant(one_message_a_shard, "lossy_reduce_scatter", "packetloss.lossy_reduce_scatter.definition", Method.SEARCH),
 )

@@ -139,6 +139,9 @@ def test_an_implementation_leaves_what_it_is_given_as_it_is():
     assert shared == "returns the memory of x"
     assert line.startswith("changes what it is given: inputs.x: 2 of 2 entries differ")
     assert definition.differences(lambda x: 2 * x, given) == []
+    listed = Definition(definition.space, called("x"), lambda held: {"x": [held["inputs"]["x"]]})
+    assert listed.differences(lambda x: [x], given) == ["returns the memory of x"]
+    assert listed.differences(lambda x: [x.copy()], given) == []
 
 
 RANGED = Definition(

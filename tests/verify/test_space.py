@@ -74,7 +74,8 @@ def test_what_hides_others_covers_nothing_else():
         assert any((row["P"], row["rule"], row["bits"]) == (P, rule, bits) for row in telling)
     hidden = [row for row in space.covering() if row["data"] == "zeros"]
     assert {row["P"] for row in hidden} == set(RANKS)
-    assert {(row["rule"], row["bits"]) for row in hidden} == set(itertools.product("abc", (2, 4)))
+    assert {row["rule"] for row in hidden} == set("abc")
+    assert {row["bits"] for row in hidden} == {2, 4}
     assert sum((row["P"], row["n"]) == (2, 5) for row in space.covering()) == 1
     assert not list(space.missed())
     assert "data: zeros" in space.words()

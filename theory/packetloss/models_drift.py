@@ -257,9 +257,11 @@ def _range(bound: Any) -> tuple[Goal, ...]:
     q, none, all_, chance, before, flag = sp.symbols("q none all_ chance before flag", nonnegative=True)
     R = receivers
 
-    def summed(_: Any, __: Any, steps: Any) -> Any:
+    def summed(count: Any, loss: Any, steps: Any) -> Any:
         if steps == 0:
             return sp.S.Zero
+        if (count, loss) != (R, p) or steps not in (t, t + 1):
+            return staleness_range(count, loss, steps)
         return _before + (0 if steps == t else widened(steps))
 
     def widened(steps: Any) -> Any:

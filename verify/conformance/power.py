@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.check import check
-from commbounds.verify.conformance.claims import Unbiased, Variance
+from commbounds.verify.conformance.claims.expected import Unbiased, Variance
 from commbounds.verify.conformance.claims.projections import HARD, HARDEST, SHARES
 from commbounds.verify.conformance.report import CheckVerdict
 from commbounds.verify.conformance.streams import LearntRangeTest

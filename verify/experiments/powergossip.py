@@ -64,6 +64,7 @@ CASES = Space(
         "drawn": ("seed", "small integers"),
     },
     options=("dtype", "graph", "rank", "rounds", "start", "warm", "epsilon", "drawn"),
+    hiding={"rounds": (9,), "rank": (3,), "rows": (17, 33), "start": (3, 4)},
 ).search(P=(1, 10), rounds=(0, 6), start=(0, 4))
 
 DEFINITIONS = {

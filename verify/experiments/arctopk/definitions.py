@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from fractions import Fraction
 from functools import partial
 from typing import Any
 
@@ -15,11 +14,12 @@ from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import arctopk
 from commbounds.verify.differences import Near, Said
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, Of, Space, rationals, sizes
 
 DATA = ("eighths", "ties", "normal", "far apart")
 HIDING = ("zeros", "one rank", "alike", "cancelling", "overflow", "NaN")
 """Data whose rows, or their order, are the same whatever is done to them."""
+FEW = (Of("min(2, m)", lambda m: min(2, m)), Of("min(3, m)", lambda m: min(3, m)))
 SKETCHES = ("one entry a column", "eighths", "drawn", "normal")
 
 
@@ -96,7 +96,7 @@ ARCS = (
     )
     .without("Sums of products whose order is left open, where others decide.", _open)
     .without("A format whose range the numbers leave.", _beyond)
-    .hidden_by(data=HIDING)
+    .hidden_by(data=HIDING, n=(17, 33, 65, 129), m=(17, 33, 65), K=FEW)
     .search(P=(1, 12), m=(1, 20), n=(1, 9))
 )
 
@@ -138,22 +138,7 @@ COUNTS = Space(
     _counts,
     {
         "m": (1, 2, 3, 5, 7, 9, 10, 16, 30, 33, 100, 1000),
-        "share": (
-            0.1,
-            0.2,
-            0.3,
-            0.5,
-            0.07,
-            1.0,
-            1,
-            1e-9,
-            Fraction(1, 5),
-            Fraction(1, 10),
-            Fraction(2, 3),
-            0.0,
-            1.5,
-            -0.5,
-        ),
+        "share": (*rationals("1/5", "1/10", "2/3", "29/100"), 0.1, 0.2, 0.3, 0.5, 0.07, 0.29, 1.0, 1, 1e-9, 0, 1.5, -1),
         "rule": (None, "ceil", "floor"),
     },
 ).search(m=(1, 400))
@@ -211,6 +196,6 @@ def _kept() -> list[Given]:
 
 
 DEFINITIONS = {
-    "arctopk_allreduce": Definition(ARCS, _run, partial(arctopk.arctopk, near=Near), examples=_wide, arrays=2),
+    "arctopk_allreduce": Definition(ARCS, _run, partial(arctopk.arctopk, near=Near), examples=_wide),
     "row_count": Definition(COUNTS, _counted, arctopk.counted_rows, examples=_kept),
 }

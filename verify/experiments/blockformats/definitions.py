@@ -29,6 +29,7 @@ from commbounds.verify.vectors.inputs import hostile
 Array = NDArray[Any]
 DATA = ("normal", "ties", "eighths", "of all sizes", "sparse", "zeros", "subnormal")
 LENGTHS = (1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 65)
+LONG = {"n": (63, 129)}
 DRAWN = ("given", "seed", "least", "largest")
 
 
@@ -79,12 +80,12 @@ def of_hostile(make: Callable[[Array], Given]) -> Callable[[], list[Given]]:
 
 def _vectors(make: Any, **options: Any) -> Space:
     axes = {"n": LENGTHS, "data": DATA, "dtype": ("float32", "float64"), **options}
-    return Space(make, axes).search(n=(1, 70))
+    return Space(make, axes, hiding=LONG).search(n=(1, 70))
 
 
 ELEMENTS = (None, "e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "int8", "int4")
 ROUNDED = (None, "floor", "even", "rceil", "ceil", "double", "nearest", "three_quarters")
-BLOCKS = (None, 1, 2, 3, 4, 16, 32)
+BLOCKS = (None, 1, 2, 3, 4, 8, 16, 32)
 ENDS = (None, "nearest", "up")
 MICROSCALING = {"element": ELEMENTS, "block": BLOCKS, "scale": ROUNDED}
 SCALED = {"block": BLOCKS, "scale": ENDS}
@@ -182,6 +183,7 @@ HOPS = Space(
     _multihop,
     _stacks(quantiser=(*FORMATS, *THINNED), topology=(None, "ring", "butterfly"), drawn=("given", "seed")),
     options=("quantiser", "topology"),
+    hiding=LONG,
 ).search(P=(1, 12), n=(1, 40))
 
 
@@ -230,6 +232,7 @@ DEFINITIONS = {
             _requantised,
             _stacks(quantiser=tuple(FORMATS), schedule=(None, "ring", "direct"), drawn=("given", "seed")),
             options=("quantiser", "schedule"),
+            hiding=LONG,
         ).search(P=(1, 12), n=(1, 40)),
         summed,
         blockformats.summed,
@@ -246,6 +249,7 @@ DEFINITIONS = {
                 drawn=("given", "seed"),
             ),
             options=("width", "rounding", "sum_width"),
+            hiding=LONG,
         ).search(P=(1, 12), n=(1, 40), width=(2, 16)),
         summed,
         blockformats.coded,
@@ -264,6 +268,7 @@ DEFINITIONS = {
                 drawn=("given", "seed"),
             ),
             options=("table", "rotated", "reach", "fine"),
+            hiding=LONG,
         ).search(P=(1, 12), n=(1, 40)),
         summed,
         blockformats.looked_up,

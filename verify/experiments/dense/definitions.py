@@ -12,7 +12,7 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import dense
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Space, sizes
 
 DTYPES = ("float32", "float64")
 HUGE = (*KINDS, "overflow", "NaN")
@@ -63,7 +63,7 @@ def _sizes(P: int, n: int, lengths: str, dtype: str, unit: int, algorithm: str |
     return Given({"sizes": words if dtype == "list" else np.array(words, dtype)}, _named(algorithm))
 
 
-SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 33, 64, 127), "data": HUGE, "dtype": DTYPES}).search(
+SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 64, *TILES), "data": HUGE, "dtype": DTYPES}).search(
     P=(1, 20), n=(1, 70)
 )
 SCATTERS = SUMS.replaced(algorithm=ALGORITHMS)
@@ -72,7 +72,7 @@ BLOCKS = Space(
     _uneven_blocks,
     {
         "P": (*RANKS, 12, 16),
-        "n": (4, 1, 7, 16, 64),
+        "n": (4, 1, 7, 16, 64, 17, 33, 65, 129, 257),
         "lengths": ("drawn", "even", "empty", "ascending", "one block"),
         "data": ("normal", "zeros", "of all sizes", "NaN"),
         "dtype": DTYPES,

@@ -26,7 +26,7 @@ from commbounds.collectives.dropcompute.step_law import gaussian_moments
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import dropcompute, dropcompute_times
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, Of, Space
+from commbounds.verify.space import RANKS, TILES, Of, Space
 
 Array = NDArray[Any]
 
@@ -71,6 +71,7 @@ STEPS = Space(
     },
     options=("M", "tau", "preemption", "forward", "at_threshold"),
     combined=(("data", "tau", "preemption", "at_threshold"), ("tau", "preemption", "forward")),
+    hiding={"forward": (1 / 3, 0.5, 0.75), "M": (6, 7, 9, 16, 33)},
 ).search(P=(1, 12), M=(1, 20))
 
 
@@ -82,13 +83,7 @@ def _backup(P: int, M: int, data: str, spare: int, overhead: float | None, seed:
 SPARES = (0, 1, 2, Of("P // 2", lambda P: P // 2), Of("P - 1", lambda P: P - 1))
 BACKUPS = Space(
     _backup,
-    {
-        "P": RANKS,
-        "M": (1, 2, 3, 8, 12),
-        "data": tuple(LATENCIES),
-        "spare": SPARES,
-        "overhead": (None, 0.0, 0.3),
-    },
+    {"P": RANKS, "M": (1, 2, 3, 8, 12), "data": tuple(LATENCIES), "spare": SPARES, "overhead": (None, 0.0, 0.3)},
     combined=(("P", "data", "spare"),),
 ).search(P=(1, 14), M=(1, 20))
 
@@ -148,6 +143,7 @@ BEST = Space(
         "drop_rate": (None, 0.0, 0.125, 0.5, 1.0),
     },
     combined=(("data", "steps", "overhead", "drop_rate"),),
+    hiding={"drop_rate": (0.1, 0.25, 0.3, 2 / 3, 0.9), "M": (4, 7, 8, 17), "steps": (5, 9)},
 )
 
 
@@ -194,6 +190,7 @@ RELEASED = Space(
         "drop_rate": (None,),
     },
     options=("M", "overhead"),
+    hiding={"M": (9, 10, 16, 17), "steps": (4, 5)},
 )
 
 # --- gradients ---------------------------------------------------------------------------------------------------
@@ -218,6 +215,7 @@ GRADIENTS = Space(
         "normalisation": (None, "fixed", "computed", "worker"),
     },
     options=("M", "d", "data", "completed", "normalisation"),
+    hiding={"M": (4, 5, 6), "d": TILES},
 ).search(P=(1, 12), M=(1, 7))
 
 
@@ -248,6 +246,7 @@ SGD = Space(
         "learning_rate": (0.5, 0.1),
     },
     combined=(("d", "B", "steps", "data"),),
+    hiding={"B": (4, 5, 6), "d": (17, 33, 65), "steps": (34,)},
 ).search(B=(1, 7), steps=(1, 12))
 
 # --- laws --------------------------------------------------------------------------------------------------------
@@ -299,6 +298,7 @@ TRIALS = Space(
     },
     options=("law", "tau", "preemption", "forward", "at_threshold"),
     combined=(("law", "tau", "preemption", "at_threshold"), ("law", "preemption", "forward")),
+    hiding={"forward": (1 / 3, 0.5), "trials": (2, 9), "M": (4, 5, 8)},
 ).without("it takes long", lambda P, M, trials: P > 9 and (M > 1 or trials > 1))
 
 
@@ -307,8 +307,7 @@ def _counted(implementation: Any, given: Given) -> Said:
 
 
 MAXIMA = Space(
-    lambda N, seed: Given({}, {"N": N}),
-    {"N": (*range(1, 25), 99, 100, 101, 999, 1000, 1001, 10**4, 10**6, 10**9)},
+    lambda N, seed: Given({}, {"N": N}), {"N": (*range(1, 25), 99, 100, 101, 999, 1000, 1001, 10**4, 10**6, 10**9)}
 ).search(N=(1, 10**6))
 
 TIMED: Mapping[str, LatencyLaw] = {

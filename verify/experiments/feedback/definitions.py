@@ -17,7 +17,7 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, chosen, givens
 from commbounds.verify.definitions import feedback
 from commbounds.verify.experiments.feedback.vectors import descended, descent_cases, feedback_cases, feedback_steps
-from commbounds.verify.space import RANKS, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Space, sizes
 
 Array = NDArray[Any]
 
@@ -140,7 +140,7 @@ def _mechanism(**options: Sequence[Any]) -> Space:
         Space(
             _alone,
             {
-                "n": (1, 2, 3, 5, 8, 17, 33),
+                "n": (1, 2, 3, 5, 8, 6, *TILES),
                 "data": DATA,
                 "dtype": ("float32", "float64"),
                 "shape": SHAPES,
@@ -151,6 +151,7 @@ def _mechanism(**options: Sequence[Any]) -> Space:
         )
         .without("A compressor of the other shape.", _unlike)
         .without("A mean of float64 magnitudes, whose order of additions is left open.", _open)
+        .hidden_by(rounds=(34,))
         .search(n=(1, 40), rounds=(1, 6))
     )
 
@@ -262,6 +263,7 @@ DESCENTS = (
     .without(
         "A mean of float64 magnitudes, whose order of additions is left open.", lambda sends, dtype: _open(sends, dtype)
     )
+    .hidden_by(rounds=(34,), n=(33, 65, 129))
     .search(P=(1, 12), n=(1, 30), rounds=(1, 6))
 )
 

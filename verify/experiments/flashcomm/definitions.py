@@ -16,7 +16,7 @@ from commbounds.verify.definitions import flashcomm, groupquant
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.flashcomm.vectors import group_cases, packed_cases, stochastic_group_cases
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 DATA = tuple(kind for kind in (*KINDS, *EDGES) if kind not in ("huge", "over", "NaN"))
 FORMS = ("default", "float64", "float32", "float16", "bfloat16")
@@ -31,7 +31,7 @@ GROUPS = (
     Space(
         _given,
         {
-            "n": (1, 2, 3, 7, 8, 9, 16, 17, 33, 64, 65, 129),
+            "n": (1, 2, 3, 7, 8, 9, 16, 64, *TILES),
             "data": DATA,
             "dtype": ("float32", "float64"),
             "width": (2, 1, 3, 4, 5, 6, 7, 8),
@@ -101,7 +101,7 @@ def _packed(packed: Any, given: Given) -> Said:
 CODES = Space(
     _codes,
     {
-        "n": (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32, 33, 64, 65),
+        "n": (1, 2, 3, 4, 5, 7, 8, 9, 16, 32, 64, *TILES),
         "bits": tuple(range(1, 9)),
         "data": ("drawn", "least", "largest"),
     },
@@ -144,7 +144,7 @@ SUMS = (
         _sum,
         {
             "P": RANKS,
-            "n": sizes(16, 33),
+            "n": sizes(16, *TILES),
             "data": tuple(kind for kind in KINDS if kind not in ("subnormal", *HIDING)),
             "dtype": ("float32", "float64"),
             "width": (2, 1, 4, 7, 8),
@@ -155,7 +155,7 @@ SUMS = (
         },
         options=("dtype", "group", "drawn", "spikes"),
     )
-    .hidden_by(data=HIDING)
+    .hidden_by(data=HIDING, width=(3, 5, 6), group=(2, 5, 16, 32))
     .search(n=(1, 24))
 )
 FLAG = ("default", True, False)

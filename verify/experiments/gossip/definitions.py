@@ -11,7 +11,7 @@ from commbounds.collectives.gossip.mixing import TOPOLOGIES
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import gossip
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 DATA = ("opposed", "normal", "of all sizes", "zeros", "ties", "subnormal")
 RATES = {"most": 0.8, "few": 0.4}
@@ -57,6 +57,7 @@ GOSSIP = _of_links(
         },
         options=("dtype", "topology", "rounds", "start", "alive", "delivered", "missing"),
         combined=(("topology", "rounds", "start", "missing"), ("topology", "alive", "delivered", "missing")),
+        hiding={"n": TILES[1::2], "rounds": (2, 17), "start": (2, 3, 9)},
     )
 ).search(P=(1, 20), rounds=(0, 10), start=(0, 10))
 
@@ -89,6 +90,7 @@ PUSH = _of_links(
         },
         options=("dtype", "topology", "rounds", "weights", "start", "delivered", "lost"),
         combined=(("topology", "rounds", "start", "lost"), ("topology", "rounds", "delivered", "lost")),
+        hiding={"n": TILES[1::2], "rounds": (2, 17), "start": (2, 3, 9)},
     )
 ).search(P=(1, 20), rounds=(0, 10), start=(0, 10))
 
@@ -110,7 +112,7 @@ RESTARTS = Space(
     _restart,
     {
         "P": RANKS,
-        "n": sizes(16),
+        "n": sizes(16, *TILES),
         "data": DATA,
         "dtype": ("float32", "float64"),
         "alive": (None, "some", "the last"),

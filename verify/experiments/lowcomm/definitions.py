@@ -13,7 +13,7 @@ from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import lowcomm
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 Array = NDArray[Any]
 DATA = ("normal", "ties", "zeros", "of all sizes", "cancelling")
@@ -122,13 +122,13 @@ OUTER = Space(
     _outer,
     {
         "P": RANKS,
-        "n": sizes(16, 33),
+        "n": sizes(16, *TILES),
         "data": DATA,
         "dtype": DTYPES,
         "rounds": (1, 3),
         "momentum": (False, True),
         "outer_lr": (None, 0.5, 1.0),
-        "mu": (None, 0.5, 0.0),
+        "mu": (None, 0.5, 0.0, 1.0),
         "rule": (None, "nesterov", "heavy-ball"),
         "direction": (None, "anchor - local", "local - anchor"),
         "fragment": tuple(FRAGMENTS),
@@ -136,6 +136,7 @@ OUTER = Space(
     },
     options=("dtype", "rounds", "rule", "direction", "fragment", "blend"),
     combined=(("momentum", "outer_lr", "mu", "rule", "blend"),),
+    hiding={"rounds": (7, 34)},
 ).search(P=(1, 12), n=(1, 40))
 
 
@@ -155,7 +156,7 @@ PAIRS = Space(
     _pairs,
     {
         "P": RANKS,
-        "n": (1, 3, 16, 17),
+        "n": (1, 3, 16, *TILES),
         "data": DATA,
         "dtype": DTYPES,
         "rounds": (1, 3),
@@ -163,13 +164,11 @@ PAIRS = Space(
         "outer_lr": (None, 0.0, 1.1),
         "pull": (None, 0.0, 0.3, 1.9),
     },
+    hiding={"rounds": (7, 34)},
 ).search(P=(1, 14), n=(1, 40))
 
 _pair_rounds = _in_rounds(
-    lambda result, more: {
-        "workers": np.concatenate([result, more["change"][:, None]], 1),
-        "order": more["order"],
-    }
+    lambda result, more: {"workers": np.concatenate([result, more["change"][:, None]], 1), "order": more["order"]}
 )
 
 
@@ -191,7 +190,7 @@ MERGED = Space(
     _merged,
     {
         "P": RANKS,
-        "n": (1, 3, 16, 33),
+        "n": (1, 3, 16, *TILES),
         "data": DATA,
         "dtype": DTYPES,
         "tokens": ("counts", "equal", "eighths"),
@@ -217,7 +216,7 @@ SPARSE = (
         _sparse,
         {
             "P": RANKS,
-            "n": (1, 2, 15, 16, 17, 33, 48),
+            "n": (1, 2, 16, 48, *TILES),
             "data": ("normal", "ties", "zeros", "signs", "of all sizes"),
             "dtype": DTYPES,
             "k": (1, 2, 5, 16),
@@ -333,7 +332,7 @@ LOCO = Space(
     _loco,
     {
         "P": RANKS,
-        "n": sizes(16, 33),
+        "n": sizes(16, *TILES),
         "data": ("normal", "ties", "eighths", "zeros", "of all sizes"),
         "dtype": DTYPES,
         "step": (0.5, 0.3, 1.0, 1e-3),
@@ -345,6 +344,7 @@ LOCO = Space(
     },
     options=("dtype", "bits", "fresh", "reset", "kept", "rounds"),
     combined=(("fresh", "reset", "kept", "rounds"),),
+    hiding={"rounds": (7, 34), "bits": (5, 6, 7, 9, 12, 15)},
 ).search(P=(1, 12), n=(1, 40), bits=(2, 16))
 
 NODES = (1, Of("P", lambda P: P), Of("the least divisor", lambda P: next((d for d in range(2, P) if P % d == 0), P)),
@@ -374,6 +374,7 @@ SCATTER = Space(
     },
     options=("dtype", "step", "bits", "way", "node", "reorder"),
     combined=(("P", "way", "node", "reorder"),),
+    hiding={"width": (3, 17, 33), "bits": (3, 4, 7, 8, 12)},
 ).search(P=(1, 12), width=(1, 9), bits=(2, 16))
 
 # --- what is counted ---------------------------------------------------------------------------------------------
@@ -401,11 +402,7 @@ LENGTHS = Space(
 ).search(n=(1, 3000), target=(1, 100))
 RESETS = Space(
     _numbers,
-    {
-        "tensors": tuple(range(1, 13)),
-        "reset_after": (*range(13), 23, 24, 35, 100),
-        "passes": (0, 1, 2, 3, 5, 13, 40),
-    },
+    {"tensors": tuple(range(1, 13)), "reset_after": (*range(13), 23, 24, 35, 100), "passes": (0, 1, 2, 3, 5, 13, 40)},
     combined=(("tensors", "reset_after", "passes"),),
 ).search(tensors=(1, 20), reset_after=(0, 60), passes=(0, 60))
 BITS = Space(

@@ -8,7 +8,7 @@ from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import majority
-from commbounds.verify.space import RANKS, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Space, sizes
 
 
 def _vote(
@@ -23,7 +23,7 @@ VOTES = Space(
     _vote,
     {
         "P": RANKS,
-        "n": sizes(7, 8, 9, 17, 33, 64),
+        "n": sizes(7, 8, 9, 64, *TILES),
         "data": tuple(KINDS),
         "dtype": ("float32", "float64"),
         "way": (None, *WAYS),

@@ -15,7 +15,7 @@ from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import moshpit
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 
 Array = NDArray[Any]
@@ -59,13 +59,13 @@ GROUP = (
         _group,
         {
             "P": RANKS,
-            "n": sizes(16, 33),
-            "data": ("opposed", "normal", "of all sizes", "ties", "over"),
+            "n": sizes(16, *TILES),
+            "data": ("opposed", "normal", "of all sizes", "ties", "over", "zeros"),
             "dtype": ("float32", "float64"),
             "groups": tuple(GROUPS),
             "receives": (None, "most", "few"),
         },
-        options=("n", "data", "dtype", "groups", "receives"),
+        options=("data", "dtype", "groups", "receives"),
     )
     .without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
     .search(P=(1, 12), n=(1, 40))
@@ -119,6 +119,7 @@ KEYS = (
         "the grid must hold all peers where they begin with its cells",
         lambda P, M, d, keys: keys == "initial" and M**d < P,
     )
+    .hidden_by(M=(4, 5), rounds=(12,), n=TILES[1::2])
     .search(P=(1, 12), M=(1, 4), rounds=(0, 8))
 )
 
@@ -155,6 +156,7 @@ CELLS = Space(
     options=("d", "wider", "rounds", "start", "alive", "rule"),
     periods=("d",),
     combined=(("d", "rounds", "alive", "rule"),),
+    hiding={"start": (2, 3, 4, 7, 12), "rounds": (12,), "n": TILES[1::2]},
 ).search(P=(1, 12), start=(0, 9), rounds=(0, 8))
 
 # --- random groups -----------------------------------------------------------------------------------------------
@@ -210,6 +212,7 @@ RANDOM = Space(
     },
     options=("r", "rounds", "reading", "sizes", "choices", "alive", "rule", "receives"),
     combined=(("P", "rounds", "alive", "rule"),),
+    hiding={"rounds": (1, 8), "n": TILES[1::2]},
 )
 
 
@@ -243,6 +246,7 @@ REGROUPED = Space(
         "orders": ("given", "drawn"),
         "alive": (None, *RATES),
     },
+    hiding={"rounds": (8,), "n": TILES[1::2]},
 ).search(P=(1, 14), M=(1, 8))
 
 # --- many trials, and descents -----------------------------------------------------------------------------------
@@ -283,7 +287,8 @@ TRIALS = Space(
     options=("kind", "M", "d", "p", "rule"),
     periods=("d",),
     combined=(("kind", "d", "rounds", "p", "rule"),),
-).hidden_by(data=("alike",))
+    hiding={"data": ("alike",), "M": (4,), "first": (1, 2, 3), "trials": (2, 3, 9), "n": (17, 33, 65)},
+)
 _CROWDED = {"P": (4, 8, 9), "kind": ("keys",), "d": (2, 3), "rule": (None, "abort")}
 TRIALS = TRIALS.including(*TRIALS.every(**_CROWDED, rounds=(7,), trials=(5,), p=(0.25,)))
 """Where failures leave more peers with one key than there are chunks."""
@@ -340,7 +345,7 @@ DESCENTS = Space(
         "dtype": ("float32", "float64"),
         "gradient": tuple(GRADIENTS),
         "gamma": (0.5, 0.1),
-        "rounds": (0, 1, 3, 7),
+        "rounds": (0, 1, 3, 11),
         "period": (None, 1, 2, 3),
         "times": (0, 1, 3),
         "groups": ("one", "every other", "absent", "far labels", "nobody"),
@@ -348,6 +353,7 @@ DESCENTS = Space(
     options=("rounds", "period", "times", "groups"),
     periods=("period",),
     combined=(("rounds", "period", "times", "groups"),),
+    hiding={"period": (4, 5), "n": TILES[1::2]},
 ).search(rounds=(0, 9), period=(1, 4))
 
 

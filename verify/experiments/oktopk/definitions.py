@@ -14,13 +14,13 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import oktopk
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.vectors.collectives import every_round
 
 RULES = ("mean-of-quantiles", "global-count", "even")
 GATHERS = ("bruck", "ring", "recursive-doubling")
 COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)))
-STEEP = Controller(1, 1, 1, 2.0, 4.0, 1.5, 1, 1.25, 2)  # type: ignore[arg-type]  # integers are fractions
+STEEP = Controller(1, 1, 1, 2.0, 4.0, 1.5, 1, 2.0, 2)  # type: ignore[arg-type]  # integers are fractions
 TELLING = tuple(kind for kind in KINDS if kind not in ("zeros", "one rank"))
 EDGES = ("zeros", "one rank", "NaN", "infinite", "overflow")
 CONTROLLED: dict[str | None, Controller | None] = {None: None, "steep": STEEP}
@@ -122,11 +122,11 @@ ITERATIONS = (
         _iterations,
         {
             "P": RANKS,
-            "n": sizes(33, 64, 70),
+            "n": sizes(64, 70, *TILES),
             "data": TELLING,
             "dtype": ("float32", "float64"),
             "k": COUNTS,
-            "rounds": (3, 7),
+            "rounds": (3, 11),
             "tau": (None, 1, 3),
             "tau_prime": (None, 1, 2),
             "start": (None, 1, 15, 31, 63, 127),
@@ -142,6 +142,7 @@ ITERATIONS = (
         options=("tau", "tau_prime", "boundaries", "balance", "allgather", "threshold", "rotation", "bucket"),
         periods=("tau", "tau_prime"),
     )
+    .hidden_by(tau=(4, 5), tau_prime=(3, 5), bucket=(3, 7))
     .search(P=(1, 12), n=(1, 40), data=EDGES, tau=(2,), tau_prime=(3,), bucket=(3, 100))
 )  # fmt: skip
 
@@ -193,11 +194,11 @@ DESCENTS = Space(
     _descent,
     {
         "P": RANKS,
-        "n": sizes(33),
+        "n": sizes(*TILES),
         "data": TELLING,
         "dtype": ("float32", "float64"),
         "k": COUNTS,
-        "rounds": (3, 5),
+        "rounds": (3, 11),
         "step_size": (0.5, 0.1, 3.0),
         "other": (None, 1, 2),
         "start": (None, 1, 31, 63, 127),
@@ -214,7 +215,8 @@ DESCENTS = Space(
     },
     options=("step_size", "accumulate", "other", "start"),
     periods=("tau", "tau_prime"),
-).search(P=(1, 12), n=(1, 40), data=("zeros", "one rank"))
+    hiding={"data": ("zeros", "one rank"), "tau": (3, 5), "tau_prime": (3, 4), "bucket": (3, 4)},
+).search(P=(1, 12), n=(1, 40))
 
 
 def _selections(P: int, n: int, chosen: str, dtype: str, rule: str | None, allgather: str | None, seed: int) -> Given:
@@ -233,7 +235,7 @@ SELECTIONS = Space(
     _selections,
     {
         "P": RANKS,
-        "n": sizes(2, 8, 33, 64, 70),
+        "n": sizes(2, 8, 64, 70, *TILES),
         "chosen": ("half", "few", "all", "nothing", "corner", "some ranks"),
         "dtype": ("int64", "int32", "uint16"),
         "rule": (None, *RULES),
@@ -242,8 +244,8 @@ SELECTIONS = Space(
 ).search(P=(1, 12), n=(1, 100))
 
 DEFINITIONS = {
-    "oktopk_allreduce": Definition(ITERATIONS, _iterated, oktopk.iterated, examples=_by_hand, arrays=2),
-    "OkTopkSGD": Definition(DESCENTS, _descended, oktopk.descended, arrays=2),
+    "oktopk_allreduce": Definition(ITERATIONS, _iterated, oktopk.iterated, examples=_by_hand),
+    "OkTopkSGD": Definition(DESCENTS, _descended, oktopk.descended),
     "oktopk_boundaries": Definition(
         SELECTIONS, called("boundaries", "traffic"), oktopk.settled, refused={"n": (0, 2**31)}
     ),

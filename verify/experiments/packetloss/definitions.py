@@ -13,7 +13,7 @@ from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import packetloss
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 from commbounds.verify.vectors.numbers import Record
 
@@ -55,7 +55,7 @@ REDUCE = (
         _reduce,
         {
             "P": RANKS,
-            "n": sizes(16, 33),
+            "n": sizes(16, *TILES),
             "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal", "over"),
             "dtype": ("float32", "float64"),
             "estimator": (None, "arrivals", "owner", "expected"),
@@ -66,6 +66,7 @@ REDUCE = (
         options=("dtype", "estimator", "packet", "lost"),
     )
     .without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
+    .hidden_by(packet=(3, 4, 6, 7))
     .search(P=(1, 12), n=(1, 40), packet=(1, 12))
 )
 
@@ -80,12 +81,13 @@ BROADCAST = Space(
     _broadcast,
     {
         "P": RANKS,
-        "n": sizes(16, 33),
+        "n": sizes(16, *TILES),
         "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal"),
         "dtype": ("float32", "float64"),
         "packet": PACKETS,
         "lost": LOST,
     },
+    hiding={"packet": (3, 4, 6, 7)},
 ).search(P=(1, 12), n=(1, 40), packet=(1, 12))
 
 
@@ -110,7 +112,7 @@ STEP = Space(
     _step,
     {
         "P": RANKS,
-        "n": sizes(16),
+        "n": sizes(16, *TILES),
         "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal"),
         "dtype": ("float32", "float64"),
         "estimator": (None, "arrivals", "owner", "expected"),
@@ -121,6 +123,7 @@ STEP = Space(
         "step": (0, 3, 100),
     },
     options=("estimator", "packet", "lost"),
+    hiding={"packet": (3, 4, 6, 7)},
 ).search(P=(1, 12), n=(1, 40), packet=(1, 12))
 
 # --- training ----------------------------------------------------------------------------------------------------
@@ -196,6 +199,7 @@ TRAINING = (
         "where everything is lost, nothing can be divided by what arrives",
         lambda loss, estimator: estimator == "expected" and loss in ("all", "for ever"),
     )
+    .hidden_by(rounds=(34,), n=TILES[1::2], packet=(3, 4, 5), step=(31, 63))
     .search(P=(1, 6), rounds=(0, 6))
 )
 
@@ -253,7 +257,7 @@ def _stale(implementation: Any, given: Given) -> Said:
 STALE = Space(
     _staleness,
     {
-        "receivers": (*range(1, 10), 32, 63, 64, 65, 70, 128, 130),
+        "receivers": (*range(1, 10), 32, 63, 64, 65, 70, 127, 128, 129, 130),
         "rounds": (1, 2, 5, 12),
         "p": (0.5, 0.0, 1.0, 0.1, 0.9, 2.0**-10),
         "trials": (None, 1, 3),

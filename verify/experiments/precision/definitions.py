@@ -81,6 +81,7 @@ MIXED = (
             "drawn": (None, "seed", "uniforms", "quarters"),
         },
         options=("schedule", "formats", "per_hop", "rounds_own", "drawn"),
+        hiding={"n": (17, 33, 65)},
     )
     .without("An average whose roundings are stochastic is refused.", lambda average, drawn: bool(average and drawn))
     .search(P=(1, 12), n=(1, 20))
@@ -144,6 +145,7 @@ SIMULATIONS = (
             "rounding": (None, "nearest", "stochastic"),
         },
         options=("schedule", "formats", "per_hop", "own", "kept", "average"),
+        hiding={"n": (17, 33, 65)},
     )
     .without("Infinities that a draw decides on.", _drawing)
     .without("Halving where ranks are no power of two, or sums have no two halves, is refused.", _no_halves)
@@ -253,6 +255,7 @@ SPLIT = Space(
         "eps": (None, 0.5, 2.0**-12),
     },
     options=("of", "formats", "tf32", "divisor", "target", "eps"),
+    hiding={"n": (17, 33, 65)},
 ).search(P=(1, 12), n=(1, 12))
 
 

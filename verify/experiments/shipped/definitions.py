@@ -18,7 +18,7 @@ from commbounds.verify.differences import Said
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
 from commbounds.verify.experiments.shipped.vectors import cases
 from commbounds.verify.experiments.sparsifiers.definitions import COUNTS, DTYPES, LENGTHS, defined
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 Array = NDArray[Any]
 
@@ -382,7 +382,7 @@ def _stepped(P: int, n: int, data: str, dtype: str, k: int, rounds: int, seed: i
 
 
 def _ranked(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
-    axes = {"P": RANKS, "n": sizes(16, 33), "data": tuple(KINDS), "dtype": DTYPES}
+    axes = {"P": RANKS, "n": sizes(16, *TILES), "data": tuple(KINDS), "dtype": DTYPES}
     return Space(make, {**axes, **options}).search(P=(1, 12), n=(1, 40))
 
 

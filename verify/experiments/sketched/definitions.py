@@ -10,10 +10,10 @@ import numpy as np
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, in_rounds
 from commbounds.verify.definitions import sketched
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 DATA = tuple(kind for kind in (*KINDS, *EDGES) if kind not in ("huge", "over", "NaN"))
-LENGTHS = (1, 2, 3, 7, 8, 16, 17, 33, 64, 65)
+LENGTHS = (1, 2, 3, 7, 8, 16, 64, *TILES)
 COUNTS = (1, Of("ceil(n / 2)", lambda n: -(-n // 2)), Of("n", lambda n: n))
 MIDDLE = ("default", "mean", "lower")
 TABLES = {"rows": (1, 2, 3, 4, 5, 6), "cells": (3, 1, 2, 8, 17), "hashes": ("int64", "int32", "uint8", "one counter")}
@@ -76,7 +76,7 @@ def _hashed(hashes: Callable[..., Any], given: Given) -> Mapping[str, Any]:
 VECTORS = {"n": LENGTHS, "data": DATA, "dtype": ("float32", "float64"), **TABLES}
 STACKS = {
     "P": RANKS,
-    "n": sizes(16, 33),
+    "n": sizes(16, *TILES),
     "data": tuple(KINDS),
     "dtype": ("float32", "float64"),
     **TABLES,

@@ -14,17 +14,12 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import sparse
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.vectors.numbers import Record
 
 TELLING = tuple(kind for kind in KINDS if kind not in ("zeros", "one rank"))
 EDGES = ("zeros", "one rank", "NaN", "infinite", "overflow")
-COUNTS = (
-    1,
-    Of("n", lambda n: n),
-    Of("max(n // 3, 1)", lambda n: max(n // 3, 1)),
-    Of("min(n, 4)", lambda n: min(n, 4)),
-)
+COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)), Of("min(n, 4)", lambda n: min(n, 4)))
 GATHERS = (None, "ring", "bruck", "recursive-doubling")
 
 
@@ -55,7 +50,7 @@ def _teams(*, teams: int | None, synchronise: str | None, sag: str | None, **set
 
 
 def _space(make: Any = _given, **options: Sequence[Any]) -> Space:
-    axes = {"P": RANKS, "n": sizes(16, 33, 64), "data": TELLING, "dtype": ("float32", "float64"), "k": COUNTS}
+    axes = {"P": RANKS, "n": sizes(16, 64, *TILES), "data": TELLING, "dtype": ("float32", "float64"), "k": COUNTS}
     return Space(make, {**axes, **options}).search(P=(1, 12), n=(1, 40), data=EDGES)
 
 

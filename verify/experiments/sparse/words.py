@@ -7,15 +7,7 @@ from typing import Any
 
 from commbounds.collectives import Traffic
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.sparse.cases import (
-    FAMILIES,
-    case_of,
-    drawn,
-    grid,
-    over_ranks,
-    study,
-    trial,
-)
+from commbounds.verify.experiments.sparse.cases import FAMILIES, case_of, drawn, grid, over_ranks, study, trial
 from commbounds.verify.study import Case, Curve, Study, shared
 
 _GRID = grid(range(1, 17), (1, 3, 8), families=("small integers", "identical"))
@@ -158,27 +150,9 @@ _GATHERS = tuple({"allgather": algorithm} for algorithm in ("bruck", "ring", "re
 WORDS = (
     _counted("topka.received", _TOPKA, _received, choices=_GATHERS),
     _counted("topka.critical_path", _TOPKA, _path, choices=_GATHERS),
-    _counted(
-        "topka.above_oktopk",
-        _TOPKA,
-        _path,
-        _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)),
-        _GATHERS,
-    ),
-    _limited(
-        "topka.below_oktopk",
-        _TOPKA,
-        _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)),
-        (3, 64),
-        _GATHERS,
-    ),
-    _limited(
-        "topka.below_dense",
-        _TOPKA,
-        _cases((2, 4, 2), (5, 15, 3), (16, 32, 2)),
-        (4, 256),
-        _GATHERS,
-    ),
+    _counted("topka.above_oktopk", _TOPKA, _path, _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)), _GATHERS),
+    _limited("topka.below_oktopk", _TOPKA, _cases((3, 8, 1), (3, 20, 7), (3, 9, 9)), (3, 64), _GATHERS),
+    _limited("topka.below_dense", _TOPKA, _cases((2, 4, 2), (5, 15, 3), (16, 32, 2)), (4, 256), _GATHERS),
     _counted("gtopk.critical_path", _GTOPK, _path),
     _counted("gtopk.steps", _GTOPK, _steps),
     _counted("gtopk.received", _GTOPK, _received),

@@ -19,6 +19,7 @@ from commbounds.verify.experiments.sparsifiers.vectors import cases
 from commbounds.verify.space import Of, Space
 
 LENGTHS = (1, 2, 3, 8, 15, 16, 17, 31, 33, 64, 65, 129)
+LONGER = {"n": (63, 257)}
 """One, and those around the widths of words and tiles."""
 DTYPES = ("float32", "float64")
 COUNTS = (
@@ -43,7 +44,7 @@ IN_CHUNK = (1, Of("ceil(chunk / 2)", lambda chunk: (chunk + 1) // 2), Of("chunk"
 def vectors(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
     """The space of vectors and of what else varies."""
     data = tuple(kind for kind in (*KINDS, *EDGES) if kind != "NaN")
-    space = Space(make, {"n": LENGTHS, "data": data, "dtype": DTYPES, **options}).search(n=(1, 70))
+    space = Space(make, {"n": LENGTHS, "data": data, "dtype": DTYPES, **options}, hiding=LONGER).search(n=(1, 70))
     return space.without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
 
 
@@ -77,12 +78,7 @@ def _drawn_entry(n: int, data: str, dtype: str, u: Any, seed: int) -> Given:
 SPACES = {
     "TopK": vectors(given({}, "k"), k=COUNTS),
     "RandK": replace(
-        vectors(
-            _drawn_subset,
-            k=COUNTS,
-            scaled=("default", True, False),
-            drawn=("seed", "draws", "least", "largest"),
-        ),
+        vectors(_drawn_subset, k=COUNTS, scaled=("default", True, False), drawn=("seed", "draws", "least", "largest")),
         combined=(("n", "k", "drawn"),),
     ),
     "BlockTopK": replace(
@@ -92,8 +88,7 @@ SPACES = {
         vectors(given({}, "k", "chunk"), chunk=(1, 2, 3, 8, 16, 64), k=IN_CHUNK), combined=(("data", "chunk", "k"),)
     ),
     "HardThreshold": vectors(
-        given({}, "threshold"),
-        threshold=(1, 2, 0.5, 100.5, Fraction(1, 3), Fraction(1, 10**320), 1e-30, 1e38, 1e300),
+        given({}, "threshold"), threshold=(1, 2, 0.5, 100.5, Fraction(1, 3), Fraction(1, 10**320), 1e-30, 1e38, 1e300)
     ),
     "AdaptiveSparsification": vectors(_drawn_entry, u=("seed", 0.0, 0.25, 0.5, 0.75, 1 - 2.0**-53)),
     "Identity": vectors(given({})),

@@ -195,13 +195,7 @@ EXPERIMENTS = table(
     bind(_T + "floor_k", "TopK", worst=ones, **_shares(False)),
     bind(_T + "local_contraction", "TopK", measure=LocalError(), worst=_equal_stack, **_STACKED),
     bind(_T + "global_error", "TopK", measure=GlobalError(), worst=_equal_stack, **_STACKED),
-    bind(
-        _T + "global_contraction",
-        "TopK",
-        measure=GlobalError(),
-        worst=_cancelling,
-        **_STACKED,
-    ),
+    bind(_T + "global_contraction", "TopK", measure=GlobalError(), worst=_cancelling, **_STACKED),
     bind(_T + "two_workers", "TopK", measure=GlobalError(), **_TWO),
     *(bind(_T + s, "TopK") for s in ("unbiased", "wire", "sign_symmetry", "scale_equivariance", "idempotence")),
     bind(_R + "contraction", "RandK", "unscaled", tested="equal", spread=_ERROR),
@@ -209,26 +203,13 @@ EXPERIMENTS = table(
     bind(_R + "unbiased", "RandK", tested="projection"),
     bind(_R + "variance", "RandK", tested="equal", spread=_ERROR),
     bind(_R + "second_moment", "RandK", tested="equal", spread=_SECOND),
-    bind(
-        _R + "shrunk_contraction",
-        "RandK",
-        measure=Distortion(gain=_shrink),
-        tested="equal",
-        spread=_SHRUNK,
-    ),
+    bind(_R + "shrunk_contraction", "RandK", measure=Distortion(gain=_shrink), tested="equal", spread=_SHRUNK),
     bind(_R + "support", "RandK", worst=ones),
     *(
         bind(_R + s, "RandK", "unscaled", measure=GlobalError(shared), **_STACKED)
         for s, shared in (("global_contraction_shared", True), ("global_error_independent", False))
     ),
-    bind(
-        _R + "global_contraction",
-        "RandK",
-        "unscaled",
-        measure=GlobalError(),
-        worst=_cancelling,
-        **_STACKED,
-    ),
+    bind(_R + "global_contraction", "RandK", "unscaled", measure=GlobalError(), worst=_cancelling, **_STACKED),
     bind(_R + "global_error_scaled", "RandK", measure=GlobalError(), **_STACKED),
     bind(_R + "wire", "RandK"),
     bind(_R + "sign_symmetry", "RandK"),
@@ -246,12 +227,7 @@ EXPERIMENTS = table(
     bind(_H + "contraction", "HardThreshold", values=with_alpha, worst=_all_below),
     bind(_H + "wire", "HardThreshold", **_COUNTED),
     *(bind(_H + s, "HardThreshold") for s in ("unbiased", "sign_symmetry", "scale_equivariance", "idempotence")),
-    bind(
-        _A + "error",
-        "AdaptiveSparsification",
-        tested="equal",
-        spread=_one_entry_spread,
-    ),
+    bind(_A + "error", "AdaptiveSparsification", tested="equal", spread=_one_entry_spread),
     bind(_A + "contraction", "AdaptiveSparsification", worst=ones),
     bind(_A + "support", "AdaptiveSparsification", worst=ones),
     *(

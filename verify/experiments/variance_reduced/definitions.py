@@ -173,9 +173,12 @@ def _lamb(
     return Given(inputs, options)
 
 
+LONG = {"n": (65,)}
+
+
 def _space(make: Callable[..., Given], data: tuple[str, ...] = DATA, n: Any = None, **axes: Any) -> Space:
     shape = {"P": RANKS, "n": n or sizes(8, 9, 33), "data": data, "dtype": ("float32", "float64")}
-    return Space(make, {**shape, **axes, "rounds": ROUNDS}, options=tuple(axes)[-3:])
+    return Space(make, {**shape, **axes, "rounds": ROUNDS}, options=tuple(axes)[-3:], hiding=LONG)
 
 
 _T, _F = True, False
@@ -207,6 +210,7 @@ SPACES = {
             "rounds": (3, 7),
         },
         periods=("kappa",),
+        hiding=LONG,
     ),
     "zeroone_local": _space(
         _local, n=sizes(8, 17), average=((_T, _F, _T), (_F, _F, _T), (_T, _T, _T), (_F, _F, _F)),
