@@ -6,7 +6,7 @@ its range, every verdict has the evidence that it takes, and certificates are ch
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -205,5 +205,5 @@ def _of_numbers(finding: Finding) -> Iterator[str]:
             series.check()
         except ValueError as error:
             yield str(error)
-        if not all(map(math.isfinite, series.x)):
+        if not all(abs(x) <= sys.float_info.max for x in series.x):
             yield f"x of the series {series.label!r} must be finite"

@@ -83,7 +83,7 @@ def load_whole(path: str | os.PathLike[str], made_again: Collection[str] = froze
             # no newline behind it: the write was interrupted
             if number == len(lines) and line[: len(_START)] == _START[: len(line)]:
                 return list(findings.values()), True
-            raise ValueError(f"{path}, line {number}: {error}") from error
+            raise ValueError(f"{path}, line {number}: {error!s:.500}") from error
     return list(findings.values()), False
 
 

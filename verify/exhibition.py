@@ -53,7 +53,7 @@ def load_exhibits(path: str | os.PathLike[str]) -> list[Exhibit]:
             exhibits.append(_believed(exhibit_from_json(line)))
             each_once(exhibits, lambda exhibit: exhibit.name)
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
+            raise ValueError(f"{path}, line {number}: {error!s:.500}") from error
     return exhibits
 
 

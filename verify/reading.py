@@ -66,7 +66,7 @@ def _record(kind: Any, value: Any, number: Callable[[Any], Any], where: str) -> 
     known = _types(kind)
     for name in value:
         if name not in known:
-            raise ValueError(f"{where}{name} is no field of a {kind.__name__}")
+            raise ValueError(f"{where}{name!r:.80} is no field of a {kind.__name__}")
     given = {}
     for name, (field, hint) in known.items():
         if name in value:

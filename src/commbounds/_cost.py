@@ -272,10 +272,7 @@ def _print_crossovers(first: Schedule, second: Schedule, machine: Machine, sizes
 
     costs = closed(first), closed(second)
     setting = {name: value for name, value in sizes.items() if name in _AXES}
-    for what, pair in (
-        ("words", [c.words for c in costs]),
-        ("time", [c.time(machine) for c in costs]),
-    ):
+    for what, pair in (("words", [c.words for c in costs]), ("time", [c.time(machine) for c in costs])):
         for axis in _AXES:
             if any(s.name == axis for expression in pair for s in expression.free_symbols):
                 condition = _where(pair, axis, sizes, what == "words")

@@ -202,7 +202,7 @@ def read_rank(path: Path) -> RankFile | None:
                     raise ValueError(f"step {look.step} of {look.tensor!r} comes after step {last[look.tensor]}")
                 last[look.tensor] = look.step
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
+            raise ValueError(f"{path}, line {number}: {error!s:.500}") from error
     if not found:
         return None
     run, *rest = found

@@ -158,11 +158,7 @@ def _run_options(command: Any) -> Any:
 @main.command()
 @click.argument("patterns", nargs=-1, callback=current, shell_complete=claim_names)
 @_run_options
-@click.option(
-    "--out",
-    type=RegularFile(),
-    help="JSON-lines file; an interrupted run goes on from it.",
-)
+@click.option("--out", type=RegularFile(), help="JSON-lines file; an interrupted run goes on from it.")
 @click.option("--json", "as_json", is_flag=True, help="Print findings as JSON lines instead of a table.")
 @click.option("--unpinned", is_flag=True, help="Print what no case tested: parts of formulas, regimes of bounds.")
 @click.option("--deaf", "unpinned", is_flag=True, hidden=True)  # its old name

@@ -102,6 +102,14 @@ def _of_one_user(group: int) -> bool:
     return (found.gr_gid, found.gr_name) == (user.pw_gid, user.pw_name) and set(found.gr_mem) <= {user.pw_name}
 
 
+def _has_list(place: Path) -> bool:
+    """Whether further users and groups may use a folder; its mode shows what all of them may do as the group's."""
+    try:
+        return "system.posix_acl_access" in os.listxattr(place)
+    except (OSError, AttributeError):  # there are none on this disk or system
+        return False
+
+
 def require_private(folder: Path) -> None:
     """See that nobody else can put anything into `folder`, nor another folder in its place.
 
@@ -119,7 +127,8 @@ def require_private(folder: Path) -> None:
             found = place.stat()
             if not {found.st_uid, place.lstat().st_uid} <= {os.geteuid(), 0}:
                 raise ValueError(f"{place} belongs to another user")
-            if shared(found) and (place == start or not found.st_mode & stat.S_ISVTX):
+            listed = found.st_mode & stat.S_IWGRP and _has_list(place)
+            if (listed or shared(found)) and (place == start or not found.st_mode & stat.S_ISVTX):
                 raise ValueError(f"others may write to {place}")
             if place == home():
                 break

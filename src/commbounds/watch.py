@@ -19,16 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds._watched import (
-    Look,
-    RankFile,
-    WatchAlarm,
-    WatchedRun,
-    as_line,
-    file_name,
-    read_rank,
-    share,
-)
+from commbounds._watched import Look, RankFile, WatchAlarm, WatchedRun, as_line, file_name, read_rank, share
 from commbounds._watched import read as read
 from commbounds.folders import appended
 from commbounds.theory import Claim, Kind, claims
@@ -698,10 +689,7 @@ def _array(name: str, value: Any) -> tuple[Array, float]:
 
 
 def watch(
-    hook: Callable[[Any, Any], Any],
-    monitor: Monitor,
-    held: Callable[[Any, Any], Any] | None = None,
-    **given: Any,
+    hook: Callable[[Any, Any], Any], monitor: Monitor, held: Callable[[Any, Any], Any] | None = None, **given: Any
 ) -> Callable[[Any, Any], Any]:
     """A communication hook of torch's DistributedDataParallel that does what `hook` does, watched.
 

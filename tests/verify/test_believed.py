@@ -133,6 +133,11 @@ FORGED = {
         lambda f: replace(f, series=(Series("a", "n", [float("inf")], [1.0], [1.0]),)),
         "must be finite",
     ),
+    "a curve over a number beyond floats": (
+        HOLDS,
+        lambda f: replace(f, series=(Series("a", "n", [10**400], [1.0], [1.0]),)),
+        "must be finite",
+    ),
     "as stated where it was refuted": (HOLDS, lambda f: replace(f, verdict=Verdict.REFUTED), "is said to be as stated"),
     "a message where all is well": (HOLDS, lambda f: replace(f, message="oh"), "must say why"),
     "orders to the screen": (

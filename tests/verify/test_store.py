@@ -4,6 +4,7 @@ import grp
 import json
 import os
 import pwd
+import struct
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -202,6 +203,21 @@ def test_a_group_of_the_user_alone_is_no_other(folder, monkeypatch):
         assert folders.shared(folder.stat()) is not private
     monkeypatch.setattr(grp, "getgrgid", lambda gid: {}[gid])
     assert folders.shared(folder.stat())
+
+
+def test_a_list_of_users_who_may_write_is_no_group_of_the_user_alone(folder, monkeypatch):
+    monkeypatch.setattr(folders, "_of_one_user", lambda group: True)
+    folder.mkdir()
+    folder.chmod(0o770)
+    folders.require_private(folder)
+    entries = ((1, 7, -1), (2, 7, 65534), (4, 0, -1), (16, 7, -1), (32, 0, -1))  # kind, rights, whose: acl(5)
+    try:
+        listed = struct.pack("<i", 2) + b"".join(struct.pack("<HHi", *entry) for entry in entries)
+        os.setxattr(folder, "system.posix_acl_access", listed)
+    except (OSError, AttributeError):
+        pytest.skip("this disk keeps no lists of users")
+    with pytest.raises(ValueError, match=f"others may write to {folder}"):
+        folders.require_private(folder)
 
 
 def test_a_folder_of_somebody_else_is_refused(folder, monkeypatch):

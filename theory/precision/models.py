@@ -9,8 +9,8 @@ import sympy as sp
 
 from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.terms import ceil_log2, unit
-from commbounds.theory.finite_laws import relative_errors
-from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents
+from commbounds.theory.finite_laws import over_all, proved_by, relative_errors
+from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents, recurrence
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.ordering_terms import add_depth
 from commbounds.theory.precision.split_models import MODELS as SPLIT
@@ -109,6 +109,7 @@ def _tree(bound: Any) -> tuple[Goal, ...]:
 
     return (
         *relative_errors(),
+        *proved_by("terms", recurrence(2**_depth, _depth, 1, lambda terms, _: terms + terms)),
         Goal("no addition", off(sp.Integer(0)), equal=True),
         *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
     )
@@ -167,7 +168,16 @@ def _wider(bound: Any) -> tuple[Goal, ...]:
     off = _in_loss(any_order(P, unit))
     given = {"the casts": _loss * addends + P * least / 2 - _casts, "P >= 1": P - 1, **_named(_loss, addends, _casts)}
     show = sp.expand(_in_loss(bound) - _casts - off * (addends + _casts))
-    return (Goal("cast and added", show, given=given, positive=_BELOW_ONE),)
+    rounded, size = sp.symbols("rounded size", nonnegative=True)
+    return (
+        *proved_by("a sum", _any_order(any_order(P, unit))),
+        *over_all(
+            lambda casts, sizes, count: _loss * sizes + count * least / 2 - casts,
+            (rounded, size, sp.S.One),
+            case="terms: ",
+        ),
+        Goal("cast and added", show, given=given, positive=_BELOW_ONE),
+    )
 
 
 def _quotients(bound: Any) -> tuple[Goal, ...]:
@@ -201,7 +211,8 @@ MODELS = by_claim(
     ),
     Model(
         "precision.tree.sure",
-        f"{_ROUNDED}A term passes at most h = ceil(log2 P) additions, each of which multiplies it by 1 + error, "
+        f"{_ROUNDED}Sums over as many terms are added: after h = ceil(log2 P) additions they have all, and no term "
+        "passed more, each of which multiplies it by 1 + error, "
         f"|error| <= loss; one that it does not pass has error 0. By induction its factor {_FACTOR}",
         f"{_OVER}every P, every unit < 1",
         _tree,
@@ -243,7 +254,7 @@ MODELS = by_claim(
         "precision.underflow.wider_input",
         "Every term is rounded by loss of itself or by half a smallest number at most, so by no more than both "
         "together; `casts` is what all are rounded by, and the rounded terms' magnitudes add up to addends + casts "
-        "at most. Their sum is off by (P - 1) loss of that (precision.any.sure).",
+        "at most. Their sum is off by (P - 1) loss of that, as goals of precision.any.sure show.",
         f"{_OVER}every P, every unit < 1",
         _wider,
     ),
@@ -279,10 +290,10 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "precision",
     {
-        (): "any.sure running.sure hierarchical.sure stochastic.running_sure average.error split.step",
-        (Step.SUM, Step.CLAIM): "underflow.wider_input average.underflow_before split.product split.gradient",
+        (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure average.error split.step "
+        "underflow.wider_input",
+        (Step.SUM, Step.CLAIM): "average.underflow_before split.product split.gradient",
         (Step.SUM, Step.FUNCTIONS): "split.distance",
         (Step.NORMS,): "split.root",
-        (Step.COUNTING,): "tree.sure",
     },
 )

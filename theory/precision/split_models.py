@@ -87,7 +87,7 @@ def _compounded(*shares: Any) -> Any:
 
 def _distance(bound: Any) -> tuple[Goal, ...]:
     most = sp.Symbol("most", nonnegative=True)
-    show = bound.replace(s.softmax_distance, lambda _: most)
+    show = bound.xreplace({s.softmax_distance(s.classes): most})
     others = (s.classes - 1) * _share - (_distances - most * _weights)
     return (
         Goal(

@@ -21,7 +21,7 @@ _HALF = sp.Rational(1, 2)
 
 def _summed(bound: Any, share: Any, divided: Any, again: bool, rounded: bool = False) -> tuple[Goal, ...]:
     """That errors of `share` of every rank's largest add up, with those of the sum, and of its own rounding."""
-    goals = []
+    goals: list[Goal] = []
     for name, sign in _SIDES:
         goals += over_all(lambda top, off, sign=sign: share * top - sign * off, (_top, _off), case=f"ranks, {name}: ")
         given = {f"all ranks, {name}": share * maxima - sign * _errors}

@@ -38,14 +38,7 @@ from commbounds.verify.conformance.report import (
     schema,
 )
 from commbounds.verify.conformance.rounds import in_rounds
-from commbounds.verify.conformance.subject import (
-    AllGather,
-    AllReduce,
-    AllReduceResult,
-    Codec,
-    ReduceScatter,
-    Stateful,
-)
+from commbounds.verify.conformance.subject import AllGather, AllReduce, AllReduceResult, Codec, ReduceScatter, Stateful
 from commbounds.verify.conformance.tensors import on_arrays, on_torch
 from commbounds.verify.conformance.word_law import WordLaw, word_law
 

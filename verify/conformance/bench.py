@@ -279,9 +279,7 @@ class Bench:
         if failing is not None:
             return self.failed(claim, *failing, tried)
         if tried == 0:
-            return CheckFinding(
-                str(claim), CheckVerdict.NOT_JUDGED, message=skipped or "the subject takes none of the inputs"
-            )
+            return claim.unjudged(skipped or "the subject takes none of the inputs")
         evidence = f"{tried} cases: hostile inputs, then generated ones" + (f"; {silent} unanswered" if silent else "")
         return CheckFinding(str(claim), CheckVerdict.PASS, evidence)
 

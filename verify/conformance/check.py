@@ -144,7 +144,7 @@ def _judged(claim: SubjectClaim, bench: Bench) -> CheckFinding:
         try:
             finding = claim.judge(bench)
         except Hopeless as error:
-            finding = CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=str(error))
+            finding = claim.unjudged(str(error))
         except NoBound as error:
             finding = CheckFinding(str(claim), CheckVerdict.FAIL, message=f"nothing is claimed: {error}")
         if bench.left_out:

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from commbounds.compressors.base import shown
 from commbounds.verify.conformance.case import CheckCase
-from commbounds.verify.conformance.report import CheckFinding
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 
 Number = float | Callable[..., float]
 """A number, or a function that gives it: of n, of (m, n) for matrices, of the input, as the claim says."""
@@ -54,6 +54,14 @@ class SubjectClaim(ABC):
     @abstractmethod
     def judge(self, bench: Any) -> CheckFinding:
         """The verdict on the subject of a `Bench`, which is no type here: it holds a subject, and that holds claims."""
+
+    def unjudged(self, message: str, evidence: str = "") -> CheckFinding:
+        """The finding that it could not be judged, and why."""
+        return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, evidence, message)
+
+    def consistent(self, evidence: str, e_value: float, alpha: float, detects: float) -> CheckFinding:
+        """The finding that draws do not refute it."""
+        return CheckFinding(str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=alpha, detects=detects)
 
     def __str__(self) -> str:
         shown = []

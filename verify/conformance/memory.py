@@ -113,9 +113,7 @@ class MemorySteady(SubjectClaim):
         multiple = subject.multiple(rows)
         x = generic(subject, bench.rng("memory"), -(-_ENTRIES // multiple) * multiple)
         if x is None:
-            return CheckFinding(
-                str(self), CheckVerdict.NOT_JUDGED, message="the subject takes no input of the size that is used"
-            )
+            return self.unjudged("the subject takes no input of the size that is used")
         if subject.leading:
             x = np.repeat(x[None], rows, 0)
         calls = int(_CALLS * subject.effort) // (len(x) if subject.leading else 1)
@@ -124,10 +122,10 @@ class MemorySteady(SubjectClaim):
         try:
             bench.raw(CheckCase(x, 0))  # a process that was not started has no memory yet
         except Unanswered as error:
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
+            return self.unjudged(f"no answer for {x.shape}: {error}")
         in_use = resident_bytes if subject.outside is None else subject.outside.process.resident_bytes
         if x.nbytes < 1 << 17 or not in_use():
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message="inputs are too small for a leak to show")
+            return self.unjudged("inputs are too small for a leak to show")
         growths = []
         try:
             with _quick_collections(), _measures(subject.outside) as measures:
@@ -141,7 +139,7 @@ class MemorySteady(SubjectClaim):
                     if len(growths) > 1 and growths[-1] < limit:
                         break
         except Unanswered as error:
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no answer for {x.shape}: {error}")
+            return self.unjudged(f"no answer for {x.shape}: {error}")
         evidence = f"{len(growths)} x {calls} calls on {x.size} entries"
         if min(growths[1:]) >= limit:
             each = min(growths[1:]) // calls

@@ -90,10 +90,7 @@ def found_of(noise: Noise, bias: float, excess: float, runs: int) -> tuple[int, 
 def table(budgets: Sequence[str], runs: int) -> str:
     """Markdown: a row for every level of noise, columns for claims and budgets, and what was found of `runs`."""
     heads = [f"{claim}, {budget}" for claim in ("Unbiased", "Variance") for budget in budgets]
-    lines = [
-        f"| noise | omega | {' | '.join(heads)} | found at quick, of {runs} |",
-        "|---" * (len(heads) + 3) + "|",
-    ]
+    lines = [f"| noise | omega | {' | '.join(heads)} | found at quick, of {runs} |", "|---" * (len(heads) + 3) + "|"]
     for noise in NOISES:
         sizes = {budget: smallest(noise, budget) for budget in budgets}
         shown = [f"{sizes[budget][place]:.2g}" for place in (0, 1) for budget in budgets]

@@ -270,7 +270,7 @@ def reports_from(path: Path) -> list[Report]:
         try:
             reports.append(report_from_json(line.decode()))
         except ValueError as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
+            raise ValueError(f"{path}, line {number}: {error!s:.500}") from error
     return reports
 
 

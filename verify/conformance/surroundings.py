@@ -24,8 +24,8 @@ import numpy as np
 
 from commbounds.verify.conformance.offspring import ancestors
 
-_FILES = 64
-"""Open files that calls may leave behind for later ones."""
+_FILES = 64 + 4 * (os.cpu_count() or 1)
+"""Open files that calls may leave behind for later ones: those of a pool of a process a processor, and more."""
 _SHOWN = 80
 _TINY = 2.0**-60
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT

@@ -183,7 +183,7 @@ def results_in(path: Path) -> list[dict[str, Any]]:
         try:
             results.append(_result(json.loads(line)))
         except (ValueError, RecursionError) as error:
-            raise ValueError(f"{path}, line {number}: {error}") from error
+            raise ValueError(f"{path}, line {number}: {error!s:.500}") from error
     return results
 
 

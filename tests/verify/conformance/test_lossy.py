@@ -1,6 +1,8 @@
 """All-reduces that lose something: right ones pass, in whatever style they are written. Broken ones are in the zoo."""
 
 import random
+import runpy
+from fractions import Fraction
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -642,3 +644,69 @@ def test_processes_of_their_own_change_nothing(tmp_path, monkeypatch):
     for subject in cf.loaded(f"{file}:WRONG"):
         (finding,) = cf.check(cf.isolated(subject)).failures
         assert "in the mean over what ranks draw" in finding.message
+
+
+# --- torchcomms, from its source --------------------------------------------------------------------------------------
+
+TORCHCOMMS = Path(__file__).parents[3] / "docs" / "examples" / "torchcomms_reduce_scatter.py"
+
+
+@pytest.fixture(scope="module")
+def torchcomms():
+    return SimpleNamespace(**runpy.run_path(str(TORCHCOMMS)))
+
+
+def test_its_words_are_those_of_philox(torchcomms):
+    """The known answers of Random123 for seven rounds, of counters and keys that are all zeros."""
+    assert [f"{word:08x}" for word in torchcomms.philox(0, [0])[0]] == ["5f6fb709", "0d893f64", "4f121f81", "4f730a48"]
+
+
+def test_its_rounding_is_unbiased_and_may_leave_the_range(torchcomms):
+    """Sixteen bits are as many as are cut off; what lies above the largest of bfloat16 becomes infinite by most."""
+    halves = np.random.default_rng(0).integers(2**16, size=12, dtype=np.uint32)
+    x = ((np.uint32(0x3F80) << np.uint32(16)) + halves).view(np.float32)
+    law = cf.word_law(torchcomms.rounded, [*x.tolist(), -3.3, 1e-40, 0.0])
+    assert law.bias == (0,) * 15
+    assert law.monotone == (True,) * 15
+    assert law.shared == ()
+    words = np.arange(2**16, dtype=np.uint32)
+    largest = np.full(words.size, np.finfo(np.float32).max)
+    assert np.count_nonzero(np.isinf(torchcomms.rounded(largest, words))) == 2**16 - 1
+
+
+def test_eight_bits_of_its_words_are_biased_by_what_they_do_not_hold(torchcomms):
+    """Of a step of 2^16 the last eight bits m are lost: m/2^16 of a step, at most 2^-8 - 2^-16."""
+    lost = np.arange(0, 256, 15)
+    x = (np.uint32(0x3F801200) + lost.astype(np.uint32)).view(np.float32)
+    law = cf.word_law(lambda x, words: torchcomms.rounded(x, words << np.uint32(8)), x, bits=8)
+    assert law.relative_bias == tuple(Fraction(-int(m), 2**16) for m in lost)
+
+
+def test_its_ranks_have_words_of_their_own(torchcomms):
+    found = [torchcomms.words_of(5, peer * 24 + rank * 8, 8) for peer in range(3) for rank in range(3)]
+    assert len({row.tobytes() for row in found}) == 9
+    assert torchcomms.words_of(5, 3, 10)[5:].tolist() == torchcomms.words_of(5, 8, 5).tolist()
+
+
+@pytest.mark.wide
+def test_it_keeps_what_it_promises(torchcomms):
+    report = cf.check(torchcomms.subject)
+    assert report.passed, (report.failures, report.owed)
+
+
+LOONGFORGE = TORCHCOMMS.with_name("loongforge_feedback.py")
+
+
+@pytest.mark.wide
+def test_what_is_fed_back_in_float8_is_held_back_and_not_lost():
+    made = SimpleNamespace(**runpy.run_path(str(LOONGFORGE)))
+    report = cf.check(made.subject)
+    assert report.passed, (report.failures, report.owed)
+    assert {finding.claim.split("(")[0] for finding in cf.check(made.without).failures} == {"AbsoluteError"}
+
+
+def test_a_block_whose_scale_is_no_normal_number_is_zero():
+    """Its reciprocal would be infinite, and codes of zeros NaN; the block is lost instead, and kept back."""
+    coded = runpy.run_path(str(LOONGFORGE))["coded"]
+    assert not coded(np.full(8, 1e-37, np.float32)).any()
+    assert coded(np.full(8, 1e-34, np.float32)).tolist() == [pytest.approx(1e-34, rel=2**-20)] * 8

@@ -62,10 +62,7 @@ class Sums(Sure):
     """
 
     about: ClassVar[tuple[str, ...]] = ("all-reduce", "reduce-scatter")
-    in_book: ClassVar[tuple[str, ...]] = (
-        "dense.ring.sum",
-        "dense.ring.rounding",
-    )
+    in_book: ClassVar[tuple[str, ...]] = ("dense.ring.sum", "dense.ring.rounding")
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
         exact, off, sizes = float_sums(case.x)

@@ -53,10 +53,7 @@ class Contraction(MeanError):
 
     alpha: Number
 
-    in_book: ClassVar[tuple[str, ...]] = (
-        "sparsifiers.topk.contraction",
-        "quantizers.scaledsign.contraction",
-    )
+    in_book: ClassVar[tuple[str, ...]] = ("sparsifiers.topk.contraction", "quantizers.scaledsign.contraction")
 
     def __post_init__(self) -> None:
         checked("alpha", self.alpha, high=1.0)

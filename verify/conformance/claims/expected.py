@@ -43,10 +43,7 @@ class Variance(MeanError):
 
     omega: Number
 
-    in_book: ClassVar[tuple[str, ...]] = (
-        "quantizers.qsgd.variance",
-        "sparsifiers.randk.variance",
-    )
+    in_book: ClassVar[tuple[str, ...]] = ("quantizers.qsgd.variance", "sparsifiers.randk.variance")
 
     def __post_init__(self) -> None:
         checked("omega", self.omega)

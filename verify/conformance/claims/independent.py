@@ -44,13 +44,13 @@ class Independent(SubjectClaim):
         rng = bench.rng("independent")
         x = generic_case(bench.subject, rng, _SIZE)
         if x is None or _first_rank(bench, x).size < 2:
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message="the subject takes none of the inputs")
+            return self.unjudged("the subject takes none of the inputs")
         if not bench.randomised:
             return CheckFinding(str(self), CheckVerdict.PASS, "the output does not depend on the seed")
         try:
             return self._bet(bench, x, rng)
         except Unanswered as error:
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
+            return self.unjudged(f"no usable answer: {error}")
 
     def _bet(self, bench: Bench, x: Array, rng: np.random.Generator) -> CheckFinding:
         due = _first_rank(bench, aim(bench.subject, x))
@@ -61,7 +61,7 @@ class Independent(SubjectClaim):
             (_, first), (_, second) = draws_at(bench, x, rng, 2)
             off = _first_rank(bench, first.astype(np.float64)) - _first_rank(bench, second.astype(np.float64))
             if not np.isfinite(off).all():
-                return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message="an output is not finite")
+                return self.unjudged("an output is not finite")
             signs = np.sign(halves @ off).prod(axis=1)
             pairs, moved, agreed = pairs + 1, moved + int(np.count_nonzero(signs)), agreed + signs
             for test, sign in zip(tests, signs, strict=True):
@@ -69,14 +69,12 @@ class Independent(SubjectClaim):
         evidence = f"{2 * pairs} draws in pairs at an input of shape {x.shape}, bets on signs of sums over halves of it"
         if moved == 0:
             message = f"in {2 * pairs} draws no two halves of the entries moved"
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, evidence, message)
+            return self.unjudged(message, evidence)
         worst = int(np.argmax([test.log_e for test in tests]))
         e_value = math.exp(min(tests[worst].log_e - math.log(len(tests)), 690.0))
         if not tests[worst].refutes(part):
             detects = detectable_violation(1.0, pairs, part, 1.0, BOLDEST)
-            return CheckFinding(
-                str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects
-            )
+            return self.consistent(evidence, e_value, bench.alpha, detects)
         message = (
             f"the sums of the errors over {names[worst]} have the same sign {agreed[worst] / pairs:+.3g} more often "
             f"than not, in {pairs} pairs of draws at an input of shape {x.shape}"

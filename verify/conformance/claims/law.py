@@ -111,7 +111,7 @@ class SameLaw(SubjectClaim):
         cases = list(self._laws(bench, refused))
         if not cases:
             message = f"there is no small input that the subject takes and the reference has a law for; {refused[:1]}"
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=message)
+            return self.unjudged(message)
         try:
             read = None
             if readable(bench):
@@ -121,7 +121,7 @@ class SameLaw(SubjectClaim):
                 return read
             return limited(bench, self._drawn(bench, cases), read)
         except Unanswered as error:
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
+            return self.unjudged(f"no usable answer: {error}")
 
     def _read(self, bench: Bench, cases: list[tuple[Array, list[tuple[Any, Any]]]]) -> CheckFinding:
         evidence = (
@@ -177,9 +177,7 @@ class SameLaw(SubjectClaim):
         distance = math.sqrt(detects / 2.0)
         evidence += f"; finds laws that diverge by {detects:.3g} nats, so every one at total variation {distance:.3g}"
         e_value = math.exp(min(log_e, 690.0))
-        return CheckFinding(
-            str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=distance
-        )
+        return self.consistent(evidence, e_value, bench.alpha, distance)
 
 
 def _frequencies(law: list[tuple[Any, Any]], outputs: list[Array], eps: float) -> str:

@@ -202,9 +202,7 @@ class MeanError(Sure):
         if broken is not None:
             return broken
         if not trials:
-            return CheckFinding(
-                str(self), CheckVerdict.NOT_JUDGED, message="no input is taken, answered, and spoken of"
-            )
+            return self.unjudged("no input is taken, answered, and spoken of")
         part, share = bench.alpha / len(trials), (bench.draws - tried) // len(trials)
         log_e, detects, largest, refuted, count = 0.0, 0.0, 0.0, "", tried
         for label, x in trials:
@@ -223,9 +221,7 @@ class MeanError(Sure):
                     if any(one.refutes(part / ranks) for one in tests):
                         break
             except Unanswered as error_:
-                return CheckFinding(
-                    str(self), CheckVerdict.NOT_JUDGED, message=f"no usable answer at {label}: {error_}"
-                )
+                return self.unjudged(f"no usable answer at {label}: {error_}")
             rank = int(np.argmax([one.log_e for one in tests]))
             test, mean = tests[rank], float(totals[rank]) / tests[rank].count
             log_e = max(log_e, test.log_e - math.log(ranks))
@@ -244,9 +240,7 @@ class MeanError(Sure):
             f"largest mean {largest:.3g} of the claim"
         )
         if not refuted:
-            return CheckFinding(
-                str(self), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects
-            )
+            return self.consistent(evidence, e_value, bench.alpha, detects)
         return bench.refuted(self, worst, refuted, evidence, e_value)
 
     def _scouted(

@@ -69,9 +69,7 @@ def mirrored_laws(claim: SubjectClaim, bench: Bench) -> CheckFinding:
     made = [generic(bench.subject, rng, size) for size in _SIZES]
     inputs = list({x.shape: x for x in made if x is not None and bench.subject.takes(-x)}.values())
     if not inputs:
-        return CheckFinding(
-            str(claim), CheckVerdict.NOT_JUDGED, message="the subject takes no input together with its negative"
-        )
+        return claim.unjudged("the subject takes no input together with its negative")
     share = max(1, bench.draws // len(inputs))
     log_e = -math.inf
     for x in inputs:
@@ -81,7 +79,7 @@ def mirrored_laws(claim: SubjectClaim, bench: Bench) -> CheckFinding:
             try:
                 y = bench.output(CheckCase(-x if sign else x, int(seed))).astype(np.float64)
             except Unanswered as error:
-                return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
+                return claim.unjudged(f"no usable answer: {error}")
             features = _features(-y if sign else y)
             if not counts:
                 counts, wealth = [{} for _ in features], np.zeros(len(features))

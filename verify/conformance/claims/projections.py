@@ -16,7 +16,7 @@ from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.claims.mean_error import allowed_rounding, draws_at
 from commbounds.verify.conformance.inputs import generic
-from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
+from commbounds.verify.conformance.report import CheckFinding
 from commbounds.verify.conformance.special import stirred, structured
 from commbounds.verify.conformance.streams import SEEN, Catoni, LearntRangeTest, Range
 from commbounds.verify.conformance.subject import AllReduce
@@ -79,11 +79,11 @@ def sampled_mean(
     inputs = [(x, part) for i, (x, part) in enumerate(inputs) if x.shape not in {z.shape for z, _ in inputs[:i]}]
     inputs += [(x, 0.3) for x in noted if x.any()]
     if not inputs:
-        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message="the subject takes none of the inputs")
+        return claim.unjudged("the subject takes none of the inputs")
     try:
         hard, reach, scouted = _structured(bench, inputs[0][0], rng)
     except Unanswered as error:
-        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, message=f"no usable answer: {error}")
+        return claim.unjudged(f"no usable answer: {error}")
     inputs += [(x, HARD / len(hard)) for _, x in hard]
     usual = len(inputs) - len(hard)
     planned = sum(part for _, part in inputs[:usual])  # structured inputs come on top
@@ -97,9 +97,7 @@ def sampled_mean(
             else:
                 seen = _seen(bench, x, calls, alpha, share)
         except Unanswered as error:
-            return CheckFinding(
-                str(claim), CheckVerdict.NOT_JUDGED, message=f"no usable answer for shape {x.shape}: {error}"
-            )
+            return claim.unjudged(f"no usable answer for shape {x.shape}: {error}")
         found.append(seen)
         if seen.message:
             break
@@ -118,8 +116,8 @@ def sampled_mean(
         return bench.refuted(claim, inputs[len(found) - 1][0], found[-1].message, evidence, e_value)
     if not any(seen.judged for seen in found):
         message = f"in {calls} draws the range of the outputs did not show: large ones come too seldom"
-        return CheckFinding(str(claim), CheckVerdict.NOT_JUDGED, evidence, message)
-    return CheckFinding(str(claim), CheckVerdict.PASS, evidence, e_value=e_value, alpha=bench.alpha, detects=detects)
+        return claim.unjudged(message, evidence)
+    return claim.consistent(evidence, e_value, bench.alpha, detects)
 
 
 def _generic(bench: Bench, rng: np.random.Generator) -> list[tuple[Array | None, float]]:

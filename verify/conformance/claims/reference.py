@@ -137,9 +137,5 @@ def _wants_seed(function: Callable[..., Any]) -> bool:
         len(parameters) > 1
         and parameters[1].name != "uniforms"
         and (parameters[1].name in ("seed", "rng") or parameters[1].default is inspect.Parameter.empty)
-        and parameters[1].kind
-        in (
-            inspect.Parameter.POSITIONAL_ONLY,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-        )
+        and parameters[1].kind in (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     )

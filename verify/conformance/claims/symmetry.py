@@ -249,5 +249,5 @@ class ExactOn(Sure):
                     again = bench.reproduction(self, case)
                     return CheckFinding(str(self), CheckVerdict.FAIL, f"{tried} cases", message, found, seed, again)
         if tried == 0:
-            return CheckFinding(str(self), CheckVerdict.NOT_JUDGED, message=found)
+            return self.unjudged(found)
         return CheckFinding(str(self), CheckVerdict.PASS, f"{tried} cases")

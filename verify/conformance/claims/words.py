@@ -52,10 +52,7 @@ class WordsAtMost(Sure):
     values: tuple[tuple[str, Any], ...]
 
     about: ClassVar[tuple[str, ...]] = COLLECTIVES
-    in_book: ClassVar[tuple[str, ...]] = (
-        "dense.ring.sent",
-        "dense.ring.received",
-    )
+    in_book: ClassVar[tuple[str, ...]] = ("dense.ring.sent", "dense.ring.received")
 
     def __init__(self, bound: Any, of: str = "both", **values: Any) -> None:
         checked_choice("of", of, tuple(_OF))
