@@ -65,6 +65,7 @@ def _sizes(P: int, n: int, lengths: str, dtype: str, unit: int, algorithm: str |
 
 SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 64, *TILES), "data": HUGE, "dtype": DTYPES})
 SUMS = SUMS.hidden_by(P=(10, 11, 13, 15)).search(P=(1, 20), n=(1, 70))
+SUMS = SUMS.including(*SUMS.every(P=SUMS.axes["P"], n=(33,), data=("normal",), dtype=DTYPES))
 SCATTERS = SUMS.replaced(algorithm=ALGORITHMS)
 WHOLE = Space(_even_blocks, dict(SCATTERS.axes)).search(P=(1, 20), n=(1, 70))
 BLOCKS = Space(
