@@ -5,6 +5,41 @@ FULLY_KILLED: tuple[str, ...] = ()
 
 EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str, int], str] = {
     (
+        "collectives/packetloss/drift_trials.py",
+        "_chain",
+        "digits = [threshold(c) if c < 1.0 else 0 for c in chances]",
+        "0",
+        "1",
+    ): "what is certain is not drawn, and its digits are not read",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "binned",
+        "mean = x.mean() if np.abs(x).max() < _SUMMABLE / x.size else (x / x.size).sum()",
+        "np.abs(x).max() < _SUMMABLE / x.size",
+        "np.abs(x).max() <= _SUMMABLE / x.size",
+    ): "at the bound itself the sum is finite, and the rounding of a mean is left open",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "binned",
+        "mean = x.mean() if np.abs(x).max() < _SUMMABLE / x.size else (x / x.size).sum()",
+        "x.mean() if np.abs(x).max() < _SUMMABLE / x.size else (x / x.size).sum()",
+        "(x / x.size).sum()",
+    ): "the rounding of a mean is left open, and both are within its allowance",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "sparseloco_round.settings",
+        '"bins": checked_count("bins", bins, 2 if bins == 1 else 0, 256),',
+        "256",
+        "257",
+    ): "what it lets through is refused by `binned`, too, by an error of the same kind",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "sparseloco_round.settings",
+        '"bins": checked_count("bins", bins, 2 if bins == 1 else 0, 256),',
+        "1",
+        "2",
+    ): "what it lets through is refused by `binned`, too, by an error of the same kind",
+    (
         "collectives/lowcomm/_parts.py",
         "own_rows",
         'row = agreed_row(comm, flat, lambda given: settings(given.size // rows), "worker")',

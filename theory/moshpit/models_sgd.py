@@ -376,9 +376,10 @@ def _convex_noiseless(bound: Any) -> tuple[Goal, ...]:
         *square_of_mean(),
         Goal(
             "the average",
-            2 * K**2 * L * last * (K * bound.subs(distance, 1) * x**2 - most(S, Q)),
+            2 * K**2 * L * last * (K * bound - most(S, Q)),
             given={"K Q - ||S||^2, times 1 - gamma L": K * last * (1 - stepsize * L) * (K * Q - S**2)},
             positive={**sizes, "gamma (K - 1) L + 1": last},
+            zero={"distance": x**2 - distance**2},
             vectors=(x, S),
             hints=(K * L * x - last * S,),
         ),
@@ -478,8 +479,8 @@ SGD_MODELS = by_claim(
         words="All peers make the same steps. `x` is the first point less a minimiser, `u` the sum S of the slopes at "
         "K points, Q that of their squares, `g` one more slope. At a point f less its minimum is at most <g, point> - "
         "||g||^2/(2 L), as f is convex and smooth, and the point is x - gamma S: by induction all of them add up to "
-        "<S, x> - gamma/2 ||S||^2 - (1/L - gamma)/2 Q, and K Q is at least ||S||^2. The bound is written for distance "
-        "1, times ||x||^2. f at the average of the points is at most the average of f.",
+        "<S, x> - gamma/2 ||S||^2 - (1/L - gamma)/2 Q, and K Q is at least ||S||^2; ||x|| is the distance. f at the "
+        "average of the points is at most the average of f.",
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/L, every N, tau and K, real arithmetic",
         goals=_convex_noiseless,
     ),

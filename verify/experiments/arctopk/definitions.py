@@ -102,6 +102,7 @@ ARCS = (
 
 _EVERY = {"P": RANKS, "sketch_format": (None, "float32", "bfloat16"), "agree": (None, False)}
 ARCS = ARCS.including(*ARCS.every(**_EVERY, m=(5,), n=(2,), K=(3,), rank=(2,), drawn=("eighths",)))
+ARCS = ARCS.including(*ARCS.every(P=(1, 2, 3), m=(5, 16), K=(1, 2, 3, 4), data=("alike", "ties")))
 """Where products and their sums are exact every bit of a score is said, so that no rounding hides a format's."""
 
 
@@ -141,6 +142,7 @@ COUNTS = Space(
         "share": (*rationals("1/5", "1/10", "2/3", "29/100"), 0.1, 0.2, 0.3, 0.5, 0.07, 0.29, 1.0, 1, 1e-9, 0, 1.5, -1),
         "rule": (None, "ceil", "floor"),
     },
+    combined=(("m", "share", "rule"),),
 ).search(m=(1, 400))
 
 

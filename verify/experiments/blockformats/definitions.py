@@ -80,7 +80,9 @@ def of_hostile(make: Callable[[Array], Given]) -> Callable[[], list[Given]]:
 
 def _vectors(make: Any, **options: Any) -> Space:
     axes = {"n": LENGTHS, "data": DATA, "dtype": ("float32", "float64"), **options}
-    return Space(make, axes, hiding=LONG).search(n=(1, 70))
+    space = Space(make, axes, hiding=LONG).search(n=(1, 70))
+    both = {name: axes[name] for name in ("element", "scale") if name in axes}
+    return space.including(*space.every(**both, block=(1,), n=(65,))) if "element" in both else space
 
 
 ELEMENTS = (None, "e2m1", "e2m3", "e3m2", "e4m3", "e5m2", "int8", "int4")

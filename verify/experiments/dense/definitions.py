@@ -63,9 +63,9 @@ def _sizes(P: int, n: int, lengths: str, dtype: str, unit: int, algorithm: str |
     return Given({"sizes": words if dtype == "list" else np.array(words, dtype)}, _named(algorithm))
 
 
-SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 64, *TILES), "data": HUGE, "dtype": DTYPES}).search(
-    P=(1, 20), n=(1, 70)
-)
+SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 64, *TILES), "data": HUGE, "dtype": DTYPES})
+SUMS = SUMS.hidden_by(P=(10, 11, 13, 15)).search(P=(1, 20), n=(1, 70))
+SUMS = SUMS.including(*SUMS.every(P=SUMS.axes["P"], n=(33,), data=("normal",), dtype=DTYPES))
 SCATTERS = SUMS.replaced(algorithm=ALGORITHMS)
 WHOLE = Space(_even_blocks, dict(SCATTERS.axes)).search(P=(1, 20), n=(1, 70))
 BLOCKS = Space(
@@ -101,6 +101,7 @@ def _long() -> Sequence[Given]:
         (1, 8193, "float32"),
         (3, 8193, "float32"),
         (5, 4095, "float64"),
+        (2, 2**15, "float32"),
         *((2, n, "float32") for n in (2**19 + 3, 2**19 + 8, 2**19 + 3)),
     )
     return [Given({"stack": stack_of("ties" if n > 2**14 else "normal", P, n, dtype, n)}) for P, n, dtype in lengths]
@@ -108,7 +109,7 @@ def _long() -> Sequence[Given]:
 
 @cache
 def _less_long() -> Sequence[Given]:
-    return _long()[:3]
+    return _long()[:4]
 
 
 _SUM, _GATHERED = called("result", "traffic"), called("result", "traffic")

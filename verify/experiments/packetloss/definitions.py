@@ -251,7 +251,8 @@ def _staleness(receivers: int, rounds: int, p: float, trials: int | None, seed: 
 
 def _stale(implementation: Any, given: Given) -> Said:
     largest, smallest = implementation(**given.parameters, **_seeded(given))
-    return {"largest": largest, "smallest": smallest}
+    shared = [Bernoulli(0.5).shared, GilbertElliott(0.5, 0.5).shared]
+    return {"largest": largest, "smallest": smallest, "shared by default": shared}
 
 
 STALE = Space(
