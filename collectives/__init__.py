@@ -55,14 +55,7 @@ if TYPE_CHECKING:
         released_threshold,
         trial_latencies,
     )
-    from commbounds.collectives.feedback import (
-        Aggregated,
-        ArcRows,
-        FeedbackSGD,
-        FeedbackSGDState,
-        GatheredTopK,
-        OkTopK,
-    )
+    from commbounds.collectives.feedback import Aggregated, ArcRows, FeedbackSGD, FeedbackSGDState, GatheredTopK, OkTopK
     from commbounds.collectives.flashcomm import (
         QuantisedSum,
         hierarchical_quantised_allreduce,
@@ -70,11 +63,7 @@ if TYPE_CHECKING:
         ring_quantised_allreduce,
         twostep_quantised_allreduce,
     )
-    from commbounds.collectives.gossip import (
-        allreduce_with_restarts,
-        gossip,
-        push_sum,
-    )
+    from commbounds.collectives.gossip import allreduce_with_restarts, gossip, push_sum
     from commbounds.collectives.moshpit import (
         distortion,
         grid_average,

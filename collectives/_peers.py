@@ -7,8 +7,9 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Mask
 from commbounds.compressors.base import as_array, checked_real, shown
 
 MOST = 2**31 - 1
@@ -49,7 +50,7 @@ def checked_rate(value: Any, name: str) -> float:
     return rate
 
 
-def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...], name: str) -> NDArray[np.bool_]:
+def checked_mask(mask: ArrayLike | None, shape: tuple[int, ...], name: str) -> Mask:
     """`mask` as a boolean array of `shape`; all true for None.
 
     Raises

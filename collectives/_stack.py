@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import as_array, writable
 
 
-def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True) -> NDArray[Any]:
+def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True) -> Array:
     """`stack` as a C-contiguous native (P, n) float array.
 
     Parameters
@@ -55,7 +56,7 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
     return writable(array)
 
 
-def checked_state(value: ArrayLike, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> NDArray[Any]:
+def checked_state(value: ArrayLike, name: str, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Array:
     """`value` as a contiguous array of `shape` and `dtype`, finite.
 
     Raises

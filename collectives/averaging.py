@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors.base import Compressor, checked_array, checked_flag, checked_kind, checked_rng
 
 
 def mean_of_compressed(
     stack: ArrayLike, compressor: Compressor, rng: np.random.Generator | None = None, *, shared: bool = False
-) -> NDArray[Any]:
+) -> Array:
     """The mean over workers of ``compressor(x_i)``.
 
     Parameters
@@ -58,7 +58,7 @@ def mean_of_compressed(
     return mean.astype(array.dtype)
 
 
-def _in_order(rows: Sequence[NDArray[Any]]) -> NDArray[np.float64]:
+def _in_order(rows: Sequence[Array]) -> Floats:
     """The sum of `rows`, one after another, in float64."""
     total = np.zeros(rows[0].size)
     for row in rows:

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array, Mask
 from commbounds.collectives._peers import checked_mask, checked_rng
 from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Parcel, parcel
 from commbounds.collectives.ranks.one_program import one_program
 
-Array = NDArray[Any]
 Ballot = NDArray[np.int8]
-Coins = NDArray[np.bool_]
+Coins = Mask
 
 WAYS = ("server", "shards", "all-gather")
 """Who counts the ballots: rank 0; the owner of each block; everybody."""
@@ -174,10 +174,7 @@ def _by_shards(comm: Communicator, own: Ballot, zeros: str, ties: Coins | None) 
     comm.phase("votes")
     message = parcel(_packed(vote, zeros))
     arrived = comm.step(dict.fromkeys(others, message), others) if others else {}
-    held = {
-        comm.rank: vote,
-        **{r: _unpacked(comm, r, part, blocks[r].size, zeros) for r, part in arrived.items()},
-    }
+    held = {comm.rank: vote, **{r: _unpacked(comm, r, part, blocks[r].size, zeros) for r, part in arrived.items()}}
     return np.concatenate([held[rank] for rank in range(comm.size)])
 
 

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack, checked_state
 from commbounds.collectives.dense.allreduce import ring_allreduce
@@ -24,8 +25,6 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import dense_sum, gathered_entries
 from commbounds.compressors.base import as_array, checked_choice, checked_real, shown
-
-Array = NDArray[Any]
 
 Coefficients = tuple[float, float, float]
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_count, checked_rng
 from commbounds.collectives.ranks import Communicator, parcel
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import as_array, checked_choice, checked_flag, checked_real
 
-Array = NDArray[Any]
 GRAPHS = ("ring", "complete", "path")
 
 

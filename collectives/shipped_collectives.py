@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Bytes
 from commbounds.collectives.blockformats.wire import packed_numbers, unpacked_numbers
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.ranks import Communicator, parcel
@@ -21,8 +22,6 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.one_program import Collective, one_program
 from commbounds.compressors.base import checked_choice, checked_count, checked_flag
 
-Array = NDArray[Any]
-Bytes = NDArray[np.uint8]
 ATOMS = 8
 """Registers of eight numbers that a thread of QuickReduce holds; every rank owns as many of them."""
 WIDTHS = (3, 4, 6, 8)

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
@@ -22,8 +23,6 @@ from commbounds.compressors.sketched import (
     sketch_estimates,
     unsketch,
 )
-
-Array = NDArray[Any]
 
 FORGETS = ("zero", "subtract")
 """How an update leaves the error's sketch: its cells are set to zero, or its sketch is subtracted."""
@@ -138,13 +137,7 @@ def sketched_sum(
 
 @one_program(np.stack)
 def sketched_topk(
-    comm: Communicator,
-    vector: ArrayLike,
-    buckets: ArrayLike,
-    signs: ArrayLike,
-    cells: int,
-    k: int,
-    candidates: int,
+    comm: Communicator, vector: ArrayLike, buckets: ArrayLike, signs: ArrayLike, cells: int, k: int, candidates: int
 ) -> Array:
     """The k largest entries of the ranks' sum among the candidates that its count sketch names, with exact values.
 

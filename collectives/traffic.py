@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from commbounds._notebook import Cell, NotebookTable
+from commbounds.array_types import Integers
 
-Counts = NDArray[np.int64]
+Counts = Integers
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,15 +14,7 @@ from commbounds.columns import Face, Registry, extended
 
 if TYPE_CHECKING:
     from commbounds.compressors.base import Compressor, Law, Message
-    from commbounds.compressors.feedback import (
-        EF14,
-        EF21,
-        EF21M,
-        EControl,
-        Feedback,
-        FeedbackState,
-        Plain,
-    )
+    from commbounds.compressors.feedback import EF14, EF21, EF21M, EControl, Feedback, FeedbackState, Plain
     from commbounds.compressors.flashcomm import (
         GroupCodes,
         GroupQuantizer,
@@ -33,11 +25,7 @@ if TYPE_CHECKING:
         unpacked,
         wire_bytes,
     )
-    from commbounds.compressors.lowrank import (
-        Factors,
-        LowRank,
-        PowerSGD,
-    )
+    from commbounds.compressors.lowrank import Factors, LowRank, PowerSGD
     from commbounds.compressors.quantizers import (
         QSGD,
         Coded,

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._bits import ONE, lowest
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors._magnitude import INFINITE, finite_largest, magnitude_bits
@@ -155,7 +156,7 @@ def _short(x, bits, mask, indices, values):  # type: ignore[no-untyped-def]
     return largest
 
 
-def _guesses(bits: NDArray[Any], mask: Any, k: int) -> list[tuple[Any, int]]:
+def _guesses(bits: Array, mask: Any, k: int) -> list[tuple[Any, int]]:
     """Levels that the k-th largest key probably reaches, cheapest first, each with room for the keys that do."""
     n, size = bits.size, min(_SAMPLE, bits.size // 64)
     guesses = []
@@ -180,7 +181,7 @@ class _Pieces:
     An entry's index is its place in the piece plus the piece's `starts`, or what the piece's `labels` hold there.
     """
 
-    bits: list[NDArray[Any]]
+    bits: list[Array]
     mask: Any
     starts: list[int]
     labels: list[NDArray[np.int32]] | None = None
@@ -229,7 +230,7 @@ class _Pieces:
         level = keys[keys.size - k]
         return level, self.counts(level)
 
-    def top(self, k: int, level: Any, counts: list[tuple[int, int]]) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def top(self, k: int, level: Any, counts: list[tuple[int, int]]) -> tuple[NDArray[np.int32], Array]:
         """Indices and bit patterns of the `k` largest keys' entries, from the k-th largest key and its `counts`."""
         spare = k - sum(above for above, _ in counts)
         ties = []
@@ -250,13 +251,13 @@ class _Pieces:
         return indices, values
 
 
-def _cut(bits: NDArray[Any], mask: Any) -> _Pieces:
+def _cut(bits: Array, mask: Any) -> _Pieces:
     """`bits` in one piece per thread."""
     cuts = spans(bits.size)
     return _Pieces([bits[start:stop] for start, stop in cuts], mask, [start for start, _ in cuts])
 
 
-def _largest_of_short(x: NDArray[Any], bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def _largest_of_short(x: Array, bits: Array, mask: Any, k: int) -> tuple[NDArray[np.int32], Array]:
     """Indices and values of the `k` largest keys' entries, without a guess; what is not finite is refused."""
     indices, values = np.empty(k, np.int32), np.empty(k, x.dtype)
     if _short(x, bits, mask, indices, values) >= INFINITE[x.itemsize]:
@@ -264,9 +265,7 @@ def _largest_of_short(x: NDArray[Any], bits: NDArray[Any], mask: Any, k: int) ->
     return indices, values
 
 
-def _by_a_guess(
-    x: NDArray[Any], bits: NDArray[Any], mask: Any, k: int
-) -> tuple[NDArray[np.int32], NDArray[Any]] | None:
+def _by_a_guess(x: Array, bits: Array, mask: Any, k: int) -> tuple[NDArray[np.int32], Array] | None:
     """The same of a longer vector, in one piece, where a guess is right and few keys reach it; else None."""
     for level, room in _guesses(bits, mask, k):
         if room > _FEW:
@@ -282,7 +281,7 @@ def _by_a_guess(
     return None
 
 
-def _largest(bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def _largest(bits: Array, mask: Any, k: int) -> tuple[NDArray[np.int32], Array]:
     """Indices and bit patterns of the entries with the `k` largest keys."""
     vector = _cut(bits, mask)
     for level, room in _guesses(bits, mask, k):
@@ -299,7 +298,7 @@ def _largest(bits: NDArray[Any], mask: Any, k: int) -> tuple[NDArray[np.int32], 
     return vector.top(k, *vector.kth(k))
 
 
-def largest(x: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def largest(x: Array, k: int) -> tuple[NDArray[np.int32], Array]:
     """Indices and values of the `k` entries of `x` largest in magnitude.
 
     Parameters
@@ -338,14 +337,14 @@ def largest(x: NDArray[Any], k: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
     return indices, values
 
 
-def _finite(values: NDArray[Any]) -> NDArray[Any]:
+def _finite(values: Array) -> Array:
     """The values that reach a threshold: NaN and the infinities reach any."""
     if values.size:
         finite_largest(values)
     return values
 
 
-def reaching(x: NDArray[Any], threshold: Any) -> tuple[NDArray[np.int32], NDArray[Any]]:
+def reaching(x: Array, threshold: Any) -> tuple[NDArray[np.int32], Array]:
     """Indices, ascending, and values of the entries of `x` whose magnitude is at least `threshold`.
 
     Parameters

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import BLOCK, for_blocks
 
 _PATTERNS = {size: np.dtype(f"u{size}") for size in (4, 8)}
@@ -21,7 +21,7 @@ LARGEST = {4: float(np.finfo(np.float32).max), 8: float(np.finfo(np.float64).max
 """Size of a float in bytes -> the largest finite one."""
 
 
-def magnitude_bits(x: NDArray[Any]) -> tuple[NDArray[Any], Any]:
+def magnitude_bits(x: Array) -> tuple[Array, Any]:
     """The bit patterns of `x` as unsigned integers, and the mask that clears the sign.
 
     Masked patterns are ordered like magnitudes, with the infinities above all finite numbers and NaN above those.
@@ -50,7 +50,7 @@ def _largest(bits, mask):  # type: ignore[no-untyped-def]
     return largest
 
 
-def finite_largest(x: NDArray[Any]) -> float:
+def finite_largest(x: Array) -> float:
     """The largest ``|x_i|``.
 
     Parameters

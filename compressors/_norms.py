@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import BLOCK, for_blocks, quiet
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 
@@ -66,7 +66,7 @@ def _sum_magnitudes(x):  # type: ignore[no-untyped-def]
     return _add_lanes(lanes)
 
 
-def _total(kernel: Callable[[NDArray[Any]], float], x: NDArray[Any]) -> float:
+def _total(kernel: Callable[[Array], float], x: Array) -> float:
     # the sum over blocks of what the kernel makes of each; overflow is looked for afterwards
     if x.size <= BLOCK:
         with quiet():
@@ -82,7 +82,7 @@ def _total(kernel: Callable[[NDArray[Any]], float], x: NDArray[Any]) -> float:
         return float(parts.sum())
 
 
-def norm2(x: NDArray[Any]) -> Any:
+def norm2(x: Array) -> Any:
     """The Euclidean norm of `x`, rounded to its dtype; at least the largest |x_i|.
 
     Parameters
@@ -119,7 +119,7 @@ def norm2(x: NDArray[Any]) -> Any:
     return norm
 
 
-def mean_magnitude(x: NDArray[Any]) -> Any:
+def mean_magnitude(x: Array) -> Any:
     """The mean of |x_i|, rounded to the dtype of `x`; at most the largest |x_i|.
 
     Parameters

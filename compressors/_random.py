@@ -6,13 +6,11 @@ Generator, one 64-bit draw per compression. A draw takes one evaluation; two flo
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.random import PCG64, PCG64DXSM, SFC64, Philox
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.compressors._blocks import quiet
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -86,7 +84,7 @@ def _bounded(key, start, low, out):  # type: ignore[no-untyped-def]
         out[i] = product >> _S32
 
 
-def fill_bounded(key: np.uint64, start: int, low: int, out: NDArray[np.int64]) -> None:
+def fill_bounded(key: np.uint64, start: int, low: int, out: Integers) -> None:
     """Fill `out` with independent integers, entry i exactly uniform on range(low + start + i).
 
     Parameters
@@ -104,7 +102,7 @@ def fill_bounded(key: np.uint64, start: int, low: int, out: NDArray[np.int64]) -
         _bounded(key, start, low, out.view(np.uint64))
 
 
-def fill_uniforms(key: np.uint64, start: int, out: NDArray[Any]) -> None:
+def fill_uniforms(key: np.uint64, start: int, out: Array) -> None:
     """Fill `out` with the uniforms of counters start .. start + out.size - 1.
 
     Parameters

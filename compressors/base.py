@@ -11,9 +11,10 @@ from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
 from commbounds._notebook import Cell, NotebookTable
+from commbounds.array_types import Array
 
 Exact = Any
 """A Fraction, or an exact sympy number where the value is irrational."""
@@ -122,7 +123,7 @@ class Compressor(NotebookTable, ABC):
         """
 
     @abstractmethod
-    def decompress(self, message: Any) -> NDArray[Any]:
+    def decompress(self, message: Any) -> Array:
         """The array that `message` stands for, with the shape and dtype of the compressed one."""
 
     @abstractmethod
@@ -140,7 +141,7 @@ class Compressor(NotebookTable, ABC):
             Outputs are flat tuples, in row order for matrices.
         """
 
-    def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> NDArray[Any]:
+    def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:
         """`x` compressed and decompressed."""
         return self.decompress(self.compress(x, rng))
 
@@ -155,7 +156,7 @@ def shown(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 3]}..."
 
 
-def as_array(value: Any, name: str = "x") -> NDArray[Any]:
+def as_array(value: Any, name: str = "x") -> Array:
     """`value` as an array, which it is itself where it can be.
 
     Raises
@@ -171,7 +172,7 @@ def as_array(value: Any, name: str = "x") -> NDArray[Any]:
         raise TypeError(f"{name} must be an array of numbers, got {shown(value)}") from None
 
 
-def as_numbers(value: Any, name: str, dtype: DTypeLike | None = None, kinds: str = "fiu") -> NDArray[Any]:
+def as_numbers(value: Any, name: str, dtype: DTypeLike | None = None, kinds: str = "fiu") -> Array:
     """`value` as an array of real numbers, of `dtype` if it is given.
 
     Parameters
@@ -200,7 +201,7 @@ def as_numbers(value: Any, name: str, dtype: DTypeLike | None = None, kinds: str
         return array.astype(dtype)
 
 
-def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True, name: str = "x") -> NDArray[Any]:
+def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True, name: str = "x") -> Array:
     """`x` as a C-contiguous native float array, refused where a compressor could not be right.
 
     Parameters
@@ -246,7 +247,7 @@ def checked_array(x: ArrayLike, ndim: int = 1, *, finite: bool = True, name: str
     return writable(array)
 
 
-def writable(array: NDArray[Any]) -> NDArray[Any]:
+def writable(array: Array) -> Array:
     """`array`, or a copy of it where it is read-only and short: kernels are compiled anew for read-only arrays."""
     return array if array.flags.writeable or array.size > _SHORT else array.copy()
 
@@ -368,7 +369,7 @@ def check_number(name: str, value: Any, dtype: np.dtype[Any]) -> None:
         raise ValueError(f"{name} of the message must be finite in {dtype}, got {shown(value)}")
 
 
-def zeros_for(message: Message) -> NDArray[Any]:
+def zeros_for(message: Message) -> Array:
     """Zeros of the message's shape and dtype.
 
     Raises
@@ -382,7 +383,7 @@ def zeros_for(message: Message) -> NDArray[Any]:
         raise ValueError(f"shape of the message must fit in memory, got {message.shape}") from None
 
 
-def finite_reading(array: NDArray[Any]) -> NDArray[Any]:
+def finite_reading(array: Array) -> Array:
     """What a message stands for, if all of it is finite: parts may be, and their product may not.
 
     Raises

@@ -8,10 +8,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.compressors._blocks import quiet
 from commbounds.compressors.base import as_numbers, checked_array, checked_choice, checked_count
-
-Array = NDArray[Any]
 
 MIDDLES = ("mean", "lower")
 """What the median of an even number of rows is: the mean of the middle two, or the lower one as in torch.median."""
@@ -29,7 +28,7 @@ class Hashes(NamedTuple):
         -1 or 1.
     """
 
-    buckets: NDArray[np.int64]
+    buckets: Integers
     signs: NDArray[np.int8]
 
 
@@ -215,7 +214,7 @@ def sketch_estimates(table: ArrayLike, buckets: ArrayLike, signs: ArrayLike, mid
     return out
 
 
-def largest(estimates: Array, k: int) -> NDArray[np.int64]:
+def largest(estimates: Array, k: int) -> Integers:
     """Indices of the k largest magnitudes, ascending; ties go to the lowest index."""
     order = np.argsort(-np.abs(estimates), kind="stable")
     return np.sort(order[:k])
@@ -252,7 +251,7 @@ def unsketch(table: ArrayLike, buckets: ArrayLike, signs: ArrayLike, k: int, mid
     return update
 
 
-def min_max_sketch(levels: ArrayLike, buckets: ArrayLike, cells: int) -> NDArray[np.int64]:
+def min_max_sketch(levels: ArrayLike, buckets: ArrayLike, cells: int) -> Integers:
     """What SketchML's MinMaxSketch recovers: of every row the least level in an entry's cell, and the largest of those.
 
     Parameters

@@ -15,12 +15,7 @@ author = "The commbounds developers"
 copyright = author
 version = release = commbounds.__version__
 
-extensions = [
-    "myst_parser",
-    "sphinx.ext.autodoc",
-    "sphinx.ext.viewcode",
-    "numpydoc",
-]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode", "numpydoc"]
 exclude_patterns = ["_build"]
 nitpicky = False
 default_role = "py:obj"

@@ -51,10 +51,7 @@ def told(text: str) -> str:
     """The text with the numbers of printed statements, all and by how they are known, where it says them."""
     tags = [claim.source.tag for claim in claims().values() if claim.source.origin is Origin.PRINTED]
     numbers = iter(
-        [
-            len(tags),
-            *map(tags.count, (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.TRANSCRIPTION, Tag.SECOND_HAND, Tag.READ)),
-        ]
+        [len(tags), *map(tags.count, (Tag.RECALLED, Tag.OFFICIAL_CODE, Tag.TRANSCRIPTION, Tag.SECOND_HAND, Tag.READ))]
     )
     return SAID.sub(lambda said: re.sub(r"\d+", lambda _: str(next(numbers)), said[0]), text, count=1)
 

@@ -144,13 +144,7 @@ def of_collectives():
         face(co.gather_blocks, sizes=lambda: np.array([1, 2, 3])),
         face(co.arctopk_allreduce, gradients=lambda: stack().reshape(P, 3, 2), K=2, rank=1, rng=lambda: rng()),
         face(co.kept_of_orthogonal_rows, infinite=SUMS, squares=lambda: np.array([1.0, 2.0, 3.0]), K=2, rank=2),
-        face(
-            co.kept_of_planar_rows,
-            infinite=SUMS,
-            rows=lambda: np.array([[1.0, 2.0], [3.0, 1.0]]),
-            K=2,
-            rank=2,
-        ),
+        face(co.kept_of_planar_rows, infinite=SUMS, rows=lambda: np.array([[1.0, 2.0], [3.0, 1.0]]), K=2, rank=2),
         face(co.row_count, m=10, share=0.25),
         face(co.mean_of_compressed, infinite=SUMS, any_value=free, stack=s, compressor=lambda: cp.TopK(2)),
         face(co.oktopk_allreduce, acc=s, k=2),
@@ -346,12 +340,7 @@ def of_conformance():
     claims = [cf.Contraction(0.75)]
     return [
         *(face(cls, infinite=LIMITS, **given) for cls, given in claims_of()),
-        face(
-            cf.Codec,
-            infinite=LIMITS,
-            roundtrip=lambda: half_of(),
-            claims=lambda: claims,
-        ),
+        face(cf.Codec, infinite=LIMITS, roundtrip=lambda: half_of(), claims=lambda: claims),
         *subjects_of(),
         face(cf.Stateful, infinite=LIMITS, factory=lambda: memory_of(), claims=()),
         *(

@@ -296,11 +296,7 @@ def test_signals_to_the_command_alone_end_its_workers_too(number, tmp_path, cach
         assert time.monotonic() - begun < 10.0 + 2.0 * quickly
 
 
-MORE = {
-    "tolerance": ("--P", "2"),
-    "recheck": ("given.jsonl",),
-    "check-column": ("gossip",),
-}
+MORE = {"tolerance": ("--P", "2"), "recheck": ("given.jsonl",), "check-column": ("gossip",)}
 """Arguments of commands that need some, and write nothing."""
 
 

@@ -56,13 +56,7 @@ def test_schedules_give_the_bits_that_are_simulated(schedule):
                 x = gaussian(P, 21, sent)
                 order = schedule_order(schedule, P, 21, sent, accumulate=wide, per_hop=hops, nodes=nodes)
                 simulated = simulated_allreduce(
-                    x.astype(float),
-                    schedule,
-                    wide,
-                    sent,
-                    per_hop=hops,
-                    own=own,
-                    nodes=nodes or 1,
+                    x.astype(float), schedule, wide, sent, per_hop=hops, own=own, nodes=nodes or 1
                 )
                 assert (replayed(x, order).astype(float) == simulated[0]).all()
 

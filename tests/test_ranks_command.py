@@ -128,10 +128,7 @@ def test_under_mpirun_one_table_is_printed_and_what_does_not_fit_is_left_out():
 @NEEDS_MPI
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [
-        (("--ranks", "3,4"), "3 ranks need as many processes, there are 2"),
-        (("ugly",), "no collective matches 'ugly'"),
-    ],
+    [(("--ranks", "3,4"), "3 ranks need as many processes, there are 2"), (("ugly",), "no collective matches 'ugly'")],
 )
 def test_under_mpirun_wrong_usage_exits_with_2_and_is_said_once(arguments, said):
     finished = under_mpirun(2, *arguments)

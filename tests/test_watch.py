@@ -428,8 +428,7 @@ def test_hooks_of_torch_are_watched_without_changing_a_bit(tmp_path, hook):
 
 @pytest.mark.wide
 @pytest.mark.parametrize(
-    ("hook", "fault", "check"),
-    [("topk", "dropped", "carried"), ("topk", "forgetful", "sum"), ("fsdp", "zeros", "sum")],
+    ("hook", "fault", "check"), [("topk", "dropped", "carried"), ("topk", "forgetful", "sum"), ("fsdp", "zeros", "sum")]
 )
 def test_faults_of_hooks_are_noticed_at_once(tmp_path, hook, fault, check):
     pytest.importorskip("torch")

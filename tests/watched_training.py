@@ -95,20 +95,14 @@ CLAIMS = {
         "sparsifiers.topk.wire": {"k": lambda n: n // KEPT, "itembits": 32},
         "feedback.ef14.residual": {"alpha": 1 / KEPT, "reach": REACH},
     },
-    "powersgd": {
-        "lowrank.powersgd.nonexpansive": {},
-        "lowrank.powersgd.wire": {"r": RANK, "itembits": 32},
-    },
+    "powersgd": {"lowrank.powersgd.nonexpansive": {}, "lowrank.powersgd.wire": {"r": RANK, "itembits": 32}},
     "int8": {
         "flashcomm.stochastic.unbiased": {},
         "flashcomm.stochastic.variance": {},
         "flashcomm.stochastic.error": {},
         "sparsifiers.identity.wire": {"itembits": 8},
     },
-    "diloco": {
-        "sparsifiers.identity.contraction": {},
-        "packetloss.drift.sure_norm": {"p": LOSS, "G": REACH},
-    },
+    "diloco": {"sparsifiers.identity.contraction": {}, "packetloss.drift.sure_norm": {"p": LOSS, "G": REACH}},
 }
 
 

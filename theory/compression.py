@@ -94,12 +94,7 @@ class CompressorClaims:
         )
 
     def wire(
-        self,
-        bits: Any,
-        counted: str,
-        assumes: tuple[Hypothesis, ...] = (),
-        statement: str = "wire",
-        axis: str = "n",
+        self, bits: Any, counted: str, assumes: tuple[Hypothesis, ...] = (), statement: str = "wire", axis: str = "n"
     ) -> Claim:
         """The exact size of the message."""
         return Claim(

@@ -97,9 +97,7 @@ NONZERO = Hypothesis("nonzero", "Not all entries are zero.", lambda x: x.any())
 NO_ZERO_ENTRIES = Hypothesis("no_zero_entries", "No entry is zero.", lambda x: (x != 0).all())
 ONE_SPARSE = Hypothesis("one_sparse", "Exactly one entry is not zero.", lambda x: (x != 0).sum() == 1)
 NORMAL_ENTRIES = Hypothesis(
-    "normal_entries",
-    "Every entry is zero or, in magnitude, at least the smallest normal number of the dtype.",
-    _normal,
+    "normal_entries", "Every entry is zero or, in magnitude, at least the smallest normal number of the dtype.", _normal
 )
 WITHIN_LARGEST_POWER = Hypothesis(
     "within_largest_power",
@@ -140,9 +138,7 @@ SPECTRAL_GAP = Hypothesis(
     _spectral_gap,
 )
 TWO_SINGULAR_VALUES = Hypothesis(
-    "two_singular_values",
-    "The smaller side of the matrix is 2 and the rank is 1.",
-    Eq(sp.Min(m, n), 2) & Eq(r, 1),
+    "two_singular_values", "The smaller side of the matrix is 2 and the rank is 1.", Eq(sp.Min(m, n), 2) & Eq(r, 1)
 )
 
 # Variants of a compressor

@@ -202,7 +202,5 @@ SCALE_DEFECT = Quantity(
     "total variation distance between the laws of C(c x) and of c C(x), for an admissible factor c > 0",
 )
 IDEMPOTENCE_DEFECT = Quantity(
-    "idempotence_defect",
-    r"\Pr\bigl[C(C(x))\neq C(x)\bigr]",
-    "probability that compressing the output again changes it",
+    "idempotence_defect", r"\Pr\bigl[C(C(x))\neq C(x)\bigr]", "probability that compressing the output again changes it"
 )

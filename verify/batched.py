@@ -10,19 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import ChunkTopK
 from commbounds.compressors._random import fill_uniforms
 from commbounds.theory import claims
 from commbounds.verify.experiment import bound_at
-
-Array = NDArray[Any]
 
 SUBCASES = 256
 """Rows of a drawn batch."""

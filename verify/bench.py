@@ -14,8 +14,8 @@ import hypothesis
 import numpy as np
 from hypothesis import strategies as st
 from numba import config, get_num_threads, njit, set_num_threads
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.columns import parts
 from commbounds.compressors import COMPRESSORS, QSGD, RandK, TopK
 from commbounds.compressors._blocks import run_all, spans
@@ -29,7 +29,6 @@ from commbounds.verify.peers import qsgd_peers, rand_k_peers, top_k_peers
 from commbounds.verify.search import settings
 from commbounds.verify.stopwatch import Benchmark, BenchmarkRow, Stopwatch, measured, timed
 
-Array = NDArray[Any]
 ENTRIES = 25_000_000
 """Entries of the vectors at full length."""
 EXAMPLES = 500

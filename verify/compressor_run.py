@@ -7,15 +7,13 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import Law
 from commbounds.theory import Hypothesis
 from commbounds.verify.experiment import decimal
 from commbounds.verify.kernel_law import Outcomes, kernel_law
 from commbounds.verify.marginals import Marginals
-
-Array = NDArray[Any]
 
 
 def exact_array(x: Any, dtype: Any = np.float64) -> Array:

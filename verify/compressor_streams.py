@@ -6,16 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.experiment import bound_at
 from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.study import Stream
 
-Array = NDArray[Any]
-Draws = NDArray[np.float64]
+Draws = Floats
 
 
 def streams(study: Any, implementation: Any) -> Sequence[Stream]:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import COMPRESSORS, Compressor
 from commbounds.theory import Hypothesis
 from commbounds.verify import inputs
@@ -21,7 +21,6 @@ from commbounds.verify.experiment import Budget, Implementations
 from commbounds.verify.measures import Measure, counts, symbol_values
 from commbounds.verify.study import AnyStudy, Case, Outcome, Stream, Unmeasured
 
-Array = NDArray[Any]
 Setups = Callable[[Any, int], Sequence[Any]]
 """(class, n) -> instances."""
 Sweep = Callable[[Any, int], tuple[str, Sequence[tuple[float, Any]]]]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array
 
 KINDS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "ties": lambda rng, P, n: rng.integers(-2, 3, (P, n)).astype(np.float64),

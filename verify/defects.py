@@ -8,15 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import Exact, Law
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.kernel_law import Outcomes
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Measure, Reading, simplified
 
-Array = NDArray[Any]
 _SEEDS = 4
 """Draws that are compared where a law cannot be read off."""
 

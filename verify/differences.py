@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.vectors.numbers import Record
 
@@ -117,7 +117,7 @@ def parts_of(value: Any) -> dict[str, Any] | None:
     return None
 
 
-def arrays_of(value: Any) -> Iterator[NDArray[Any]]:
+def arrays_of(value: Any) -> Iterator[Array]:
     """The arrays in a value, in its records and in its lists."""
     if isinstance(value, np.ndarray):
         yield value
@@ -162,13 +162,13 @@ def _apart(found: Any, said: Near) -> str:
     return ""
 
 
-def _other_form(ours: NDArray[Any], said: NDArray[Any]) -> str:
+def _other_form(ours: Array, said: Array) -> str:
     if (ours.dtype, ours.shape) == (said.dtype, said.shape):
         return ""
     return f"{ours.dtype} of shape {ours.shape}, by definition {said.dtype} of shape {said.shape}"
 
 
-def other_bits(found: Any, said: NDArray[Any]) -> str:
+def other_bits(found: Any, said: Array) -> str:
     """How an array differs from what is said of it, in dtype, shape or bits; empty where it does not."""
     ours = np.asarray(found)
     unlike_form = _other_form(ours, said)

@@ -13,13 +13,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Bytes, Integers
 from commbounds.columns import Registry
 from commbounds.compressors import Coded, Dense, Factors, Signs, Sparse
 
-Array = NDArray[Any]
-Bits = NDArray[np.uint8]
+Bits = Bytes
 
 
 def bit_count(c: Any, message: Any) -> int:
@@ -175,11 +174,11 @@ class Reader:
         self._at += count
         return self._sent[self._at - count : self._at]
 
-    def numbers(self, size: int, count: int) -> NDArray[np.int64]:
+    def numbers(self, size: int, count: int) -> Integers:
         """The next `size` numbers below `count`."""
         width = _width(count)
         bits = self._next(size * width).reshape(size, width).astype(np.int64)
-        numbers: NDArray[np.int64] = (bits << np.arange(width)).sum(axis=1)
+        numbers: Integers = (bits << np.arange(width)).sum(axis=1)
         return numbers
 
     def floats(self, size: int, dtype: np.dtype[Any]) -> Array:

@@ -16,10 +16,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from commbounds.array_types import Array, Floats, Integers
 
 SHARDINGS = ("iid", "by label")
 """How the training images are dealt to the workers."""
@@ -53,8 +54,8 @@ class Trace:
     """
 
     vectors: Mapping[str, NDArray[np.float32]]
-    steps: Mapping[str, NDArray[np.int64]]
-    loss: Mapping[str, NDArray[np.float64]]
+    steps: Mapping[str, Integers]
+    loss: Mapping[str, Floats]
 
 
 @cache
@@ -69,7 +70,7 @@ def trace() -> Trace:
     """
     with files("commbounds.verify").joinpath("gradients.npz").open("rb") as file, np.load(file) as stored:
 
-        def arrays(prefix: str) -> Mapping[str, NDArray[Any]]:
+        def arrays(prefix: str) -> Mapping[str, Array]:
             found = {kind: stored[f"{prefix}: {kind}"] for kind in KINDS}
             for array in found.values():
                 array.flags.writeable = False

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-Vector = NDArray[Any]
+from commbounds.array_types import Array
+
+Vector = Array
 ExactVector = tuple[Fraction, ...]
 
 # --- exact grids -------------------------------------------------------------------------------------------------

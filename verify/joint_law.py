@@ -7,9 +7,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array
+
 Outcomes = Sequence[tuple[Any, Sequence[Any]]]
 """(probability, output) pairs, as `Compressor.law` gives them."""
 

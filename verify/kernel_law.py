@@ -12,13 +12,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.columns import Registry
 from commbounds.compressors import Compressor
 from commbounds.verify.marginals import Marginals, kernel_marginals
 
-Array = NDArray[Any]
 _ENUMERABLE = 6
 _BISECTABLE = 8
 _NEAR = 8
@@ -30,14 +29,14 @@ _ANGLES, _MOST_ANGLES = 64, 1024
 class Outcomes:
     """A finite law: probabilities (t,) and outputs (t, size), both float64; how far a probability may be off."""
 
-    p: NDArray[np.float64]
-    y: NDArray[np.float64]
+    p: Floats
+    y: Floats
     resolution: float = 2.0**-50
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """Expected output."""
-        result: NDArray[np.float64] = self.p @ self.y
+        result: Floats = self.p @ self.y
         return result
 
 
@@ -92,9 +91,9 @@ _OWN: Registry[LawReader] = Registry("INJECTIONS", "verify.experiments", "inject
 """How the law is read by what `compress_with` takes, where only one column's compressors take it."""
 
 
-def restored(compressor: Any, message: Any) -> NDArray[np.float64]:
+def restored(compressor: Any, message: Any) -> Floats:
     """What `message` stands for, as one vector of float64."""
-    y: NDArray[np.float64] = compressor.decompress(message).astype(np.float64).ravel()
+    y: Floats = compressor.decompress(message).astype(np.float64).ravel()
     return y
 
 
@@ -116,9 +115,9 @@ def _one_uniform(compressor: Any, x: Array) -> Outcomes | None:
     if x.size > _BISECTABLE:
         return None
     cells = 1 << 53
-    seen: dict[int, NDArray[np.float64]] = {}
+    seen: dict[int, Floats] = {}
 
-    def output(place: int) -> NDArray[np.float64]:
+    def output(place: int) -> Floats:
         if place not in seen:
             seen[place] = restored(compressor, compressor.compress_with(x, place / cells))
         return seen[place]
@@ -157,7 +156,7 @@ def _all_angles(compressor: Any, x: Array) -> Outcomes | None:
     top = float(np.abs(wide).max()) or 1.0
     norm = float(np.linalg.norm(wide / top))
 
-    def outputs(angles: NDArray[np.float64]) -> NDArray[np.float64]:
+    def outputs(angles: Floats) -> Floats:
         sketches = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(x.dtype)
         return np.array([restored(compressor, compressor.compress_with(x, sketch[:, None])) for sketch in sketches])
 

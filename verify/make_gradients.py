@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Integers
 from commbounds.verify.gradients import LAYERS, SHARDINGS
 
 SEED = 2026
@@ -25,8 +26,6 @@ RATE = 0.2
 STEPS = 400
 EARLY = (4, 5, 6, 7)
 LATE = (396, 397, 398, 399)
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,9 @@ class Shards:
     """
 
     images: Floats
-    labels: NDArray[np.int64]
+    labels: Integers
     test_images: Floats
-    test_labels: NDArray[np.int64]
+    test_labels: Integers
 
 
 @dataclass(frozen=True)
@@ -71,7 +70,7 @@ class TrainingRun:
     accuracy: float
 
 
-def digits() -> tuple[Floats, NDArray[np.int64]]:
+def digits() -> tuple[Floats, Integers]:
     """scikit-learn's 1797 digits: images (1797, 64) in [0, 1] and their labels (1797,)."""
     from sklearn.datasets import load_digits
 
@@ -79,7 +78,7 @@ def digits() -> tuple[Floats, NDArray[np.int64]]:
     return np.asarray(images, dtype=np.float64) / 16, np.asarray(labels, dtype=np.int64)
 
 
-def shards(sharding: str, images: Floats, labels: NDArray[np.int64], workers: int = WORKERS) -> Shards:
+def shards(sharding: str, images: Floats, labels: Integers, workers: int = WORKERS) -> Shards:
     """1440 images shuffled and dealt to `workers` in equal parts, sorted by label first when `sharding` says so.
 
     Raises
@@ -116,14 +115,14 @@ def _forward(parameters: Floats, images: Floats) -> tuple[Floats, Floats]:
     return hidden, logits - np.log(np.exp(logits).sum(axis=-1, keepdims=True))
 
 
-def loss_and_accuracy(parameters: Floats, images: Floats, labels: NDArray[np.int64]) -> tuple[float, float]:
+def loss_and_accuracy(parameters: Floats, images: Floats, labels: Integers) -> tuple[float, float]:
     """Mean cross-entropy in nats and share of correct answers over images (..., 64) and labels (...)."""
     _, log_probabilities = _forward(parameters, images)
     chosen = np.take_along_axis(log_probabilities, labels[..., None], axis=-1)
     return float(-chosen.mean()), float((log_probabilities.argmax(axis=-1) == labels).mean())
 
 
-def gradient(parameters: Floats, images: Floats, labels: NDArray[np.int64]) -> Floats:
+def gradient(parameters: Floats, images: Floats, labels: Integers) -> Floats:
     """Gradient of one mini-batch's mean cross-entropy: (2410,) from images (batch, 64) and labels (batch,)."""
     hidden, log_probabilities = _forward(parameters, images)
     w2 = parameters[LAYERS["weights 2"][0]].reshape(LAYERS["weights 2"][1])

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._blocks import quiet
 
 _NEAR = 2
@@ -35,19 +35,19 @@ class Marginals:
         Spacing of the uniforms: 2^-24 for float32, 2^-53 for float64.
     """
 
-    upper: NDArray[np.float64]
-    lower: NDArray[np.float64]
-    p: NDArray[np.float64]
+    upper: Floats
+    lower: Floats
+    p: Floats
     resolution: float
 
     @property
-    def mean(self) -> NDArray[np.float64]:
+    def mean(self) -> Floats:
         """Expected output, entry by entry."""
         return self.lower + self.p * (self.upper - self.lower)
 
-    def expected_square(self, center: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_square(self, center: Floats) -> Floats:
         """Expected squared distance to `center`, entry by entry."""
-        result: NDArray[np.float64] = self.p * (self.upper - center) ** 2 + (1.0 - self.p) * (self.lower - center) ** 2
+        result: Floats = self.p * (self.upper - center) ** 2 + (1.0 - self.p) * (self.lower - center) ** 2
         return result
 
 
@@ -65,39 +65,39 @@ class StepLaws:
         Uniforms are multiples of 1/cells.
     """
 
-    values: NDArray[np.float64]
-    ends: NDArray[np.int64]
+    values: Floats
+    ends: Integers
     cells: int
 
     @property
-    def p(self) -> NDArray[np.float64]:
+    def p(self) -> Floats:
         """Probabilities of the values, (L, n): exact multiples of the grid's spacing."""
         starts = np.vstack([np.zeros_like(self.ends[:1]), self.ends[:-1]])
-        result: NDArray[np.float64] = (self.ends - starts) / self.cells
+        result: Floats = (self.ends - starts) / self.cells
         return result
 
-    def expected_difference(self, center: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_difference(self, center: Floats) -> Floats:
         """Expected output minus `center`, entry by entry."""
-        result: NDArray[np.float64] = (self.p * (self.values - center)).sum(axis=0)
+        result: Floats = (self.p * (self.values - center)).sum(axis=0)
         return result
 
-    def expected_square(self, center: NDArray[np.float64]) -> NDArray[np.float64]:
+    def expected_square(self, center: Floats) -> Floats:
         """Expected squared distance to `center`, entry by entry."""
-        result: NDArray[np.float64] = (self.p * (self.values - center) ** 2).sum(axis=0)
+        result: Floats = (self.p * (self.values - center) ** 2).sum(axis=0)
         return result
 
-    def at(self, places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def at(self, places: Integers) -> Floats:
         """The output for the uniforms ``places / cells``, one an entry."""
         stretch = (places[None] >= self.ends).sum(axis=0)
-        result: NDArray[np.float64] = np.take_along_axis(self.values, stretch[None], axis=0)[0]
+        result: Floats = np.take_along_axis(self.values, stretch[None], axis=0)[0]
         return result
 
 
-Reader = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+Reader = Callable[[Integers], Floats]
 """Outputs, one an entry, for uniforms given by their cells."""
 
 
-def kernel_marginals(compressor: Any, x: NDArray[Any]) -> Marginals:
+def kernel_marginals(compressor: Any, x: Array) -> Marginals:
     """The exact marginal laws of ``compressor.compress_with(x, uniforms)``.
 
     Parameters
@@ -115,9 +115,9 @@ def kernel_marginals(compressor: Any, x: NDArray[Any]) -> Marginals:
     bits = 24 if x.dtype == np.float32 else 53
     cells = 1 << bits
 
-    def output(places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def output(places: Integers) -> Floats:
         uniforms = (places.astype(np.float64) / cells).astype(x.dtype)
-        y: NDArray[np.float64] = compressor.decompress(compressor.compress_with(x, uniforms)).astype(np.float64)
+        y: Floats = compressor.decompress(compressor.compress_with(x, uniforms)).astype(np.float64)
         return y
 
     upper = output(np.zeros(x.shape, dtype=np.int64))
@@ -126,14 +126,7 @@ def kernel_marginals(compressor: Any, x: NDArray[Any]) -> Marginals:
     return Marginals(upper, lower, high / cells, 1.0 / cells)
 
 
-def _switches(
-    output: Reader,
-    x: NDArray[Any],
-    start: NDArray[np.int64],
-    upper: NDArray[np.float64],
-    lower: NDArray[np.float64],
-    cells: int,
-) -> NDArray[np.int64]:
+def _switches(output: Reader, x: Array, start: Integers, upper: Floats, lower: Floats, cells: int) -> Integers:
     """The first cell behind `start` where the output is not `upper`, which it is at `start`; `lower` is the last."""
     # invariant: output(low) == upper, output(high) != upper, with high = cells standing for "never switches"
     low, high, below, above = (np.empty(x.shape, np.int64) for _ in range(4))
@@ -193,7 +186,7 @@ def _narrowed(y, upper, low, high):  # type: ignore[no-untyped-def]
             high[i] = middle
 
 
-def step_laws(output: Reader, x: NDArray[Any], cells: int, most: int = 6) -> StepLaws | None:
+def step_laws(output: Reader, x: Array, cells: int, most: int = 6) -> StepLaws | None:
     """The laws of entries whose outputs are monotone step functions of their own uniforms.
 
     Parameters

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.theory import Claim, Standing
 from commbounds.theory.mutation import formula_mutants, regimes
 from commbounds.verify.experiment import decimal
@@ -168,7 +168,7 @@ class Measurements:
         return Pinned(mutants, tuple(untested))
 
 
-def _allowance(measured: NDArray[np.float64], bound: Any) -> NDArray[np.float64]:
+def _allowance(measured: Floats, bound: Any) -> Floats:
     with np.errstate(invalid="ignore"):
-        allowance: NDArray[np.float64] = _ROUNDING * np.maximum(np.abs(measured), np.abs(bound))
+        allowance: Floats = _ROUNDING * np.maximum(np.abs(measured), np.abs(bound))
         return allowance

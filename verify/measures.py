@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
 from commbounds.verify.compressor_run import CompressorRun, exact_array
@@ -19,7 +19,6 @@ from commbounds.verify.encoding import bit_count
 from commbounds.verify.experiment import decimal
 from commbounds.verify.marginals import Marginals
 
-Array = NDArray[Any]
 _RELATIVE_TO_ZERO = "nothing is relative to a zero input: the claim has to assume that x is not zero"
 _SYMBOLS = {"levels": "s", "base": "b", "rank": "r"}
 
@@ -118,7 +117,7 @@ class Measure(ABC):
     def read(self, run: CompressorRun) -> Reading | None:
         """The implementation's value on an array without sampling noise; None where it can only be sampled."""
 
-    def draws(self, run: CompressorRun, count: int, first: int = 0) -> NDArray[np.float64]:
+    def draws(self, run: CompressorRun, count: int, first: int = 0) -> Floats:
         """(count - first,) unbiased observations of the value, from the run's own draws but its `first` ones."""
         raise TypeError(f"{type(self).__name__} cannot be sampled")
 
@@ -165,14 +164,14 @@ class Distortion(Measure):
         total = gain * gain * second - 2 * gain * self.center * cross + self.center * squares
         return total / squares if self.relative else total
 
-    def of(self, c: Any, x: Array, outputs: Sequence[Array]) -> NDArray[np.float64]:
+    def of(self, c: Any, x: Array, outputs: Sequence[Array]) -> Floats:
         """The value for each output, of x's size; where there is no gain, whatever the compressor."""
         flat_x = x.astype(np.float64).ravel()
         top = float(np.abs(flat_x).max()) or 1.0
         scaled = flat_x / top
         ys = np.array(outputs, dtype=np.float64).reshape(len(outputs), -1)
         errors = decimal(self._gain(c, x.size)) * (ys / top) - self.center * scaled
-        totals: NDArray[np.float64] = np.square(errors).sum(axis=1)
+        totals: Floats = np.square(errors).sum(axis=1)
         return totals / float(scaled @ scaled) if self.relative and flat_x.any() else totals * top**2
 
     def read(self, run: CompressorRun) -> Reading | None:
@@ -207,7 +206,7 @@ class Distortion(Measure):
         unit = 1.0 / float(wide / top @ (wide / top)) if self.relative else top**2
         return Reading(value * unit, slack * unit)
 
-    def draws(self, run: CompressorRun, count: int, first: int = 0) -> NDArray[np.float64]:
+    def draws(self, run: CompressorRun, count: int, first: int = 0) -> Floats:
         return self.of(run.c, run.x, run.drawn(count)[first:])
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.theory import Standing
 from commbounds.verify import certify
 from commbounds.verify.experiment import Budget, Implementations
@@ -326,7 +326,7 @@ def _continuously(probe: Probe, budget: Budget, rng: np.random.Generator, start:
     if start is not None and start.array.size <= 64 and start.array.any():
         settings = start.settings
 
-        def same(x: NDArray[Any]) -> Case:
+        def same(x: Array) -> Case:
             return Case(settings, x)
 
         _climb(probe, same, start.array.astype(np.float64), budget.evaluations // 4)
@@ -349,7 +349,7 @@ def _objective(probe: Probe, case: Case) -> float:
     return 0.0 if close is None or not np.isfinite(close) else -close
 
 
-def _climb(probe: Probe, at: Callable[[NDArray[Any]], Case], x: NDArray[Any], evaluations: int) -> None:
+def _climb(probe: Probe, at: Callable[[Array], Case], x: Array, evaluations: int) -> None:
     """Nelder-Mead from `x`: objectives here have kinks."""
     if evaluations < 2:
         return
@@ -364,11 +364,7 @@ def _climb(probe: Probe, at: Callable[[NDArray[Any]], Case], x: NDArray[Any], ev
 
 
 def _globally(
-    probe: Probe,
-    at: Callable[[NDArray[Any]], Case],
-    shape: tuple[int, ...],
-    evaluations: int,
-    rng: np.random.Generator,
+    probe: Probe, at: Callable[[Array], Case], shape: tuple[int, ...], evaluations: int, rng: np.random.Generator
 ) -> None:
     """Differential evolution on the unit cube; ratios do not depend on scale for most compressors."""
     size = int(np.prod(shape))

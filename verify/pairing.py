@@ -10,8 +10,8 @@ from itertools import chain
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks.communicator import Communicator, World
 from commbounds.collectives.ranks.lockstep import LockstepWorld
@@ -41,7 +41,7 @@ class RankCase:
     """
 
     settings: Mapping[str, Any]
-    stack: NDArray[Any]
+    stack: Array
     unlike: Mapping[str, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:

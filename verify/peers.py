@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 from numba import get_num_threads
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.stopwatch import Stopwatch, timed
-
-Array = NDArray[Any]
 
 
 def torch_module() -> Any:

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.theory.evaluation import added_up, is_product_less_one
 from commbounds.theory.functions import ExactFunction
 from commbounds.theory.mutation import Regime
-
-Array = NDArray[Any]
 
 
 class ValuesAt:

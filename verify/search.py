@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import hypothesis
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array, Floats, Integers
+
 T = TypeVar("T")
 
 
@@ -192,11 +192,11 @@ def _complexity(value: float) -> tuple[int, int, int]:
     return len(shown.partition("e")[0].replace(".", "").strip("0")), len(shown), int(value < 0)
 
 
-def _complexities(numbers: NDArray[np.float64]) -> tuple[int, ...]:
+def _complexities(numbers: Floats) -> tuple[int, ...]:
     return tuple(np.sum([_complexity(value) for value in numbers.tolist()], axis=0).tolist())
 
 
-def _with(x: Array, places: NDArray[np.int64], value: float) -> Array:
+def _with(x: Array, places: Integers, value: float) -> Array:
     changed = x.copy()
     changed.reshape(-1)[places] = value
     return changed

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
 from commbounds import _kernel_cache as _kernel_cache  # first: it is for the kernels that are defined after it
+from commbounds.array_types import Floats
 
 BETS = 16
 """Bets on a side: lambda = boldest limit 2^-j, j = 0 .. BETS - 1; one lies between 2/3 and 4/3 of the best."""
@@ -77,7 +77,7 @@ class SequentialTest:
         self._sum = 0.0
         self._squares = 0.0
 
-    def feed(self, deviations: NDArray[np.float64]) -> None:
+    def feed(self, deviations: Floats) -> None:
         """Take more observations, in their order.
 
         Parameters

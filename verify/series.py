@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.theory import Claim, Standing
 from commbounds.verify import gradients, inputs
 from commbounds.verify.compressor_run import CompressorRun
@@ -23,8 +23,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.judgement import Judgement
 from commbounds.verify.methods import own_seeds
 from commbounds.verify.study import Case, Curve, Outcome, Study
-
-Array = NDArray[Any]
 
 _SIZES = (1, 2, 3, 4, 6, 8, 16, 64, 256, 1024, 2410)
 _SIDES = (2, 4, 8, 16, 32)

@@ -141,11 +141,7 @@ class Sources:
     # --- what a run is made from --------------------------------------------------------------------------------------
 
     def modules(
-        self,
-        column: str,
-        parts: Iterable[str] = (),
-        engine: Iterable[str] = ENGINE,
-        rooms: Iterable[str] = SEVERAL,
+        self, column: str, parts: Iterable[str] = (), engine: Iterable[str] = ENGINE, rooms: Iterable[str] = SEVERAL
     ) -> frozenset[str]:
         """Names of the modules that a run of a column's claims depends on.
 

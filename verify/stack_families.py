@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array
+
 Make = Callable[[np.random.Generator, int, int, int], Array]
 Fits = Callable[[int, int, int], bool]
 

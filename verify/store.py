@@ -54,11 +54,7 @@ def require_unaltered() -> None:
         One is from elsewhere; the message names it.
     """
     libraries = [path for path in sys.path if Path(path).name in ("site-packages", "dist-packages")]
-    known = (
-        *installed().folders,
-        *(f"{path}{os.sep}" for path in (*sysconfig.get_paths().values(), *libraries)),
-        "<",
-    )
+    known = (*installed().folders, *(f"{path}{os.sep}" for path in (*sysconfig.get_paths().values(), *libraries)), "<")
     for module in [name for name in sys.modules if name.partition(".")[0] == ROOT]:
         for name, value in list(vars(sys.modules[module]).items()):
             for function in _functions(value):

@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import Claim, Hypothesis, claims
@@ -36,12 +36,12 @@ class Case:
     """
 
     settings: dict[str, Any]
-    x: NDArray[Any] | None = field(default=None, repr=False)
+    x: Array | None = field(default=None, repr=False)
     exact: Any = field(default=None, repr=False)
     _computed: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
-    def array(self) -> NDArray[Any]:
+    def array(self) -> Array:
         """`x` of a case that has it."""
         if self.x is None:
             raise ValueError(f"the case {self} has no array")
@@ -121,7 +121,7 @@ class Stream:
     """
 
     label: str
-    draw: Callable[[np.random.Generator, int], NDArray[np.float64]]
+    draw: Callable[[np.random.Generator, int], Floats]
     low: float
     high: float
     two_sided: bool = True
@@ -292,7 +292,7 @@ class AnyStudy:
         """How far the kernel is from its exact law on a case of the grid, and the room for rounding; None: unknown."""
         return None
 
-    def takes(self, _case: Case, _x: NDArray[Any]) -> bool:
+    def takes(self, _case: Case, _x: Array) -> bool:
         """Whether the case with this array in place of its own is one too: then a counterexample can be simplified."""
         return False
 
@@ -302,7 +302,7 @@ class AnyStudy:
 
     def starts(
         self, _implementation: Any, _rng: np.random.Generator
-    ) -> Sequence[tuple[Callable[[NDArray[Any]], Case], NDArray[Any]]]:
+    ) -> Sequence[tuple[Callable[[Array], Case], Array]]:
         """Where a continuous attack begins: (array -> case, array) for every shape and set-up."""
         return ()
 

@@ -18,11 +18,10 @@ from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.folders import appended
 
-Array = NDArray[np.float64]
 Simulation = Callable[[int, int], Any]
 """(first, count) -> (count, k) float64 array; picklable where the executor's workers are processes."""
 Progress = Callable[[int, int], None]
@@ -39,7 +38,7 @@ def run_trials(
     chunk: int = 1024,
     window: int | None = None,
     progress: Progress | None = None,
-) -> Array:
+) -> Floats:
     """All trials of a simulation, of which those in the file are not run again.
 
     Parameters
@@ -100,7 +99,7 @@ def run_trials(
     return np.concatenate([done[first] for first in sorted(done)])
 
 
-def read_trials(path: str | Path) -> tuple[dict[str, Any], Array]:
+def read_trials(path: str | Path) -> tuple[dict[str, Any], Floats]:
     """Settings of a file and the trials in it, in their order; fewer than planned if the run is not done.
 
     Raises
@@ -154,15 +153,15 @@ def _checked(text: str) -> bytes:
     return f"{zlib.crc32(text.encode()):08x} {text}\n".encode()
 
 
-def _line(first: int, part: Array) -> bytes:
+def _line(first: int, part: Floats) -> bytes:
     values = base64.b64encode(part.astype("<f8").tobytes()).decode()
     return _checked(json.dumps({"first": first, "shape": part.shape, "values": values}))
 
 
-def _parsed(content: bytes) -> tuple[dict[str, Any] | None, dict[int, Array], int]:
+def _parsed(content: bytes) -> tuple[dict[str, Any] | None, dict[int, Floats], int]:
     """Header, chunks, and the length of what is sound: a last line that was cut short is not."""
     header: dict[str, Any] | None = None
-    done: dict[int, Array] = {}
+    done: dict[int, Floats] = {}
     sound = 0
     lines = content.splitlines(keepends=True)
     for number, line in enumerate(lines):
@@ -183,7 +182,7 @@ def _parsed(content: bytes) -> tuple[dict[str, Any] | None, dict[int, Array], in
     return header, done, sound
 
 
-def _resumed(file: IO[bytes], header: dict[str, Any]) -> dict[int, Array]:
+def _resumed(file: IO[bytes], header: dict[str, Any]) -> dict[int, Floats]:
     """The chunks in the file, which is of the same run, or new."""
     file.seek(0)
     found, done, sound = _parsed(file.read())

@@ -12,8 +12,5 @@ __all__ = [
     "row_count",
 ]
 
-COLLECTIVES = {
-    "arctopk_allreduce": arctopk_allreduce,
-    "row_count": row_count,
-}
+COLLECTIVES = {"arctopk_allreduce": arctopk_allreduce, "row_count": row_count}
 """What is run and counted here, by name."""

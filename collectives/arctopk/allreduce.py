@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.arctopk.steps import (
     checked_format,
@@ -36,8 +37,6 @@ from commbounds.compressors.base import (
     shown,
 )
 
-Array = NDArray[Any]
-
 
 @dataclass(frozen=True, eq=False)
 class ArcResult:
@@ -55,8 +54,8 @@ class ArcResult:
     """
 
     mean: Array
-    rows: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    rows: Integers
+    scores: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,8 +73,8 @@ class ArcRankResult:
     """
 
     mean: Array
-    rows: NDArray[np.int64]
-    scores: NDArray[np.float64]
+    rows: Integers
+    scores: Floats
 
 
 def row_count(m: int, share: float, rule: str = "ceil") -> int:

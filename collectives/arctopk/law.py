@@ -9,9 +9,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Floats
 from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count, shown
 
-Floats = NDArray[np.float64]
 _EXPONENT = 400
 """Of two: rows between this and its inverse have squares, and sums of them, that are floats."""
 _ACCURACY = 1e-9

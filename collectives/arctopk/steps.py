@@ -8,13 +8,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._stack import checked_stack
 from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors.base import as_numbers, checked_count, checked_rng, shown
 
-Array = NDArray[Any]
 MOST_COLUMNS = 2**16
 """Of a sketch, which has so many numbers for every column of a matrix."""
 
@@ -83,7 +83,7 @@ def _sketched(stack: Array, V: Array) -> Array:
     return out.reshape(P, m, -1)
 
 
-def rows_of_all(stack: Array, rows: NDArray[np.int64]) -> Array:
+def rows_of_all(stack: Array, rows: Integers) -> Array:
     """The rows that every rank selected: (P, K, n)."""
     out = np.empty((*rows.shape, stack.shape[2]), stack.dtype)
     n = stack.shape[2]
@@ -108,7 +108,7 @@ def rounded_sketches(stack: Array, V: Array, form: np.dtype[Any], name: str = "g
     return rounded
 
 
-def selected_rows(sums: Array, P: int, kept: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+def selected_rows(sums: Array, P: int, kept: int) -> tuple[Integers, Floats]:
     """The rows of largest score, ascending, and the scores: of sums (..., m, rank) of the sketches of `P` ranks.
 
     Rows are compared by their scores' significands and exponents, as squares of small and large numbers leave the range
@@ -127,7 +127,7 @@ def selected_rows(sums: Array, P: int, kept: int) -> tuple[NDArray[np.int64], ND
     return np.sort(order[..., :kept], axis=-1), scores
 
 
-def put_averages(totals: Array, rows: NDArray[np.int64], P: int, out: Array) -> None:
+def put_averages(totals: Array, rows: Integers, P: int, out: Array) -> None:
     """Put the averages of `P` ranks' rows, of which `totals` are the sums, where they belong in a matrix of zeros."""
     out[rows] = totals.reshape(rows.size, -1) / out.dtype.type(P)
 

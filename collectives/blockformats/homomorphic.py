@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.blockformats.wire import packed_form, packed_numbers, unpacked_numbers
 from commbounds.collectives.dense.on_rank import gathered
@@ -17,7 +18,6 @@ from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import checked_choice, checked_count, index_bits
 
-Array = NDArray[Any]
 ROUNDINGS = ("nearest", "independent", "correlated")
 """To the nearest code; up with the fraction as its probability; the same, the ranks' uniforms spread evenly."""
 Draws = tuple[Array, Array]
@@ -153,7 +153,7 @@ def _exponents(x: Array, block: int, top: int) -> Array:
     return np.where(largest > 0, exponents, -1100).astype(np.int64)
 
 
-def _codes(levels: Array, drawn: Draws | None, P: int, rounding: str) -> NDArray[np.int64]:
+def _codes(levels: Array, drawn: Draws | None, P: int, rounding: str) -> Integers:
     if drawn is None:
         return np.rint(levels).astype(np.int64)
     uniforms, orders = drawn

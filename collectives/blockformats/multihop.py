@@ -8,8 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, DTypeLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.blockformats.requantised import _by_ring, _bytes, _summed
 from commbounds.collectives.blockformats.wire import message_of
@@ -20,7 +21,6 @@ from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import checked_choice, checked_count, checked_real, shown
 from commbounds.compressors.blockformats import NVFP4, Microscaling
 
-Array = NDArray[Any]
 TOPOLOGIES = ("ring", "butterfly")
 """Partial sums go round; or, at every stage, partners swap the halves that they do not keep."""
 

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.blockformats.wire import bytes_of, message_of
 from commbounds.collectives.dense.on_rank import gathered
@@ -18,7 +19,6 @@ from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import checked_choice, shown
 from commbounds.compressors.blockformats import NVFP4, Microscaling
 
-Array = NDArray[Any]
 SCHEDULES = ("ring", "direct")
 """Round the ring, every partial sum rounded; or every rank's blocks to their owners, which add what they read."""
 

@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.blockformats.wire import packed_form, packed_numbers, unpacked_numbers
 from commbounds.collectives.dense.on_rank import gathered
@@ -18,7 +19,6 @@ from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import checked_count, checked_flag, checked_real, index_bits, shown
 from commbounds.compressors.rotations.hadamard import checked_signs, padded_size, randomised_hadamard
 
-Array = NDArray[Any]
 EVEN_TABLE = tuple(range(0, 31, 2))
 """Sixteen numbers at equal distances up to 30, as the authors have them for a sixteenth beyond the range."""
 UNEVEN_TABLE = (0, 4, 6, 8, 10, 12, 13, 14, 16, 17, 18, 20, 22, 24, 26, 30)
@@ -202,7 +202,7 @@ def _limit(comm: Communicator, y: Array, top: float) -> float:
     return comm.agreed(finite)
 
 
-def _indices(levels: Array, numbers: NDArray[np.int64], fine: int | None, uniforms: Array) -> NDArray[np.int64]:
+def _indices(levels: Array, numbers: Integers, fine: int | None, uniforms: Array) -> Integers:
     """Stochastic rounding to the table, at once or by way of multiples of g / fine."""
     g = int(numbers[-1])
     places, scaled = levels, numbers
@@ -213,7 +213,7 @@ def _indices(levels: Array, numbers: NDArray[np.int64], fine: int | None, unifor
         places, scaled = (below + (uniforms[0] < steps - below)) * g, numbers * fine
     cells = np.clip(np.searchsorted(scaled, places, "right") - 1, 0, numbers.size - 2)
     low, high = scaled[cells], scaled[cells + 1]
-    found: NDArray[np.int64] = cells + (uniforms[-1] < (places - low) / (high - low))
+    found: Integers = cells + (uniforms[-1] < (places - low) / (high - low))
     return found
 
 

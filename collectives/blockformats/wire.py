@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from commbounds.array_types import Array, Bytes, Integers
 from commbounds.compressors.base import shown
 from commbounds.compressors.blockformats import NVFP4, Blocks, Microscaling, ScaledBlocks
-
-Array = NDArray[Any]
-Bytes = NDArray[np.uint8]
 
 
 def packed_numbers(numbers: Array, width: int) -> Bytes:
@@ -25,7 +21,7 @@ def packed_form(width: int, count: int) -> tuple[type[np.uint8], tuple[int]]:
     return np.uint8, (-(-count * width // 8),)
 
 
-def unpacked_numbers(sent: Bytes, width: int, count: int) -> NDArray[np.int64]:
+def unpacked_numbers(sent: Bytes, width: int, count: int) -> Integers:
     """The `count` numbers that `packed_numbers` made `sent` of.
 
     Raises
@@ -36,7 +32,7 @@ def unpacked_numbers(sent: Bytes, width: int, count: int) -> NDArray[np.int64]:
     if sent.shape != packed_form(width, count)[1]:
         raise ValueError(f"sent must have shape {packed_form(width, count)[1]}, got {sent.shape}")
     bits = np.unpackbits(sent, count=count * width, bitorder="little").reshape(count, width)
-    numbers: NDArray[np.int64] = (bits.astype(np.int64) << np.arange(width)).sum(axis=1)
+    numbers: Integers = (bits.astype(np.int64) << np.arange(width)).sum(axis=1)
     return numbers
 
 

@@ -15,8 +15,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.fused import FUSED, fused
@@ -36,8 +37,6 @@ from commbounds.collectives.ranks.communicator import Communicator, Counted
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_array, shown
-
-Array = NDArray[Any]
 
 
 def _fused(stack: Array, *, algorithm: str) -> tuple[Array, Traffic]:

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.message_by_message import ALLREDUCE
 from commbounds.collectives.dense.messages import core_size, first_of_core
@@ -23,14 +22,13 @@ from commbounds.collectives.dense.result_memory import uninitialised
 from commbounds.collectives.dense.streaming import streamed
 from commbounds.compressors._blocks import run_all, spans
 
-Array = NDArray[Any]
 TILE = 1 << 15
 """Bytes of a partial sum that is in work: it stays in a second-level cache, with one for every doubling."""
 STREAMED = 1 << 22
 """Bytes of a result that is written past the cache."""
 
 
-def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED) -> NDArray[np.int64]:
+def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED) -> Integers:
     """Fills `out` with what every rank holds after the ring; returns words sent, words received and messages.
 
     Parameters
@@ -49,15 +47,13 @@ def fused_ring(stack: Array, out: Array, tile: int = TILE, streamed_from: int = 
     return _by_columns(kernel, "ring", stack, tile)
 
 
-def fused_recursive_doubling(
-    stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED
-) -> NDArray[np.int64]:
+def fused_recursive_doubling(stack: Array, out: Array, tile: int = TILE, streamed_from: int = STREAMED) -> Integers:
     """As `fused_ring`, by recursive doubling."""
     kernel = partial(_recursive_doubling, stack, out, first_of_core(len(stack)), stack.nbytes >= streamed_from)
     return _by_columns(kernel, "recursive-doubling", stack, tile)
 
 
-def fused(stack: Array, algorithm: str) -> tuple[Array, NDArray[np.int64]]:
+def fused(stack: Array, algorithm: str) -> tuple[Array, Integers]:
     """What every rank holds after the all-reduce of that name, and the counts of its steps, (3, steps, P).
 
     Parameters
@@ -71,7 +67,7 @@ def fused(stack: Array, algorithm: str) -> tuple[Array, NDArray[np.int64]]:
         return result, FUSED[algorithm](stack, result)
 
 
-def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile: int) -> NDArray[np.int64]:
+def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile: int) -> Integers:
     """Runs the kernel on ranges of columns, a thread each where that pays, and adds up what they counted."""
     P = len(stack)
     width = max(1, tile // stack.itemsize)
@@ -85,7 +81,7 @@ def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile:
         jobs.append(partial(kernel, lo // P, hi // P, work, counts))
         counted.append(counts)
     run_all(jobs, stack.size)
-    total: NDArray[np.int64] = np.sum(counted, axis=0, dtype=np.int64)
+    total: Integers = np.sum(counted, axis=0, dtype=np.int64)
     return total
 
 

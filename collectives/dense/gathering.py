@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Integers, Mask
 from commbounds.collectives.dense.messages import gather_messages
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_array
@@ -54,7 +55,7 @@ def gather_blocks(sizes: ArrayLike, algorithm: str = "ring") -> Traffic:
     return Traffic.of_steps(*gather_counts(words, algorithm))
 
 
-def _checked_sizes(sizes: ArrayLike) -> NDArray[np.int64]:
+def _checked_sizes(sizes: ArrayLike) -> Integers:
     given = as_array(sizes, "sizes")
     if given.ndim != 1 or given.size == 0:
         raise ValueError(f"sizes must be a vector with one entry for every rank, got shape {given.shape}")
@@ -68,12 +69,12 @@ def _checked_sizes(sizes: ArrayLike) -> NDArray[np.int64]:
     return given.astype(np.int64)
 
 
-def gather_counts(words: NDArray[np.int64], algorithm: str) -> NDArray[np.int64]:
+def gather_counts(words: Integers, algorithm: str) -> Integers:
     """Words sent, words received and messages of an all-gather of blocks of so many `words`: (3, steps, P)."""
     return _replayed(words, gather_messages(words.size, algorithm))[0]
 
 
-def _replayed(words: NDArray[np.int64], messages: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _replayed(words: Integers, messages: Integers) -> tuple[Integers, Mask]:
     """The counts, and which rank (row) has which block (column) at the end."""
     P = words.size
     steps = int(messages[-1, 0]) + 1 if len(messages) else 0

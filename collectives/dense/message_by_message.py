@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import (
     backwards,
@@ -25,8 +25,6 @@ from commbounds.collectives.dense.messages import (
     ring_scatter,
 )
 from commbounds.collectives.traffic import Traffic
-
-Array = NDArray[Any]
 
 
 class Part(NamedTuple):
@@ -43,7 +41,7 @@ class Part(NamedTuple):
     """
 
     name: str
-    messages: NDArray[np.int64]
+    messages: Integers
     adds: bool
 
     @property
@@ -111,12 +109,12 @@ def allreduced(stack: Array, algorithm: str) -> tuple[Array, Traffic]:
     return held, carried_out(held, even_cuts(n, blocks(P)), parts(P))
 
 
-def carried_out(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> Traffic:
+def carried_out(held: Array, edges: Integers, parts: Sequence[Part]) -> Traffic:
     """The traffic of `parts`, one after another, which change `held` (P, n); block b is edges[b] to edges[b + 1]."""
     return phased(counted(held, edges, parts), parts)
 
 
-def counted(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> NDArray[np.int64]:
+def counted(held: Array, edges: Integers, parts: Sequence[Part]) -> Integers:
     """As `carried_out`: words sent, words received and messages, (3, steps, P)."""
     counts = np.zeros((3, sum(part.steps for part in parts), len(held)), np.int64)
     mail = np.empty_like(held)
@@ -129,12 +127,12 @@ def counted(held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> NDA
     return counts
 
 
-def phased(counts: NDArray[np.int64], parts: Sequence[Part]) -> Traffic:
+def phased(counts: Integers, parts: Sequence[Part]) -> Traffic:
     """`counts` (sent, received and messages; steps; ranks) as a traffic whose phases are `parts`."""
     return Traffic.of_phases({name: Traffic.of_steps(*steps) for name, steps in by_part(counts, parts)})
 
 
-def by_part(counts: NDArray[np.int64], parts: Sequence[Part]) -> list[tuple[str, NDArray[np.int64]]]:
+def by_part(counts: Integers, parts: Sequence[Part]) -> list[tuple[str, Integers]]:
     """Every part's name, and its steps of `counts`."""
     found, begin = [], 0
     for part in parts:

@@ -13,11 +13,11 @@ from __future__ import annotations
 from functools import lru_cache
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Integers
 from commbounds.compressors.base import checked_choice
 
-Messages = NDArray[np.int64]
+Messages = Integers
 """(M, 5): step, source, target, first block, number of blocks."""
 ALGORITHMS = ("ring", "recursive-doubling", "bruck")
 """Of all-gathers and reduce-scatters."""
@@ -54,7 +54,7 @@ def core_size(P: int) -> int:
     return 1 << (P.bit_length() - 1)
 
 
-def first_of_core(P: int) -> NDArray[np.int64]:
+def first_of_core(P: int) -> Integers:
     """Where every member of the core stands among the ranks; P itself behind the last.
 
     The first 2 (P - P') ranks, P' = `core_size`, are folded in pairs: an even rank is in the core, and speaks for the

@@ -7,17 +7,15 @@ data, follow the schedules of `messages`, and count alike.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.dense.gathering import gather_counts
 from commbounds.collectives.dense.message_by_message import Part
 from commbounds.collectives.dense.messages import gather_steps, of_rank
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Form, Parcel
 
-Array = NDArray[Any]
 Block = tuple[Array, ...]
 """What a rank brings to an all-gather: arrays of any dtypes and shapes."""
 
@@ -86,7 +84,7 @@ def _all_gathered(
     return [blocks] * len(blocks), [(None, counts)]
 
 
-def carried_out_on_rank(comm: Communicator, held: Array, edges: NDArray[np.int64], parts: Sequence[Part]) -> None:
+def carried_out_on_rank(comm: Communicator, held: Array, edges: Integers, parts: Sequence[Part]) -> None:
     """Carry out `parts`, one after another, each a phase of its name: the twin of `carried_out`.
 
     Parameters
@@ -132,7 +130,7 @@ def _take(held: Array, places: list[slice], message: Array, adds: bool) -> None:
             held[place] = piece
 
 
-def _places(edges: NDArray[np.int64], first: int, count: int) -> list[slice]:
+def _places(edges: Integers, first: int, count: int) -> list[slice]:
     """Where the blocks first, first + 1, ..., counted modulo their number, lie: one range, or two round the end."""
     blocks = edges.size - 1
     ahead = min(count, blocks - first)

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
+
+from commbounds.array_types import Array, Bytes
 
 LEAST = 1 << 22
 """Bytes of a result whose memory is kept, at least; below, fresh memory costs little."""
@@ -18,13 +19,13 @@ MOST = 1 << 28
 """And at most: more than this never stays with the process."""
 
 
-_KEPT: deque[NDArray[np.uint8]] = deque(maxlen=1)  # whose methods are atomic: a loan may end in any thread
+_KEPT: deque[Bytes] = deque(maxlen=1)  # whose methods are atomic: a loan may end in any thread
 
 
 class _Loan:
     """Memory of the arrays that refer to it; without any, it is the next result's."""
 
-    def __init__(self, block: NDArray[np.uint8]) -> None:
+    def __init__(self, block: Bytes) -> None:
         self._block = block
         self.__array_interface__ = block.__array_interface__
 
@@ -32,7 +33,7 @@ class _Loan:
         _KEPT.append(self._block)
 
 
-def uninitialised(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def uninitialised(shape: tuple[int, ...], dtype: DTypeLike) -> Array:
     """An array to be filled, as from ``np.empty``; a large one in memory that was written before, if there is some.
 
     Parameters
@@ -57,5 +58,5 @@ def uninitialised(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
         block = np.empty(size, np.uint8)
     if block.size != size:
         block = np.empty(size, np.uint8)
-    array: NDArray[Any] = np.asarray(_Loan(block)).view(kind).reshape(shape)
+    array: Array = np.asarray(_Loan(block)).view(kind).reshape(shape)
     return array

@@ -10,13 +10,14 @@ from typing import Any
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba.core import cgutils, types
 from numba.extending import intrinsic, overload
-from numpy.typing import NDArray
+
+from commbounds.array_types import Array
 
 _LINE = 64
 """Bytes of a store: a cache line, or what the machine makes of it."""
 
 
-def streamed(out: NDArray[Any], x: NDArray[Any]) -> None:
+def streamed(out: Array, x: Array) -> None:
     """Fills `out` with `x`, both contiguous vectors of one length and dtype; compiled, with non-temporal stores.
 
     A plain store first reads the line that it overwrites; such a store does not, and leaves the cache as it is.

@@ -8,18 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from commbounds.collectives.dropcompute.latency_draws import (
-    EXPONENTIAL,
-    GAMMA,
-    LOGNORMAL,
-    NORMAL,
-    UNIFORM,
-)
+from commbounds.array_types import Floats, Integers
+from commbounds.collectives.dropcompute.latency_draws import EXPONENTIAL, GAMMA, LOGNORMAL, NORMAL, UNIFORM
 from commbounds.compressors.base import as_numbers, checked_real, shown
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,18 +20,18 @@ class Plan:
     """What the kernel needs to draw: the family, its numbers, and the tables of the alias method."""
 
     family: int
-    numbers: Array
-    keep: Array
-    alias: NDArray[np.int64]
+    numbers: Floats
+    keep: Floats
+    alias: Integers
 
 
-def plan_of(family: int, *numbers: float, weights: Array | None = None) -> Plan:
+def plan_of(family: int, *numbers: float, weights: Floats | None = None) -> Plan:
     """How a kernel draws from a family with these numbers; `weights` are those of a lattice."""
     keep, alias = (np.ones(1), np.zeros(1, np.int64)) if weights is None else _alias(weights)
     return Plan(family, np.array((*numbers, 0.0, 0.0)[:3], dtype=np.float64), keep, alias)
 
 
-def _alias(weights: Array) -> tuple[Array, NDArray[np.int64]]:
+def _alias(weights: Floats) -> tuple[Floats, Integers]:
     """Walker's tables: cell i is kept with probability keep[i], else exchanged for alias[i]."""
     keep = weights * (weights.size / weights.sum())
     alias = np.arange(weights.size, dtype=np.int64)
@@ -66,7 +59,7 @@ def checked_numbers(law: Any, positive: tuple[str, ...] = (), nonnegative: tuple
             raise ValueError(f"{name} must not be negative: latencies are not, got {value}")
 
 
-def checked_at(x: ArrayLike) -> Array:
+def checked_at(x: ArrayLike) -> Floats:
     """Where a distribution function is asked for, as float64: any numbers but NaN."""
     at = as_numbers(x, "x", np.float64)
     if np.isnan(at).any():
@@ -104,7 +97,7 @@ class LatencyLaw(ABC):
     def plan(self) -> Plan: ...
 
     @abstractmethod
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         """P(t <= x)."""
 
     def excess(self, x: float) -> float:
@@ -153,10 +146,10 @@ class Normal(LatencyLaw):
     def plan(self) -> Plan:
         return plan_of(NORMAL, self.average, self.deviation)
 
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         from scipy.special import ndtr
 
-        result: Array = ndtr((checked_at(x) - self.average) / self.deviation)
+        result: Floats = ndtr((checked_at(x) - self.average) / self.deviation)
         return result
 
 
@@ -200,12 +193,12 @@ class Lognormal(LatencyLaw):
     def plan(self) -> Plan:
         return plan_of(LOGNORMAL, self.base, self.shape, self.location)
 
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         from scipy.special import ndtr
 
         above = np.maximum(checked_at(x) - self.base, 0.0)
         with np.errstate(divide="ignore"):
-            result: Array = ndtr((np.log(above) - self.location) / self.shape)
+            result: Floats = ndtr((np.log(above) - self.location) / self.shape)
         return result
 
     def excess(self, x: float) -> float:
@@ -263,10 +256,10 @@ class Gamma(LatencyLaw):
             return plan_of(EXPONENTIAL, self.base, self.scale)
         return plan_of(GAMMA, self.base, self.scale, self.shape)
 
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         from scipy.special import gammainc
 
-        result: Array = gammainc(self.shape, np.maximum(checked_at(x) - self.base, 0.0) / self.scale)
+        result: Floats = gammainc(self.shape, np.maximum(checked_at(x) - self.base, 0.0) / self.scale)
         return result
 
 
@@ -303,5 +296,5 @@ class Uniform(LatencyLaw):
     def plan(self) -> Plan:
         return plan_of(UNIFORM, self.low, self.high - self.low)
 
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         return np.clip((checked_at(x) - self.low) / (self.high - self.low), 0.0, 1.0)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats
 from commbounds.collectives.dropcompute.random_batches import (
     Normalisation,
     checked_batches,
@@ -17,12 +18,10 @@ from commbounds.collectives.moshpit.group_average import combined_in_groups
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 
-Array = NDArray[np.float64]
-
 
 def drop_gradient(
     comm: Communicator, gradients: ArrayLike, completed: int, normalisation: Normalisation = "fixed"
-) -> Array:
+) -> Floats:
     """The gradient of a step, of which this rank computed a part; the twin of `commbounds.collectives.drop_gradient`.
 
     Parameters
@@ -48,7 +47,7 @@ def drop_gradient(
         As the twin; something differs between ranks. On all ranks.
     """
 
-    def checked() -> tuple[Array, int]:
+    def checked() -> tuple[Floats, int]:
         mine, counts = checked_batches(np.asarray(gradients)[np.newaxis], np.asarray([completed]), normalisation)
         return mine[0], int(counts[0])
 
@@ -59,7 +58,7 @@ def drop_gradient(
     (own,) = agreed_row(comm, message, lambda _: settings, "the sum of gradients", finite=False)
     P = comm.size
     everybody, all_get = np.zeros(P, np.int64), np.ones(P, np.bool_)
-    total: Array = combined_in_groups(comm, own, everybody, all_get, lambda rows: in_rank_order(list(rows)))
+    total: Floats = combined_in_groups(comm, own, everybody, all_get, lambda rows: in_rank_order(list(rows)))
     if normalisation == "computed":
         return np.asarray(total[:-1] / max(total[-1], 1.0))
     return np.asarray(total / (P if normalisation == "worker" else P * len(mine)))

@@ -6,16 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats, Integers
 from commbounds.collectives._peers import checked_step_size
 from commbounds.compressors.base import as_array, as_numbers, checked_choice, shown
 
-Array = NDArray[np.float64]
 Normalisation = Literal["fixed", "computed", "worker"]
 
 
-def drop_gradient(gradients: ArrayLike, completed: ArrayLike, normalisation: Normalisation = "fixed") -> Array:
+def drop_gradient(gradients: ArrayLike, completed: ArrayLike, normalisation: Normalisation = "fixed") -> Floats:
     """The gradient of a step in which worker n computed its first `completed[n]` micro-batches.
 
     Parameters
@@ -45,13 +45,13 @@ def drop_gradient(gradients: ArrayLike, completed: ArrayLike, normalisation: Nor
     return np.asarray(total / divisor)
 
 
-def share_of_worker(gradients: Array, count: int, normalisation: Normalisation) -> Array:
+def share_of_worker(gradients: Floats, count: int, normalisation: Normalisation) -> Floats:
     """What a worker contributes: the sum over its first `count` micro-batches, or under "worker" their mean."""
     total = np.asarray(gradients[:count].sum(axis=0))
     return np.asarray(total / max(count, 1)) if normalisation == "worker" else total
 
 
-def in_rank_order(rows: Sequence[Array]) -> Array:
+def in_rank_order(rows: Sequence[Floats]) -> Floats:
     """The sum of `rows`, one after another."""
     total = np.array(rows[0])
     for row in rows[1:]:
@@ -61,7 +61,7 @@ def in_rank_order(rows: Sequence[Array]) -> Array:
 
 def checked_batches(
     gradients: ArrayLike, completed: ArrayLike, normalisation: Normalisation
-) -> tuple[Array, NDArray[np.int64]]:
+) -> tuple[Floats, Integers]:
     """`gradients` in float64 and `completed`, where they fit each other."""
     g, counts = as_numbers(gradients, "gradients", np.float64), as_array(completed, "completed")
     if g.ndim != 3 or 0 in g.shape:
@@ -79,12 +79,8 @@ def checked_batches(
 
 
 def random_batch_sgd(
-    start: ArrayLike,
-    gradient: Callable[[Array], Any],
-    noise: ArrayLike,
-    batches: ArrayLike,
-    learning_rate: float,
-) -> Array:
+    start: ArrayLike, gradient: Callable[[Floats], Any], noise: ArrayLike, batches: ArrayLike, learning_rate: float
+) -> Floats:
     """The iterates of SGD whose step i uses the first batches[i] of its samples, divided by the largest batch.
 
     x_{i+1} = x_i - (learning_rate / B) sum over s < batches[i] of (gradient(x_i) + noise[i, s]), B = noise.shape[1].

@@ -9,13 +9,13 @@ from functools import lru_cache
 from typing import Any, cast
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw
 from commbounds.collectives.dropcompute.worker_times import WorkerTimes, worker_times
 from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_real, shown
 
-Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 
 
@@ -221,7 +221,7 @@ def warn_degenerate(overhead: float, cv: float) -> None:
         )
 
 
-def _checked_tau(tau: Any) -> Array:
+def _checked_tau(tau: Any) -> Floats:
     array = as_numbers(tau, "tau", np.float64)
     if array.ndim > 1 or not array.size or not (array > 0).all() or (np.diff(np.atleast_1d(array)) < 0).any():
         raise ValueError(f"tau must be positive, a number or ascending ones, got {shown(tau)}")

@@ -23,15 +23,15 @@ from typing import Any, Literal
 
 import numpy as np
 from numba import get_num_threads, njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats, Integers
 from commbounds.collectives.dropcompute import latency_draws as draws
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw
 from commbounds.collectives.dropcompute.step_law import checked_overhead, checked_size
 from commbounds.compressors._blocks import run_all
 from commbounds.compressors.base import as_numbers, checked_choice, checked_flag, checked_kind, checked_real, shown
 
-Array = NDArray[np.float64]
 Preemption = Literal["A", "B", "C"]
 
 
@@ -53,8 +53,8 @@ class DropStep:
 
     time: float
     slowest: float
-    completed: NDArray[np.int64]
-    worker_times: Array
+    completed: Integers
+    worker_times: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,9 +69,9 @@ class Trials:
         Micro-batches that count, of all workers together.
     """
 
-    time: Array
-    slowest: Array
-    completed: NDArray[np.int64]
+    time: Floats
+    slowest: Floats
+    completed: Integers
 
 
 @njit(cache=True, nogil=True)
@@ -95,7 +95,7 @@ def _step(t, tau, rule, forward, completed, times):  # type: ignore[no-untyped-d
     return slowest
 
 
-def checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Array:
+def checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Floats:
     """`latencies` as a float64 array of `ndim` axes: not negative, their sum finite, no axis empty."""
     t = np.asarray(as_numbers(latencies, "latencies", np.float64), order="C")
     shape = "(N, M)" if ndim == 2 else "(steps, N, M)"
@@ -176,7 +176,7 @@ def drop_step(
     return DropStep(float(times.max()) + T_c, slowest + T_c, completed, times)
 
 
-def trial_latencies(law: LatencyLaw, N: int, M: int, seed: int, trial: int) -> Array:
+def trial_latencies(law: LatencyLaw, N: int, M: int, seed: int, trial: int) -> Floats:
     """The (N, M) latencies that `drop_trials` uses in one of its trials."""
     checked_kind("law", law, LatencyLaw)
     return np.asarray(

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats
 from commbounds.collectives.dropcompute.step_law import checked_overhead, warn_degenerate
 from commbounds.collectives.dropcompute.steps import checked_latencies
 from commbounds.compressors.base import as_numbers, checked_real
 
-Array = NDArray[np.float64]
 _FIRST_CANDIDATE = 6
 """The released code looks for thresholds from this micro-batch on, counted from 0."""
 _CANDIDATES = 200
@@ -54,7 +54,7 @@ def _search(values, steps, slowest, overhead, least, per_step):  # type: ignore[
     return best / slowest.size, best_tau
 
 
-def _calibration(latencies: ArrayLike, overhead: ArrayLike) -> tuple[Array, Array]:
+def _calibration(latencies: ArrayLike, overhead: ArrayLike) -> tuple[Floats, Floats]:
     t = checked_latencies(latencies, 3)
     given = as_numbers(overhead, "overhead", np.float64)
     if given.shape not in ((), (1,), (len(t),)):

@@ -8,13 +8,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats
 from commbounds.collectives.dropcompute.latency_draws import HISTOGRAM, LATTICE
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw, Plan, checked_numbers, plan_of
 from commbounds.compressors.base import as_numbers, checked_real, shown
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +80,7 @@ class Lattice(LatencyLaw):
     def plan(self) -> Plan:
         return plan_of(LATTICE, self.base, self.unit, weights=self.weights)
 
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         at = np.floor((as_numbers(x, "x", np.float64) - self.base) / self.unit)
         totals = np.append(0.0, np.cumsum(self.weights))
         return np.asarray(totals[np.clip(at + 1, 0, self.weights.size).astype(np.int64)])
@@ -137,7 +136,7 @@ class Histogram(LatencyLaw):
         object.__setattr__(self, "counts", counts / counts.sum())
 
     @property
-    def _centres(self) -> Array:
+    def _centres(self) -> Floats:
         return np.asarray(self.start + self.width * (np.arange(self.counts.size) + 0.5))
 
     @property
@@ -165,6 +164,6 @@ class Histogram(LatencyLaw):
     def plan(self) -> Plan:
         return plan_of(HISTOGRAM, self.start, self.width, weights=self.counts)
 
-    def cdf(self, x: ArrayLike) -> Array:
+    def cdf(self, x: ArrayLike) -> Floats:
         edges = self.start + self.width * np.arange(self.counts.size + 1)
         return np.asarray(np.interp(as_numbers(x, "x", np.float64), edges, np.append(0.0, np.cumsum(self.counts))))

@@ -7,12 +7,11 @@ from functools import lru_cache
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives.dropcompute.latency_laws import Gamma, LatencyLaw, Normal
 from commbounds.collectives.dropcompute.weighted_latencies import Lattice
 
-Array = NDArray[np.float64]
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _CELLS = 1 << 17
 """Cells of the grid on which laws without closed sums are convolved."""
@@ -26,19 +25,19 @@ class WorkerTimes(Protocol):
     error: float
     """Largest error of an expected time, in seconds, that the discretisation surely keeps; 0 for closed forms."""
 
-    def at_most(self, x: Array) -> Array:
+    def at_most(self, x: Floats) -> Floats:
         """P(S_M <= x)."""
 
-    def completed(self, x: Array) -> Array:
+    def completed(self, x: Floats) -> Floats:
         """Sum over m of P(S_m < x)."""
 
-    def power_integral(self, x: Array, N: int) -> Array:
+    def power_integral(self, x: Floats, N: int) -> Floats:
         """Integral of P(S_M <= t)^N over t < x; `x` ascending."""
 
     def top(self, N: int) -> float:
         """Where P(S_M <= x)^N is 1 up to rounding: of closed sums P(S_M > x) is 1e-20/N there."""
 
-    def candidates(self, N: int) -> Array:
+    def candidates(self, N: int) -> Floats:
         """Thresholds, ascending, among which the best one is looked for.
 
         With closed sums 4001, evenly spaced, from 0.02 of the mean (normal) or a thousandth of the way from base to
@@ -48,7 +47,7 @@ class WorkerTimes(Protocol):
         """
 
 
-def _power(at_most: Array, N: int) -> Array:
+def _power(at_most: Floats, N: int) -> Floats:
     return np.asarray(at_most**N)
 
 
@@ -60,7 +59,7 @@ class ClosedTimes:
     def __init__(self, law: Normal | Gamma, M: int) -> None:
         self.law, self.M = law, M
 
-    def _survival(self, m: int | NDArray[Any], x: Array) -> Array:
+    def _survival(self, m: int | Array, x: Floats) -> Floats:
         from scipy.special import gammaincc, ndtr
 
         law = self.law
@@ -68,7 +67,7 @@ class ClosedTimes:
             return np.asarray(ndtr((m * law.average - x) / (law.deviation * np.sqrt(m))))
         return np.asarray(gammaincc(m * law.shape, np.maximum(x - m * law.base, 0.0) / law.scale))
 
-    def quantile(self, survival: Array) -> Array:
+    def quantile(self, survival: Floats) -> Floats:
         """Where P(S_M > x) is `survival`."""
         from scipy.special import gammainccinv, ndtri
 
@@ -77,10 +76,10 @@ class ClosedTimes:
             return np.asarray(M * law.average - law.deviation * math.sqrt(M) * ndtri(survival))
         return np.asarray(M * law.base + law.scale * gammainccinv(M * law.shape, survival))
 
-    def at_most(self, x: Array) -> Array:
+    def at_most(self, x: Floats) -> Floats:
         return 1.0 - self._survival(self.M, x)
 
-    def log_at_most(self, x: Array) -> Array:
+    def log_at_most(self, x: Floats) -> Floats:
         from scipy.special import gammainc, log_ndtr
 
         law, M = self.law, self.M
@@ -91,14 +90,14 @@ class ClosedTimes:
         with np.errstate(divide="ignore"):
             return np.where(survival < 0.5, np.log1p(-survival), np.log(gammainc(M * law.shape, scaled)))
 
-    def completed(self, x: Array) -> Array:
+    def completed(self, x: Floats) -> Floats:
         m = np.arange(1, self.M + 1)[:, None]
         return np.asarray((1.0 - self._survival(m, np.asarray(x)[None, :])).sum(axis=0))
 
     def top(self, N: int) -> float:
         return float(self.quantile(np.array(1e-20 / N)))
 
-    def power_integral(self, x: Array, N: int) -> Array:
+    def power_integral(self, x: Floats, N: int) -> Floats:
         # 16-point Gauss-Legendre between quantiles of S_M and of the largest of N, which resolve both, and every x
         levels = np.concatenate([1 - np.logspace(-14, -1, 14) ** (1 / N), np.linspace(0.02, 0.98, 49) / N])
         levels = np.concatenate([levels, np.logspace(0, -20, 41) * 0.9 / N, np.linspace(0.02, 0.98, 33)])
@@ -116,7 +115,7 @@ class ClosedTimes:
         totals = np.append(0.0, np.cumsum(pieces))
         return np.where(x < low, 0.0, totals[np.clip(np.searchsorted(knots, x), 0, knots.size - 1)])
 
-    def candidates(self, N: int) -> Array:
+    def candidates(self, N: int) -> Floats:
         law = self.law
         low = 0.02 * law.mean if isinstance(law, Normal) else law.base + 1e-3 * (law.mean - law.base)
         return np.linspace(low, self.top(N), 4001)
@@ -131,7 +130,7 @@ class LatticeTimes:
         self.law, self.M, self.error = law, M, 0.0
         size = next_fast_len(M * (law.weights.size - 1) + 1, real=True)
         transform = rfft(law.weights, size)
-        self._below: list[Array] = []  # cumulative laws of J_1 .. J_M; rounding of the FFT is cut at zero
+        self._below: list[Floats] = []  # cumulative laws of J_1 .. J_M; rounding of the FFT is cut at zero
         power = np.ones_like(transform)
         for m in range(1, M + 1):
             power = power * transform
@@ -139,25 +138,25 @@ class LatticeTimes:
             self._below.append(np.minimum(np.cumsum(pmf) / pmf.sum(), 1.0))
         self._at = M * law.base + law.unit * np.arange(self._below[-1].size)
 
-    def _index(self, m: int, x: Array, strict: bool) -> NDArray[np.int64]:
+    def _index(self, m: int, x: Floats, strict: bool) -> Integers:
         # the number of lattice points of S_m below x, or at most x; 1e-9 of a unit is the rounding of x itself
         scaled = (np.asarray(x) - m * self.law.base) / self.law.unit
         index = np.ceil(scaled - 1e-9) if strict else np.floor(scaled + 1e-9) + 1
         return np.asarray(np.clip(index, 0, self._below[m - 1].size).astype(np.int64))
 
-    def _cumulative(self, m: int, x: Array, strict: bool) -> Array:
+    def _cumulative(self, m: int, x: Floats, strict: bool) -> Floats:
         return np.asarray(np.append(0.0, self._below[m - 1])[self._index(m, x, strict)])
 
-    def at_most(self, x: Array) -> Array:
+    def at_most(self, x: Floats) -> Floats:
         return self._cumulative(self.M, x, False)
 
-    def completed(self, x: Array, strict: bool = True) -> Array:
+    def completed(self, x: Floats, strict: bool = True) -> Floats:
         return np.asarray(sum(self._cumulative(m, x, strict) for m in range(1, self.M + 1)))
 
     def top(self, N: int) -> float:
         return float(self._at[-1])
 
-    def power_integral(self, x: Array, N: int) -> Array:
+    def power_integral(self, x: Floats, N: int) -> Floats:
         steps = _power(self._below[-1], N)
         totals = np.append(0.0, np.cumsum(steps) * self.law.unit)  # integral up to the j-th lattice point
         index = self._index(self.M, x, False)
@@ -165,7 +164,7 @@ class LatticeTimes:
         inside = totals[last] + steps[last] * (x - self._at[last])
         return np.where(index > 0, inside, 0.0)
 
-    def candidates(self, N: int) -> Array:
+    def candidates(self, N: int) -> Floats:
         # between atoms nothing more is completed, so the best threshold lies just beyond one
         law, size = self.law, self.law.weights.size
         points = [m * law.base + law.unit * np.arange(m * (size - 1) + 1) for m in range(1, self.M + 1)]
@@ -203,7 +202,7 @@ class GridTimes:
                 power = power * transform
                 powers += power
             self._counts = np.cumsum(np.maximum(irfft(powers, 2 * _CELLS)[:_CELLS], 0.0))
-            self._each: list[Array] = []
+            self._each: list[Floats] = []
         else:
             self._each = []
             for _ in range(M):
@@ -213,7 +212,7 @@ class GridTimes:
         self._law_of_last = np.minimum(np.cumsum(np.maximum(irfft(power, 2 * _CELLS)[:_CELLS], 0.0)), 1.0)
         self._ends = M * start + self.step * (np.arange(_CELLS) + 0.5)  # right ends of the cells of S_M
         self.error = M * self.step / 2
-        self._integrals: dict[int, Array] = {}
+        self._integrals: dict[int, Floats] = {}
 
     def _reach(self, N: int) -> float:
         law, M = self.law, self.M
@@ -226,10 +225,10 @@ class GridTimes:
             low, high = (middle, high) if law.excess(middle) > allowed else (low, middle)
         return high + (M - 1) * law.mean + 6 * math.sqrt(M * law.variance)
 
-    def at_most(self, x: Array) -> Array:
+    def at_most(self, x: Floats) -> Floats:
         return np.asarray(np.interp(x, self._ends, self._law_of_last, left=0.0))
 
-    def completed(self, x: Array) -> Array:
+    def completed(self, x: Floats) -> Floats:
         if not self._each:
             return np.asarray(np.interp(x, self._ends, self._counts, left=0.0))
         steps = self.step * (np.arange(_CELLS) + 0.5)
@@ -240,18 +239,18 @@ class GridTimes:
         beyond = np.flatnonzero(self._law_of_last >= 1 - 1e-14)
         return float(self._ends[beyond[0] if beyond.size else -1])
 
-    def power_integral(self, x: Array, N: int) -> Array:
+    def power_integral(self, x: Floats, N: int) -> Floats:
         pieces = self._integral(N)
         inside = np.interp(x, self._ends, pieces, left=0.0)
         return np.asarray(inside + np.maximum(x - self._ends[-1], 0.0))
 
-    def _integral(self, N: int) -> Array:
+    def _integral(self, N: int) -> Floats:
         if N not in self._integrals:
             powers = _power(self._law_of_last, N)
             self._integrals[N] = np.append(0.0, np.cumsum((powers[1:] + powers[:-1]) / 2 * self.step))
         return self._integrals[N]
 
-    def candidates(self, N: int) -> Array:
+    def candidates(self, N: int) -> Floats:
         law = self.law
         low = law.low + 1e-3 * (law.mean - law.low)
         reach = min(self._ends[-1], 4 * self.M * law.mean + 12 * math.sqrt(self.M * law.variance))

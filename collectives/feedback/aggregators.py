@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_options
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.arctopk.steps import checked_rank
@@ -16,8 +16,6 @@ from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import checked_count
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.feedback.aggregators import ArcRows, GatheredTopK, OkTopK
@@ -17,8 +17,6 @@ from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.dense.messages import gather_messages
 from commbounds.collectives.dense.on_rank import Block, gathered
@@ -23,8 +24,6 @@ from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.compressors import Compressor, FeedbackState, Message
 from commbounds.compressors.base import checked_array, checked_kind, checked_rng
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,8 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_count, checked_step_size
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.dense.gathering import gather_blocks
@@ -27,8 +28,6 @@ from commbounds.compressors.base import (
     checked_rng,
     shown,
 )
-
-Array = NDArray[Any]
 
 
 @lru_cache(maxsize=256)

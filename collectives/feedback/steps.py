@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import Compressor, Feedback, Message, Sparse
-
-Array = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)

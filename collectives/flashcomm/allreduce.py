@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.flashcomm.wire import Coder, Draw, QuantisedSum, blocks_of, checked_quantiser, code_size
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
@@ -23,8 +24,6 @@ from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors import GroupQuantizer
 from commbounds.compressors.base import checked_count, checked_flag, shown
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +39,7 @@ class RankSum:
     """
 
     values: Array
-    sent: NDArray[np.int64]
+    sent: Integers
 
 
 class _Wire:

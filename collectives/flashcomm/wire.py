@@ -8,12 +8,11 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, message_from_bytes, wire_bytes
 from commbounds.compressors.base import checked_rng, shown
 
-Array = NDArray[Any]
 Draw = Callable[[int, int], Array] | None
 """``draw(stage, rank)``: the uniforms of the rank's whole vector at this quantisation; None for the quantiser's own."""
 
@@ -31,7 +30,7 @@ class QuantisedSum:
     """
 
     values: Array
-    moves: NDArray[np.int64]
+    moves: Integers
 
     def bridge_bytes(self, first: int) -> tuple[int, int]:
         """Bytes over a bridge between the `first` ranks and the others: there, and back."""

@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats, Integers, Mask
 from commbounds.collectives._peers import checked_count, checked_entries, checked_mask
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks._agreement import agreed_row
@@ -22,12 +23,9 @@ from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_numbers, checked_choice, shown
 
-Array = NDArray[Any]
-Mask = NDArray[np.bool_]
-
-Peers = NDArray[np.int64]
-Rounds = Iterator[tuple[Peers, NDArray[np.bool_]]]
-Links = list[Any] | NDArray[np.bool_] | None
+Peers = Integers
+Rounds = Iterator[tuple[Peers, Mask]]
+Links = list[Any] | Mask | None
 
 
 def _shifted(N: int, shifts: list[int]) -> Peers:
@@ -125,7 +123,7 @@ def _gossip_at_once(
     alive: ArrayLike | None = None,
     delivered: Links = None,
     missing: str = "self",
-) -> tuple[NDArray[Any], Traffic]:
+) -> tuple[Array, Traffic]:
     N, n = array.shape
     talks = partners(N, topology, rounds, start=start, alive=alive, delivered=delivered, missing=missing)
     counts, total = np.zeros((rounds, 3, N), np.int64), np.empty((N, n))
@@ -226,9 +224,7 @@ def gossip(
     """
     P = comm.size
     talks = comm.agreed(
-        lambda: list(
-            partners(P, topology, rounds, start=start, alive=alive, delivered=delivered, missing=missing),
-        )
+        lambda: list(partners(P, topology, rounds, start=start, alive=alive, delivered=delivered, missing=missing))
     )
     agreed = {**_plain([talk[:2] for talk in talks]), "the links that work": [talk[2].tolist() for talk in talks]}
     own: Array = agreed_row(comm, vector, lambda _: {**agreed, "missing": missing})[0].copy()
@@ -261,7 +257,7 @@ def partners(
     return ((to, part[t], works & part[t][:, np.newaxis] & part[t][to]) for t, (to, works) in enumerate(links))
 
 
-def _spoken(counts: NDArray[np.int64]) -> Traffic:
+def _spoken(counts: Integers) -> Traffic:
     """The traffic of the steps in which somebody sends; counts: (steps, 3, P)."""
     spoken = counts[counts[:, 2].any(axis=1)]
     return Traffic.of_steps(spoken[:, 0], spoken[:, 1], spoken[:, 2])
@@ -300,7 +296,7 @@ def push_sum(
     start: int = 0,
     delivered: Links = None,
     lost: str = "kept",
-) -> tuple[tuple[NDArray[Any], NDArray[np.float64]], Traffic]:
+) -> tuple[tuple[Array, Floats], Traffic]:
     """The peers' sums and weights after some rounds of push-sum; the estimates of the mean are their ratios.
 
     Sums that leave the range of the dtype become infinite, or NaN.

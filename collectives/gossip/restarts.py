@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_count, checked_mask, checked_rate, checked_rng
 from commbounds.collectives.moshpit.group_average import group_average
 from commbounds.collectives.ranks._agreement import agreed_row
@@ -14,8 +15,6 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_array
-
-Array = NDArray[Any]
 
 
 def _fused(array: Array, *arguments: Any, **options: Any) -> tuple[tuple[Array, int, bool], Traffic]:
@@ -77,12 +76,7 @@ def allreduce_with_restarts(
 
 
 def attempts_made(
-    N: int,
-    p: float = 0.0,
-    cap: int = 1000,
-    rng: np.random.Generator | None = None,
-    *,
-    alive: ArrayLike | None = None,
+    N: int, p: float = 0.0, cap: int = 1000, rng: np.random.Generator | None = None, *, alive: ArrayLike | None = None
 ) -> tuple[int, bool]:
     """How many attempts `N` peers make, and whether the last one succeeds."""
     p, cap = checked_rate(p, "p"), checked_count(cap, "cap")

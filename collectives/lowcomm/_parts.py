@@ -7,14 +7,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.compressors.base import as_array, as_numbers, checked_real, shown
-
-Array = NDArray[Any]
 
 
 def checked_workers(workers: ArrayLike, rows: int) -> Array:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.lowcomm._parts import checked_between, of_rows, own_rows
@@ -16,7 +17,6 @@ from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import checked_choice, checked_count, checked_flag, checked_real, shown
 
-Array = NDArray[Any]
 WAYS = ("one-hop", "hierarchical", "ring")
 """How blocks reach their owners."""
 

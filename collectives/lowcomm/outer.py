@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.lowcomm._parts import checked_beside, checked_between
 from commbounds.collectives.ranks._agreement import agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import checked_choice, checked_count
-
-Array = NDArray[Any]
 
 RULES = ("nesterov", "heavy-ball")
 """Outer optimisers: SGD with Nesterov's momentum, as PyTorch has it, and with Polyak's."""

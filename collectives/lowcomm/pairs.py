@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.lowcomm._parts import checked_between, of_rows, own_rows
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import as_numbers, shown
-
-Array = NDArray[Any]
 
 
 def partner_of(rank: int, order: list[int]) -> int:

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives._peers import checked_mask
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import as_numbers, checked_choice, shown
 
-Array = NDArray[Any]
 DIVISORS = ("arrived", "expected")
 """What a merge divides by: the weights that arrived, or what arrives on average of so many."""
 
 
-def _checked_tokens(tokens: ArrayLike, P: int) -> NDArray[np.float64]:
+def _checked_tokens(tokens: ArrayLike, P: int) -> Floats:
     array = as_numbers(tokens, "tokens", np.float64)
     if array.shape != (P,) or not (np.isfinite(array).all() and (array > 0).all() and array.max(initial=0) < 1e300 / P):
         raise ValueError(f"tokens must be {P} positive numbers, got {shown(tokens)}")

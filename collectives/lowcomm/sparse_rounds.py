@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.lowcomm._parts import checked_between, of_rows, own_rows
 from commbounds.collectives.lowcomm.transform import dct_matrix
@@ -17,7 +18,6 @@ from commbounds.collectives.sparse.entries import gathered_entries
 from commbounds.compressors import ChunkTopK
 from commbounds.compressors.base import checked_choice, checked_count, checked_flag
 
-Array = NDArray[Any]
 SHARES = ("ranks", "senders")
 """What sums of sparse messages are divided by: the number of ranks, or of those that sent the entry."""
 

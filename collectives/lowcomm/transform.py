@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Integers
 from commbounds.compressors.base import MAX_ENTRIES, checked_choice, checked_count, index_bits
 
-Array = NDArray[Any]
 POSITIONS = ("one by one", "as a set")
 """How positions are coded: each by itself, or all of a chunk by the number of their set."""
 
@@ -27,7 +25,7 @@ def _cosine(turns: int, whole: int) -> float:
     return sign * math.cos(2 * math.pi * turns / whole)
 
 
-def dct_matrix(size: int) -> NDArray[np.float64]:
+def dct_matrix(size: int) -> Floats:
     """The orthonormal DCT-II of vectors of `size` entries, as a matrix; its rows are the cosines.
 
     Row 0 is 1/sqrt(size), row j is sqrt(2/size) cos(pi (2 i + 1) j / (2 size)). A cosine is that of the angle that is
@@ -52,7 +50,7 @@ def dct_matrix(size: int) -> NDArray[np.float64]:
     whole = 4 * size
     cosines = np.array([_cosine(turns, whole) for turns in range(whole)])
     turns = (2 * np.arange(size) + 1) * np.arange(size)[:, np.newaxis] % whole
-    rows: NDArray[np.float64] = math.sqrt(2 / size) * cosines[turns]
+    rows: Floats = math.sqrt(2 / size) * cosines[turns]
     rows[0] = math.sqrt(1 / size)
     return rows
 
@@ -125,7 +123,7 @@ def sparse_bits(n: int, k: int, chunk: int, value_bits: int = 2, positions: str 
     return n // chunk * (where + k * value_bits)
 
 
-def resets(tensors: int, reset_after: int, passes: int) -> NDArray[np.int64]:
+def resets(tensors: int, reset_after: int, passes: int) -> Integers:
     """How often the compensation of each tensor is set to zero, as DeepSpeed's LoCo counts.
 
     One counter serves all tensors and goes up with every one of them; the tensor that finds it above `reset_after` is

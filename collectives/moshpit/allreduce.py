@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives._peers import MOST, checked_count, checked_mask, checked_rng
 from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds
 from commbounds.collectives.ranks._agreement import agreed_alike, checksum
@@ -19,9 +20,8 @@ from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import MAX_ENTRIES, as_array, checked_choice
 
-Array = NDArray[Any]
-Keys = NDArray[np.int64]
-Labels = NDArray[np.int64]
+Keys = Integers
+Labels = Integers
 
 
 def initial_keys(N: int, M: int, d: int) -> Keys:
@@ -72,7 +72,7 @@ def _match(codes, alive, M, abort, order, groups, slots):  # type: ignore[no-unt
                 groups[i], slots[i] = -1, -1
 
 
-def _slot_orders(slots: Any, shape: tuple[int, int, int], rng: Any) -> NDArray[np.int64]:
+def _slot_orders(slots: Any, shape: tuple[int, int, int], rng: Any) -> Integers:
     """For every round and key a permutation of range(M): whose j-th entry is the slot of the j-th member."""
     if isinstance(slots, str):
         checked_choice("slots", slots, ("rank", "sample"))
@@ -268,14 +268,7 @@ def grid_average(
 
 
 def lines(
-    N: int,
-    cells: ArrayLike,
-    M: int,
-    rounds: int,
-    *,
-    start: int = 0,
-    alive: ArrayLike | None = None,
-    rule: str = "skip",
+    N: int, cells: ArrayLike, M: int, rounds: int, *, start: int = 0, alive: ArrayLike | None = None, rule: str = "skip"
 ) -> list[Labels]:
     """The groups that `N` peers form in the rounds of `grid_average`, as `group_average` takes them."""
     M, rounds = checked_count(M, "M"), checked_count(rounds, "rounds", 0)

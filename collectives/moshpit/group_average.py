@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
 from zlib import crc32
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats, Integers, Mask
 from commbounds.collectives._peers import checked_mask
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks._agreement import agreed_row
@@ -18,8 +18,7 @@ from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_array, as_numbers
 
-Array = NDArray[Any]
-Labels = NDArray[np.int64]
+Labels = Integers
 
 
 @njit(cache=True, nogil=True)
@@ -101,7 +100,7 @@ def _mean(rows: Array) -> Array:
 
 
 def combined_in_groups(
-    comm: Communicator, own: Array, labels: Array, gets: NDArray[np.bool_], combine: Callable[[Array], Array]
+    comm: Communicator, own: Array, labels: Array, gets: Mask, combine: Callable[[Array], Array]
 ) -> Array:
     """A vector that has been combined chunk by chunk: chunk c by the c-th member of this rank's group.
 
@@ -195,7 +194,7 @@ def group_average(
 
 
 def averaged_in_rounds(
-    comm: Communicator, vector: ArrayLike, groups: Sequence[Labels], gets: Sequence[NDArray[np.bool_]] | None = None
+    comm: Communicator, vector: ArrayLike, groups: Sequence[Labels], gets: Sequence[Mask] | None = None
 ) -> Array:
     """The vector of this rank after a round in each of `groups`; each is a phase of its own.
 
@@ -228,7 +227,7 @@ def averaged_in_rounds(
 
 
 def averaged_at_once(
-    array: Array, groups: Sequence[Labels], gets: Sequence[NDArray[np.bool_]] | None = None
+    array: Array, groups: Sequence[Labels], gets: Sequence[Mask] | None = None
 ) -> tuple[Array, Traffic]:
     """The vectors of all ranks after a round in each of `groups`, as `averaged_in_rounds` leaves them."""
     phases = {}
@@ -238,7 +237,7 @@ def averaged_at_once(
     return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
 
 
-def checked_groups(groups: ArrayLike, P: int) -> NDArray[Any]:
+def checked_groups(groups: ArrayLike, P: int) -> Array:
     """`groups` as an array of one integer for each of `P` peers."""
     labels = as_array(groups, "groups")
     if labels.dtype.kind not in "iu":
@@ -278,7 +277,7 @@ def distortion(stack: ArrayLike, about: ArrayLike | None = None) -> float:
         return float(np.square(array - centre).sum(axis=1).mean())
 
 
-def about_the_mean(stack: NDArray[np.float64]) -> tuple[NDArray[np.float64], float]:
+def about_the_mean(stack: Floats) -> tuple[Floats, float]:
     """The peers' mean, and the `distortion` about it, of a checked stack."""
     mean = np.zeros(stack.shape[1])
     return mean, _about_the_mean(stack, mean)

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from numba import get_num_threads, njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats
 from commbounds.collectives._peers import checked_count, checked_rate
 from commbounds.collectives._stack import checked_stack
 from commbounds.compressors.base import checked_choice
@@ -209,7 +210,7 @@ def group_trials(
     p: float = 0.0,
     rule: str = "skip",
     first: int = 0,
-) -> NDArray[np.float64]:
+) -> Floats:
     """The distortion after every round of many independent trials, about the initial mean, which all of them keep.
 
     Sums that leave the range of the dtype become infinite, or NaN.

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers, Mask
 from commbounds.collectives._peers import checked_count, checked_entries, checked_mask, checked_rng
 from commbounds.collectives.moshpit.group_average import averaged_at_once, averaged_in_rounds, group_average
 from commbounds.collectives.moshpit.random_partitions import READINGS, checked_sizes, choices_of_round
@@ -16,8 +17,7 @@ from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_numbers, checked_choice
 
-Array = NDArray[Any]
-Labels = NDArray[np.int64]
+Labels = Integers
 
 
 def _random_groups(array: Array, r: int, rounds: int = 1, *rest: Any, **options: Any) -> tuple[Array, Traffic]:
@@ -90,7 +90,7 @@ def random_groups(
     ([1.0, 1.0, 1.0, 1.0], 6)
     """
 
-    def drawn() -> list[tuple[Labels, NDArray[np.bool_], Sequence[int]]]:
+    def drawn() -> list[tuple[Labels, Mask, Sequence[int]]]:
         if reading == "slots":
             raise ValueError("reading must not be 'slots' where ranks are apart: what fills the slots is not counted")
         return list(
@@ -124,7 +124,7 @@ def drawn_groups(
     alive: ArrayLike | None = None,
     rule: str = "skip",
     receives: ArrayLike | None = None,
-) -> Iterator[tuple[Labels, NDArray[np.bool_], Sequence[int]]]:
+) -> Iterator[tuple[Labels, Mask, Sequence[int]]]:
     """For every round of `random_groups` the groups, who gets the average, and the choices that made the groups."""
     rounds, r = checked_count(rounds, "rounds", 0), checked_count(r, "r", 1, N)
     checked_choice("reading", reading, READINGS)
@@ -134,7 +134,7 @@ def drawn_groups(
     prescribed = checked_sizes(N, r, sizes)
     part, gets = checked_mask(alive, (rounds, N), "alive"), checked_mask(receives, (rounds, N), "receives")
 
-    def of_round(t: int) -> tuple[Labels, NDArray[np.bool_], Sequence[int]]:
+    def of_round(t: int) -> tuple[Labels, Mask, Sequence[int]]:
         given = None if choices is None else choices[t]
         labels, made = choices_of_round(READINGS[reading], prescribed, given, rng)
         groups = np.where(part[t], labels, -1)

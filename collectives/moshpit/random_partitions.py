@@ -9,12 +9,12 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Integers
 from commbounds.collectives._peers import checked_count, checked_entries, checked_rng
 from commbounds.compressors.base import shown
 
-Labels = NDArray[np.int64]
+Labels = Integers
 
 
 def _permutation(choices: Sequence[int]) -> Labels:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_count, checked_entries, checked_step_size
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.moshpit.group_average import about_the_mean, group_average
@@ -16,8 +17,6 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_numbers, shown
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

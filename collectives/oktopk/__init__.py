@@ -17,9 +17,5 @@ __all__ = [
     "oktopk_boundaries",
 ]
 
-COLLECTIVES = {
-    "OkTopkSGD": OkTopkSGD,
-    "oktopk_allreduce": oktopk_allreduce,
-    "oktopk_boundaries": oktopk_boundaries,
-}
+COLLECTIVES = {"OkTopkSGD": OkTopkSGD, "oktopk_allreduce": oktopk_allreduce, "oktopk_boundaries": oktopk_boundaries}
 """What is run and counted here, by name."""

@@ -7,8 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.cuts import even_cuts
@@ -32,8 +33,6 @@ from commbounds.collectives.sparse.entries import Entries, cut_up, gathered_entr
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors._largest import largest
 from commbounds.compressors.base import checked_choice, checked_flag, checked_kind, shown
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -61,12 +60,12 @@ class _Options:
         if self.controller is not None and not isinstance(self.controller, Controller):
             raise TypeError(f"controller must be a Controller or None, got {shown(self.controller)}")
 
-    def keys(self, thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+    def keys(self, thresholds: Floats, dtype: np.dtype[Any]) -> Array:
         """The least keys that pass the thresholds."""
         return least_keys(thresholds, dtype, self.threshold == "inclusive")
 
 
-def _kth_largest(vector: NDArray[Any], k: int) -> float:
+def _kth_largest(vector: Array, k: int) -> float:
     """The k-th largest magnitude, zeros counted."""
     return float(np.abs(largest(vector, k)[1]).min())
 
@@ -76,7 +75,7 @@ def _room(k: int) -> int:
     return k + k // 2 + 64
 
 
-def _selection(stack: NDArray[Any], state: OkTopkState, options: _Options, fresh: bool) -> tuple[Passing, OkTopkState]:
+def _selection(stack: Array, state: OkTopkState, options: _Options, fresh: bool) -> tuple[Passing, OkTopkState]:
     """What every rank selects, and the state with the thresholds that do it."""
     if fresh:
         state = replace(state, local_thresholds=np.array([_kth_largest(row, state.k) for row in stack]))

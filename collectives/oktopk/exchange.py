@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Integers
 from commbounds.collectives.oktopk.split import summed_regions
 from commbounds.collectives.oktopk.threshold_filter import Passing
 from commbounds.collectives.oktopk.winners import equal_shares, moved_part
@@ -69,7 +70,7 @@ def summed_region(parts: Sequence[Entries], start: int, stop: int) -> tuple[NDAr
     return sums, int(nonzero[0])
 
 
-def balanced_on_rank(comm: Communicator, own: Entries, winners: NDArray[np.int64], n: int) -> Entries:
+def balanced_on_rank(comm: Communicator, own: Entries, winners: Integers, n: int) -> Entries:
     """A rank's equal share of the winners; the twin of `balanced`.
 
     Parameters

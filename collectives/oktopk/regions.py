@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Integers
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.gathering import gather_blocks
@@ -23,7 +24,7 @@ BOUNDARIES = ("mean-of-quantiles", "global-count", "even")
 ALGORITHMS = ("ring", "bruck", "recursive-doubling")
 MAX_ENTRIES = 2**31 - 1
 
-Cuts = NDArray[np.int64]
+Cuts = Integers
 
 
 @njit(cache=True, nogil=True)
@@ -55,7 +56,7 @@ def _upto(indices, starts, middle, counts):  # type: ignore[no-untyped-def]
             counts[p, j] = low - starts[p]
 
 
-def _summed_at_owners(numbers: NDArray[np.int64], allgather: str) -> tuple[NDArray[np.int64], Traffic]:
+def _summed_at_owners(numbers: Integers, allgather: str) -> tuple[Integers, Traffic]:
     """The sums over ranks of P - 1 integers each, known to all ranks: an all-reduce.
 
     Every number goes to its owner, who adds; the sums are gathered. Rank 0 adds none, and is sent none.
@@ -68,27 +69,27 @@ def _summed_at_owners(numbers: NDArray[np.int64], allgather: str) -> tuple[NDArr
     return sums, summed([scattered, gathered])
 
 
-def proposed(indices: NDArray[np.int64], n: int, P: int) -> NDArray[np.int64]:
+def proposed(indices: Integers, n: int, P: int) -> Integers:
     """The P - 1 inner boundaries that a rank proposes for quantiles, given the indices that it selected."""
     chunk = indices.size // P
     return indices[chunk * np.arange(1, P)] if indices.size else even_cuts(n, P)[1:-1]
 
 
-def _mean_of_quantiles(selected: Sequence[NDArray[np.int64]], n: int, allgather: str) -> tuple[Cuts, Traffic]:
+def _mean_of_quantiles(selected: Sequence[Integers], n: int, allgather: str) -> tuple[Cuts, Traffic]:
     P = len(selected)
     proposals = np.stack([proposed(indices, n, P) for indices in selected])
     sums, traffic = _summed_at_owners(proposals, allgather)
     return sums // P, traffic
 
 
-def counted_upto(indices: NDArray[np.int64], starts: NDArray[np.int64], middle: NDArray[np.int64]) -> Cuts:
+def counted_upto(indices: Integers, starts: Integers, middle: Integers) -> Cuts:
     """How many of every rank's indices, ``indices[starts[p] : starts[p + 1]]``, are at most each of `middle`."""
     counts = np.empty((starts.size - 1, middle.size), np.int64)
     _upto(indices, starts, middle, counts)
     return counts
 
 
-def bisected(total: int, n: int, P: int, upto: Callable[[NDArray[np.int64]], NDArray[np.int64]]) -> Cuts:
+def bisected(total: int, n: int, P: int, upto: Callable[[Integers], Integers]) -> Cuts:
     """The P - 1 inner boundaries at equal counts of `total` selected entries, all at once.
 
     Parameters
@@ -109,7 +110,7 @@ def bisected(total: int, n: int, P: int, upto: Callable[[NDArray[np.int64]], NDA
     return high + 1
 
 
-def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str) -> tuple[Cuts, Traffic]:
+def _global_count(selected: Sequence[Integers], n: int, allgather: str) -> tuple[Cuts, Traffic]:
     P = len(selected)
     indices = np.concatenate([np.zeros(0, np.int64), *selected])
     starts = np.cumsum([0] + [own.size for own in selected], dtype=np.int64)
@@ -118,7 +119,7 @@ def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str)
     if total == 0:
         return even_cuts(n, P)[1:-1], traffics[0]
 
-    def upto(middle: NDArray[np.int64]) -> NDArray[np.int64]:
+    def upto(middle: Integers) -> Integers:
         sums, traffic = _summed_at_owners(counted_upto(indices, starts, middle), allgather)
         traffics.append(traffic)
         return sums
@@ -126,9 +127,7 @@ def _global_count(selected: Sequence[NDArray[np.int64]], n: int, allgather: str)
     return bisected(total, n, P, upto), summed(traffics)
 
 
-def settled_boundaries(
-    selected: Sequence[NDArray[np.int64]], n: int, rule: str, allgather: str
-) -> tuple[Cuts, Traffic]:
+def settled_boundaries(selected: Sequence[Integers], n: int, rule: str, allgather: str) -> tuple[Cuts, Traffic]:
     """What `oktopk_boundaries` returns, of arguments that were checked."""
     P = len(selected)
     if rule == "even" or P == 1:
@@ -272,7 +271,7 @@ def oktopk_boundaries(
     return agreed_boundaries(comm, indices, entries, rule, allgather)
 
 
-def _checked_indices(given: ArrayLike, n: int) -> NDArray[np.int64]:
+def _checked_indices(given: ArrayLike, n: int) -> Integers:
     indices = as_array(given, "selected")
     if indices.ndim != 1:
         raise ValueError(f"selected must hold vectors of ascending indices, got shape {indices.shape}")

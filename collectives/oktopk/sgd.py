@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_count, checked_options, checked_step_size
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
@@ -31,8 +32,8 @@ class OkTopkSGDState:
         Thresholds and regions; None before the first step.
     """
 
-    weights: NDArray[Any]
-    residuals: NDArray[Any]
+    weights: Array
+    residuals: Array
     allreduce: OkTopkState | None = None
 
     @property
@@ -141,14 +142,14 @@ class OkTopkSGD:
         weights = self._descended(state.weights, result.update, eta, len(given))
         return OkTopkSGDState(weights, acc, reduced), result, traffic
 
-    def _accumulated(self, residuals: NDArray[Any], gradients: NDArray[Any], eta: Any) -> NDArray[Any]:
+    def _accumulated(self, residuals: Array, gradients: Array, eta: Any) -> Array:
         """What the ranks, or one of them, bring to the all-reduce."""
         with np.errstate(over="ignore"):  # what overflows is refused by the all-reduce
-            acc: NDArray[Any] = residuals + (eta * gradients if self.accumulate == "scaled" else gradients)
+            acc: Array = residuals + (eta * gradients if self.accumulate == "scaled" else gradients)
         return acc
 
-    def _descended(self, weights: NDArray[Any], update: NDArray[Any], eta: Any, P: int) -> NDArray[Any]:
+    def _descended(self, weights: Array, update: Array, eta: Any, P: int) -> Array:
         """The weights after the sum `update` over `P` ranks."""
         mean = update / weights.dtype.type(P)
-        descended: NDArray[Any] = weights - (mean if self.accumulate == "scaled" else eta * mean)
+        descended: Array = weights - (mean if self.accumulate == "scaled" else eta * mean)
         return descended

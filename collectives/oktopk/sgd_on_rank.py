@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_step_size
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.oktopk.sgd import OkTopkSGD
 from commbounds.collectives.oktopk.state import OkTopkRankResult, OkTopkRankState
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

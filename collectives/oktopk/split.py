@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numba import get_num_threads, njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.oktopk.threshold_filter import Passing
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors._blocks import run_all
@@ -141,7 +140,7 @@ def _shares(count: int) -> list[tuple[int, int]]:
     return [(count * t // threads, count * (t + 1) // threads) for t in range(threads)]
 
 
-def split_traffic(cuts: NDArray[np.int64], rotation: bool, bucket: int) -> Traffic:
+def split_traffic(cuts: Integers, rotation: bool, bucket: int) -> Traffic:
     """The traffic of the split.
 
     Parameters
@@ -160,9 +159,7 @@ def split_traffic(cuts: NDArray[np.int64], rotation: bool, bucket: int) -> Traff
     return Traffic(counts[0], counts[1], counts[2], -(-rounds // bucket), int(path))
 
 
-def summed_regions(
-    chosen: Passing, boundaries: NDArray[np.int64]
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64]]:
+def summed_regions(chosen: Passing, boundaries: Integers) -> tuple[Array, Integers, Integers]:
     """The sum of the ranks' selected entries, region by region.
 
     Parameters
@@ -204,8 +201,8 @@ def summed_regions(
 
 
 def split_and_reduce(
-    chosen: Passing, boundaries: NDArray[np.int64], rotation: bool = True, bucket: int = 1
-) -> tuple[NDArray[Any], NDArray[np.int64], NDArray[np.int64], Traffic]:
+    chosen: Passing, boundaries: Integers, rotation: bool = True, bucket: int = 1
+) -> tuple[Array, Integers, Integers, Traffic]:
     """The sum of the ranks' selected entries, region by region at its owner.
 
     Returns
@@ -228,7 +225,7 @@ def split_and_reduce(
     return sums, np.diff(cuts, axis=1), nonzero, split_traffic(cuts, rotation, bucket)
 
 
-def used_up(chosen: Passing, update: NDArray[Any]) -> tuple[NDArray[np.int64], ...]:
+def used_up(chosen: Passing, update: Array) -> tuple[Integers, ...]:
     """For every rank the indices that it selected and at which the update is not zero, ascending.
 
     They overwrite what is in `chosen`.

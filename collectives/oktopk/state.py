@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._peers import checked_count
 from commbounds.compressors.base import as_numbers, checked_real
 
@@ -46,9 +45,9 @@ class OkTopkState:
 
     t: int
     k: int
-    local_thresholds: NDArray[np.float64]
+    local_thresholds: Floats
     global_threshold: float
-    boundaries: NDArray[np.int64]
+    boundaries: Integers
 
     def __post_init__(self) -> None:
         local = np.array(as_numbers(self.local_thresholds, "local_thresholds", np.float64))
@@ -116,7 +115,7 @@ class OkTopkRankState:
     k: int
     local_threshold: float
     global_threshold: float
-    boundaries: NDArray[np.int64]
+    boundaries: Integers
 
     def __post_init__(self) -> None:
         alone = np.full(max(np.size(self.boundaries) - 1, 0), self.local_threshold)
@@ -166,13 +165,13 @@ class OkTopkResult:
         Sums in every region that pass the global threshold, before balancing.
     """
 
-    update: NDArray[Any]
-    indices: NDArray[np.int64]
-    selected: tuple[NDArray[np.int64], ...]
-    local_counts: NDArray[np.int64]
-    region_counts: NDArray[np.int64]
-    nonzero_sums: NDArray[np.int64]
-    winners: NDArray[np.int64]
+    update: Array
+    indices: Integers
+    selected: tuple[Integers, ...]
+    local_counts: Integers
+    region_counts: Integers
+    nonzero_sums: Integers
+    winners: Integers
 
     @property
     def global_count(self) -> int:
@@ -202,13 +201,13 @@ class OkTopkRankResult:
         Sums in every region that pass the global threshold, before balancing: all ranks know them.
     """
 
-    update: NDArray[Any]
-    indices: NDArray[np.int64]
-    selected: NDArray[np.int64]
+    update: Array
+    indices: Integers
+    selected: Integers
     local_count: int
-    region_counts: NDArray[np.int64]
+    region_counts: Integers
     nonzero_sums: int
-    winners: NDArray[np.int64]
+    winners: Integers
 
 
 @dataclass(frozen=True)
@@ -269,7 +268,7 @@ class Controller:
         """The global threshold of the next iteration, after this one selected `count` entries."""
         return _moved(threshold, count, k, (self.low, self.global_high), (self.global_down, self.global_up))
 
-    def after(self, state: OkTopkState, local_counts: NDArray[np.int64], global_count: int) -> OkTopkState:
+    def after(self, state: OkTopkState, local_counts: Integers, global_count: int) -> OkTopkState:
         """`state` with the thresholds of the next iteration."""
         local = [
             self.next_local(float(th), int(count), state.k)

@@ -12,6 +12,7 @@ import numpy as np
 from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._bits import ONE, lowest
 from commbounds.compressors._blocks import run_all
 from commbounds.compressors._magnitude import magnitude_bits
@@ -84,19 +85,19 @@ class Passing:
     """
 
     indices: NDArray[np.int32]
-    values: NDArray[Any]
-    counts: NDArray[np.int64]
+    values: Array
+    counts: Integers
     finite: bool
 
     def rows(self) -> Iterator[NDArray[np.int32]]:
         """Every rank's indices."""
         return (row[:count] for row, count in zip(self.indices, self.counts, strict=True))
 
-    def entries(self, p: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
+    def entries(self, p: int) -> tuple[NDArray[np.int32], Array]:
         """Indices and values of rank `p`."""
         return self.indices[p, : self.counts[p]], self.values[p, : self.counts[p]]
 
-    def narrow(self, p: int, keys: NDArray[Any]) -> None:
+    def narrow(self, p: int, keys: Array) -> None:
         """Keep of rank `p` only what has at least the key in the (1,) array `keys`."""
         indices, values = self.entries(p)
         kept = np.abs(values) >= keys.view(values.dtype)
@@ -104,7 +105,7 @@ class Passing:
         self.indices[p, : self.counts[p]], self.values[p, : self.counts[p]] = indices[kept], values[kept]
 
 
-def least_keys(thresholds: NDArray[np.float64], dtype: np.dtype[Any], inclusive: bool) -> NDArray[Any]:
+def least_keys(thresholds: Floats, dtype: np.dtype[Any], inclusive: bool) -> Array:
     """For every threshold the least key of `dtype` that passes it; zero never does, NaN and infinities always do.
 
     Parameters
@@ -122,12 +123,12 @@ def least_keys(thresholds: NDArray[np.float64], dtype: np.dtype[Any], inclusive:
     short = exact < thresholds if inclusive else exact <= thresholds
     with np.errstate(over="ignore"):
         least[short] = np.nextafter(least[short], dtype.type(np.inf))
-    keys: NDArray[Any] = least.view(f"u{dtype.itemsize}")
+    keys: Array = least.view(f"u{dtype.itemsize}")
     keys[keys == 0] = 1
     return keys
 
 
-def passing(stack: NDArray[Any], keys: NDArray[Any], room: int) -> Passing:
+def passing(stack: Array, keys: Array, room: int) -> Passing:
     """The entries of every row of `stack` whose key is at least that of ``keys``.
 
     Parameters

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Integers
 from commbounds.collectives.dense.gathering import gather_blocks
 from commbounds.collectives.traffic import Traffic
 
@@ -40,13 +40,13 @@ def gathered_sizes(P: int, allgather: str) -> Traffic:
     return gather_blocks(np.ones(P, np.int64), allgather)
 
 
-def evened_out(winners: NDArray[np.int64], balance: str) -> bool:
+def evened_out(winners: Integers, balance: str) -> bool:
     """Whether the winners, so many on every rank, are spread evenly under the rule `balance`."""
     exceeds = int(winners.max()) * winners.size > 4 * int(winners.sum())
     return balance == "always" or (balance == "4x-mean" and exceeds)
 
 
-def equal_shares(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+def equal_shares(winners: Integers) -> tuple[Integers, Integers, Integers]:
     """Equal shares of the winners, the larger ones first, and where the ranks' parts begin before and after."""
     P, total = winners.size, int(winners.sum())
     shares = total // P + (np.arange(P) < total % P)
@@ -54,13 +54,13 @@ def equal_shares(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray
     return shares, held, targets
 
 
-def moved_part(held: NDArray[np.int64], targets: NDArray[np.int64], source: int, target: int) -> range:
+def moved_part(held: Integers, targets: Integers, source: int, target: int) -> range:
     """Which of the winners `source` has and `target` is to hold, as numbers in the order of all; perhaps none."""
     start, stop = _part(held, targets, source, target)
     return range(int(start), max(int(start), int(stop)))
 
 
-def balanced(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Traffic]:
+def balanced(winners: Integers) -> tuple[Integers, Traffic]:
     """Equal shares of the winners, the larger ones first, and the traffic of making them so.
 
     Who holds how many is known: an empty part is no message, and a round without a message is no step.
@@ -73,7 +73,7 @@ def balanced(winners: NDArray[np.int64]) -> tuple[NDArray[np.int64], Traffic]:
     return shares, Traffic.of_steps(*counts[:, nonempty])
 
 
-def winners_traffic(winners: NDArray[np.int64], balance: str, allgather: str) -> tuple[Traffic, Traffic]:
+def winners_traffic(winners: Integers, balance: str, allgather: str) -> tuple[Traffic, Traffic]:
     """The traffic of balancing the winners, where the rule says so, and of gathering them.
 
     Parameters

@@ -15,10 +15,10 @@ import numpy as np
 from numba import get_num_threads, njit
 from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Integers
 from commbounds.collectives.packetloss.loss_processes import Bernoulli, GilbertElliott, checked_count, threshold
 from commbounds.compressors.base import checked_real, shown
 
-Floats = NDArray[np.float64]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _S30, _S27, _S31, _S63 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(63)
@@ -268,7 +268,7 @@ def drift_trials(
 
 def staleness_trials(
     receivers: int, steps: int, loss: Bernoulli, trials: int = 1, seed: int = 0
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+) -> tuple[Integers, Integers]:
     """The largest and the smallest staleness among `receivers` after `steps` steps from equal replicas.
 
     Parameters

@@ -19,17 +19,16 @@ from zlib import crc32
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers, Mask
 from commbounds.collectives._stack import checked_stack
-from commbounds.collectives.packetloss.loss_processes import Mask, checked_count, checked_probability
+from commbounds.collectives.packetloss.loss_processes import checked_count, checked_probability
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel, packets
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
 from commbounds.compressors.base import as_array, checked_choice, shown
-
-Array = NDArray[Any]
 
 ESTIMATORS = ("arrivals", "owner", "expected")
 """Ways to estimate a mean from what arrives."""
@@ -47,8 +46,8 @@ class Layout:
         Packets of the longest shard, at least 1.
     """
 
-    owner: NDArray[np.int64]
-    packet: NDArray[np.int64]
+    owner: Integers
+    packet: Integers
     packets: int
 
 
@@ -92,8 +91,8 @@ class Reduced:
         Contributions that it was made from.
     """
 
-    estimate: NDArray[Any]
-    arrivals: NDArray[np.int64]
+    estimate: Array
+    arrivals: Integers
 
 
 @njit(cache=True, nogil=True)
@@ -164,12 +163,7 @@ def _broadcast(replicas, owned, arrived, owner, packet, out, moved):  # type: ig
 
 
 def _reduced_at_once(
-    array: Array,
-    arrived: ArrayLike,
-    estimator: str = "arrivals",
-    *,
-    p: float | None = None,
-    packet: int | None = None,
+    array: Array, arrived: ArrayLike, estimator: str = "arrivals", *, p: float | None = None, packet: int | None = None
 ) -> tuple[Reduced, Traffic]:
     workers, n = array.shape
     divisor = checked_divisor(estimator, p, workers)
@@ -309,7 +303,7 @@ def lossy_reduce_scatter(
 
 def lossy_broadcast(
     replicas: ArrayLike, owned: ArrayLike, arrived: ArrayLike, *, packet: int | None = None
-) -> tuple[NDArray[Any], Traffic]:
+) -> tuple[Array, Traffic]:
     """The workers' copies after every owner sent its shard to everybody: new where it arrived, stale elsewhere.
 
     Parameters

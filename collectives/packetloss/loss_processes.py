@@ -11,11 +11,10 @@ from typing import Any, Protocol
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Mask
 from commbounds.compressors.base import MAX_ENTRIES, checked_flag, checked_real, shown
 
-Mask = NDArray[np.bool_]
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX1 = np.uint64(0xBF58476D1CE4E5B9)
 MIX2 = np.uint64(0x94D049BB133111EB)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers, Mask
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.packetloss.links import (
     ESTIMATORS,
@@ -17,11 +17,10 @@ from commbounds.collectives.packetloss.links import (
     lossy_broadcast,
     lossy_reduce_scatter,
 )
-from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count, checked_loss
+from commbounds.collectives.packetloss.loss_processes import Loss, checked_count, checked_loss
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors.base import as_array, checked_choice, checked_flag, checked_kind, checked_real, shown
 
-Array = NDArray[Any]
 Gradient = Callable[[int, Array], Array]
 """(step, (N, n) replicas) -> (N, n): worker i's gradient at its own replica."""
 Observer = Callable[["Replicas", Array], None]
@@ -45,7 +44,7 @@ class Replicas:
     """
 
     parameters: Array
-    missed: NDArray[np.int64]
+    missed: Integers
     step: int = 0
     reduce_state: Mask | None = None
     broadcast_state: Mask | None = None

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers, Mask
 from commbounds.collectives.packetloss.links import broadcast, checksum, layout, lossy_reduce_scatter, shard_of
-from commbounds.collectives.packetloss.loss_processes import Loss, Mask, checked_count
+from commbounds.collectives.packetloss.loss_processes import Loss, checked_count
 from commbounds.collectives.packetloss.training import checked_address, fates
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 
-Array = NDArray[Any]
 Gradient = Callable[[int, Array], Array]
 """(step, (n,) replica) -> (n,): this worker's gradient at its own replica."""
 Observer = Callable[["Replica", Array], None]
@@ -39,7 +39,7 @@ class Replica:
     """
 
     parameters: Array
-    missed: NDArray[np.int64]
+    missed: Integers
     step: int = 0
     reduce_state: Mask | None = None
     broadcast_state: Mask | None = None

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.precision.rounding import added_in, rounded_to
@@ -19,8 +20,7 @@ from commbounds.collectives.ranks.one_program import one_program
 if TYPE_CHECKING:
     from commbounds.theory.precision.formats import Format
 
-Array = NDArray[Any]
-Uniforms = NDArray[np.float64]
+Uniforms = Floats
 AVERAGES = (None, "before", "after")
 """A sum; an average whose terms are divided by P before they are added; one whose sum is."""
 
@@ -210,7 +210,7 @@ class _Rank:
     def _numbers(self, row: int, rank: int) -> Uniforms | None:
         return None if self._uniforms is None else self._uniforms[row, rank]
 
-    def _adding_step(self, held: Array, edges: NDArray[np.int64], at: int, sends: Any, receives: Any) -> None:
+    def _adding_step(self, held: Array, edges: Integers, at: int, sends: Any, receives: Any) -> None:
         wire = self._wire if self._per_hop else self._accumulate
         speaks, spoke = (int(self._plan.speakers[at + i, self._comm.rank]) for i in (1, 0))
         rounding, adding = self._numbers(2 * at, spoke), self._numbers(2 * at + 1, speaks)
@@ -228,20 +228,17 @@ class _Rank:
             place = places(edges, first, count)
             numbers = None if adding is None else adding[place]
             held[place] = added_in(
-                held[place],
-                self._comm.fitting(source, arrived[source], held[place])[0],
-                self._accumulate,
-                numbers,
+                held[place], self._comm.fitting(source, arrived[source], held[place])[0], self._accumulate, numbers
             )
 
 
-def places(edges: NDArray[np.int64], first: int, count: int) -> NDArray[np.int64]:
+def places(edges: Integers, first: int, count: int) -> Integers:
     """Where the entries of `count` blocks from the first on lie; no schedule here goes round the end of a vector."""
     return np.arange(edges[first], edges[first + count])
 
 
 def _copying_step(
-    comm: Communicator, held: Array, sent: Array, edges: NDArray[np.int64], sends: Any, receives: Any, width: int
+    comm: Communicator, held: Array, sent: Array, edges: Integers, sends: Any, receives: Any, width: int
 ) -> None:
     """What arrives is held, and passed on later, as it is."""
     outgoing = {}

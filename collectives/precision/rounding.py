@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats
 from commbounds.compressors.base import as_numbers, shown
 
 if TYPE_CHECKING:  # sympy, which comes with it, is not needed to compute
     from commbounds.theory.precision.formats import Format
-
-Floats = NDArray[np.float64]
 
 
 def rounded_to(

@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats, Integers, Mask
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import core_size
 from commbounds.compressors.base import as_numbers, checked_rng
@@ -34,7 +35,6 @@ from commbounds.theory.precision.roundings import one_name
 if TYPE_CHECKING:
     from commbounds.theory.precision.formats import Format
 
-Array = NDArray[np.float64]
 
 SIMULATED = ("ring", "direct", "in_rank_order", "recursive_doubling", "rabenseifner", "binomial", "hierarchical")
 """The schedules whose sums are simulated."""
@@ -55,7 +55,7 @@ def simulated_allreduce(
     average: str | None = None,
     nodes: int = 1,
     rng: np.random.Generator | None = None,
-) -> Array:
+) -> Floats:
     """What every rank holds after an all-reduce in these formats.
 
     A rank adds in the accumulator's format what arrives, which was rounded to the wire's; the sum is rounded to the
@@ -144,7 +144,7 @@ def simulated_allreduce(
     return _held(total, sent, holders, P, _BETWEEN[kept])
 
 
-def rounded(x: ArrayLike, name: str) -> Array:
+def rounded(x: ArrayLike, name: str) -> Floats:
     """The numbers rounded to nearest in the format of that name, ties to even, as float64.
 
     Parameters
@@ -182,7 +182,7 @@ def _checked(
     rounding: str,
     average: str | None,
     nodes: int,
-) -> tuple[Array, Format, Format]:
+) -> tuple[Floats, Format, Format]:
     x = as_numbers(stack, "stack", np.float64)
     if x.ndim != 2 or 0 in x.shape:
         raise ValueError(f"stack must be (P, n) with at least one rank and one entry, got shape {x.shape}")
@@ -208,7 +208,7 @@ def _checked(
     return np.ascontiguousarray(x), acc, sent
 
 
-def _row(form: Format, rounding: str) -> Array:
+def _row(form: Format, rounding: str) -> Floats:
     """A format as the kernels take it: 2^52 gaps of numbers in [1, 2), normal, largest, what is beyond, and whether to
     draw; the first is zero where there is nothing to round.
     """
@@ -217,33 +217,33 @@ def _row(form: Format, rounding: str) -> Array:
     return np.array([magic, float(form.normal), float(form.largest), beyond, float(rounding == "stochastic")])
 
 
-def _blocks(n: int, P: int) -> NDArray[np.int64]:
+def _blocks(n: int, P: int) -> Integers:
     """The block that every entry falls into."""
     return np.repeat(np.arange(P), np.diff(even_cuts(n, P)))
 
 
-def _owners_in_nodes(n: int, P: int, nodes: int) -> NDArray[np.int64]:
+def _owners_in_nodes(n: int, P: int, nodes: int) -> Integers:
     """The rank that owns an entry: a member of every node has a block for each node, and one of them is its own."""
     member, node = np.divmod(_blocks(n, P), nodes)
     return np.asarray(node * (P // nodes) + member)
 
 
-def _all_rounded(x: Array, form: Array, key: np.uint64, where: int) -> Array:
+def _all_rounded(x: Floats, form: Floats, key: np.uint64, where: int) -> Floats:
     flat = np.ascontiguousarray(x).reshape(-1)
     out = np.empty_like(flat)
     _rounded_all(flat, form, key, where, out)
     return out.reshape(x.shape)
 
 
-def _divided(x: Array, P: int, form: Array, key: np.uint64, where: int) -> Array:
+def _divided(x: Floats, P: int, form: Floats, key: np.uint64, where: int) -> Floats:
     """The entries over P, rounded once."""
     with np.errstate(all="ignore"):
         return _all_rounded(x / P, form, key, where)
 
 
 def _by_exchange(
-    columns: Array, schedule: str, flags: NDArray[np.bool_], to_acc: Array, to_hop: Array, key: np.uint64
-) -> tuple[Array, NDArray[np.int64]]:
+    columns: Floats, schedule: str, flags: Mask, to_acc: Floats, to_hop: Floats, key: np.uint64
+) -> tuple[Floats, Integers]:
     """The sums of recursive doubling, one row for every member of the core if they may differ, or Rabenseifner's; and
     who holds an entry, -1 where every member has a sum of its own.
     """
@@ -263,7 +263,7 @@ def _by_exchange(
     return total, np.full(n, -1)
 
 
-def _held(total: Array, sent: Array, holders: NDArray[np.int64], P: int, as_sent: bool) -> Array:
+def _held(total: Floats, sent: Floats, holders: Integers, P: int, as_sent: bool) -> Floats:
     """What the ranks hold: what was sent to all, and whoever keeps it as it is, the total."""
     if len(sent) == 1 and (as_sent or np.array_equal(sent, total, equal_nan=True)):
         return np.broadcast_to(sent[0], (P, sent.shape[1]))

@@ -7,13 +7,12 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Floats
 from commbounds.collectives.precision.simulation import rounded
 from commbounds.compressors.base import as_numbers
 from commbounds.theory.precision.formats import format_named
-
-Array = NDArray[np.float64]
 
 COMPUTATIONS = ("product", "gradient", "loss", "distance", "norm", "root", "step")
 """What is computed: of `split_computation`."""
@@ -31,7 +30,7 @@ def split_computation(
     divisor: int = 1,
     target: int = 0,
     eps: float = 0.0625,
-) -> Array:
+) -> Floats:
     """What all ranks end with, who have a part of the inputs each.
 
     Sums are made one after another in the accumulator's format, parts are rounded to the wire's, and their sums too.
@@ -91,7 +90,7 @@ def split_computation(
         return _product(x, accumulate, sent, tf32)
     if of in ("gradient", "step"):
         g = _gradient(x, accumulate, sent, batches, replicas, divisor)
-        steps: Array = np.divide(g, np.abs(g) + eps, out=np.zeros_like(g), where=g != 0.0)
+        steps: Floats = np.divide(g, np.abs(g) + eps, out=np.zeros_like(g), where=g != 0.0)
         return g if of == "gradient" else steps
     if of == "distance":
         z = x.max() - x
@@ -100,18 +99,18 @@ def split_computation(
         return _loss(x, accumulate, sent, target)
     total = _added(list(x), sent)
     if of == "root":
-        found: Array = np.sqrt(np.array([(total**2).mean() + eps]))
+        found: Floats = np.sqrt(np.array([(total**2).mean() + eps]))
         return found
     return _normed(total, accumulate, eps)
 
 
-def _added(rows: Sequence[Array], form: str) -> Array:
+def _added(rows: Sequence[Floats], form: str) -> Floats:
     """One after another, in a format."""
-    found: Array = reduce(lambda total, row: rounded(total + row, form), (rounded(row, form) for row in rows))
+    found: Floats = reduce(lambda total, row: rounded(total + row, form), (rounded(row, form) for row in rows))
     return found
 
 
-def _product(x: Array, form: str, sent: str, tf32: bool) -> Array:
+def _product(x: Floats, form: str, sent: str, tf32: bool) -> Floats:
     if tf32:
         fraction, exponent = np.frexp(x)
         x = np.ldexp(np.rint(np.ldexp(fraction, 11)), exponent - 11)
@@ -120,21 +119,21 @@ def _product(x: Array, form: str, sent: str, tf32: bool) -> Array:
     return _added(parts, sent)
 
 
-def _gradient(x: Array, form: str, sent: str, batches: int, replicas: int, divisor: int) -> Array:
+def _gradient(x: Floats, form: str, sent: str, batches: int, replicas: int, divisor: int) -> Floats:
     own = [_added(list(row.reshape(batches, -1)), form) for row in x]
     size = len(x) // replicas
     shards = [_added(own[r * size : (r + 1) * size], sent) for r in range(replicas)]
     return rounded(_added(shards, sent) / divisor, sent)
 
 
-def _loss(x: Array, form: str, sent: str, target: int) -> Array:
+def _loss(x: Floats, form: str, sent: str, target: int) -> Floats:
     z = rounded(x - x.max(), form)
     parts = [_added(list(rounded(np.exp(row), form)[:, None]), form) for row in z]
     log = rounded(np.log(rounded(_added(parts, sent), form)), form)
     return rounded(log - z.reshape(-1)[target], form)
 
 
-def _normed(x: Array, form: str, eps: float) -> Array:
+def _normed(x: Floats, form: str, eps: float) -> Floats:
     x = rounded(x, form)
     squares = _added(list(rounded(x**2, form)[:, None]), form)
     mean = rounded(squares * rounded(1.0 / len(x), form), form)

@@ -7,8 +7,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Integers
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.dense.messages import Messages, Rows, backwards, of_rank, ring_scatter
 from commbounds.theory.precision.roundings import one_name
@@ -33,7 +33,7 @@ class StepPlan(NamedTuple):
     parts: tuple[Part, ...]
     steps: tuple[list[list[tuple[Rows, Rows]]], ...]
     blocks: int
-    speakers: NDArray[np.int64]
+    speakers: Integers
 
     @property
     def additions(self) -> int:
@@ -112,7 +112,7 @@ def plan_of(schedule: str, P: int, nodes: int | None) -> StepPlan:
     return StepPlan(tuple(parts), steps, blocks, _speakers(parts, blocks, P))
 
 
-def _speakers(parts: list[Part], blocks: int, P: int) -> NDArray[np.int64]:
+def _speakers(parts: list[Part], blocks: int, P: int) -> Integers:
     rows = [np.arange(P)]
     for part in parts:
         for step in range(part.steps if part.adds else 0):

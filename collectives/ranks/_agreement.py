@@ -7,8 +7,9 @@ from typing import Any
 from zlib import crc32
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks.communicator import Communicator
 
@@ -40,11 +41,11 @@ def agreed_alike(comm: Communicator, settings: Settings) -> None:
 def agreed_row(
     comm: Communicator,
     vector: ArrayLike,
-    settings: Callable[[NDArray[Any]], Settings],
+    settings: Callable[[Array], Settings],
     name: str = "vector",
     *,
     finite: bool = True,
-) -> NDArray[Any]:
+) -> Array:
     """`vector` as a contiguous native (1, n) array, where all ranks have a good one of the same length and dtype.
 
     Where the ranks have one caller, it is taken as it is, and `settings` is called once.
@@ -74,7 +75,7 @@ def agreed_row(
         comm.shared(lambda: settings(row))
         return row
 
-    def checked() -> tuple[NDArray[Any], Settings]:
+    def checked() -> tuple[Array, Settings]:
         if array.ndim != 1:
             raise ValueError(f"{name} must be (n,), the entries of one rank, got shape {array.shape}")
         row = checked_stack(array[np.newaxis], name, finite=finite)

@@ -14,11 +14,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.traffic import Traffic
 
-Array = NDArray[Any]
 Form = Array | tuple[DTypeLike, tuple[int | None, ...]]
 """What an array is to be like: in dtype and shape; None is any length."""
 T = TypeVar("T")
@@ -26,7 +26,7 @@ Record = list[tuple[str, int, int, int, int]]
 """A row for every step of one rank: phase, words sent, words received, messages sent, words sent that got lost."""
 
 
-Counted = tuple[str | None, NDArray[np.int64]]
+Counted = tuple[str | None, Integers]
 """Steps of one phase: its name, and (3, steps, P) words sent, words received and messages of every rank."""
 
 
@@ -318,7 +318,7 @@ def assembled(records: Sequence[tuple[Record, list[str]]]) -> Traffic:
     return _of_phase("", records[0][1], steps[0], counts)
 
 
-def _of_phase(name: str, names: Sequence[str], steps: Sequence[str], counts: NDArray[np.int64]) -> Traffic:
+def _of_phase(name: str, names: Sequence[str], steps: Sequence[str], counts: Integers) -> Traffic:
     """The traffic of the phase of that name; of everything for no name."""
     before = f"{name}/" if name else ""
     parts = [part for part in names if part.startswith(before) and "/" not in part[len(before) :]]

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Bytes, Integers
 from commbounds.collectives.ranks.communicator import (
     Communicator,
     Parcel,
@@ -24,9 +24,6 @@ from commbounds.collectives.ranks.communicator import (
     in_turn,
 )
 from commbounds.collectives.traffic import Traffic
-
-Bytes = NDArray[np.uint8]
-
 
 _LONGEST_PAUSE = 2e-4
 """Seconds between two looks at what has arrived."""
@@ -48,7 +45,7 @@ def _whole_or_no_job(wire: Any) -> Iterator[None]:
         raise
 
 
-def _bytes(array: NDArray[Any]) -> Bytes:
+def _bytes(array: Array) -> Bytes:
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
 
 
@@ -96,7 +93,7 @@ class _MpiCommunicator(Communicator):
         while any(other < Turn.END for other in self._turns(turn, {})[:, 0]):
             pass
 
-    def _turns(self, turn: Turn, lengths: Mapping[int, int]) -> NDArray[np.int64]:
+    def _turns(self, turn: Turn, lengths: Mapping[int, int]) -> Integers:
         """For every rank what it does, and how long what it has for this one is; -1 for nothing."""
         mine, theirs = np.full((2, self.size, 2), -1, np.int64)
         mine[:, 0] = turn

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
@@ -15,8 +16,6 @@ from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import as_numbers, checked_choice, checked_count
 from commbounds.compressors.rotations import EDEN, Rotated
 from commbounds.compressors.rotations.centroids import MOST_BITS
-
-Array = NDArray[Any]
 
 SEEDS = ("private", "shared")
 """Whether every rank rotates by signs of its own, or all by the same."""

@@ -7,22 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import as_numbers, checked_count, index_bits
-from commbounds.compressors.rotations.hadamard import (
-    backward,
-    checked_signs,
-    checked_size,
-    forward,
-    padded_size,
-)
+from commbounds.compressors.rotations.hadamard import backward, checked_signs, checked_size, forward, padded_size
 
-Array = NDArray[Any]
-Codes = NDArray[np.int64]
+Codes = Integers
 MOST_LEVELS = 2**20
 
 
@@ -107,7 +101,7 @@ def _finite(array: Array, what: str) -> Array:
 
 def _drawn(
     P: int, n: int, rng: np.random.Generator | None, signs: ArrayLike | None, dither: ArrayLike | None
-) -> tuple[NDArray[np.int8], NDArray[np.float64]]:
+) -> tuple[NDArray[np.int8], Floats]:
     """The signs, and every rank's thresholds."""
     d = padded_size(n)
     if signs is None:
@@ -153,8 +147,5 @@ def _added(comm: Communicator, codes: Codes, levels: int) -> Codes:
     comm.phase("sums")
     message = Parcel((mine,), _bytes(mine.size, 2 * comm.size * levels + 1))
     arrived = comm.step(dict.fromkeys(others, message), others) if others else {}
-    held = {
-        comm.rank: mine,
-        **{rank: comm.fitting(rank, part, blocks[rank])[0] for rank, part in arrived.items()},
-    }
+    held = {comm.rank: mine, **{rank: comm.fitting(rank, part, blocks[rank])[0] for rank, part in arrived.items()}}
     return np.concatenate([held[rank] for rank in range(comm.size)])

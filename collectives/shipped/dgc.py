@@ -6,16 +6,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import dense_sum, gathered_entries
 from commbounds.compressors._largest import largest
 from commbounds.compressors.base import checked_count, checked_flag, checked_real
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

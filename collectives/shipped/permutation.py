@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
@@ -14,16 +13,10 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import as_array
 
-Array = NDArray[Any]
-
 
 @one_program(np.stack)
 def permk_mean(
-    comm: Communicator,
-    vector: ArrayLike,
-    rng: np.random.Generator | None = None,
-    *,
-    owners: ArrayLike | None = None,
+    comm: Communicator, vector: ArrayLike, rng: np.random.Generator | None = None, *, owners: ArrayLike | None = None
 ) -> Array:
     """The workers' mean by Perm-K: entry j is that of one worker, drawn for all of them together.
 
@@ -76,7 +69,7 @@ def permk_mean(
     return comm.shared(assembled)
 
 
-def _owners(P: int, n: int, rng: np.random.Generator | None, owners: ArrayLike | None) -> NDArray[np.int64]:
+def _owners(P: int, n: int, rng: np.random.Generator | None, owners: ArrayLike | None) -> Integers:
     if owners is not None:
         given = as_array(owners, "owners")
         if given.dtype.kind not in "iu":
@@ -85,7 +78,7 @@ def _owners(P: int, n: int, rng: np.random.Generator | None, owners: ArrayLike |
             raise ValueError(f"owners must have shape ({n},), got {given.shape}")
         if given.min() < 0 or given.max() >= P:
             raise ValueError(f"owners must be in [0, {P - 1}], got [{given.min()}, {given.max()}]")
-        named: NDArray[np.int64] = given.astype(np.int64)
+        named: Integers = given.astype(np.int64)
         return named
     generator = checked_rng(rng, "permuting entries")
     order, turn = generator.permutation(n), int(generator.integers(P))

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.compressors.base import as_array, checked_count
-
-Array = NDArray[Any]
 
 
 @one_program(np.stack)
@@ -73,14 +70,14 @@ def shared_randk_mean(
     return mean
 
 
-def _places(n: int, k: int, rng: np.random.Generator | None, places: ArrayLike | None) -> NDArray[np.int64]:
+def _places(n: int, k: int, rng: np.random.Generator | None, places: ArrayLike | None) -> Integers:
     if places is not None:
         given = as_array(places, "places")
         if given.dtype.kind not in "iu":
             raise TypeError(f"places must be integers, got {given.dtype}")
         if given.shape != (k,) or given.min() < 0 or given.max() >= n or (np.diff(given.astype(np.int64)) <= 0).any():
             raise ValueError(f"places must be {k} ascending entries in [0, {n - 1}], got {given.tolist()}")
-        named: NDArray[np.int64] = given.astype(np.int64)
+        named: Integers = given.astype(np.int64)
         return named
-    drawn: NDArray[np.int64] = np.sort(checked_rng(rng, "drawing entries").choice(n, k, replace=False))
+    drawn: Integers = np.sort(checked_rng(rng, "drawing entries").choice(n, k, replace=False))
     return drawn

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from commbounds.array_types import Array, Integers, Mask
 from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.compressors._largest import largest
@@ -27,8 +28,8 @@ class Entries(NamedTuple):
         May be zero.
     """
 
-    indices: NDArray[np.int64]
-    values: NDArray[Any]
+    indices: Integers
+    values: Array
 
 
 def entries_from(comm: Communicator, source: int, sent: Parcel | Block, n: int, *dtypes: DTypeLike) -> Entries:
@@ -51,7 +52,7 @@ def entries_from(comm: Communicator, source: int, sent: Parcel | Block, n: int, 
     return Entries(indices, values)
 
 
-def sizes_of_all(comm: Communicator, size: int, allgather: str) -> NDArray[np.int64]:
+def sizes_of_all(comm: Communicator, size: int, allgather: str) -> Integers:
     """One number of every rank."""
     own = np.array([size], np.int64)
     return np.concatenate([sizes for (sizes,) in gathered(comm, (own,), allgather, forms=lambda _: [own])])
@@ -77,9 +78,9 @@ class SparseResult:
         For every rank the indices that it chose from its own vector, ascending.
     """
 
-    update: NDArray[Any]
-    residual: NDArray[Any]
-    selected: tuple[NDArray[np.int64], ...]
+    update: Array
+    residual: Array
+    selected: tuple[Integers, ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +97,9 @@ class SparseRankResult:
         The indices that it chose from its own vector, ascending.
     """
 
-    update: NDArray[Any]
-    residual: NDArray[Any]
-    selected: NDArray[np.int64]
+    update: Array
+    residual: Array
+    selected: Integers
 
 
 def of_all_ranks(results: Sequence[SparseRankResult]) -> SparseResult:
@@ -137,7 +138,7 @@ def added(a: Entries, b: Entries) -> Entries:
     return Entries(indices[:count], values[:count])
 
 
-def largest_marked(values: NDArray[Any], k: int) -> NDArray[np.bool_]:
+def largest_marked(values: Array, k: int) -> Mask:
     """Which of the values are the `k` largest in magnitude (all, where there are fewer).
 
     Of equal ones the first are. NaN, of sums that overflow, is as large as infinity.
@@ -147,7 +148,7 @@ def largest_marked(values: NDArray[Any], k: int) -> NDArray[np.bool_]:
     magnitudes = np.abs(values)
     magnitudes[np.isnan(magnitudes)] = np.inf
     level = np.partition(magnitudes, values.size - k)[values.size - k]
-    marked: NDArray[np.bool_] = magnitudes > level
+    marked: Mask = magnitudes > level
     marked[np.flatnonzero(magnitudes == level)[: k - np.count_nonzero(marked)]] = True
     return marked
 
@@ -158,7 +159,7 @@ def strongest(entries: Entries, k: int) -> tuple[Entries, Entries]:
     return Entries(entries.indices[kept], entries.values[kept]), Entries(entries.indices[~kept], entries.values[~kept])
 
 
-def selected_entries(stack: NDArray[Any], k: int) -> list[Entries]:
+def selected_entries(stack: Array, k: int) -> list[Entries]:
     """For every rank the `k` entries of its vector largest in magnitude, as `TopK` chooses them: exactly `k`.
 
     Ties go to the lowest index; where a vector has fewer than `k` nonzeros, zeros fill up, lowest index first.
@@ -167,13 +168,13 @@ def selected_entries(stack: NDArray[Any], k: int) -> list[Entries]:
     return [Entries(indices.astype(np.int64), values) for indices, values in chosen]
 
 
-def cut_up(entries: Entries, cuts: NDArray[np.int64]) -> list[Entries]:
+def cut_up(entries: Entries, cuts: Integers) -> list[Entries]:
     """The entries of every block from ``cuts[r]`` to ``cuts[r + 1]``."""
     places = np.searchsorted(entries.indices, cuts)
     return [Entries(entries.indices[a:b], entries.values[a:b]) for a, b in pairwise(places)]
 
 
-def dense_sum(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def dense_sum(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> Array:
     """The sum of sparse vectors as a dense one of `n` entries, added in their order."""
     total = np.zeros(n, dtype)
     for indices, values in parts:
@@ -181,7 +182,7 @@ def dense_sum(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray
     return total
 
 
-def dense_vector(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def dense_vector(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> Array:
     """Sparse vectors that have no index in common, as one dense vector of `n` entries."""
     total = np.zeros(n, dtype)
     for indices, values in parts:
@@ -189,14 +190,14 @@ def dense_vector(parts: Iterable[Entries], n: int, dtype: np.dtype[Any]) -> NDAr
     return total
 
 
-def without(row: NDArray[Any], entries: Entries) -> NDArray[Any]:
+def without(row: Array, entries: Entries) -> Array:
     """The vector less what was chosen from it."""
     residual = row.copy()
     residual[entries.indices] = 0
     return residual
 
 
-def left_over(stack: NDArray[Any], held: NDArray[Any], indices: NDArray[np.int64]) -> NDArray[Any]:
+def left_over(stack: Array, held: Array, indices: Integers) -> Array:
     """The residuals: what every rank still holds at the indices of the update, and its whole entry elsewhere.
 
     Parameters

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives.dense.messages import ALGORITHMS
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
@@ -26,8 +27,6 @@ from commbounds.collectives.sparse.entries import (
 )
 from commbounds.compressors.base import checked_choice, checked_count
 
-Array = NDArray[Any]
-
 _ADAPTATIONS = {"none": (1.0, 0, False), "vgg": (1.02, 20, True), "lstm": (1.012, 50, False)}
 """Factor, largest number of changes, and whether the threshold may rise as well."""
 
@@ -42,7 +41,7 @@ class GaussiankResult(SparseResult):
         What the entries of every rank had to exceed in magnitude, after adaptation.
     """
 
-    thresholds: NDArray[np.float64]
+    thresholds: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +133,7 @@ def _normal_quantile(share: float) -> float:
     return float(ndtri(share))
 
 
-def _selection(x: NDArray[Any], k: int, adapt: str) -> tuple[float, Entries]:
+def _selection(x: Array, k: int, adapt: str) -> tuple[float, Entries]:
     """The threshold of one rank, and what of its vector exceeds it."""
     magnitudes = np.abs(x).astype(np.float64)
     threshold = _adapted(magnitudes, _threshold(x, magnitudes, -_normal_quantile(k / x.size / 2)), k, adapt)
@@ -154,14 +153,14 @@ def _moments(x, scale):  # type: ignore[no-untyped-def]
     return mean, np.sqrt(square / x.size)
 
 
-def _threshold(x: NDArray[Any], magnitudes: NDArray[np.float64], z: float) -> float:
+def _threshold(x: Array, magnitudes: Floats, z: float) -> float:
     """Mean plus `z` standard deviations; scaled by a power of two, so that no square overflows."""
     scale = float(np.ldexp(1.0, int(np.frexp(magnitudes.max())[1]) - 1))
     mean, deviation = _moments(x.astype(np.float64), scale)
     return float(scale * (mean + z * deviation))
 
 
-def _adapted(magnitudes: NDArray[np.float64], threshold: float, k: int, adapt: str) -> float:
+def _adapted(magnitudes: Floats, threshold: float, k: int, adapt: str) -> float:
     factor, changes, rises = _ADAPTATIONS[adapt]
     for _ in range(changes):
         count = np.count_nonzero(magnitudes > threshold)

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
@@ -26,8 +27,6 @@ from commbounds.collectives.sparse.entries import (
     without,
 )
 from commbounds.compressors.base import checked_choice, checked_count
-
-Array = NDArray[Any]
 
 
 @one_program(of_all_ranks)

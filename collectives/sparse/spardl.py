@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks._team import Team
@@ -28,8 +29,6 @@ from commbounds.collectives.sparse.entries import (
     strongest,
 )
 from commbounds.compressors.base import checked_choice, checked_count, shown
-
-Array = NDArray[Any]
 
 
 @one_program(of_all_ranks)
@@ -136,7 +135,7 @@ def _checked_sag(h: int, d: int, synchronise: str, sag_entries: int | None) -> i
     return checked_count("sag_entries", sag_entries, -(-h // d), h)
 
 
-def _largest_of_block(row: Array, cuts: NDArray[np.int64], block: int, h: int) -> Entries:
+def _largest_of_block(row: Array, cuts: Integers, block: int, h: int) -> Entries:
     """The `h` largest entries of a block, which leave the row."""
     places = cuts[block] + np.flatnonzero(largest_marked(row[cuts[block] : cuts[block + 1]], h))
     entries = Entries(places, row[places])
@@ -144,7 +143,7 @@ def _largest_of_block(row: Array, cuts: NDArray[np.int64], block: int, h: int) -
     return entries
 
 
-def _reduce_scattered(team: Communicator, held: Array, cuts: NDArray[np.int64], h: int) -> Entries:
+def _reduce_scattered(team: Communicator, held: Array, cuts: Integers, h: int) -> Entries:
     """The `h` largest of this rank's own block, summed over its team; they leave `held`."""
     j, m = team.rank, team.size
     for level in reversed(range((m - 1).bit_length())):

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import ALGORITHMS
 from commbounds.collectives.dense.on_rank import gathered
@@ -31,7 +32,6 @@ from commbounds.collectives.sparse.entries import (
 )
 from commbounds.compressors.base import checked_choice, checked_count
 
-Array = NDArray[Any]
 _SWITCHES = ("model", "code", "never")
 
 

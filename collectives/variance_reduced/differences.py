@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_state
 from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_row
@@ -29,8 +30,6 @@ from commbounds.collectives.variance_reduced.state import (
     stacked,
 )
 from commbounds.compressors.base import checked_choice, checked_flag
-
-Array = NDArray[Any]
 
 
 def _largest(x: Array, k: int) -> Indices:

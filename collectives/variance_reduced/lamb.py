@@ -6,8 +6,9 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives._peers import checked_count, checked_mask
 from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_row
@@ -24,7 +25,6 @@ from commbounds.collectives.variance_reduced.zeroone import (
 )
 from commbounds.compressors.base import as_numbers, checked_choice, shown
 
-Array = NDArray[Any]
 Sizes = tuple[int, ...]
 
 
@@ -44,7 +44,7 @@ class WarmLamb(NamedTuple):
     weights: Array
     momentum: Array
     variance: Array
-    trust: NDArray[np.float64]
+    trust: Floats
 
 
 class OneBitLamb(NamedTuple):
@@ -71,7 +71,7 @@ class OneBitLamb(NamedTuple):
     fresh: Array
     worker_errors: Array
     server_errors: Array
-    factors: NDArray[np.float64]
+    factors: Floats
 
 
 def padded_size(n: int, P: int) -> int:
@@ -101,7 +101,7 @@ def padded_size(n: int, P: int) -> int:
     return -(-n // unit) * unit
 
 
-def fused_scales(momentum: ArrayLike, layers: ArrayLike) -> NDArray[np.float64]:
+def fused_scales(momentum: ArrayLike, layers: ArrayLike) -> Floats:
     """By what every layer is multiplied before layers are fused: the mean of their root mean squares over its own.
 
     Parameters
@@ -454,7 +454,7 @@ def _checked_layers(layers: ArrayLike, n: int) -> Sizes:
     return sizes
 
 
-def _checked_ratios(values: ArrayLike, name: str, count: int, *, positive: bool = False) -> NDArray[np.float64]:
+def _checked_ratios(values: ArrayLike, name: str, count: int, *, positive: bool = False) -> Floats:
     given = as_numbers(values, name, kinds="f")
     if given.dtype != np.float64:
         raise TypeError(f"{name} must be float64, got {given.dtype}")

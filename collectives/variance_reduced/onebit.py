@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.state import OneBitMomentum, agreed_states
 from commbounds.compressors.base import checked_choice, checked_real, shown
-
-Array = NDArray[Any]
 
 SCALES = ("norm", "mean")
 """What a sign is multiplied by: the norm over the root of the length, as in the authors' code; the mean magnitude."""

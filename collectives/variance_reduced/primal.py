@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from commbounds.collectives._peers import checked_count, checked_step_size
 from commbounds.collectives._stack import checked_state
@@ -15,8 +14,6 @@ from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import entries_from
 from commbounds.collectives.variance_reduced.state import Primal, stacked
-
-Array = NDArray[Any]
 
 
 @one_program(partial(stacked, Primal, shared=("weights",)))

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers, Mask
 from commbounds.collectives._peers import checked_count, checked_rng
 from commbounds.collectives.ranks._agreement import agreed_alike, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.compressors.base import as_numbers, checked_choice, checked_real, shown
 
-Array = NDArray[Any]
-Indices = NDArray[np.int64]
+Indices = Integers
 
 KEEP = ("random", "largest")
 """Which entries of a vector are sent: k random ones times n/k (Rand-K, unbiased), or the k largest (Top-K)."""
@@ -66,7 +66,7 @@ class Lagged(NamedTuple):
 
     estimate: Array
     own: Array
-    sent: NDArray[np.bool_]
+    sent: Mask
 
 
 class Primal(NamedTuple):

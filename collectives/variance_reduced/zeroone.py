@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
@@ -15,8 +16,6 @@ from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.onebit import SCALES, compressed_mean
 from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor
 from commbounds.compressors.base import as_numbers, checked_choice, checked_real, shown
-
-Array = NDArray[Any]
 
 
 class Refreshed(NamedTuple):
@@ -40,7 +39,7 @@ class Refreshed(NamedTuple):
     variance: Array
     worker_errors: Array
     server_errors: Array
-    clock: NDArray[np.int64]
+    clock: Integers
 
 
 class LocalStep(NamedTuple):
@@ -63,7 +62,7 @@ class LocalStep(NamedTuple):
     moved: Array
     worker_errors: Array
     server_errors: Array
-    elapsed: NDArray[np.float64]
+    elapsed: Floats
 
 
 def _refreshed(results: list[Refreshed]) -> Refreshed:

@@ -10,7 +10,8 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+
+from commbounds.array_types import Floats
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Element:
         return self.largest / Fraction(2) ** self.emax
 
     @cached_property
-    def table(self) -> NDArray[np.float64]:
+    def table(self) -> Floats:
         """`magnitudes`, exactly; read-only."""
         values = np.array([float(value) for value in self.magnitudes])
         values.setflags(write=False)

@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Law,
@@ -28,7 +29,6 @@ from commbounds.compressors.blockformats.message import ScaledBlocks
 from commbounds.compressors.blockformats.nvfp4 import NVFP4, _around, _nearest, _scale_codes, _stochastic
 from commbounds.compressors.quantizers.message import Counted
 
-Array = NDArray[Any]
 Pairs = Callable[[int, int, int], Array]
 """``draw(which, start, stop)``: uniforms of entries start .. stop - 1, of those that end at 6 (0) or 4 (1)."""
 _E2M1, _E4M3 = ELEMENTS["e2m1"], ELEMENTS["e4m3"]

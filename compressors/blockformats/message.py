@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Bytes
 from commbounds.compressors.base import Message, check_number, check_part
 
 
@@ -55,7 +56,7 @@ class ScaledBlocks(Message):
     """
 
     codes: NDArray[np.int8]
-    scales: NDArray[np.uint8]
+    scales: Bytes
     tensor: Any
 
     @property

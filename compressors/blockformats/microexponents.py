@@ -12,6 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array, Bytes
 from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors.base import (
     Compressor,
@@ -26,8 +27,6 @@ from commbounds.compressors.base import (
     shown,
 )
 from commbounds.compressors.quantizers.powers import floor_power
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +47,7 @@ class ShiftedBlocks(Message):
 
     codes: NDArray[np.int16]
     exponents: NDArray[np.int16]
-    shifts: NDArray[np.uint8]
+    shifts: Bytes
     digits: int
 
     @property

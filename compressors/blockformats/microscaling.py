@@ -10,8 +10,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
@@ -32,7 +33,6 @@ from commbounds.compressors.blockformats.message import Blocks
 from commbounds.compressors.quantizers.message import Counted, Draw, checked_uniforms
 from commbounds.compressors.quantizers.powers import floor_power
 
-Array = NDArray[Any]
 LOWEST, HIGHEST = -127, 127
 """Exponents that E8M0 has; its last code is NaN."""
 SCALES = ("floor", "even", "rceil", "ceil", "double", "nearest", "three_quarters")

@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import (
     Compressor,
     Law,
@@ -28,7 +29,6 @@ from commbounds.compressors.base import (
 )
 from commbounds.compressors.blockformats.elements import ELEMENTS
 
-Array = NDArray[Any]
 _E2M1 = ELEMENTS["e2m1"]
 DIMS = (1, 4, 16, 64)
 """Entries that are rotated together: there the Hadamard matrix over its norm is rational."""

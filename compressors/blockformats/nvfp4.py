@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
@@ -29,7 +30,6 @@ from commbounds.compressors.blockformats.elements import ELEMENTS
 from commbounds.compressors.blockformats.message import ScaledBlocks
 from commbounds.compressors.quantizers.message import Counted, Draw, checked_uniforms
 
-Array = NDArray[Any]
 _E2M1, _E4M3 = ELEMENTS["e2m1"], ELEMENTS["e4m3"]
 _LARGEST_SCALE = 2688.0
 """6 times 448: what the tensor's largest magnitude is divided by."""

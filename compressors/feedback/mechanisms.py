@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import checked_flag, checked_real
 from commbounds.compressors.feedback.state import Feedback, FeedbackState, checked_gradient, plus
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import Compressor, as_array, checked_array, checked_kind, shown
 from commbounds.compressors.sparsifiers.message import Sparse
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,5 @@ __all__ = [
     "wire_bytes",
 ]
 
-MECHANISMS = {
-    "GroupQuantizer": GroupQuantizer,
-    "StochasticGroupQuantizer": StochasticGroupQuantizer,
-    "packed": packed,
-}
+MECHANISMS = {"GroupQuantizer": GroupQuantizer, "StochasticGroupQuantizer": StochasticGroupQuantizer, "packed": packed}
 """What a worker does here, by name."""

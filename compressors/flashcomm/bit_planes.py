@@ -7,11 +7,9 @@ from types import MappingProxyType
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Bytes
 from commbounds.compressors.base import as_array, checked_count, shown
-
-Bytes = NDArray[np.uint8]
 
 PLANES = MappingProxyType({1: (1,), 2: (2,), 3: (2, 1), 4: (4,), 5: (4, 1), 6: (4, 2), 7: (4, 2, 1), 8: (8,)})
 """Widths of the planes of a code, the highest bits first, by the code's width. The order is this project's choice."""

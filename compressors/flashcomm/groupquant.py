@@ -9,8 +9,9 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Bytes
 from commbounds.compressors._blocks import BLOCK, for_blocks, quiet, run_all, spans
 from commbounds.compressors.base import (
     Compressor,
@@ -34,13 +35,11 @@ from commbounds.compressors.flashcomm._kernels import (
     values,
     values_integer,
 )
-from commbounds.compressors.flashcomm.bit_planes import Bytes, packed
+from commbounds.compressors.flashcomm.bit_planes import packed
 from commbounds.compressors.flashcomm.message import GroupCodes
 from commbounds.compressors.flashcomm.metadata import FORMATS
 from commbounds.compressors.flashcomm.ranges import Ranges, ranges
 from commbounds.compressors.quantizers.message import Draw
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from commbounds.array_types import Bytes
 from commbounds.compressors.base import MAX_ENTRIES, Message, checked_kind, index_bits, shown
-from commbounds.compressors.flashcomm.bit_planes import Bytes, packed_bytes, unpacked
+from commbounds.compressors.flashcomm.bit_planes import packed_bytes, unpacked
 from commbounds.compressors.flashcomm.metadata import FORMATS
 from commbounds.compressors.flashcomm.ranges import Ranges
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors.base import check_part, check_same, shown
 from commbounds.compressors.flashcomm.metadata import FORMATS, stored, stored_above, stored_below
 
-Array = NDArray[Any]
 _REST32, _REST64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
 _TOP32, _TOP64 = np.int32(31), np.int64(63)
 
@@ -101,7 +100,7 @@ class Ranges:
     wire_zero: Array
     wire_scale: Array
     points: Array | None = None
-    positions: NDArray[np.int64] | None = None
+    positions: Integers | None = None
     spikes: Array | None = None
 
     @property
@@ -223,7 +222,7 @@ def _with_points(
     form: str,
     zero: str,
     theta: int,
-    positions: NDArray[np.int64] | None,
+    positions: Integers | None,
     spikes: Array | None,
 ) -> Ranges:
     """Integer zero points: a group of equal entries c is one step of |c| away from zero."""
@@ -239,7 +238,7 @@ def _with_points(
     return Ranges(form, group, low, read, low, exact_scale, wire_zero, wire_scale, points, positions, spikes)
 
 
-def _scales(wanted: NDArray[np.float64], form: str, theta: int, up: bool) -> tuple[Array, NDArray[np.float64]]:
+def _scales(wanted: Floats, form: str, theta: int, up: bool) -> tuple[Array, Floats]:
     """Scales as they are sent, and as they are read."""
     if theta == 0:
         sent = (stored_above if up else stored)(wanted, form, "scale")
@@ -253,9 +252,9 @@ def _scales(wanted: NDArray[np.float64], form: str, theta: int, up: bool) -> tup
     return sent, _read_scales(sent, theta)
 
 
-def _read_scales(sent: Array, theta: int) -> NDArray[np.float64]:
+def _read_scales(sent: Array, theta: int) -> Floats:
     """Scales as they are read."""
-    read: NDArray[np.float64] = np.exp2(sent / theta) if theta else sent.astype(np.float64)
+    read: Floats = np.exp2(sent / theta) if theta else sent.astype(np.float64)
     return read
 
 
@@ -273,7 +272,7 @@ def read_ranges(
     with_points: bool,
     wire_zero: Array,
     wire_scale: Array,
-    positions: NDArray[np.int64] | None,
+    positions: Integers | None,
     spikes: Array | None,
 ) -> Ranges:
     """The ranges that a receiver makes of what was sent.

@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import checked_array, checked_rng
 from commbounds.compressors.flashcomm.groupquant import GroupQuantizer
 from commbounds.compressors.flashcomm.message import GroupCodes
 from commbounds.compressors.quantizers.message import Counted, checked_uniforms
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -11,16 +11,15 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import DTypeLike
 
+from commbounds.array_types import Array, Bytes
 from commbounds.compressors.base import MAX_ENTRIES, as_array, checked_count, checked_kind, index_bits, shown
-from commbounds.compressors.flashcomm.bit_planes import PLANES, Bytes
+from commbounds.compressors.flashcomm.bit_planes import PLANES
 from commbounds.compressors.flashcomm.groupquant import GroupQuantizer
 from commbounds.compressors.flashcomm.message import GroupCodes
 from commbounds.compressors.flashcomm.metadata import FORMATS
 from commbounds.compressors.flashcomm.ranges import read_ranges, stored_dtypes
-
-Array = NDArray[Any]
 
 
 def wire_bytes(message: GroupCodes) -> Bytes:

@@ -2,15 +2,7 @@
 
 from commbounds.compressors.lowrank.approximations import Factors, LowRank, PowerSGD
 
-__all__ = [
-    "COMPRESSORS",
-    "Factors",
-    "LowRank",
-    "PowerSGD",
-]
+__all__ = ["COMPRESSORS", "Factors", "LowRank", "PowerSGD"]
 
-COMPRESSORS = {
-    "PowerSGD": PowerSGD,
-    "LowRank": LowRank,
-}
+COMPRESSORS = {"PowerSGD": PowerSGD, "LowRank": LowRank}
 """The compressors of this family, by class name."""

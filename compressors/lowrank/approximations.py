@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors._surds import exact_law
 from commbounds.compressors.base import (
     Compressor,
@@ -29,7 +30,7 @@ from commbounds.compressors.base import (
 )
 from commbounds.compressors.lowrank.exact_rank import best_approximation
 
-Matrix = NDArray[np.float64]
+Matrix = Floats
 _UNIT = 2.0**-53
 
 
@@ -45,8 +46,8 @@ class Factors(Message):
         Right factor.
     """
 
-    left: NDArray[Any]
-    right: NDArray[Any]
+    left: Array
+    right: Array
 
     @property
     def bits(self) -> int:
@@ -154,7 +155,7 @@ def _product(left, right):  # type: ignore[no-untyped-def]
     return np.dot(left, right.T), exponent
 
 
-def _rounded_factors(array: NDArray[Any], left: Matrix, right: Matrix, exponent: int) -> Factors:
+def _rounded_factors(array: Array, left: Matrix, right: Matrix, exponent: int) -> Factors:
     with np.errstate(over="ignore"):
         factors = left.astype(array.dtype), np.ldexp(right, exponent).astype(array.dtype)
     if not np.isfinite(factors[1]).all():  # columns of the left one are no longer than one
@@ -167,22 +168,22 @@ class _LowRank(Compressor):
 
     ndim = 2
 
-    def decompress(self, message: Factors) -> NDArray[Any]:
+    def decompress(self, message: Factors) -> Array:
         """The matrix that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Factors, ndim=2)
         product, exponent = _product(message.left.astype(np.float64), message.right.astype(np.float64))
         with np.errstate(over="ignore"):
-            whole: NDArray[Any] = np.ldexp(product, exponent).astype(message.dtype)
+            whole: Array = np.ldexp(product, exponent).astype(message.dtype)
         return finite_reading(whole)
 
 
-def _checked_matrix(x: ArrayLike, rank: int) -> NDArray[Any]:
+def _checked_matrix(x: ArrayLike, rank: int) -> Array:
     array = checked_array(x, 2)
     checked_count("rank", rank, 1, min(array.shape))
     return array
 
 
-def _sketched(array: NDArray[Any], sketch: Matrix) -> Factors:
+def _sketched(array: Array, sketch: Matrix) -> Factors:
     """The message for a sketch, which is written to."""
     return _rounded_factors(array, *_power_step(array.astype(np.float64), sketch, array.dtype == np.float32))
 

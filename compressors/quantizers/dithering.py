@@ -11,8 +11,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import for_blocks, quiet
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._norms import norm2
@@ -108,7 +108,7 @@ class _Dithering(RandomisedQuantiser):
     @abstractmethod
     def _levels(self) -> int: ...
 
-    def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
+    def _encoded(self, x: Array, draw: Draw) -> Coded:
         norm = norm2(x) if self._euclidean else x.dtype.type(finite_largest(x))
         codes = np.empty(x.shape, code_dtype(self._levels))
         levels, divisor = float(self._levels), float(norm)
@@ -135,7 +135,7 @@ class _Dithering(RandomisedQuantiser):
             )
         return Coded(x.shape, x.dtype, codes, self._levels, norm)
 
-    def decompress(self, message: Coded) -> NDArray[Any]:
+    def decompress(self, message: Coded) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Coded)
         check_same("levels", message.levels, self._levels)

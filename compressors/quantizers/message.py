@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._random import fill_uniforms, key_from
 from commbounds.compressors.base import (
@@ -25,7 +26,7 @@ from commbounds.compressors.base import (
     writable,
 )
 
-Draw = Callable[[int, int], NDArray[Any]]
+Draw = Callable[[int, int], Array]
 """``draw(start, stop)``: the uniforms of entries start .. stop - 1, in the dtype of the vector."""
 
 
@@ -36,7 +37,7 @@ class Counted:
     key: np.uint64
     dtype: np.dtype[Any]
 
-    def __call__(self, start: int, stop: int) -> NDArray[Any]:
+    def __call__(self, start: int, stop: int) -> Array:
         """The uniforms of entries start .. stop - 1."""
         uniforms = np.empty(stop - start, self.dtype)
         fill_uniforms(self.key, start, uniforms)
@@ -57,7 +58,7 @@ class Coded(Message):
         What the levels are relative to, in the dtype of the compressed vector; None where they are absolute.
     """
 
-    codes: NDArray[Any]
+    codes: Array
     levels: int
     norm: Any = None
 
@@ -89,7 +90,7 @@ def _outside(uniforms):  # type: ignore[no-untyped-def]
     return count
 
 
-def checked_uniforms(uniforms: ArrayLike, x: NDArray[Any]) -> NDArray[Any]:
+def checked_uniforms(uniforms: ArrayLike, x: Array) -> Array:
     """`uniforms` as a contiguous array of the shape and dtype of `x`, in [0, 1), or an error that names the rule."""
     u = writable(np.ascontiguousarray(uniforms))
     if u.dtype != x.dtype:
@@ -109,7 +110,7 @@ def _look_up(codes, table, out):  # type: ignore[no-untyped-def]
         out[i] = table[np.int64(codes[i]) + levels]
 
 
-def value_table(magnitudes: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
+def value_table(magnitudes: Floats, dtype: np.dtype[Any]) -> Array:
     """The values of codes -levels .. levels, rounded to `dtype`, from those of codes 1 .. levels; read-only."""
     positive = magnitudes.astype(dtype)
     table = np.concatenate([-positive[::-1], np.zeros(1, dtype), positive])
@@ -117,7 +118,7 @@ def value_table(magnitudes: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArra
     return table
 
 
-def looked_up(message: Coded, table: NDArray[Any]) -> NDArray[Any]:
+def looked_up(message: Coded, table: Array) -> Array:
     """The vector that `message` stands for, by a `value_table` of its levels and dtype."""
     out = np.empty(message.shape, message.dtype)
     for_blocks(out.size, lambda start, stop: _look_up(message.codes[start:stop], table, out[start:stop]))
@@ -130,7 +131,7 @@ class RandomisedQuantiser(Compressor):
     randomised = True
 
     @abstractmethod
-    def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
+    def _encoded(self, x: Array, draw: Draw) -> Coded:
         """The message for the contiguous `x`, which has not been searched for NaN and infinities."""
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Coded:

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import norm2
 from commbounds.compressors._surds import exact_law, root
@@ -95,7 +95,7 @@ class NaturalDithering(RandomisedQuantiser):
     def __post_init__(self) -> None:
         object.__setattr__(self, "levels", checked_count("levels", self.levels, 1, MAX_LEVELS))
 
-    def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
+    def _encoded(self, x: Array, draw: Draw) -> Coded:
         norm = norm2(x)
         codes = np.zeros(x.shape, code_dtype(self.levels))
         if norm > 0:
@@ -107,7 +107,7 @@ class NaturalDithering(RandomisedQuantiser):
             for_blocks(x.size, work)
         return Coded(x.shape, x.dtype, codes, self.levels, norm)
 
-    def decompress(self, message: Coded) -> NDArray[Any]:
+    def decompress(self, message: Coded) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Coded)
         check_same("levels", message.levels, self.levels)

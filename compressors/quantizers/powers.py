@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors.base import (
@@ -75,7 +76,7 @@ def _nearest_codes(bits, mantissa_bits, top, codes):  # type: ignore[no-untyped-
 
 
 @lru_cache(maxsize=2)
-def _powers_of_two(levels: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+def _powers_of_two(levels: int, dtype: np.dtype[Any]) -> Array:
     # code c >= 1 stands for 2^(c - bias), bias = levels // 2
     return value_table(np.ldexp(1.0, np.arange(1, levels + 1) - levels // 2), dtype)
 
@@ -113,7 +114,7 @@ class NaturalCompression(RandomisedQuantiser):
         "quantizers.naturalcompression.idempotence",
     )
 
-    def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
+    def _encoded(self, x: Array, draw: Draw) -> Coded:
         finite_largest(x)
         integer, mantissa_bits, top = _format(x.dtype)
         bits, codes = x.view(integer), np.empty(x.shape, np.int16)
@@ -124,7 +125,7 @@ class NaturalCompression(RandomisedQuantiser):
         for_blocks(x.size, work)
         return Coded(x.shape, x.dtype, codes, top)
 
-    def decompress(self, message: Coded) -> NDArray[Any]:
+    def decompress(self, message: Coded) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Coded)
         check_same("levels", message.levels, _format(message.dtype)[2])
@@ -175,12 +176,11 @@ class NearestPower(Compressor):
         integer, mantissa_bits, top = _format(array.dtype)
         bits, codes = array.view(integer), np.empty(array.shape, np.int16)
         for_blocks(
-            array.size,
-            lambda start, stop: _nearest_codes(bits[start:stop], mantissa_bits, top, codes[start:stop]),
+            array.size, lambda start, stop: _nearest_codes(bits[start:stop], mantissa_bits, top, codes[start:stop])
         )
         return Coded(array.shape, array.dtype, codes, top)
 
-    def decompress(self, message: Coded) -> NDArray[Any]:
+    def decompress(self, message: Coded) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Coded)
         check_same("levels", message.levels, _format(message.dtype)[2])

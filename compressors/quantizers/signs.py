@@ -11,6 +11,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._norms import mean_magnitude
 from commbounds.compressors.base import (
@@ -74,7 +75,7 @@ def _scaled(signs, scale, out):  # type: ignore[no-untyped-def]
         out[i] = signs[i] * scale
 
 
-def _signs_of(x: NDArray[Any], zero: int) -> NDArray[np.int8]:
+def _signs_of(x: Array, zero: int) -> NDArray[np.int8]:
     signs = np.empty(x.shape, np.int8)
     for_blocks(x.size, lambda start, stop: _signs(x[start:stop], zero, signs[start:stop]))
     return signs
@@ -87,7 +88,7 @@ def _exact_sign(value: Fraction, zero: int) -> int:
 class _Signed(Compressor):
     """What both share: the message, and how it is read."""
 
-    def decompress(self, message: Signs) -> NDArray[Any]:
+    def decompress(self, message: Signs) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Signs)
         scale = message.dtype.type(1 if message.scale is None else message.scale)

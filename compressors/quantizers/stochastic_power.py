@@ -11,18 +11,11 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import (
-    Exact,
-    Law,
-    check_same,
-    checked_exact,
-    checked_message,
-    product_law,
-)
+from commbounds.compressors.base import Exact, Law, check_same, checked_exact, checked_message, product_law
 from commbounds.compressors.quantizers.message import (
     Coded,
     Draw,
@@ -51,7 +44,7 @@ def _powers(ratio: Fraction) -> Iterator[tuple[int, int]]:
 
 
 @lru_cache(maxsize=16)
-def power_table(base: Fraction, dtype: np.dtype[Any]) -> NDArray[np.float64]:
+def power_table(base: Fraction, dtype: np.dtype[Any]) -> Floats:
     """The powers of `base` that are normal numbers of `dtype`, ascending, rounded to nearest in `dtype`.
 
     Parameters
@@ -91,7 +84,7 @@ def power_table(base: Fraction, dtype: np.dtype[Any]) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=16)
-def _tables(base: int | float | Fraction, dtype: np.dtype[Any]) -> tuple[NDArray[np.float64], NDArray[Any]]:
+def _tables(base: int | float | Fraction, dtype: np.dtype[Any]) -> tuple[Floats, Array]:
     """The `power_table` of `base`, and the values of all codes."""
     magnitudes = power_table(Fraction(base), dtype)
     return magnitudes, value_table(magnitudes, dtype)
@@ -160,7 +153,7 @@ class StochasticPower(RandomisedQuantiser):
         if not SMALLEST_BASE <= self.base < math.inf:
             raise ValueError(f"base must be finite and at least 1 + 2**-10, got {self.base}")
 
-    def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
+    def _encoded(self, x: Array, draw: Draw) -> Coded:
         finite_largest(x)
         table, _ = _tables(self.base, x.dtype)
         codes = np.empty(x.shape, code_dtype(table.size))
@@ -171,7 +164,7 @@ class StochasticPower(RandomisedQuantiser):
         for_blocks(x.size, work)
         return Coded(x.shape, x.dtype, codes, table.size)
 
-    def decompress(self, message: Coded) -> NDArray[Any]:
+    def decompress(self, message: Coded) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Coded)
         magnitudes, values = _tables(self.base, message.dtype)

@@ -32,12 +32,7 @@ __all__ = [
     "rotated_signs",
 ]
 
-COMPRESSORS = {
-    "DRIVE": DRIVE,
-    "EDEN": EDEN,
-    "RotatedDithering": RotatedDithering,
-    "HadamardSketch": HadamardSketch,
-}
+COMPRESSORS = {"DRIVE": DRIVE, "EDEN": EDEN, "RotatedDithering": RotatedDithering, "HadamardSketch": HadamardSketch}
 """The compressors of this family, by class name."""
 
 MECHANISMS = {

@@ -11,8 +11,9 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._random import key_from
 from commbounds.compressors._surds import exact_law, root
 from commbounds.compressors.base import (
@@ -29,14 +30,7 @@ from commbounds.compressors.base import (
     finite_reading,
     merged_law,
 )
-from commbounds.compressors.rotations.hadamard import (
-    Signs,
-    backward,
-    checked_signs,
-    checked_size,
-    drawn_signs,
-    forward,
-)
+from commbounds.compressors.rotations.hadamard import Signs, backward, checked_signs, checked_size, drawn_signs, forward
 from commbounds.compressors.rotations.lloyd_max import lloyd_max
 from commbounds.compressors.rotations.message import (
     NONE_KEPT,
@@ -48,7 +42,6 @@ from commbounds.compressors.rotations.message import (
 )
 from commbounds.compressors.rotations.signs import brought_near_one
 
-Array = NDArray[Any]
 SCALES = ("unbiased", "biased", "norm")
 """||x||^2/<HDx, c>; <HDx, c>/(d ||c||^2), the nearest multiple; ||x||/d, which is what TurboQuant's first step "
 "sends."""

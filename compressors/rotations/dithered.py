@@ -3,21 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import as_numbers, checked_array, checked_count, checked_real
-from commbounds.compressors.rotations.hadamard import (
-    backward,
-    checked_signs,
-    checked_size,
-    forward,
-    padded_size,
-)
+from commbounds.compressors.rotations.hadamard import backward, checked_signs, checked_size, forward, padded_size
 
-Array = NDArray[Any]
 LARGEST_CODE = 2**52
 """Codes are whole numbers in float64."""
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import quiet
 from commbounds.compressors._random import fill_uniforms
 from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count
 
-Array = NDArray[Any]
 Signs = NDArray[np.int8]
 
 _FEW = 64

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import checked_array, checked_count, checked_flag, checked_real
 from commbounds.compressors.rotations.hadamard import checked_signs, checked_size, padded_size, transformed
 
-Array = NDArray[Any]
 MOST_ROUNDS = 1000
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import as_numbers, checked_array, checked_count
 
-Array = NDArray[Any]
 MOST_WEIGHTS = 2**10
 LARGEST_WEIGHT = 2.0**40
 

@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Compressor,
@@ -44,7 +45,6 @@ from commbounds.compressors.rotations.message import (
 )
 from commbounds.compressors.rotations.signs import brought_near_one
 
-Array = NDArray[Any]
 MOST_LEVELS = 2**14
 
 
@@ -110,7 +110,7 @@ class RotatedDithering(Compressor):
             raise ValueError(f"dither must be in [0, 1), got {u.min()} to {u.max()}")
         return self._encoded(array, checked_signs(signs, array.size), u)
 
-    def _encoded(self, array: Array, signs: Signs, uniforms: NDArray[np.float64]) -> Rotated:
+    def _encoded(self, array: Array, signs: Signs, uniforms: Floats) -> Rotated:
         near, exponent = brought_near_one(array)
         y = forward(near, signs) / padded_size(array.size)
         low, high = float(y.min()) + 0.0, float(y.max()) + 0.0  # of zeros of both signs numpy may find either

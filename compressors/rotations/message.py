@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._magnitude import LARGEST
 from commbounds.compressors.base import Compressor, Message, check_part, index_bits, shown
 from commbounds.compressors.rotations.hadamard import padded_size
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

@@ -9,8 +9,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
@@ -25,14 +26,7 @@ from commbounds.compressors.base import (
     finite_reading,
     merged_law,
 )
-from commbounds.compressors.rotations.hadamard import (
-    Signs,
-    backward,
-    checked_signs,
-    checked_size,
-    drawn_signs,
-    forward,
-)
+from commbounds.compressors.rotations.hadamard import Signs, backward, checked_signs, checked_size, drawn_signs, forward
 from commbounds.compressors.rotations.message import (
     NONE_KEPT,
     Rotated,
@@ -42,7 +36,6 @@ from commbounds.compressors.rotations.message import (
     number_array,
 )
 
-Array = NDArray[Any]
 SCALES = ("unbiased", "biased")
 """||x||^2/||HDx||_1, so that the estimate's inner product with x is ||x||^2; ||HDx||_1/d^2, the nearest multiple."""
 

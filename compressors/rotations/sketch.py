@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Compressor,
@@ -46,7 +47,6 @@ from commbounds.compressors.rotations.message import (
 )
 from commbounds.compressors.rotations.signs import brought_near_one
 
-Array = NDArray[Any]
 _NO_CODES = np.zeros(0, np.int16)
 
 

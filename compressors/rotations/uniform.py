@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import as_numbers, checked_array, checked_choice
 from commbounds.compressors.rotations.signs import SCALES, brought_near_one
 
-Array = NDArray[Any]
 MOST_ROWS = 2**12
 
 

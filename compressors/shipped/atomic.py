@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
@@ -148,7 +149,7 @@ class Atomic(Sparsifier):
         level = self._level(array)
         return _sent(array, level, checked_uniforms(uniforms, array))
 
-    def _level(self, x: NDArray[Any]) -> float:
+    def _level(self, x: Array) -> float:
         """The magnitude of entries that are not certain: a probability is the entry over it."""
         finite_largest(x)
         sizes = np.sort(np.abs(x[x != 0].astype(np.float64)))[::-1].copy()
@@ -180,7 +181,7 @@ class Atomic(Sparsifier):
         return product_law([marginal(v) for v in exact])
 
 
-def _sent(x: NDArray[Any], level: float, uniforms: NDArray[Any]) -> Sparse:
+def _sent(x: Array, level: float, uniforms: Array) -> Sparse:
     kept = np.empty(x.size, np.bool_)
     found = int(_keep(x, uniforms, level, kept))
     indices, values = np.empty(found, np.int32), np.empty(found, x.dtype)

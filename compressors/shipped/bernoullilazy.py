@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors.base import (
     Compressor,
@@ -103,20 +104,20 @@ class BernoulliLazy(Compressor):
             raise ValueError(f"u must be in [0, 1), got {u}")
         return self._sent(array, float(u))
 
-    def _checked(self, x: ArrayLike) -> NDArray[Any]:
+    def _checked(self, x: ArrayLike) -> Array:
         array = checked_array(x, finite=False)
         if finite_largest(array) > LARGEST[array.itemsize] * float(self.keep):
             raise ValueError(f"x must not exceed the largest {array.dtype} when divided by keep = {self.keep}")
         return array
 
-    def _sent(self, x: NDArray[Any], u: float) -> Maybe:
+    def _sent(self, x: Array, u: float) -> Maybe:
         if u >= self.keep:  # exact, as Python compares floats with Fractions
             return Maybe(x.shape, x.dtype, np.empty(0, x.dtype))
         top = LARGEST[x.itemsize]
         scaled = np.clip(x.astype(np.float64) / float(self.keep), -top, top)
         return Maybe(x.shape, x.dtype, scaled.astype(x.dtype))
 
-    def decompress(self, message: Maybe) -> NDArray[Any]:
+    def decompress(self, message: Maybe) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Maybe)
         return message.values.copy() if message.values.size else zeros_for(message)

@@ -13,18 +13,11 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import (
-    Compressor,
-    Law,
-    checked_array,
-    checked_count,
-    checked_exact,
-    checked_message,
-)
+from commbounds.compressors.base import Compressor, Law, checked_array, checked_count, checked_exact, checked_message
 from commbounds.compressors.shipped.message import Tabled, looked_up
 
-Array = NDArray[Any]
 MOST_BUCKETS = 2**15 - 1
 """Codes are int16."""
 SPARE = 64
@@ -71,11 +64,11 @@ def bucket_means(x: Array, codes: NDArray[np.int16], count: int) -> Array:
     return np.clip(means, -top, top).astype(x.dtype)
 
 
-def _means(x: Array, codes: NDArray[np.int16], count: int) -> NDArray[np.float64]:
+def _means(x: Array, codes: NDArray[np.int16], count: int) -> Floats:
     sums, lost, counts = np.zeros(count), np.zeros(count), np.zeros(count, np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
         _add_up(x, codes, sums, lost, counts)
-        means: NDArray[np.float64] = (sums + lost) / np.maximum(counts, 1)
+        means: Floats = (sums + lost) / np.maximum(counts, 1)
     return means
 
 
@@ -265,10 +258,10 @@ class QuantileBuckets(_Buckets):
         return [sum(border < v for border in borders) for v in x]
 
 
-def _borders_below(first: NDArray[np.int64], n: int, buckets: int) -> NDArray[np.int64]:
+def _borders_below(first: Integers, n: int, buckets: int) -> Integers:
     """How many of the quantiles 1 / buckets, ... are below the entry whose first place among n sorted ones is given."""
     if n == 1:
         return np.zeros_like(first)
     # j with 1 <= j < buckets and (n - 1) j / buckets < first: the largest is ceil(first buckets / (n - 1)) - 1
-    below: NDArray[np.int64] = np.clip(-(-first * buckets // (n - 1)) - 1, 0, buckets - 1)
+    below: Integers = np.clip(-(-first * buckets // (n - 1)) - 1, 0, buckets - 1)
     return below

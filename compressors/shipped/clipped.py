@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._surds import exact_law, root
 from commbounds.compressors.base import Exact, Law, checked_exact, checked_real, product_law
@@ -56,7 +56,7 @@ class ClippedTernGrad(RandomisedQuantiser):
         if not 0 < checked_real("clip", self.clip) < math.inf:
             raise ValueError(f"clip must be positive and finite, got {self.clip}")
 
-    def _encoded(self, x: NDArray[Any], draw: Draw) -> Coded:
+    def _encoded(self, x: Array, draw: Draw) -> Coded:
         top = float(finite_largest(x))
         if top > 0.0:
             wide = x.astype(np.float64) / top
@@ -67,7 +67,7 @@ class ClippedTernGrad(RandomisedQuantiser):
             x = np.clip(x, -bound, bound)
         return TernGrad()._encoded(x, draw)
 
-    def decompress(self, message: Coded) -> NDArray[Any]:
+    def decompress(self, message: Coded) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         return TernGrad().decompress(message)
 

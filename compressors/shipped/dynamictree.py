@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Bytes
 from commbounds.compressors.base import checked_array, checked_count
-
-Array = NDArray[Any]
 
 
 def _codebook() -> tuple[Fraction, ...]:
@@ -53,7 +51,7 @@ class Mapped:
         What a receiver makes of them.
     """
 
-    codes: NDArray[np.uint8]
+    codes: Bytes
     scales: Array
     values: Array
 

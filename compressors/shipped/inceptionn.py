@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import checked_array, checked_count, checked_real
 
-Array = NDArray[Any]
 MOST_BINADES = 28
 """Beyond, sixteen bits have no place for the leading one."""
 

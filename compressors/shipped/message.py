@@ -9,10 +9,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Bytes
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors.base import Message, check_number, check_part, index_bits
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +69,7 @@ class Quartic(Message):
         In the dtype of the compressed vector.
     """
 
-    packed: NDArray[np.uint8]
+    packed: Bytes
     scale: Any
 
     @property

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Integers
 from commbounds.compressors._blocks import BLOCK, quiet
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors._random import GOLDEN, MIX1, MIX2, key_from
@@ -180,7 +181,7 @@ class ReplacementRandK(Sparsifier):
         times = np.zeros(array.size, np.int64)
         return self._message(array, scale, times, int(_count(given.copy(), times)))
 
-    def _checked(self, x: ArrayLike) -> tuple[NDArray[Any], float]:
+    def _checked(self, x: ArrayLike) -> tuple[Array, float]:
         array = checked_array(x, finite=False)
         scale = array.size / self.k
         gain = array.size if self.added else max(scale, 1.0)
@@ -188,7 +189,7 @@ class ReplacementRandK(Sparsifier):
             raise ValueError(f"x must not exceed the largest {array.dtype} when multiplied by {gain}")
         return array, scale
 
-    def _message(self, x: NDArray[Any], scale: float, times: NDArray[np.int64], found: int) -> Sparse:
+    def _message(self, x: Array, scale: float, times: Integers, found: int) -> Sparse:
         indices, values = np.empty(found, np.int32), np.empty(found, x.dtype)
         _collect(x, scale, self.added, times, indices, values)
         return Sparse(x.shape, x.dtype, indices, values, index_bits(x.size + 1) + found * index_bits(x.size))

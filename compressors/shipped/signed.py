@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import checked_array, checked_count, checked_flag, checked_real
-
-Array = NDArray[Any]
 
 
 def _rate(name: str, value: Any) -> float:

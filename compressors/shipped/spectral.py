@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats, Mask
 from commbounds.compressors.base import as_array, checked_array, checked_real, checked_rng
 
-Array = NDArray[Any]
 SMALLEST = 1e-6
 """Below it the largest singular value is sent alone."""
 LEAST_BUDGET = 2.0**-10
@@ -33,8 +32,8 @@ class SpectralAtoms:
     """
 
     singular: Array
-    probabilities: NDArray[np.float64]
-    kept: NDArray[np.bool_]
+    probabilities: Floats
+    kept: Mask
     values: Array
 
 

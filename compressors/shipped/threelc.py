@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors.base import (
     Compressor,
@@ -156,7 +157,7 @@ class ThreeLC(Compressor):
             plain = shorter[: _shorten(plain, shorter)].copy()
         return Quartic(array.shape, array.dtype, plain, scale)
 
-    def decompress(self, message: Quartic) -> NDArray[Any]:
+    def decompress(self, message: Quartic) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Quartic)
         wide = message.packed.astype(np.int64)

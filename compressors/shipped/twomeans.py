@@ -8,8 +8,9 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import Compressor, Law, checked_array, checked_exact, checked_message
 from commbounds.compressors.shipped.buckets import bucket_means, exact_means
 from commbounds.compressors.shipped.message import Tabled, looked_up
@@ -50,7 +51,7 @@ class TwoMeans(Compressor):
         codes = (array >= 0).astype(np.int16)
         return Tabled(array.shape, array.dtype, codes, bucket_means(array, codes, 2))
 
-    def decompress(self, message: Tabled) -> NDArray[Any]:
+    def decompress(self, message: Tabled) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Tabled)
         return looked_up(message)

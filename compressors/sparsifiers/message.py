@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import Compressor, Message, check_part, checked_message, zeros_for
 
 
@@ -26,7 +27,7 @@ class Sparse(Message):
     """
 
     indices: NDArray[np.int32]
-    values: NDArray[Any]
+    values: Array
     position_bits: int
 
     @property
@@ -47,7 +48,7 @@ class Sparse(Message):
         """Indices and values."""
         return {"indices": self.indices, "values": self.values}
 
-    def dense(self) -> NDArray[Any]:
+    def dense(self) -> Array:
         """The vector of shape `shape` and dtype `dtype` that the message stands for."""
         out = zeros_for(self)
         out[self.indices] = self.values
@@ -57,7 +58,7 @@ class Sparse(Message):
 class Sparsifier(Compressor):
     """A compressor whose message is a `Sparse`."""
 
-    def decompress(self, message: Sparse) -> NDArray[Any]:
+    def decompress(self, message: Sparse) -> Array:
         """The vector that `message` stands for, with the shape and dtype of the compressed one."""
         checked_message(message, Sparse)
         return message.dense()

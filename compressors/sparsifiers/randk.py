@@ -13,6 +13,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors._bits import ONE, lowest
 from commbounds.compressors._blocks import BLOCK
 from commbounds.compressors._magnitude import LARGEST, finite_largest
@@ -65,7 +66,7 @@ def _gather(x, scale, chosen, indices, values):  # type: ignore[no-untyped-def]
         values[i] = np.float64(x[indices[i]]) * scale
 
 
-def _message(array: NDArray[Any], k: int, scale: float, chosen: NDArray[np.uint64]) -> Sparse:
+def _message(array: Array, k: int, scale: float, chosen: NDArray[np.uint64]) -> Sparse:
     """The chosen entries of `array`, multiplied by `scale`."""
     indices, values = np.empty(k, np.int32), np.empty(k, array.dtype)
     _gather(array, scale, chosen, indices, values)
@@ -188,7 +189,7 @@ class RandK(Sparsifier):
         _floyd(given, n - k, chosen)
         return _message(array, k, scale, chosen)
 
-    def _checked(self, x: ArrayLike) -> tuple[NDArray[Any], int, float]:
+    def _checked(self, x: ArrayLike) -> tuple[Array, int, float]:
         """`x` as an array, k, and the factor for the entries kept."""
         array = checked_array(x, finite=False)
         k = checked_count("k", self.k, 1, array.size)

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.compressors._blocks import BLOCK, for_blocks
 from commbounds.compressors._largest import reaching
 from commbounds.compressors._magnitude import finite_largest, power_near_inverse
@@ -205,12 +206,12 @@ class AdaptiveSparsification(Sparsifier):
         return merged_law([(abs(v) / total, (*zero[:i], v, *zero[i + 1 :])) for i, v in enumerate(exact)])
 
 
-def _one_entry(x: NDArray[Any], index: int) -> Sparse:
+def _one_entry(x: Array, index: int) -> Sparse:
     indices = np.array([index], np.int32)
     return Sparse(x.shape, x.dtype, indices, x[indices], index_bits(x.size))
 
 
-def _drawn(x: NDArray[Any], largest: float, u: float) -> int:
+def _drawn(x: Array, largest: float, u: float) -> int:
     """The index that `u` draws, with probabilities proportional to |x_i|; 0 for the zero vector."""
     if largest == 0:
         return 0
@@ -241,7 +242,7 @@ class Dense(Message):
         A copy of the vector.
     """
 
-    values: NDArray[Any]
+    values: Array
 
     @property
     def bits(self) -> int:
@@ -293,7 +294,7 @@ class Identity(Compressor):
         array = checked_array(x)
         return Dense(array.shape, array.dtype, array.copy())
 
-    def decompress(self, message: Dense) -> NDArray[Any]:
+    def decompress(self, message: Dense) -> Array:
         """The values of `message`, copied."""
         checked_message(message, Dense)
         return message.values.copy()

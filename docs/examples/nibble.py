@@ -14,12 +14,7 @@ def half_step(x):
     return np.abs(x.astype(np.float64)).max() / 14
 
 
-CLAIMS = [
-    cf.AbsoluteError(half_step),
-    cf.Bits(at_most=lambda n: 4 * n + 32),
-    cf.SignSymmetric(),
-    cf.Idempotent(),
-]
+CLAIMS = [cf.AbsoluteError(half_step), cf.Bits(at_most=lambda n: 4 * n + 32), cf.SignSymmetric(), cf.Idempotent()]
 
 right = cf.executable([PROGRAM], CLAIMS, bits=True, name="nibble")
 wrapped = cf.executable([PROGRAM, "wrapped"], CLAIMS, bits=True, name="nibble, wrapped")

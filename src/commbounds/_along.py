@@ -6,23 +6,16 @@ import math
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, Array, format_of, named
+from commbounds._arrays import FLOATS, format_of, named
 from commbounds._orders import Order, programs, tiles
+from commbounds.array_types import Array, Floats
 from commbounds.theory.precision.formats import Format, innocuous
-
-Wide = NDArray[np.float64]
 
 
 def along(
-    inputs: Array,
-    order: Order,
-    *,
-    rounding: str = "nearest",
-    probability: float | None = None,
-    flushed: bool = False,
-) -> Wide:
+    inputs: Array, order: Order, *, rounding: str = "nearest", probability: float | None = None, flushed: bool = False
+) -> Floats:
     """A bound of |result - exact| for every entry, of the sum over the ranks, or of their mean times P.
 
     Parameters
@@ -106,15 +99,15 @@ def _share(average: str | None, P: int, wire: Format, gaps: float) -> tuple[floa
     return 1.0 / P, gaps * float(wire.unit) * max(1.0, P * float(wire.normal))
 
 
-def _gap(form: Format, gaps: float) -> Wide:
+def _gap(form: Format, gaps: float) -> Floats:
     """Half a gap of numbers in [1, 2), or a whole one, and the smallest normal number."""
     return np.array([gaps * float(form.unit), float(form.normal)])
 
 
-def _rounding(size: Wide, form: Format, gaps: float) -> Wide:
+def _rounding(size: Floats, form: Format, gaps: float) -> Floats:
     """What rounding a number of at most that size is off, below the normal range as well."""
     power = np.exp2(np.frexp(np.maximum(size * (1.0 + 2.0**-50), float(form.normal)))[1] - 1.0)
-    half: Wide = gaps * float(form.unit) * power
+    half: Floats = gaps * float(form.unit) * power
     return half
 
 

@@ -7,11 +7,9 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Mask
 from commbounds.theory.precision.formats import FORMATS, Format, format_named
-
-Array = NDArray[Any]
 
 FLOATS = {name: np.dtype(getattr(ml_dtypes, name, name)) for name in FORMATS}
 """Name of a format -> its dtype."""
@@ -63,7 +61,7 @@ def place(entry: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(int(entry), shape))
 
 
-def same_bits(row: Array, wanted: Array) -> NDArray[np.bool_]:
+def same_bits(row: Array, wanted: Array) -> Mask:
     """Where two arrays of one format have the same bits; a NaN is a NaN, and a zero a zero."""
     bits = SAME_SIZE[row.dtype.itemsize]
     same = np.ascontiguousarray(row).view(bits) == np.ascontiguousarray(wanted).view(bits)

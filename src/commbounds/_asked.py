@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from commbounds._arrays import Array, same_bits, stacked
+from commbounds._arrays import same_bits, stacked
 from commbounds._exact import assert_exact, covering_inputs
 from commbounds._orders import SCHEDULES, Order, in_one_format, replayed, schedule_order
 from commbounds._replayed import assert_replayed
 from commbounds._reveal import ASKABLE, Revealed, reveal
+from commbounds.array_types import Array
 from commbounds.theory.precision.formats import FORMATS, Format, format_named
 from commbounds.theory.precision.roundings import one_name
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, Array, format_of, named, place, rows_of, same_bits
+from commbounds._arrays import FLOATS, format_of, named, place, rows_of, same_bits
 from commbounds._mistakes import Suspect, explanations
 from commbounds._sums import rank_sums
+from commbounds.array_types import Array, Integers
 from commbounds.theory.precision.formats import Format
 
 _TILE = 1 << 20  # terms at a time
@@ -87,7 +87,7 @@ def covering_inputs(P: int, n: int, form: Format, times: int = 1, seed: int = 0)
 
 
 def _with_terms(
-    x: Array, ranks: NDArray[np.int64], form: Format, rng: np.random.Generator, times: int = 1, in_turn: bool = False
+    x: Array, ranks: Integers, form: Format, rng: np.random.Generator, times: int = 1, in_turn: bool = False
 ) -> Array:
     """The same array, with terms of the ranks of every entry, (few, n), whose sums are exact, of drawn sizes or all."""
     few, n = ranks.shape
@@ -106,7 +106,7 @@ def _with_terms(
     return x
 
 
-def _mixed(P: int, n: int, few: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _mixed(P: int, n: int, few: int, rng: np.random.Generator) -> Integers:
     """(few, n): different ranks for every entry, all equally often, none always with the same others."""
     # few places of one order of the ranks, as far apart as they can be, for P entries; then the next order
     places = np.arange(P) + (np.arange(few) * P // few)[:, None]

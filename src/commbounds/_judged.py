@@ -7,21 +7,20 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds._arrays import Array, Rows, place
+from commbounds._arrays import Rows, place
 from commbounds._mistakes import Suspect, explanations
 from commbounds._sums import RankSums
-
-Wide = NDArray[np.float64]
+from commbounds.array_types import Array, Floats
 
 
 def require_close(
     given: Rows,
     sums: RankSums,
     times: int,
-    allowed: Wide,
+    allowed: Floats,
     unit: float,
     how: str,
-    coarser: Callable[[Suspect], Mapping[str, Wide]],
+    coarser: Callable[[Suspect], Mapping[str, Floats]],
     previous: Array | None = None,
 ) -> None:
     """Raise an AssertionError unless ``times`` every result is within `allowed` of the sums.
@@ -46,7 +45,7 @@ def require_close(
             raise AssertionError(_message(suspect, how, given.shape, rank if given.of_all else None, beyond, fits))
 
 
-def nothing_said(allowed: Wide, sums: RankSums) -> tuple[int, int]:
+def nothing_said(allowed: Floats, sums: RankSums) -> tuple[int, int]:
     """At how many entries a bound exceeds the sum, so that zeros would pass, and how many are not zeros alone."""
     brought = sums.sizes > 0.0
     return int(np.count_nonzero(brought & (allowed > np.abs(sums.wide())))), int(np.count_nonzero(brought))

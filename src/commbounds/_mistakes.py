@@ -11,15 +11,13 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from commbounds._sums import RankSums
+from commbounds.array_types import Array, Floats
 
-Array = NDArray[Any]
-Wide = NDArray[np.float64]
 Entries = NDArray[np.intp]
 Test = Callable[[Entries], bool]
 """Whether a mistake explains these entries."""
@@ -59,20 +57,20 @@ class Suspect:
     sums: RankSums
     y: Array
     times: int
-    allowed: Wide
+    allowed: Floats
     wrong: Entries
     unit: float
     previous: Array | None = None
 
     @cached_property
-    def distance(self) -> Wide:
+    def distance(self) -> Floats:
         """``times * y`` less the sum."""
         return self.sums.distance(self.y, self.times)
 
     @cached_property
-    def scaled(self) -> Wide:
+    def scaled(self) -> Floats:
         """``times * y``."""
-        wide: Wide = self.y.astype(np.float64)
+        wide: Floats = self.y.astype(np.float64)
         return self.times * wide
 
     @cached_property
@@ -84,12 +82,12 @@ class Suspect:
         """Whether a mistake explains all wrong entries."""
         return fits(self.few) and fits(self.wrong)
 
-    def inputs(self, rank: int, entries: Entries) -> Wide:
+    def inputs(self, rank: int, entries: Entries) -> Floats:
         """What a rank brought."""
-        brought: Wide = self.stack[rank, entries].astype(np.float64)
+        brought: Floats = self.stack[rank, entries].astype(np.float64)
         return brought
 
-    def off_by(self, added: Wide, entries: Entries) -> bool:
+    def off_by(self, added: Floats, entries: Entries) -> bool:
         """Whether the result is the sum and `added`, to the rounding of a sum that is larger by as much."""
         size, sizes = np.abs(added), self.sums.sizes[entries]
         distance, allowed = self.distance[entries], self.allowed[entries]
@@ -111,7 +109,7 @@ class Suspect:
         return bool((np.abs(self.sums.wide()[there] - self.scaled[entries]) <= allowance).all())
 
 
-def explanations(suspect: Suspect, coarser: Mapping[str, Wide]) -> list[str]:
+def explanations(suspect: Suspect, coarser: Mapping[str, Floats]) -> list[str]:
     """The mistakes that explain all wrong entries, in words: at most three, none where none does.
 
     Parameters

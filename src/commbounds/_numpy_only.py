@@ -7,21 +7,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds._along import along
 from commbounds._arrays import format_of, rows_of
 from commbounds._judged import nothing_said, require_close
 from commbounds._orders import Order, _chain_parts, _in_rank_order, in_one_format, replayed, schedule_order
 from commbounds._sums import RankSums, rank_sums
+from commbounds.array_types import Array
 from commbounds.collectives.dense.message_by_message import rabenseifner_parts, recursive_doubling_parts
 from commbounds.collectives.dense.messages import core_size
 from commbounds.collectives.precision.steps import tree_parts
 from commbounds.theory.precision.bounds import any_order, followed, one_rounding
 from commbounds.theory.precision.formats import FORMATS
-
-Array = NDArray[Any]
-
 
 _PARTS: dict[str, Any] = {
     "ring": (None, lambda P: P),  # a chain, as the next

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, Array, named
+from commbounds._arrays import FLOATS, named
+from commbounds.array_types import Array, Floats, Integers, Mask
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.dense.messages import backwards
@@ -22,7 +22,7 @@ from commbounds.collectives.precision.steps import hierarchical_parts, tree_part
 from commbounds.theory.precision.formats import Format, innocuous
 from commbounds.theory.precision.roundings import one_name
 
-Numbers = NDArray[np.int64]
+Numbers = Integers
 AVERAGES = (None, "after", "before", "times after", "times before", "in accumulator", "times in accumulator")
 """How a mean is made of sums: divided by P, or multiplied by 1/P rounded; the sum, or every term before, or the sum in
 its accumulator, so that the mean is rounded to the format that is sent, and the sum is not."""
@@ -51,7 +51,7 @@ class Tree:
         return np.frombuffer(self.pairs, np.int32).reshape(-1, 2).astype(np.int64)
 
     @property
-    def sent(self) -> NDArray[np.bool_]:
+    def sent(self) -> Mask:
         """(P - 1,): whether a sum is rounded to the format that is sent."""
         return np.frombuffer(self.flags, np.bool_)
 
@@ -203,7 +203,7 @@ def _in_a_row(ranks: Numbers) -> Numbers:
     return np.stack([np.append(ranks[:1], np.arange(P, 2 * P - 1))[: P - 1], ranks[1:]], axis=1)
 
 
-def canonical(additions: Numbers, sent: NDArray[np.bool_]) -> Tree:
+def canonical(additions: Numbers, sent: Mask) -> Tree:
     """The tree of these additions, where a pair comes behind those whose sums it adds."""
     out, order = np.empty_like(additions), np.empty(len(additions), np.int64)
     _canonical(np.ascontiguousarray(additions, np.int64), out, order)
@@ -591,7 +591,7 @@ def tiles(order: Order, copies: int = 1) -> Iterator[tuple[int, int, list[tuple[
         yield pieces[0][0], pieces[-1][1], pieces
 
 
-def programs(order: Order, pieces: list[tuple[int, int, int]]) -> tuple[Numbers, NDArray[np.bool_], Numbers, Numbers]:
+def programs(order: Order, pieces: list[tuple[int, int, int]]) -> tuple[Numbers, Mask, Numbers, Numbers]:
     """Of all pieces, stacked: `_program`; and where they begin and end."""
     found = [_program(order.trees[which]) for _, _, which in pieces]
     begin = pieces[0][0]
@@ -604,7 +604,7 @@ def programs(order: Order, pieces: list[tuple[int, int, int]]) -> tuple[Numbers,
     )
 
 
-def _form(form: Format) -> NDArray[np.float64]:
+def _form(form: Format) -> Floats:
     """1.5 2^52 gaps of numbers in [1, 2), or zero for none; normal, largest, what is beyond."""
     magic = 0.0 if form.digits == 53 else 1.5 * 2.0 ** (53 - form.digits)
     beyond = math.inf if form.overflow == "infinity" else math.nan
@@ -612,7 +612,7 @@ def _form(form: Format) -> NDArray[np.float64]:
 
 
 @lru_cache(maxsize=4096)
-def _program(tree: Tree) -> tuple[Numbers, NDArray[np.bool_], int]:
+def _program(tree: Tree) -> tuple[Numbers, Mask, int]:
     """Pairs of rows, of which the first takes up the second; which sums are sent; and the row of the last sum."""
     row, pairs = np.arange(2 * tree.ranks - 1), tree.additions
     _in_place(pairs, row)

@@ -15,17 +15,14 @@ from itertools import pairwise, permutations
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds._arrays import array, format_of, named, stacked
+from commbounds.array_types import Floats, Integers, Mask
 from commbounds.collectives.cuts import even_cuts
 from commbounds.theory.precision import parallel
 from commbounds.theory.precision.formats import Format
 from commbounds.theory.precision.parallel import Reduction
 from commbounds.theory.precision.split import root_moved
-
-Array = NDArray[Any]
-Wide = NDArray[np.float64]
 
 _U = 2.0**-53
 _RANKS = 8  # up to which one rank's operand is tried in place of another's
@@ -43,12 +40,12 @@ class Split(ABC):
     """What is said of a plan that sends, or adds, in fewer digits."""
 
     @cached_property
-    def exact(self) -> Wide:
+    def exact(self) -> Floats:
         """The result, in float64, from the inputs as they are."""
         return self._exact()
 
     @cached_property
-    def allowed(self) -> Wide:
+    def allowed(self) -> Floats:
         """What rounding explains at every entry, errors of `exact` included.
 
         Raises
@@ -91,21 +88,21 @@ class Split(ABC):
         return True
 
     @abstractmethod
-    def mistakes(self) -> Iterator[tuple[str, Wide]]:
+    def mistakes(self) -> Iterator[tuple[str, Floats]]:
         """Words, and what the mistake gives."""
 
     @abstractmethod
-    def _exact(self) -> Wide: ...
+    def _exact(self) -> Floats: ...
 
     @abstractmethod
-    def _allowed(self) -> Wide: ...
+    def _allowed(self) -> Floats: ...
 
     @abstractmethod
     def _magnitude(self) -> tuple[float, Format]:
         """What must not overflow, and in which format."""
 
 
-def _wide(value: Any, name: str) -> Wide:
+def _wide(value: Any, name: str) -> Floats:
     found = array(value)
     format_of(found, name)
     wide = found.astype(np.float64)
@@ -176,7 +173,7 @@ class Matmul(Split):
     additions: int | None = None
 
     @cached_property
-    def _operands(self) -> tuple[Wide, Wide, Wide]:
+    def _operands(self) -> tuple[Floats, Floats, Floats]:
         a, b = _wide(self.a, "a"), _wide(self.b, "b")
         if a.ndim != 2 or b.ndim != 2 or a.shape[1] != b.shape[0] or not a.shape[1]:
             raise ValueError(f"a and b must be (m, K) and (K, n), K >= 1, got {a.shape} and {b.shape}")
@@ -189,18 +186,18 @@ class Matmul(Split):
     def _cut(self) -> list[int]:
         return _cuts(self.parts, self._operands[0].shape[1])
 
-    def _exact(self) -> Wide:
+    def _exact(self) -> Floats:
         a, b, bias = self._operands
-        found: Wide = a @ b + bias
+        found: Floats = a @ b + bias
         return found
 
-    def _part(self, p: int) -> Wide:
+    def _part(self, p: int) -> Floats:
         a, b, _ = self._operands
         at = slice(self._cut[p], self._cut[p + 1])
-        found: Wide = a[:, at] @ b[at]
+        found: Floats = a[:, at] @ b[at]
         return found
 
-    def _allowed(self) -> Wide:
+    def _allowed(self) -> Floats:
         K = self._operands[0].shape[1]
         inputs = format_of(array(self.a), "a"), format_of(array(self.b), "b")
         bound = parallel.matmul(
@@ -215,13 +212,13 @@ class Matmul(Split):
             longest=_longest(self._cut),
             additions=self.additions,
         )
-        found: Wide = (bound.relative + 4.0 * (K + 1) * _U) * self._size + bound.absolute
+        found: Floats = (bound.relative + 4.0 * (K + 1) * _U) * self._size + bound.absolute
         return found
 
     @cached_property
-    def _size(self) -> Wide:
+    def _size(self) -> Floats:
         a, b, bias = map(np.abs, self._operands)
-        found: Wide = a @ b + bias
+        found: Floats = a @ b + bias
         return found
 
     def _magnitude(self) -> tuple[float, Format]:
@@ -238,7 +235,7 @@ class Matmul(Split):
         """The same computation on one rank."""
         return replace(self, parts=1, wire=None, reduce=None, schedule="any", result=self.result or self.wire)
 
-    def mistakes(self) -> Iterator[tuple[str, Wide]]:
+    def mistakes(self) -> Iterator[tuple[str, Floats]]:
         """Words, and what the mistake gives."""
         a, b, bias = self._operands
         exact, P = self.exact, len(self._cut) - 1
@@ -320,7 +317,7 @@ class CrossEntropy(Split):
     log_first: bool = False
 
     @cached_property
-    def _given(self) -> tuple[Wide, NDArray[np.int64]]:
+    def _given(self) -> tuple[Floats, Integers]:
         logits, targets = _wide(self.logits, "logits"), np.asarray(array(self.targets))
         if logits.ndim != 2 or not logits.size or targets.shape != (len(logits),):
             raise ValueError(
@@ -339,17 +336,17 @@ class CrossEntropy(Split):
         return _cuts(self.parts, self._given[0].shape[1])
 
     @cached_property
-    def _shifted(self) -> tuple[Wide, Wide, Wide, Wide]:
+    def _shifted(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Logits less their maximum, of targets, their means, and logs of the sums of exponentials."""
         logits, targets = self._given
         z = logits - logits.max(axis=1, keepdims=True)
         return z, z[np.arange(len(z)), targets], z.mean(axis=1), np.log(np.exp(z).sum(axis=1))
 
-    def _exact(self) -> Wide:
+    def _exact(self) -> Floats:
         _, target, mean, log = self._shifted
         return log - (1.0 - self.smoothing) * target - self.smoothing * mean
 
-    def _allowed(self) -> Wide:
+    def _allowed(self) -> Floats:
         z, target, mean, log = self._shifted
         V, unit = z.shape[1], float(named(self.accumulate).unit)
         reduction = Reduction(len(self._cut) - 1, self.sent.name)
@@ -372,7 +369,7 @@ class CrossEntropy(Split):
             smoothed = self.smoothing * off * (1.0 + of_loss)
             shift = 3.0 * (1.0 - self.smoothing) * shift
         slack = 8.0 * (V + 4.0) * _U * (1.0 + np.abs(target) + np.abs(mean) + shift)
-        found: Wide = absolute + of_shift * shift + smoothed + of_loss * np.abs(self.exact) + slack
+        found: Floats = absolute + of_shift * shift + smoothed + of_loss * np.abs(self.exact) + slack
         return found
 
     def _magnitude(self) -> tuple[float, Format]:
@@ -400,7 +397,7 @@ class CrossEntropy(Split):
         """The same computation on one rank."""
         return replace(self, parts=1, wire=None)
 
-    def mistakes(self) -> Iterator[tuple[str, Wide]]:
+    def mistakes(self) -> Iterator[tuple[str, Floats]]:
         """Words, and what the mistake gives."""
         logits, targets = self._given
         z, target, mean, log = self._shifted
@@ -410,10 +407,7 @@ class CrossEntropy(Split):
             words = f"log P too much: every one of {P} ranks adds up gathered logits, as if they were its own"
             yield words, exact + math.log(P)
             yield "the sum of the losses of all ranks", P * exact
-            yield (
-                "the target's logit is that of rank 0 alone",
-                np.where(targets < self._cut[1], exact, log),
-            )
+            yield ("the target's logit is that of rank 0 alone", np.where(targets < self._cut[1], exact, log))
             for p, at in enumerate(slices):
                 yield (
                     f"the sum of exponentials is that of rank {p} alone",
@@ -433,7 +427,7 @@ class CrossEntropy(Split):
             yield "labels are not smoothed", log - target
         yield "the sign is inverted", -exact
 
-    def _own_maxima(self, slices: Sequence[slice]) -> Wide:
+    def _own_maxima(self, slices: Sequence[slice]) -> Floats:
         logits, _ = self._given
         total = sum(np.exp(logits[:, at] - logits[:, at].max(axis=1, keepdims=True)).sum(axis=1) for at in slices)
         return np.asarray(np.log(total))
@@ -490,7 +484,7 @@ class Norm(Split):
     additions: int | None = None
 
     @cached_property
-    def _given(self) -> tuple[Wide, Wide, Wide, str]:
+    def _given(self) -> tuple[Floats, Floats, Floats, str]:
         found = stacked(self.parts, "parts")
         parts, own = _wide(found, "parts"), format_of(found, "parts").name
         if parts.ndim != 3 or not parts.size:
@@ -501,21 +495,21 @@ class Norm(Split):
             raise ValueError(f"residual and weight must be {parts.shape[1:]} and {parts.shape[2:]}")
         return parts, residual, weight, own
 
-    def _normed(self, x: Wide, eps: float | None = None) -> Wide:
+    def _normed(self, x: Floats, eps: float | None = None) -> Floats:
         mean = (x**2).mean(axis=1, keepdims=True)
-        found: Wide = x / np.sqrt(mean + (self.eps if eps is None else eps)) * self._given[2]
+        found: Floats = x / np.sqrt(mean + (self.eps if eps is None else eps)) * self._given[2]
         return found
 
     @cached_property
-    def _hidden(self) -> Wide:
+    def _hidden(self) -> Floats:
         parts, residual, *_ = self._given
-        found: Wide = parts.sum(axis=0) + residual
+        found: Floats = parts.sum(axis=0) + residual
         return found
 
-    def _exact(self) -> Wide:
+    def _exact(self) -> Floats:
         return self._normed(self._hidden)
 
-    def _allowed(self) -> Wide:
+    def _allowed(self) -> Floats:
         parts, _, weight, own = self._given
         sent, hidden, acc = self.sent, named(self.hidden or own), named(self.accumulate)
         across, under = Reduction(len(parts), sent.name, self.reduce, self.schedule).errors(not sent.holds(named(own)))
@@ -541,7 +535,7 @@ class Norm(Split):
             for _ in range(1 if self.weight is None else 2):
                 found = found + float(last.unit) * (np.abs(self.exact) + found)
                 found = found + float(last.smallest) * (1.0 + np.abs(weight))
-        slack: Wide = found * (1.0 + 64.0 * n * _U) + 64.0 * n * _U * np.abs(self.exact)
+        slack: Floats = found * (1.0 + 64.0 * n * _U) + 64.0 * n * _U * np.abs(self.exact)
         return np.where(np.isnan(slack), np.inf, slack)
 
     def _magnitude(self) -> tuple[float, Format]:
@@ -565,7 +559,7 @@ class Norm(Split):
     def _with_wire(self, name: str) -> Split:
         return replace(self, wire=name, reduce=None, hidden=self.hidden or self._given[3])
 
-    def mistakes(self) -> Iterator[tuple[str, Wide]]:
+    def mistakes(self) -> Iterator[tuple[str, Floats]]:
         """Words, and what the mistake gives."""
         parts, residual, weight, _ = self._given
         x, P = self._hidden, len(parts)
@@ -633,7 +627,7 @@ class Accumulate(Split):
     counted: Any = None
 
     @cached_property
-    def _given(self) -> tuple[Wide, Wide]:
+    def _given(self) -> tuple[Floats, Floats]:
         gradients = _wide(stacked(self.gradients, "gradients"), "gradients")
         if gradients.ndim < 2 or not gradients.size:
             raise ValueError(f"gradients must be (P, M, ...), got {gradients.shape}")
@@ -642,18 +636,18 @@ class Accumulate(Split):
             raise ValueError(f"replicas must divide P = {P}, got {self.replicas}")
         return gradients, np.ones((P, M)) if self.tokens is None else self._counts("tokens", (P, M))
 
-    def _counts(self, name: str, shape: tuple[int, ...]) -> Wide:
-        tokens: Wide = np.asarray(array(getattr(self, name)), np.float64)
+    def _counts(self, name: str, shape: tuple[int, ...]) -> Floats:
+        tokens: Floats = np.asarray(array(getattr(self, name)), np.float64)
         if tokens.shape != shape or tokens.min() < 0 or not tokens.sum():
             raise ValueError(f"{name} must be {shape}, none negative and not all zero")
         return tokens
 
-    def _exact(self) -> Wide:
+    def _exact(self) -> Floats:
         gradients, tokens = self._given
-        found: Wide = gradients.sum(axis=(0, 1)) / tokens.sum()
+        found: Floats = gradients.sum(axis=(0, 1)) / tokens.sum()
         return found
 
-    def _allowed(self) -> Wide:
+    def _allowed(self) -> Floats:
         gradients, tokens = self._given
         P, M = gradients.shape[:2]
         groups = [P] if self.replicas == 1 else [P // self.replicas, self.replicas]
@@ -665,7 +659,7 @@ class Accumulate(Split):
             inputs=format_of(stacked(self.gradients, "gradients"), "gradients").name,
         )
         size = np.abs(gradients).sum(axis=(0, 1)) / tokens.sum()
-        found: Wide = (bound.relative + 4.0 * (P * M + 4) * _U) * size + bound.absolute
+        found: Floats = (bound.relative + 4.0 * (P * M + 4) * _U) * size + bound.absolute
         return found
 
     def _magnitude(self) -> tuple[float, Format]:
@@ -683,7 +677,7 @@ class Accumulate(Split):
         one = gradients.reshape(1, P * M, *gradients.shape[2:])
         return replace(self, gradients=one, tokens=tokens, wire=None, reduce=None, replicas=1, schedule="any")
 
-    def mistakes(self) -> Iterator[tuple[str, Wide]]:
+    def mistakes(self) -> Iterator[tuple[str, Floats]]:
         """Words, and what the mistake gives."""
         gradients, tokens = self._given
         P, M = gradients.shape[:2]
@@ -775,7 +769,7 @@ class Adam(Split):
             raise TypeError(f"gradient must be a plan, such as Accumulate, got {type(self.gradient).__name__}")
 
     @cached_property
-    def _given(self) -> tuple[Wide, Wide, Wide, Wide, Wide]:
+    def _given(self) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         g, off = self.gradient.exact, self.gradient.allowed
         p = _wide(self.parameters, "parameters")
         m = np.zeros(p.shape) if self.first is None else _wide(self.first, "first")
@@ -790,21 +784,21 @@ class Adam(Split):
             raise ValueError(f"rate, decay and second must be at least 0, got {self.rate} and {self.decay}")
         return p, g, off, m, v
 
-    def _stepped(self, g: Wide, *, corrected: bool = True, step: int | None = None, inside: bool = False) -> Wide:
+    def _stepped(self, g: Floats, *, corrected: bool = True, step: int | None = None, inside: bool = False) -> Floats:
         p, _, _, m, v = self._given
         (a, b), t = self.betas, step or self.step
         m, v = a * m + (1 - a) * g, b * v + (1 - b) * g**2
         if corrected:
             m, v = m / (1 - a**t), v / (1 - b**t)
         root = np.sqrt(v + self.eps) if inside else np.sqrt(v) + self.eps
-        found: Wide = p * (1 - self.rate * self.decay) - self.rate * m / root
+        found: Floats = p * (1 - self.rate * self.decay) - self.rate * m / root
         return found
 
-    def _exact(self) -> Wide:
+    def _exact(self) -> Floats:
         return self._stepped(self._given[1])
 
     @cached_property
-    def _range(self) -> tuple[Wide, Wide]:
+    def _range(self) -> tuple[Floats, Floats]:
         """Ends of the direction m/(sqrt v + eps), for all gradients that rounding explains."""
         _, g, off, m, v = self._given
         a, b = self.betas
@@ -832,26 +826,26 @@ class Adam(Split):
             last = np.where(upper > 0.0, upper / low, upper / high)
         return first * (1.0 + 4.0 * unit * np.sign(-first)), last * (1.0 + 4.0 * unit * np.sign(last))
 
-    def _first(self, g: Wide) -> Wide:
+    def _first(self, g: Floats) -> Floats:
         a, b = self.betas
         m, v = (1 - a) * g / (1 - a**self.step), (1 - b) * g**2 / (1 - b**self.step)
-        found: Wide = m / (np.sqrt(v) + self.eps)
+        found: Floats = m / (np.sqrt(v) + self.eps)
         return found
 
     @cached_property
-    def undecided(self) -> NDArray[np.bool_]:
+    def undecided(self) -> Mask:
         """Where rounding decides the sign of the step: the gradient is as small as what it may be off."""
         low, high = self._range
         return np.asarray((low < 0.0) & (high > 0.0))
 
-    def _allowed(self) -> Wide:
+    def _allowed(self) -> Floats:
         p = self._given[0]
         low, high = self._range
         form = named(self.accumulate)
         middle = self.exact - p * (1 - self.rate * self.decay)
         off = np.maximum(np.abs(-self.rate * low - middle), np.abs(-self.rate * high - middle))
         more = 8.0 * float(form.unit) * (np.abs(p) + np.abs(middle) + off)  # float64's in `exact` included
-        found: Wide = off + more + 4.0 * float(form.normal)
+        found: Floats = off + more + 4.0 * float(form.normal)
         return found
 
     def _magnitude(self) -> tuple[float, Format]:
@@ -864,7 +858,7 @@ class Adam(Split):
         """The same computation on one rank."""
         return replace(self, gradient=self.gradient.whole)
 
-    def mistakes(self) -> Iterator[tuple[str, Wide]]:
+    def mistakes(self) -> Iterator[tuple[str, Floats]]:
         """Words, and what the mistake gives."""
         p, g, _, _, _ = self._given
         for words, wrong in self.gradient.mistakes():
@@ -949,7 +943,7 @@ def assert_parallel_close(
         _require_a_verdict(plan)
 
 
-def _require_close(values: Wide, who: str, plan: Split) -> None:
+def _require_close(values: Floats, who: str, plan: Split) -> None:
     exact, allowed = plan.exact, plan.allowed
     distance = np.abs(values - exact)
     wrong = ~(distance <= allowed)
@@ -970,7 +964,7 @@ def _require_close(values: Wide, who: str, plan: Split) -> None:
     )
 
 
-def _explanations(values: Wide, wrong: NDArray[np.bool_], plan: Split) -> list[str]:
+def _explanations(values: Floats, wrong: Mask, plan: Split) -> list[str]:
     """The mistakes that predict all entries that are wrong, within the rounding of a result of their size."""
     y, exact, allowed = values[wrong], plan.exact[wrong], plan.allowed[wrong]
     if not np.isfinite(y).all():

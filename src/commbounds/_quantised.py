@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, Array, format_of, rows_of
+from commbounds._arrays import FLOATS, format_of, rows_of
 from commbounds._mistakes import Suspect, explanations
 from commbounds._sums import rank_sums
+from commbounds.array_types import Array, Floats
 from commbounds.collectives.cuts import even_cuts
 from commbounds.theory.precision.formats import FORMATS, format_named
 
-Wide = NDArray[np.float64]
 SCALES = ("float32", "float16", "bfloat16", "e8m0")
 KINDS = ("asymmetric", "symmetric", "signed", "float8_e4m3fn", "float8_e5m2")
 SCHEDULES = ("two_step", "one_shot", "ring")
@@ -64,7 +64,7 @@ class Codes:
             return float(FORMATS[self.kind].largest)
         return float(2**self.bits - 1 if self.kind == "asymmetric" else 2 ** (self.bits - 1) - (self.kind != "signed"))
 
-    def _grouped(self, x: Wide, fill: float) -> Wide:
+    def _grouped(self, x: Floats, fill: float) -> Floats:
         """Groups along the last axis, the last one filled up."""
         n = x.shape[-1]
         size = min(self.group or n, n)
@@ -72,7 +72,7 @@ class Codes:
         padded[..., :n] = x
         return padded.reshape(*x.shape[:-1], -1, size)
 
-    def _ends(self, x: Wide, off: Wide | float = 0.0) -> tuple[Wide, Wide]:
+    def _ends(self, x: Floats, off: Floats | float = 0.0) -> tuple[Floats, Floats]:
         """Of every entry's group: the point that codes are counted from, and the largest distance to it; outwards."""
         n = x.shape[-1]
         size = min(self.group or n, n)
@@ -86,20 +86,20 @@ class Codes:
         first, second = spread
         return first, second
 
-    def _stored(self, values: Wide) -> Wide:
+    def _stored(self, values: Floats) -> Floats:
         if self.scale == "e8m0":
             fraction, exponent = np.frexp(values)
             return np.where(values > 0, np.ldexp(1.0, exponent - (fraction == 0.5)), 0.0)
         return values.astype(FLOATS[self.scale]).astype(np.float64)
 
-    def _read(self, steps: Wide) -> Wide:
+    def _read(self, steps: Floats) -> Floats:
         """The nearest code of so many steps."""
         if self.kind in FORMATS:
             return np.clip(steps, -self.levels, self.levels).astype(FLOATS[self.kind]).astype(np.float64)
         lowest = 0.0 if self.kind == "asymmetric" else -self.levels
         return np.clip(np.rint(steps), lowest, self.levels - (self.kind == "signed"))
 
-    def replayed(self, x: Wide, unit: float) -> tuple[Wide, Wide]:
+    def replayed(self, x: Floats, unit: float) -> tuple[Floats, Floats]:
         """What is read of entries, and what that may be off where scales and steps are rounded by a few `unit`."""
         point, most = self._ends(x)
         if self.kind == "asymmetric" and self.scale != "e8m0":
@@ -119,7 +119,7 @@ class Codes:
         # a product and a sum, of which either is rounded, and a scale that is off by a few units
         return (lower + upper) / 2.0, (upper - lower) / 2.0 + 3.0 * few * (np.abs(point) + np.abs(x - point) + high)
 
-    def _turns(self, x: Wide) -> tuple[Wide, Wide]:
+    def _turns(self, x: Floats) -> tuple[Floats, Floats]:
         """Of every entry's group the signs that its steps may have: that of the largest entry, inverted."""
         n, size = x.shape[-1], min(self.group or x.shape[-1], x.shape[-1])
         low, high = -self._grouped(x, np.inf).min(axis=-1), self._grouped(x, -np.inf).max(axis=-1)
@@ -127,7 +127,7 @@ class Codes:
         first, second = (np.repeat(sign, size, axis=-1)[..., :n] for sign in signs)
         return first, second
 
-    def step(self, x: Wide, off: Wide, unit: float) -> Wide:
+    def step(self, x: Floats, off: Floats, unit: float) -> Floats:
         """What coding numbers may be off that are within `off` of x."""
         point, most = self._ends(x, off)
         if self.scale == "e8m0":
@@ -228,7 +228,7 @@ def assert_quantised_close(
             raise AssertionError(_message(terms, row, sums, allowed, wrong, code, schedule, rank if of_all else None))
 
 
-def _ring(flat: Wide, code: Codes, unit: float) -> tuple[Wide, Wide]:
+def _ring(flat: Floats, code: Codes, unit: float) -> tuple[Floats, Floats]:
     """Terms, of which the first of every block is coded, and what the codings of their partial sums may be off."""
     P, n = flat.shape
     terms, allowed = flat.copy(), np.zeros(n)
@@ -249,10 +249,10 @@ def _ring(flat: Wide, code: Codes, unit: float) -> tuple[Wide, Wide]:
 
 
 def _message(
-    terms: Wide,
+    terms: Floats,
     row: Array,
     sums: Any,
-    allowed: Wide,
+    allowed: Floats,
     wrong: NDArray[np.intp],
     code: Codes,
     schedule: str,

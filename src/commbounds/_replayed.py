@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, SAME_SIZE, Array, format_of, place, rows_of, same_bits, stacked
+from commbounds._arrays import FLOATS, SAME_SIZE, format_of, place, rows_of, same_bits, stacked
 from commbounds._orders import AVERAGES, Order, Tree, in_one_format, quick_to_make, replayed, schedule_order
+from commbounds.array_types import Array
 from commbounds.theory.precision.formats import FORMATS
 
 _SAMPLE = 24

@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from commbounds._arrays import FLOATS, SAME_SIZE, Array, named, same_bits, stacked
+from commbounds._arrays import FLOATS, SAME_SIZE, named, same_bits, stacked
 from commbounds._orders import (
     AVERAGES,
     SCHEDULES,
@@ -29,6 +29,7 @@ from commbounds._orders import (
     replayed,
     schedule_order,
 )
+from commbounds.array_types import Array, Mask
 
 _ONES = 200
 """At a time, and no more than have counts that are numbers of the format."""
@@ -509,7 +510,7 @@ def _predicting(asking: _Asking, data: list[Array], results: list[Array], rng: n
     return None
 
 
-def _wrong(order: Order, data: list[Array], results: list[Array]) -> NDArray[np.bool_]:
+def _wrong(order: Order, data: list[Array], results: list[Array]) -> Mask:
     """The entries at which an order does not predict some result."""
     wrong = np.zeros(order.n, bool)
     for x, result in zip(data, results, strict=True):
@@ -563,7 +564,7 @@ def _formats(asking: _Asking, order: Order, rng: np.random.Generator) -> Iterato
                 yield order_of_entries(tree_of, order.P, order.dtype, wide, average)
 
 
-def _accumulator(asking: _Asking, order: Order, pairs: Numbers, scale: int) -> tuple[str, NDArray[np.bool_]]:
+def _accumulator(asking: _Asking, order: Order, pairs: Numbers, scale: int) -> tuple[str, Mask]:
     """The format of sums that are not rounded at once, and of which pairs and entries they are."""
     digits = named(asking.dtype).digits
     kept = np.zeros((len(pairs), asking.n), bool)
@@ -578,7 +579,7 @@ def _accumulator(asking: _Asking, order: Order, pairs: Numbers, scale: int) -> t
     return "float64", kept
 
 
-def _keeps(asking: _Asking, order: Order, k: int, digits: int, scale: int) -> NDArray[np.bool_]:
+def _keeps(asking: _Asking, order: Order, k: int, digits: int, scale: int) -> Mask:
     """Of every entry, whether the sum of pair k, not the last, has a digit more than so many at the next addition."""
     x = np.zeros((asking.P, asking.n), FLOATS[asking.dtype])
     places = {which: _around(tree, k) for which, tree in enumerate(order.trees)}

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-Wide = NDArray[np.float64]
+from commbounds.array_types import Array, Floats
 
 _UNIT = 2.0**-53
 _BLOCK = 8192  # entries at a time: a few megabytes for a hundred ranks
@@ -32,12 +29,12 @@ class RankSums:
     """
 
     ranks: int
-    high: Wide
-    low: Wide
-    sizes: Wide
+    high: Floats
+    low: Floats
+    sizes: Floats
 
     @property
-    def slack(self) -> Wide:
+    def slack(self) -> Floats:
         """What `distance` may be off, besides 2^-52 of itself: 2 (P + 3)^2 u^2 sum of |x_p|.
 
         (P u)^2 of it comes with the sum. Of |times y| + |s| <= |d| + 2 sum of |x_p|, with d the distance, the two low
@@ -45,7 +42,7 @@ class RankSums:
         """
         return 2.0 * (self.ranks + 3.0) ** 2 * _UNIT**2 * self.sizes
 
-    def distance(self, y: Array, times: int = 1) -> Wide:
+    def distance(self, y: Array, times: int = 1) -> Floats:
         """The signed times * y - s, for an array y of n entries; 1 <= times < 2^26. NaN or infinite where y is."""
         wide = np.ascontiguousarray(y, dtype=np.float64)
         # 26 leading bits of the significand and the rest: times as much of either is exact
@@ -55,12 +52,12 @@ class RankSums:
             second, lost_too = _two_sum(first, times * (wide - leading))
             return np.where(np.isfinite(wide), second + ((lost + lost_too) - self.low), wide)
 
-    def wide(self) -> Wide:
+    def wide(self) -> Floats:
         """The sums, rounded to float64."""
         return self.high + self.low
 
 
-def _two_sum(a: Wide, b: Wide) -> tuple[Wide, Wide]:
+def _two_sum(a: Floats, b: Floats) -> tuple[Floats, Floats]:
     """Rounded a + b, and what rounding lost, exactly (Knuth); neither addition underflows."""
     total = a + b
     part = total - a

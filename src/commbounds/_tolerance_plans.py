@@ -7,13 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from commbounds.theory.precision.formats import format_named
-from commbounds.theory.precision.parallel import (
-    Reduction,
-    accumulated,
-    cross_entropy,
-    matmul,
-    root_mean_square,
-)
+from commbounds.theory.precision.parallel import Reduction, accumulated, cross_entropy, matmul, root_mean_square
 from commbounds.theory.precision.split import softmax_distance
 from commbounds.theory.precision.tolerance import rounded_up
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import commbounds
 
 _MODULES = (
-    *("theory.precision.formats", "theory.precision.roundings", "theory.precision.bounds", "_arrays"),
+    *("array_types", "theory.precision.formats", "theory.precision.roundings", "theory.precision.bounds", "_arrays"),
     *("collectives.cuts", "collectives.dense.messages", "collectives.dense.message_by_message"),
     *(
         "collectives.precision.steps",
@@ -164,7 +164,7 @@ def _taken(module: str) -> Iterator[tuple[str, str]]:
     """Names, and the text that defines them."""
     text = _source(module)
     lines = text.splitlines()
-    replaced = set() if module == "_numpy_only" else {name for name, _ in _taken("_numpy_only")} - {"Array"}
+    replaced = set() if module == "_numpy_only" else {name for name, _ in _taken("_numpy_only")}
     for node in ast.parse(text).body:
         match node:
             case ast.FunctionDef() | ast.ClassDef():

@@ -6,7 +6,6 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds._along import along
 from commbounds._arrays import FLOATS, SAME_SIZE, Rows, format_of, named, place, rows_of, stacked
@@ -29,11 +28,9 @@ from commbounds._replayed import assert_replayed as assert_replayed
 from commbounds._reveal import Revealed as Revealed
 from commbounds._reveal import reveal as reveal
 from commbounds._sums import RankSums, rank_sums
+from commbounds.array_types import Array, Floats
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.precision.tolerance import Tolerance, rounded_up, tolerance
-
-Array = NDArray[Any]
-Wide = NDArray[np.float64]
 
 _tolerance = lru_cache(maxsize=4096)(tolerance)
 
@@ -272,7 +269,7 @@ def _require_range(bound: Tolerance, sums: RankSums, shape: tuple[int, ...]) -> 
 
 
 def _require_a_verdict(
-    allowed: Wide, sums: RankSums, bound: Tolerance, order: Order | None, asked: Asked | None
+    allowed: Floats, sums: RankSums, bound: Tolerance, order: Order | None, asked: Asked | None
 ) -> None:
     """That zeros in place of the result would be refused at half of the entries, at least, or bits were compared."""
     vacuous, brought = nothing_said(allowed, sums)
@@ -292,20 +289,20 @@ def _require_a_verdict(
         )
 
 
-def _allowed(bound: Tolerance, sums: RankSums, times: int, probably: bool) -> Wide:
+def _allowed(bound: Tolerance, sums: RankSums, times: int, probably: bool) -> Floats:
     """What rounding explains of ``times * y``, and what the comparison itself rounds."""
     sizes, exact = sums.sizes, np.abs(sums.wide()) + sums.slack
     relative = bound.probable if probably else bound.sure
     whole = rounded_up(times * relative) * sizes
     # the last rounding goes by the sum, and not by the magnitudes: of a mean, by the mean
     split = rounded_up(bound.last) * exact + rounded_up(times * bound.rest) * sizes
-    allowance: Wide = np.minimum(whole, split) + rounded_up(times * bound.absolute)
+    allowance: Floats = np.minimum(whole, split) + rounded_up(times * bound.absolute)
     return allowance * (1.0 + 2.0**-50) + sums.slack
 
 
 def _coarser(
     suspect: Suspect, bound: Tolerance, wire: Format, brought: Format, options: dict[str, Any]
-) -> dict[str, Wide]:
+) -> dict[str, Floats]:
     """Words -> what rounding explains where sums are made in fewer digits than promised, the likelier first."""
     y = suspect.y[suspect.wrong]
     after = {**options, "average": "after" if suspect.times > 1 else None}

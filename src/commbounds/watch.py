@@ -17,16 +17,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds._watched import Look, RankFile, WatchAlarm, WatchedRun, as_line, file_name, read_rank, share
 from commbounds._watched import read as read
+from commbounds.array_types import Array
 from commbounds.folders import appended
 from commbounds.theory import Claim, Kind, claims
 from commbounds.verify.sequential import SecondMomentTest, SequentialTest, WeightedSum
 from commbounds.verify.writing import exclusive_lock
 
-Array = NDArray[Any]
 SIGNAL_TO_NOISE = math.sqrt(3)
 """Norm of a gradient over that of its rounding error below which training gains little, by Chmiel et al., 2025, FP4
 All the Way, arXiv:2505.19115v2, abstract (read): of quantised training. A hint, so nothing below it is an alarm."""

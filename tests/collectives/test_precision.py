@@ -9,12 +9,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from commbounds.collectives.precision import (
-    added_in,
-    mixed_precision_allreduce,
-    rounded_to,
-    uniforms_shape,
-)
+from commbounds.collectives.precision import added_in, mixed_precision_allreduce, rounded_to, uniforms_shape
 from commbounds.theory.precision.formats import FORMATS
 from commbounds.verify.definitions import precision as naive
 

@@ -8,14 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from commbounds.compressors.rotations import (
-    dithered_hadamard,
-    from_kashin,
-    kashin,
-    ldl,
-    ldlq,
-    rotated_signs,
-)
+from commbounds.compressors.rotations import dithered_hadamard, from_kashin, kashin, ldl, ldlq, rotated_signs
 from commbounds.verify.definitions import rotations as naive
 
 pytestmark = pytest.mark.kernels

@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 
 from commbounds.compressors import MECHANISMS
-from commbounds.compressors.sketched import (
-    count_sketch,
-    min_max_sketch,
-    polynomial_hashes,
-    sketch_estimates,
-    unsketch,
-)
+from commbounds.compressors.sketched import count_sketch, min_max_sketch, polynomial_hashes, sketch_estimates, unsketch
 from commbounds.theory import claims
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes, row_hashings, side_by_side
 

@@ -195,8 +195,5 @@ CONTROLS = tuple(
 )
 """Right ones, with what the book says of them, for the conformance kit."""
 
-EXAMPLES = {
-    "PowerSGD": [{"rank": 1}, {"rank": 2}, {"rank": 3}],
-    "LowRank": [{"rank": 1}, {"rank": 2}, {"rank": 3}],
-}
+EXAMPLES = {"PowerSGD": [{"rank": 1}, {"rank": 2}, {"rank": 3}], "LowRank": [{"rank": 1}, {"rank": 2}, {"rank": 3}]}
 """Hyper-parameters to keep the contract with; the first are admissible for one entry."""

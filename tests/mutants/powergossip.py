@@ -91,18 +91,10 @@ DEFINED = (
     ("stops_after_three", _kept_longer.__doc__, _with(_kept_longer)),
     ("round_zero_counts", _counted_from_one.__doc__, _with(_counted_from_one)),
     ("path_of_seven", _all_moved.__doc__, _with(_all_moved)),
-    (
-        "one_column_fewer",
-        "There are two columns at most.",
-        _with(lambda _, o: {"rank": min(o["rank"], 2)}),
-    ),
+    ("one_column_fewer", "There are two columns at most.", _with(lambda _, o: {"rank": min(o["rank"], 2)})),
     ("factors_swapped", "Right factors are handed on above left ones.", _hands_on(_swapped)),
     ("factors_negated", "Factors are handed on with other signs.", _hands_on(lambda edge, _: -edge)),
-    (
-        "zeros_positive",
-        "Negative zeros are lost.",
-        _ends_with(lambda _, after: after + after.dtype.type(0)),
-    ),
+    ("zeros_positive", "Negative zeros are lost.", _ends_with(lambda _, after: after + after.dtype.type(0))),
 )
 EPSILON = (
     ("no_epsilon", "Nothing is added to norms.", _with(lambda *_: {"epsilon": 0.0})),

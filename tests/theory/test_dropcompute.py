@@ -61,16 +61,7 @@ def test_errors_of_the_published_time(name, M):
 
 @pytest.mark.parametrize(
     ("N", "expected"),
-    [
-        (2, "-7.9"),
-        (3, "0.8"),
-        (5, "2.5"),
-        (32, "1.5"),
-        (112, "0.9"),
-        (200, "0.7"),
-        (2048, "0.35"),
-        (10**4, "0.23"),
-    ],
+    [(2, "-7.9"), (3, "0.8"), (5, "2.5"), (32, "1.5"), (112, "0.9"), (200, "0.7"), (2048, "0.35"), (10**4, "0.23")],
 )
 def test_errors_of_the_published_bracket(N, expected):
     bracket = float(claims()["dropcompute.maximum.bracket_above"].bound(N=float(N)))

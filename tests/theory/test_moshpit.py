@@ -82,8 +82,7 @@ def test_expected_attempts(N, attempts):
 
 # the ring's gap is 1.255e-5: 2 (1 - cos(2 pi/1024))/3, from which its rounds follow; 1.26e-5 had been noted
 @pytest.mark.parametrize(
-    ("name", "gap", "rounds"),
-    [("ring", "1.255e-5", 825636), ("torus", "7.69e-3", 1343), ("exponential", "0.182", 52)],
+    ("name", "gap", "rounds"), [("ring", "1.255e-5", 825636), ("torus", "7.69e-3", 1343), ("exponential", "0.182", 52)]
 )
 def test_gaps_and_rounds_of_gossip_among_1024(name, gap, rounds):
     squared = float(bound(f"gossip.{name}.distortion", N=1024, rounds=1))

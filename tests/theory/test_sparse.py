@@ -86,12 +86,7 @@ NORMAL = stats.norm()
 
 
 @pytest.mark.parametrize(
-    ("law", "shares"),
-    [
-        ("normal", (1.0, 1.0, 1.0)),
-        ("laplace", (9.5, 2.6, 1.9)),
-        ("student", (10.7, 2.1, 1.4)),
-    ],
+    ("law", "shares"), [("normal", (1.0, 1.0, 1.0)), ("laplace", (9.5, 2.6, 1.9)), ("student", (10.7, 2.1, 1.4))]
 )
 def test_shares_that_pass_a_normal_threshold(law, shares):
     for density, share in zip((0.001, 0.01, 0.02), shares, strict=True):

@@ -83,11 +83,7 @@ def test_conditions():
         )
     assert [
         determinant.admits(CompressorRun(PowerSGD(rank), np.eye(side))) for rank, side in ((1, 2), (2, 2), (1, 3))
-    ] == [
-        True,
-        False,
-        False,
-    ]
+    ] == [True, False, False]
 
 
 @pytest.mark.parametrize("name", COMPRESSED)

@@ -15,12 +15,7 @@ from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments.feedback.runs import Wells
 
 pytestmark = pytest.mark.kernels
-WRONG_STEPS = (
-    feedback.QuartersTheStep,
-    feedback.DoublesTheStep,
-    feedback.QuadruplesTheStep,
-    feedback.OctuplesTheStep,
-)
+WRONG_STEPS = (feedback.QuartersTheStep, feedback.DoublesTheStep, feedback.QuadruplesTheStep, feedback.OctuplesTheStep)
 
 
 @pytest.mark.parametrize("twin", WRONG_STEPS, ids=lambda twin: twin.__name__)

@@ -4,18 +4,7 @@ import ml_dtypes
 import numpy as np
 
 from commbounds.verify import conformance as cf
-from zoo.lossy_sums import (
-    LEVELS,
-    NEAREST,
-    RANDOM,
-    at_random,
-    coded,
-    decoded,
-    everywhere,
-    step_of,
-    steps,
-    to_nearest,
-)
+from zoo.lossy_sums import LEVELS, NEAREST, RANDOM, at_random, coded, decoded, everywhere, step_of, steps, to_nearest
 from zoo.record import broken
 
 BLOCK = 16

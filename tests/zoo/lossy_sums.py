@@ -180,17 +180,7 @@ def falls_where_it_rises(stack, seed):
 LOSSY_SUMS = tuple(
     broken(wrong, right, claims, *killed_by, kind=cf.AllReduce, **options)
     for wrong, right, claims, killed_by, options in (
-        (
-            sum_wraps,
-            to_nearest,
-            NEAREST,
-            (
-                "Bounded",
-                "AbsoluteError",
-                "Monotone",
-            ),
-            {},
-        ),
+        (sum_wraps, to_nearest, NEAREST, ("Bounded", "AbsoluteError", "Monotone"), {}),
         (scale_in_float16, to_nearest, NEAREST, ("AbsoluteError",), {}),
         (wrong_at_four_ranks, to_nearest, NEAREST, ("AbsoluteError",), {}),
         (wrong_where_256_divides, to_nearest, NEAREST, ("AbsoluteError",), {}),

@@ -30,16 +30,9 @@ def _commutes(bound: Any) -> tuple[Goal, ...]:
             positive={"P": P},
             zero=entries,
         ),
+        Goal("scores, one more rank", (gs * v + g * v) - (gs + g) * v - bound, equal=True),
         Goal(
-            "scores, one more rank",
-            (gs * v + g * v) - (gs + g) * v - bound,
-            equal=True,
-        ),
-        Goal(
-            "entries kept, one more rank",
-            (kept + selected * g) - selected * (gs + g) - bound,
-            equal=True,
-            zero=ranks,
+            "entries kept, one more rank", (kept + selected * g) - selected * (gs + g) - bound, equal=True, zero=ranks
         ),
         Goal("average kept", kept / P - selected * (gs / P) - bound, equal=True, positive={"P": P}, zero=ranks),
     )
@@ -80,11 +73,7 @@ def _exchanged() -> tuple[Goal, ...]:
         ),
         Goal("one more row above both", (above + 1) - (above_exchanged + 1), given=before),
         Goal("one more row above one, or none", above + counts - above_exchanged, given={**before, "counts": counts}),
-        Goal(
-            "selected, then selected exchanged",
-            k - 1 - above_exchanged,
-            given={**before, "selected": k - 1 - above},
-        ),
+        Goal("selected, then selected exchanged", k - 1 - above_exchanged, given={**before, "selected": k - 1 - above}),
         Goal(
             "both outcomes",
             first + first_exchanged - second - second_exchanged,
@@ -195,10 +184,7 @@ def _ceiling(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-_BLOCKS = {
-    "P blocks of a sketch": P * _sketch_block - m * r,
-    "P blocks of the rows": P * _row_block - k * n,
-}
+_BLOCKS = {"P blocks of a sketch": P * _sketch_block - m * r, "P blocks of the rows": P * _row_block - k * n}
 _RING = 2 * (P - 1) * (_sketch_block + _row_block)
 
 

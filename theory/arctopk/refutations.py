@@ -32,9 +32,6 @@ REFUTATIONS = by_claim(
         measured=_a**2 / (_a**2 + sp.Integer(1)),
         values={m: 2, k: 1},
         x=(((_a,), (1,)), ((-_a,), (1,))),
-        met={
-            "shared_sketch": "Both ranks use one sketch.",
-            "one_row_cancels": "The first row cancels.",
-        },
+        met={"shared_sketch": "Both ranks use one sketch.", "one_row_cancels": "The first row cancels."},
     ),
 )

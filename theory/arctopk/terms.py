@@ -140,9 +140,7 @@ ONE_ROW_CANCELS = Hypothesis(
     "one_row_cancels", "Two ranks hold a row that is large and cancels in the average.", _one_row_cancels
 )
 SAME_BITS = Hypothesis(
-    "same_bits",
-    "Every rank ends the sketch's all-reduce with the same bits.",
-    lambda sums: sums == "one order",
+    "same_bits", "Every rank ends the sketch's all-reduce with the same bits.", lambda sums: sums == "one order"
 )
 OWN_ORDERS = Hypothesis(
     "own_orders",

@@ -45,6 +45,6 @@ COLUMN = Column(
     renamed={
         "blockformats.stochastic_fouroversix.unbiased_as_published": (
             "blockformats.stochastic_fouroversix.unbiased_as_coded"
-        ),
+        )
     },
 )

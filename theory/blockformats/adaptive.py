@@ -227,10 +227,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
             "Shared microexponents take sign and magnitude per entry, a byte per block and a bit per pair: 9, 6 and 4 "
             "bits"
         ),
-        relation=Eq(
-            BITS,
-            n * (microdigits + 1) + 8 * sp.ceiling(n / block) + sp.ceiling(n / 2),
-        ),
+        relation=Eq(BITS, n * (microdigits + 1) + 8 * sp.ceiling(n / block) + sp.ceiling(n / 2)),
         assumes=(PAIRS_IN_BLOCKS,),
         source=ROUHANI_2023.recalled(
             "MX9, MX6 and MX4: 7, 4 and 2 bits of magnitude, blocks of 16 with 8 bits, pairs with one",

@@ -74,9 +74,7 @@ SHARE_AT_ENDS = Quantity(
     "share of the rotated entries at the ends of the range or beyond, which always become the ends",
 )
 HOP_VARIANCE = Quantity(
-    "hop_variance",
-    r"\mathrm{Var}(\hat y_i)/x_i^2",
-    "variance of an entry of the sum, over the square of one rank's",
+    "hop_variance", r"\mathrm{Var}(\hat y_i)/x_i^2", "variance of an entry of the sum, over the square of one rank's"
 )
 HOP_SHARE = Quantity(
     "hop_share", r"\mathrm{Var}(\hat y_i)/(\sum_p x_{p,i})^2", "variance of an entry of the sum, over its square"
@@ -383,8 +381,7 @@ MULTIHOP: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(THINNED, RING_OF_HOPS, LIKE_ENTRIES, BELOW_TWO),
         source=derived(
-            "P - 1 roundings in a row: (1 + w)^P exceeds P^2, and w P/3 for small w.",
-            "the same with the other way",
+            "P - 1 roundings in a row: (1 + w)^P exceeds P^2, and w P/3 for small w.", "the same with the other way"
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_H + "butterfly_bounded",

@@ -473,8 +473,7 @@ STOCHASTIC: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(OCP_OR_EVEN, E8M0_FITS),
         source=FOLKLORE.recalled(
-            "stochastic rounding makes any conversion unbiased",
-            "Clipping does not depend on the draw.",
+            "stochastic rounding makes any conversion unbiased", "Clipping does not depend on the draw."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_S + "unbiased",

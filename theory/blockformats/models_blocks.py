@@ -192,10 +192,7 @@ def _unbiased(bound: Any) -> tuple[Goal, ...]:
 
 
 def _stochastic_bias(bound: Any) -> tuple[Goal, ...]:
-    return (
-        Goal("within the elements", bound, given={"overshoot": overshoot}),
-        _clipped(bound),
-    )
+    return (Goal("within the elements", bound, given={"overshoot": overshoot}), _clipped(bound))
 
 
 def _projected(bound: Any) -> tuple[Goal, ...]:

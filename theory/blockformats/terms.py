@@ -25,8 +25,7 @@ THC_AT = Repository("SophiaLi06/BytePS_THC", "a6af970c43c47fcfdaabed595f87338487
 MICROXCALING = Work("Microsoft, 2023, microxcaling: the MX formats emulated in PyTorch")
 TORCHAO = Work("PyTorch, 2024, torchao: prototype/mx_formats")
 NEURON = Work(
-    "Amazon Web Services, Neuron documentation, nki.isa.quantize_mx",
-    "The page on the instruction, as it was in 2025.",
+    "Amazon Web Services, Neuron documentation, nki.isa.quantize_mx", "The page on the instruction, as it was in 2025."
 )
 MISHRA_2025 = Work(
     "A. Mishra, D. Stosic, S. Layton, P. Micikevicius, 2025, Recipes for pre-training LLMs with MXFP8, arXiv:2506.08027"
@@ -112,9 +111,7 @@ UNSCALED_ENTRIES = Quantity(
     "unscaled_entries", r"\#\{i: C(cx)_i\neq c\,C(x)_i\}", "entries of C(c x) that are not c times those of C(x)"
 )
 UNTURNED_ENTRIES = Quantity(
-    "unturned_entries",
-    r"\#\{i: C(-x)_i\neq -C(x)_i\}",
-    "entries of C(-x) that are not those of C(x), negated",
+    "unturned_entries", r"\#\{i: C(-x)_i\neq -C(x)_i\}", "entries of C(-x) that are not those of C(x), negated"
 )
 MEAN_DRIFT_OF_DENSITY = Quantity(
     "density_drift",
@@ -140,9 +137,7 @@ TOTAL_ERROR = Quantity(
     "error of an entry of the sum over the sum of the ranks' magnitudes, at its largest over the entries",
 )
 TOTAL_BIAS = Quantity(
-    "total_bias",
-    r"\max_i\frac{|\mathbb{E}\,\hat y_i-\sum_p x_{p,i}|}{\sum_p|x_{p,i}|}",
-    "the same of the expected sum",
+    "total_bias", r"\max_i\frac{|\mathbb{E}\,\hat y_i-\sum_p x_{p,i}|}{\sum_p|x_{p,i}|}", "the same of the expected sum"
 )
 HOMOMORPHIC_DEFECT = Quantity(
     "homomorphic_defect",
@@ -250,9 +245,7 @@ FLOOR_SCALE = Hypothesis(
 )
 EVEN_SCALE = Hypothesis("even_scale", 'Scales are "even".', lambda scale: scale == "even")
 RCEIL_SCALE = Hypothesis(
-    "rceil_scale",
-    'Scales are "rceil": the smallest power of two without clipping.',
-    lambda scale: scale == "rceil",
+    "rceil_scale", 'Scales are "rceil": the smallest power of two without clipping.', lambda scale: scale == "rceil"
 )
 NEAREST_POWER = Hypothesis(
     "nearest_power_scale",

@@ -39,13 +39,7 @@ _BIG = "1, 2^(m-1) and -2^(m-1) from three ranks, with m larger than the bits of
 _RING = (
     *RING.counted(),
     RING.printed("one word, two ranks: 2 words, not 1", "Else every step takes the longest block, ceil(n/P) words."),
-    RING.equal(
-        "messages",
-        MESSAGES,
-        "messages of a rank",
-        2 * (P - 1),
-        derived("One in every step."),
-    ),
+    RING.equal("messages", MESSAGES, "messages of a rank", 2 * (P - 1), derived("One in every step.")),
     RING.equal(
         "sent",
         MOST_SENT,
@@ -129,10 +123,7 @@ _DOUBLING = (
     DOUBLING.exact_sum(),
     DOUBLING.rounding(ceil_log2, "ceil(log2 P)"),
     DOUBLING.agreement("Both partners of an exchange add the same two numbers, and a + b and b + a are the same bits."),
-    DOUBLING.order(
-        "1, -2^m, 2^m and 1 from four ranks, with 2^m beyond the significand",
-        "it is a balanced tree.",
-    ),
+    DOUBLING.order("1, -2^m, 2^m and 1 from four ranks, with 2^m beyond the significand", "it is a balanced tree."),
 )
 
 _HALVES = 2 * n * (_core - 1) / _core + n * _extra
@@ -174,21 +165,14 @@ _RABENSEIFNER = (
     RABENSEIFNER.rounding(ceil_log2, "ceil(log2 P)"),
     RABENSEIFNER.agreement(_ONCE),
     RABENSEIFNER.order(
-        "1, -2^m, 2^m and 1 from four ranks, with 2^m beyond the significand",
-        "halving pairs the farthest ranks first.",
+        "1, -2^m, 2^m and 1 from four ranks, with 2^m beyond the significand", "halving pairs the farthest ranks first."
     ),
 )
 
 _DIRECT = n + (P - 2) * sp.ceiling(n / P)
 _BUTTERFLY = (
     *BUTTERFLY.counted(),
-    BUTTERFLY.equal(
-        "messages",
-        MESSAGES,
-        "messages of a rank",
-        2 * (P - 1),
-        derived("One in every step."),
-    ),
+    BUTTERFLY.equal("messages", MESSAGES, "messages of a rank", 2 * (P - 1), derived("One in every step.")),
     BUTTERFLY.equal(
         "sent",
         MOST_SENT,

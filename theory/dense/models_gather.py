@@ -63,15 +63,9 @@ def _bruck_words(bound: Any) -> tuple[Goal, ...]:
         *held_blocks(),
         *lengths(),
         Goal("one step", before_the_last(0, 0), equal=True),
+        Goal("long blocks only", before_the_last(f + 1, f + 1) - before_the_last(f, f) - 2**f * (q + 1), equal=True),
         Goal(
-            "long blocks only",
-            before_the_last(f + 1, f + 1) - before_the_last(f, f) - 2**f * (q + 1),
-            equal=True,
-        ),
-        Goal(
-            "all long blocks",
-            before_the_last(f + 1, early) - before_the_last(f, early) - (2**f * q + rem),
-            equal=True,
+            "all long blocks", before_the_last(f + 1, early) - before_the_last(f, early) - (2**f * q + rem), equal=True
         ),
     )
 

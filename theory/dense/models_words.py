@@ -81,8 +81,7 @@ def doubled(before: Any, each: Any) -> Goals:
             goal
             for folded, name in ((False, "power of two"), (True, "folded"))
             for goal in named(
-                name,
-                recurrence(in_core(bound, folded), doublings, int(folded) * before, lambda value, _: value + each),
+                name, recurrence(in_core(bound, folded), doublings, int(folded) * before, lambda value, _: value + each)
             )
         )
 
@@ -250,12 +249,7 @@ WORDS: tuple[Model, ...] = (
                 around(2 * longest),
             ),
             _model(f"{name}.steps", f"{_TWO_HALVES}one step.", around(2), "every P"),
-            _model(
-                f"{name}.messages",
-                f"{_TWO_HALVES}every rank sends one message.",
-                around(2),
-                "every P",
-            ),
+            _model(f"{name}.messages", f"{_TWO_HALVES}every rank sends one message.", around(2), "every P"),
             _model(
                 f"{name}.mean_received",
                 f"{_TWO_HALVES}every block is received by one rank: n words. P times the mean is their sum.",
@@ -284,11 +278,7 @@ WORDS: tuple[Model, ...] = (
         )
         for verb in ("sent", "received")
     ),
-    _model(
-        "recursive_doubling.critical_path",
-        _RANKS + "Every message is a whole vector.",
-        doubled(2 * n, n),
-    ),
+    _model("recursive_doubling.critical_path", _RANKS + "Every message is a whole vector.", doubled(2 * n, n)),
     _model("recursive_doubling.steps", _RANKS, doubled(2, 1), "every P"),
     _model(
         "recursive_doubling.messages",

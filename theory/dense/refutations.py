@@ -37,10 +37,7 @@ def _out_of_order(name: str, words: str, x: tuple[Any, ...], added: Any) -> Refu
 
 REFUTATIONS = by_claim(
     _out_of_order(
-        "ring",
-        "the sum begins at the second: 2^m - 2^m, and then 1.",
-        (1, _LARGE, -_LARGE),
-        _add(_LARGE, -_LARGE, 1),
+        "ring", "the sum begins at the second: 2^m - 2^m, and then 1.", (1, _LARGE, -_LARGE), _add(_LARGE, -_LARGE, 1)
     ),
     _out_of_order(
         "butterfly",

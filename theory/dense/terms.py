@@ -56,9 +56,7 @@ BITS_OF_REST = (
 POWER_OF_TWO_RANKS = Hypothesis("power_of_two_ranks", "P is a power of two.", Eq(2**ceil_log2, P))
 BLOCKS_DIVIDE = Hypothesis("blocks_divide", "P divides n.", Eq(sp.Mod(n, P), 0))
 CORE_BLOCKS_DIVIDE = Hypothesis(
-    "core_blocks_divide",
-    "The largest power of two that is at most P divides n.",
-    Eq(sp.Mod(n, power_below(P)), 0),
+    "core_blocks_divide", "The largest power of two that is at most P divides n.", Eq(sp.Mod(n, power_below(P)), 0)
 )
 SEVERAL_RANKS = Hypothesis("several_ranks", "There are at least two ranks.", Ge(P, 2))
 

@@ -67,10 +67,7 @@ _WALD = {"Wald": _ending - latency * begun, **_begun_or_late}
 def _until(least: Any) -> tuple[Goal, ...]:
     """Wald's identity, and that the last one begun ends by no less, or no more, than said beyond min(tau, T_n)."""
     end, stop, is_late = sp.symbols("end stop is_late", nonnegative=True)
-    return (
-        *proved_by("Wald", _work(latency * begun)),
-        *over_all(least, (end, stop, is_late), case="outcomes: "),
-    )
+    return (*proved_by("Wald", _work(latency * begun)), *over_all(least, (end, stop, is_late), case="outcomes: "))
 
 
 def _at_least(bound: Any) -> tuple[Goal, ...]:
@@ -112,11 +109,7 @@ def _exponential(bound: Any) -> tuple[Goal, ...]:
     )
 
 
-_AT_MEAN = {
-    "completed": _done,
-    "late at most surely": 1 - late,
-    "it works until tau or its end": _ending - capped,
-}
+_AT_MEAN = {"completed": _done, "late at most surely": 1 - late, "it works until tau or its end": _ending - capped}
 
 
 def _about_the_mean() -> tuple[Goal, ...]:

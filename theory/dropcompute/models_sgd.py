@@ -106,10 +106,7 @@ def _tuned(bound: Any) -> tuple[Goal, ...]:
             zero=root,
         ),
         Goal(
-            "the other is smaller",
-            at - any_step.subs(gamma, tuned),
-            positive={**positive, "noise": noise},
-            zero=root,
+            "the other is smaller", at - any_step.subs(gamma, tuned), positive={**positive, "noise": noise}, zero=root
         ),
     )
 

@@ -166,10 +166,7 @@ def _universal(bound: Any) -> tuple[Goal, ...]:
             (allowed - _q * _h) * 2 * spread * factor * _width,
             given={"square": (factor * _q - spread * _width * _h) ** 2},
             positive={"sqrt(2 N - 1)": _width},
-            zero={
-                "variance": _q**2 - spread**2,
-                "weight of the quantiles": _h**2 * _width**2 - factor**2,
-            },
+            zero={"variance": _q**2 - spread**2, "weight of the quantiles": _h**2 * _width**2 - factor**2},
             vectors=(_q, _h),
         ),
     )

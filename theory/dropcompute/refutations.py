@@ -29,10 +29,7 @@ _a, _b = sp.symbols("a b", integer=True, nonnegative=True)
 
 _SLOWEST = 100 - 99 * sp.Rational(9, 10) ** N
 _THRESHOLD = sp.Rational(109, 100)
-_LATENCIES = {
-    "all_the_time": "The case tests elapsed time by this rule.",
-    "independent_latencies": "They are.",
-}
+_LATENCIES = {"all_the_time": "The case tests elapsed time by this rule.", "independent_latencies": "They are."}
 
 REFUTATIONS = by_claim(
     Refutation(

@@ -211,9 +211,7 @@ CONTINUOUS = Hypothesis(
     "all_the_time", "Elapsed time is tested continuously: variant A.", lambda preemption: preemption == "A"
 )
 AFTER_BACKWARD = Hypothesis(
-    "after_backward",
-    "Elapsed time is tested after every micro-batch: variant B.",
-    lambda preemption: preemption == "B",
+    "after_backward", "Elapsed time is tested after every micro-batch: variant B.", lambda preemption: preemption == "B"
 )
 BETWEEN = Hypothesis(
     "between_halves",
@@ -312,9 +310,7 @@ OF_LATENCY_ALONE = Hypothesis(
     "independent_of_data", "Latencies do not depend on the data.", lambda gradients: gradients == "free"
 )
 FIXED_DIVISOR = Hypothesis(
-    "fixed_divisor",
-    "The sum of the gradients is divided by N M.",
-    lambda normalisation: normalisation == "fixed",
+    "fixed_divisor", "The sum of the gradients is divided by N M.", lambda normalisation: normalisation == "fixed"
 )
 COMPUTED_DIVISOR = Hypothesis(
     "computed_divisor",

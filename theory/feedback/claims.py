@@ -303,10 +303,7 @@ _EF21 = (
     Claim(
         name="feedback.ef21.rate",
         title="EF21's mean squared gradient falls like 1/T",
-        relation=Le(
-            t.MEAN_SQUARED_GRADIENT,
-            2 * t.gap / (t.stepsize * t.horizon) + t.lag / (t.theta * t.horizon),
-        ),
+        relation=Le(t.MEAN_SQUARED_GRADIENT, 2 * t.gap / (t.stepsize * t.horizon) + t.lag / (t.theta * t.horizon)),
         assumes=(t.CONTRACTIVE, t.FULL_GRADIENTS, t.SMOOTH, t.SMOOTH_APART, t.EF21_STEP),
         source=t.EF21_2021.second_hand("Theorem 1", "The descent of the potential, summed."),
         tightness=1,

@@ -578,7 +578,7 @@ EXTENTS = extents(
         "ef14.strongly_convex_workers ef21.strongly_convex_workers ef21m.descent ef14.rate_share ef21.rate_share "
         "ef21m.bound_share ef14.rate_share_workers ef21.rate_share_workers cgd.factor ef14.residual_noisy "
         "ef21m.momentum ef21m.lag ef21.descent_sharp ef14.rate ef21.descent ef21.rate ef21.pl arc.bound "
-        "ef14.rate_noisy ef21m.bound",
+        "ef14.rate_noisy ef21m.bound"
     },
     every_case="ef14.rate_share ef14.rate_share_workers ef21.rate_share ef21.rate_share_workers ef21m.bound_share",
 )

@@ -91,10 +91,7 @@ def _ef21(bound: Any, row: int) -> tuple[Goal, ...]:
     for i in range(1, horizon - 1):
         known[f"contraction in step {i}"] = q**2 * (estimates[i - 1] - slopes[i]) ** 2 - (estimates[i] - slopes[i]) ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.lag: (estimates[0] - slopes[0]) ** 2}
-    return (
-        *_units(bound),
-        Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *estimates)),
-    )
+    return (*_units(bound), Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *estimates)))
 
 
 def _ef14(bound: Any, row: int) -> tuple[Goal, ...]:
@@ -109,10 +106,7 @@ def _ef14(bound: Any, row: int) -> tuple[Goal, ...]:
     for i in range(1, horizon):
         known[f"contraction in step {i - 1}"] = q**2 * offered[i - 1] ** 2 - left[i] ** 2
     at = {alpha: 1 - q**2, t.stepsize: gamma, t.share: share, t.reach: sp.sqrt(square)}
-    return (
-        *_units(bound),
-        Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *left[1:])),
-    )
+    return (*_units(bound), Goal("rate", _shown(bound, slopes, values, at), given=known, vectors=(*slopes, *left[1:])))
 
 
 def _ef21m(bound: Any, row: int) -> tuple[Goal, ...]:

@@ -57,10 +57,7 @@ REFUTATIONS = by_claim(
         measured=_m,
         values={error_weight: sp.Integer(1), alpha: 1 - (_m**2 / (1 + 2 * _m)) ** 2},
         positive={"q < 1": 1 + 2 * _m - _m**2},
-        met={
-            "feedback_contractive": "Its error is q times its input.",
-            "standing_gradient": "It is zero.",
-        },
+        met={"feedback_contractive": "Its error is q times its input.", "standing_gradient": "It is zero."},
     ),
     Refutation(
         claim="feedback.ef21.descent_at_one_over_l",

@@ -215,11 +215,7 @@ CONVEX_WORKERS = Hypothesis(
     "Every worker's function is L-smooth and mu-strongly convex, 0 < mu < L, and gradients have no noise.",
     ensured="The functions are quadratics of curvatures between mu and L.",
 )
-COMMON_MINIMISER = Hypothesis(
-    "common_minimiser",
-    "All workers' functions have one minimiser.",
-    ensured="It is zero.",
-)
+COMMON_MINIMISER = Hypothesis("common_minimiser", "All workers' functions have one minimiser.", ensured="It is zero.")
 EF21_CONVEX_STEP = Hypothesis(
     "ef21_convex_step",
     "The step size is 2/(L + mu) times (1 - q)/(1 + q), q = sqrt(1 - alpha).",
@@ -248,9 +244,7 @@ CGD_FIRST_STEP = Hypothesis(
     ensured="Every case makes one step of this size.",
 )
 STANDING_GRADIENT = Hypothesis(
-    "standing_gradient",
-    "The worker's gradient is the same in every step.",
-    ensured="Every case has one gradient.",
+    "standing_gradient", "The worker's gradient is the same in every step.", ensured="Every case has one gradient."
 )
 SMALL_ERROR_WEIGHT = Hypothesis("error_weight", "The weight of the error is at most 1.", Le(error_weight, 1))
 LARGE_ERROR_WEIGHT = Hypothesis(

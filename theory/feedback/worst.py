@@ -83,11 +83,7 @@ WORST_EF21M: tuple[LargestShare, ...] = _table(
 """Of `feedback.ef21m.bound`, without noise."""
 
 WORST_EF14_WORKERS: tuple[LargestShare, ...] = _of_workers(
-    *_table(
-        ("1/4", "1/2", "0.2709", "0.3348"),
-        ("1/4", "1", "0.3541", "0.3694"),
-        ("1/2", "1/2", "0.2229", "0.2859"),
-    ),
+    *_table(("1/4", "1/2", "0.2709", "0.3348"), ("1/4", "1", "0.3541", "0.3694"), ("1/2", "1/2", "0.2229", "0.2859")),
     *(row for row in WORST_EF14 if row.horizon < 4 and row.q + row.weight / 2 >= 1),
 )
 """The same for two and three workers: more than for one where q and the step size are small, the same where not."""

@@ -17,7 +17,7 @@ EXTENTS = extents(
             "groupquant.repaired groupquant.repaired_rounded groupquant.integer_point groupquant.log2_inflation "
             "stochastic.unbiased stochastic.variance spikes.error twostep.error twostep.error_by_scales "
             "twostep.error_mixed ring.error oneshot.error twostep.unbiased bitplanes.lossless"
-        ),
+        )
     },
     by_definition="groupquant.value_bits spikes.range spikes.pays_isolated twostep.bytes ring.bytes "
     "oneshot.bytes twostep.bridge ring.bridge",

@@ -74,11 +74,7 @@ def _ends(bound: Any) -> tuple[Goal, ...]:
 
 
 def _repaired(bound: Any) -> tuple[Goal, ...]:
-    given = {
-        **_ENTRY,
-        "zero point rounded down": _low - _read,
-        "scale rounded up": _N * _scale - (_high - _read),
-    }
+    given = {**_ENTRY, "zero point rounded down": _low - _read, "scale rounded up": _N * _scale - (_high - _read)}
     return (*_within(_read, _read + _N * _scale, given), *_nearest(bound, _read, _scale, {"scale": _scale}))
 
 
@@ -181,10 +177,7 @@ def _level(reach: Any, known: Mapping[str, Any]) -> tuple[Goal, ...]:
     moved = _y * (1 + _d3) * (1 + _d4) - _y
     given = {**known, "y >= 0": _y, "y <= reach": reach - _y, **_errs(_d3, _d4)}
     most = reach * (2 * _u + _u**2)
-    return (
-        Goal("level, not above", most - moved, given=given),
-        Goal("level, not below", most + moved, given=given),
-    )
+    return (Goal("level, not above", most - moved, given=given), Goal("level, not below", most + moved, given=given))
 
 
 def _sum_of_parts(reach: Any, step: Any, last: Any) -> Any:
@@ -210,10 +203,7 @@ def _parts(reach: Any, step: Any, known: Mapping[str, Any]) -> tuple[Goal, ...]:
         **_errs(_d6),
     }
     total = _sum_of_parts(reach, step, _last)
-    return (
-        Goal("read, not above", total - error, given=given),
-        Goal("read, not below", total + error, given=given),
-    )
+    return (Goal("read, not above", total - error, given=given), Goal("read, not below", total + error, given=given))
 
 
 def _own_branches(bound: Any) -> tuple[Any, Any]:
@@ -236,11 +226,7 @@ def _error_rounded(bound: Any) -> tuple[Goal, ...]:
     return (
         *_level(R, {"R >= 0": R}),
         *_parts(R, _s, {"R >= 0": R, "s >= 0": _s}),
-        Goal(
-            "scale",
-            R * (1 + _u) ** 2 - R * (1 + _d1) * (1 + _d2),
-            given={"R >= 0": R, **_errs(_d1, _d2)},
-        ),
+        Goal("scale", R * (1 + _u) ** 2 - R * (1 + _d1) * (1 + _d2), given={"R >= 0": R, **_errs(_d1, _d2)}),
         Goal(
             "four levels or more, R >= N t",
             normal - _sum_of_parts(R, _s, _N * _s),
@@ -253,11 +239,7 @@ def _error_rounded(bound: Any) -> tuple[Goal, ...]:
             given={**scale, **tiny, **near},
             positive=width,
         ),
-        Goal(
-            "clamped, not below",
-            _u * R + _N * _u * t.own_tiny - (_y - _N * _s),
-            given={**last, "y <= R": R - _y},
-        ),
+        Goal("clamped, not below", _u * R + _N * _u * t.own_tiny - (_y - _N * _s), given={**last, "y <= R": R - _y}),
         Goal(
             "four levels or more, clamped",
             subnormal - clamped,

@@ -28,10 +28,7 @@ def _half(error: Any, step: Any, what: str) -> dict[str, Any]:
 
 def _added(steps: Any, step: Any, divided: Any = 1) -> tuple[Goal, ...]:
     """That errors of half a step, over `divided`, add up to half the sum of the steps: one more rank."""
-    given = {
-        **_half(divided * _errors, steps, "ranks before"),
-        **_half(divided * _error, step, "one more"),
-    }
+    given = {**_half(divided * _errors, steps, "ranks before"), **_half(divided * _error, step, "one more")}
     return tuple(
         Goal(f"one more rank, {name}", steps + step - 2 * sign * divided * (_errors + _error), given=given)
         for name, sign in _SIGNS
@@ -62,11 +59,7 @@ _RANGE = Goal(
 
 
 def _by_scales(bound: Any) -> tuple[Goal, ...]:
-    given = {
-        **_half(_errors, t.scales, "all ranks"),
-        **_OWNER,
-        "range of the sum, all ranks": t.scales - t.sum_scale,
-    }
+    given = {**_half(_errors, t.scales, "all ranks"), **_OWNER, "range of the sum, all ranks": t.scales - t.sum_scale}
     return (*HALF_STEPS, *_added(_steps, _step), _RANGE, *_summed(bound, _errors + _second, given))
 
 
@@ -161,10 +154,7 @@ def _range(bound: Any) -> tuple[Goal, ...]:
     given = {"no other is smaller": first - low, "no other is larger": high - last}
     return (
         Goal(
-            "range",
-            bound - (last - first) / (high - low),
-            given=given,
-            positive={"the range is not zero": high - low},
+            "range", bound - (last - first) / (high - low), given=given, positive={"the range is not zero": high - low}
         ),
     )
 
@@ -214,12 +204,7 @@ _APART = (
 _ALL = f"all vectors and groups, every width, every P; {_REAL}"
 
 SUMS = (
-    untied(
-        claim=_T + "error",
-        words=_ERRORS + _OWNERS,
-        scope=_ALL,
-        goals=_twostep,
-    ),
+    untied(claim=_T + "error", words=_ERRORS + _OWNERS, scope=_ALL, goals=_twostep),
     untied(
         claim=_T + "error_by_scales",
         words=_ERRORS + _OWNERS + _APART + "Both over 2^b - 1.",
@@ -246,12 +231,7 @@ SUMS = (
         scope=_ALL,
         goals=_ring,
     ),
-    untied(
-        claim=_O + "error",
-        words=_ERRORS,
-        scope=_ALL,
-        goals=_oneshot,
-    ),
+    untied(claim=_O + "error", words=_ERRORS, scope=_ALL, goals=_oneshot),
     Model(
         claim=_T + "unbiased",
         words="A quantisation that finds a number `f` of a step above level `c` rounds up with that probability. The "

@@ -76,10 +76,7 @@ _ERROR = (
         axis="width",
         unpinned=(
             ("0.9 times the term 3*span", _NOT_AT_ONCE + "R/(2 N) + u (max|x| + 1.7 R) is the largest error found."),
-            (
-                "own_tiny*(2**width - 1) for Max(*",
-                _NOT_AT_ONCE + "without that R, 3 u R are left, still not found.",
-            ),
+            ("own_tiny*(2**width - 1) for Max(*", _NOT_AT_ONCE + "without that R, 3 u R are left, still not found."),
             (
                 "10/9 times the term -1",
                 "A ninth of u t, less than the half step beside it, which no end of a group has.",
@@ -178,10 +175,7 @@ _ERROR = (
     Claim(
         name=_G + "repaired_rounded",
         title="Zero point down, scale up, in the vector's arithmetic: an entry is read within s/2 + u (max|x| + 4 N s)",
-        relation=Le(
-            t.LARGEST_ERROR,
-            t.step / 2 + t.own_roundoff * (t.magnitude + 4 * (2**t.width - 1) * t.step),
-        ),
+        relation=Le(t.LARGEST_ERROR, t.step / 2 + t.own_roundoff * (t.magnitude + 4 * (2**t.width - 1) * t.step)),
         assumes=(t.REPAIRED,),
         source=derived(
             "N = 2^b - 1, s the stored scale; N s >= x - lo~ >= 0. A level is (x - lo~)/s (1 + d3)(1 + d4), its code "

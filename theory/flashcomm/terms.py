@@ -200,16 +200,12 @@ OWN_BLOCK_KEPT = Hypothesis(
     ensured="The trial compares the ring with such a two-step.",
 )
 MIXED_WIDTHS = Hypothesis(
-    "mixed_widths",
-    "Four bits in one stage and eight in the other, against six in both.",
-    conditions.has_mixed_widths,
+    "mixed_widths", "Four bits in one stage and eight in the other, against six in both.", conditions.has_mixed_widths
 )
 OWNER_READS = Hypothesis("owner_reads", "Owners read the bytes that they send.", conditions.owners_read)
 OWNER_KEEPS = Hypothesis("owner_keeps", "Owners keep their sums unquantised.", conditions.owners_keep)
 SIDES_READ = Hypothesis(
-    "sides_read",
-    "In the exchange both sides add both halves as they were coded.",
-    conditions.sides_read,
+    "sides_read", "In the exchange both sides add both halves as they were coded.", conditions.sides_read
 )
 SIDES_KEEP = Hypothesis("sides_keep", "In the exchange a side keeps its own half unquantised.", conditions.sides_keep)
 EQUAL_NODES = Hypothesis("equal_nodes", "All nodes have the same number of ranks.", conditions.nodes_are_equal)
@@ -219,17 +215,9 @@ FULL_BLOCKS = Hypothesis(
     Eq(sp.Mod(n, P * group), 0) & Eq(sp.Mod(n, 8 * P), 0),
 )
 TWO_HALVES = Hypothesis(
-    "two_halves",
-    "P is even, and a bridge joins the first half of the ranks to the second.",
-    Eq(sp.Mod(P, 2), 0),
+    "two_halves", "P is even, and a bridge joins the first half of the ranks to the second.", Eq(sp.Mod(P, 2), 0)
 )
 TWO_NODES = Hypothesis("two_nodes", "Two nodes of P/2 ranks each.", conditions.nodes_are_two)
 
-FLASH_2024 = Work(
-    "Flash Communication, 2024, arXiv:2412.04964",
-    "Public notes alone.",
-)
-FLASH_2025 = Work(
-    "FlashCommunication V2, 2025, arXiv:2508.03760",
-    "The abstract was read.",
-)
+FLASH_2024 = Work("Flash Communication, 2024, arXiv:2412.04964", "Public notes alone.")
+FLASH_2025 = Work("FlashCommunication V2, 2025, arXiv:2508.03760", "The abstract was read.")

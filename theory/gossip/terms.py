@@ -24,9 +24,7 @@ OWN_INSTEAD = Hypothesis(
     ensured="Rounds are run with this rule, on these graphs.",
 )
 MUTUAL_LOSSES = Hypothesis(
-    "mutual_losses",
-    "A link that fails one way also fails the other way: peers are down, or cut off.",
-    Eq(oneway, 0),
+    "mutual_losses", "A link that fails one way also fails the other way: peers are down, or cut off.", Eq(oneway, 0)
 )
 ONE_WAY_LOSSES = Hypothesis(
     "one_way_losses",
@@ -34,14 +32,10 @@ ONE_WAY_LOSSES = Hypothesis(
     ensured="Every set of links is broken once, weighted with its probability.",
 )
 RENORMALISED = Hypothesis(
-    "renormalised",
-    "A peer divides by the number of vectors that it has.",
-    ensured="Rounds are run with this rule.",
+    "renormalised", "A peer divides by the number of vectors that it has.", ensured="Rounds are run with this rule."
 )
 SHARES_KEPT = Hypothesis(
-    "shares_kept",
-    "A share for a broken link stays with its sender.",
-    ensured="Rounds are run with this rule.",
+    "shares_kept", "A share for a broken link stays with its sender.", ensured="Rounds are run with this rule."
 )
 SHARES_GONE = Hypothesis(
     "shares_gone",

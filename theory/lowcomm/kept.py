@@ -30,9 +30,7 @@ SENT_OFF = Quantity(
 )
 
 KEPT_IN_BITS = Hypothesis(
-    "kept_in_bits",
-    "The compensation is kept in eight bits, and begins with zero.",
-    lambda kept_in_bits: kept_in_bits,
+    "kept_in_bits", "The compensation is kept in eight bits, and begins with zero.", lambda kept_in_bits: kept_in_bits
 )
 KEPT_REACHES = Hypothesis(
     "kept_reaches", "127 of its steps are at least one and a half of the codes'.", Ge(127 * keptstep, Fraction(3, 2))

@@ -134,10 +134,7 @@ OUTER_CLAIMS = (
         extremal="a number of ranks that divides the longest fragment",
         axis="fragments",
         unpinned=(
-            (
-                "P + 1 for P",
-                "still true: it counts more words where blocks have one length, and enough elsewhere",
-            ),
+            ("P + 1 for P", "still true: it counts more words where blocks have one length, and enough elsewhere"),
         ),
     ),
     Claim(

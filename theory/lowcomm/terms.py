@@ -137,9 +137,7 @@ OUTER_MOVE = Quantity(
     "movement of the anchor in round t, over the pseudo-gradient, which is the same in all rounds",
 )
 OUTER_RADIUS = Quantity(
-    "outer_radius",
-    r"\rho",
-    "spectral radius of the map of anchor and momentum of a round on a quadratic",
+    "outer_radius", r"\rho", "spectral radius of the map of anchor and momentum of a round on a quadratic"
 )
 OUTER_STABLE = Quantity(
     "outer_stable",
@@ -259,9 +257,7 @@ BALL = Hypothesis(
 )
 FIRST_ROUND = Hypothesis("first_outer_round", "It is the first round.", ensured="The momentum is zero before it.")
 SAME_CHANGE = Hypothesis(
-    "same_change",
-    "The average pseudo-gradient is the same in all rounds.",
-    ensured="Workers are placed this way.",
+    "same_change", "The average pseudo-gradient is the same in all rounds.", ensured="Workers are placed this way."
 )
 LOCAL_FROM_ANCHOR = Hypothesis(
     "anchor_minus_local",
@@ -310,17 +306,13 @@ ANY_QUORUM = Hypothesis(
     "any_quorum_alike", "All quorums of K workers are equally likely.", ensured="Every quorum is merged once."
 )
 ONE_HEAVY = Hypothesis(
-    "one_heavy_worker",
-    "One worker has w tokens, every other one.",
-    ensured="Tokens are given this way.",
+    "one_heavy_worker", "One worker has w tokens, every other one.", ensured="Tokens are given this way."
 )
 DIVIDED_BY_ARRIVED = Hypothesis(
     "divided_by_arrived", "A merge is divided by the tokens that arrived.", ensured="Merges are run with that divisor."
 )
 DIVIDED_BY_EXPECTED = Hypothesis(
-    "divided_by_expected",
-    "A merge is divided by all tokens times K/P.",
-    ensured="Merges are run with that divisor.",
+    "divided_by_expected", "A merge is divided by all tokens times K/P.", ensured="Merges are run with that divisor."
 )
 EQUAL_TOKENS = Hypothesis("equal_tokens", "All workers have the same number of tokens.", Eq(heavytokens, 1))
 TWO_ARRIVE = Hypothesis(
@@ -341,9 +333,7 @@ ODD_WORKERS = Hypothesis(
 )
 AT_LEAST_TWO_WORKERS = Hypothesis("pairs_exist", "There are two workers at least.", sp.Gt(P, 1))
 WHOLE_PULL = Hypothesis(
-    "whole_pull",
-    "Workers move to the mean of their pair, without momentum.",
-    Eq(pairpull, 1) & Eq(pairmomentum, 0),
+    "whole_pull", "Workers move to the mean of their pair, without momentum.", Eq(pairpull, 1) & Eq(pairmomentum, 0)
 )
 PULL_IN_RANGE = Hypothesis(
     "pull_in_range",

@@ -134,18 +134,11 @@ FEEDBACK: tuple[Claim, ...] = (
         relation=Eq(
             RESIDUAL,
             sp.Piecewise(
-                (reach**2 / 2, sp.Le(horizon, 1)),
-                (reach**2, sp.Le(horizon, 2)),
-                (sp.Rational(7, 6) * reach**2, True),
+                (reach**2 / 2, sp.Le(horizon, 1)), (reach**2, sp.Le(horizon, 2)), (sp.Rational(7, 6) * reach**2, True)
             ),
         ),
         kind=Kind.EXPECTED,
-        assumes=(
-            FRESH_SKETCHES,
-            TWO_SINGULAR_VALUES,
-            EQUAL_GRADIENT,
-            THREE_STEPS,
-        ),
+        assumes=(FRESH_SKETCHES, TWO_SINGULAR_VALUES, EQUAL_GRADIENT, THREE_STEPS),
         source=derived(
             "Let the gradient be c times the identity of the plane, M^2 = 2 c^2. Step 1 keeps c times a projection. "
             "p has singular values c and 2 c then, and the expected squared error of step 2 is their product. It "

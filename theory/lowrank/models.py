@@ -282,9 +282,7 @@ MODELS = by_claim(
     ),
 )
 
-SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
-    "lowrank.powersgd_ef14.two": {"before": "first"},
-}
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {"lowrank.powersgd_ef14.two": {"before": "first"}}
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
 
 EXTENTS = extents(

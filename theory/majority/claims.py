@@ -490,7 +490,7 @@ _DEFINITIONS = defined(
     "majority",
     {
         "majority_vote": "Written from Algorithm 1 of arXiv:1810.05291, without momentum, one voter and one entry at a "
-        "time; the paths of ballots, the rule for zeros and ties, and bytes from the documented messages.",
+        "time; the paths of ballots, the rule for zeros and ties, and bytes from the documented messages."
     },
 )
 

@@ -360,9 +360,7 @@ MODELS = by_claim(
     ),
 )
 
-SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
-    "majority.vote.sharp": {"up to here": "all workers"},
-}
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {"majority.vote.sharp": {"up to here": "all workers"}}
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
 
 EXTENTS = extents(

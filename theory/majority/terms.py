@@ -127,10 +127,7 @@ WORKER_ERROR = Quantity(
 VOTE_ERROR = Quantity("vote_error", r"\Pr[v\neq\mathrm{sign}(g)]", "probability that the vote on an entry is wrong")
 VALUES = Quantity("vote_values", r"|\{v\}|", "different values that the vote on an entry may take")
 DRIFT = Quantity(
-    "vote_drift",
-    r"\mathbb{E}\,v",
-    "mean vote on an entry whose gradient is zero, under symmetric noise",
-    real=True,
+    "vote_drift", r"\mathbb{E}\,v", "mean vote on an entry whose gradient is zero, under symmetric noise", real=True
 )
 VOTE_DISTORTION = Quantity(
     "vote_distortion",

@@ -36,7 +36,5 @@ COLUMN = Column(
         picture="moshpit.rounds",
         system="Moshpit all-reduce",
     ),
-    renamed={
-        "moshpit.random_groups.printed": "moshpit.random_groups.as_recalled",
-    },
+    renamed={"moshpit.random_groups.printed": "moshpit.random_groups.as_recalled"},
 )

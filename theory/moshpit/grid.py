@@ -74,7 +74,7 @@ GRID_CLAIMS = (
         assumes=(FULL_GRID, NO_FAILURES, KEYS_OF_D_DIGITS, ONE_SWEEP),
         source=derived(
             "A key with one more digit could be expected to work; the authors' code has d - 1. Refuted: N = M^d peers "
-            "have N different keys of d digits, so every peer is alone in the first round.",
+            "have N different keys of d digits, so every peer is alone in the first round."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="moshpit.grid.exact",

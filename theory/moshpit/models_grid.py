@@ -205,10 +205,7 @@ def _messages(bound: Any) -> tuple[Goal, ...]:
 
 def _steps(bound: Any) -> tuple[Goal, ...]:
     alone, several = cases(bound, sp.Eq(M, 1))
-    return (
-        Goal("alone", alone, equal=True),
-        *recurrence(several, rounds, 0, lambda steps, _: steps + 1 + 1),
-    )
+    return (Goal("alone", alone, equal=True), *recurrence(several, rounds, 0, lambda steps, _: steps + 1 + 1))
 
 
 _LAW = "every stack of vectors, real arithmetic"

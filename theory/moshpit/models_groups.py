@@ -249,12 +249,7 @@ def _leaving(bound: Any) -> tuple[Goal, ...]:
         *_histories(),
         *proved_by("those that stay", over_pairs_of_subsets()),
         Goal("one more vector", longer - (moment + more), equal=True, positive=_several, vectors=(x, total)),
-        Goal(
-            "first",
-            bound.subs(rounds, 0) - (one - both) * N * spread / survivors**2,
-            equal=True,
-            positive=_several,
-        ),
+        Goal("first", bound.subs(rounds, 0) - (one - both) * N * spread / survivors**2, equal=True, positive=_several),
         Goal("step", step.show, equal=True, positive={"n'": survivors, **_several}, zero=projection(r)),
     )
 

@@ -163,11 +163,7 @@ def _no_expansion() -> tuple[Goal, ...]:
     return (
         *between_parabolas(smoothness, sp.S.Zero),
         Goal(
-            "no expansion",
-            smoothness * (_d**2 - (_d - stepsize * _g) ** 2),
-            given=given,
-            vectors=(_d, _g),
-            hints=(_g,),
+            "no expansion", smoothness * (_d**2 - (_d - stepsize * _g) ** 2), given=given, vectors=(_d, _g), hints=(_g,)
         ),
         Goal(
             "Lipschitz",
@@ -298,11 +294,7 @@ def _strongly_convex(bound: Any) -> tuple[Goal, ...]:
         "the last weight": _weights * decayed - 1,
     }
     positive = {"weights": _weights, "gamma": stepsize, "N": N}
-    return (
-        *_of_a_run(convexity),
-        step,
-        Goal("the average", bound - _sum / _weights, given=given, positive=positive),
-    )
+    return (*_of_a_run(convexity), step, Goal("the average", bound - _sum / _weights, given=given, positive=positive))
 
 
 def _departures(bound: Any) -> tuple[Goal, ...]:
@@ -310,11 +302,7 @@ def _departures(bound: Any) -> tuple[Goal, ...]:
     given = {"the steps, times peers": left.subs(_weights, iterations)}
     positive = {"K": iterations, "gamma": stepsize, "n'": survivors}
     measured = _sum / iterations + _now / (stepsize * iterations)
-    return (
-        *_of_a_run(sp.Integer(0)),
-        step,
-        Goal("the average", bound - measured, given=given, positive=positive),
-    )
+    return (*_of_a_run(sp.Integer(0)), step, Goal("the average", bound - measured, given=given, positive=positive))
 
 
 def _nonconvex(bound: Any) -> tuple[Goal, ...]:

@@ -20,11 +20,7 @@ REFUTATIONS = by_claim(
         measured=2 * (_a / sp.Integer(2)) ** 2,
         values={N: 2, M: 2, dims: 1},
         x=((_a, 0), (0, _a)),
-        met={
-            **_NOBODY,
-            "keys_of_d_digits": "Keys have one digit.",
-            "one_sweep": "There is one round.",
-        },
+        met={**_NOBODY, "keys_of_d_digits": "Keys have one digit.", "one_sweep": "There is one round."},
     ),
     Refutation(
         claim="moshpit.random_groups.as_recalled",

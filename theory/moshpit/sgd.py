@@ -277,8 +277,7 @@ SGD_CLAIMS = (
         name="moshpit.sgd.spread",
         title="Moshpit SGD on a quadratic: the exact recursion of the distortion",
         relation=Eq(
-            NEXT_SPREAD,
-            mixing * ((1 - stepsize * curvature) ** 2 * spread + stepsize**2 * noise**2 * (1 - 1 / N)),
+            NEXT_SPREAD, mixing * ((1 - stepsize * curvature) ** 2 * spread + stepsize**2 * noise**2 * (1 - 1 / N))
         ),
         kind=Kind.EXPECTED,
         assumes=(QUADRATIC,),
@@ -300,10 +299,7 @@ SGD_CLAIMS = (
     Claim(
         name="moshpit.sgd.flat",
         title="Moshpit SGD on a constant f: the exact distortion after any number of averages",
-        relation=Eq(
-            AVERAGED_SPREAD,
-            mixing * (1 - mixing**periods) / (1 - mixing) * period * noise**2 * (1 - 1 / N),
-        ),
+        relation=Eq(AVERAGED_SPREAD, mixing * (1 - mixing**periods) / (1 - mixing) * period * noise**2 * (1 - 1 / N)),
         kind=Kind.EXPECTED,
         assumes=(FLAT, EQUAL_STARTS, MIXES),
         source=derived("Every period adds tau gamma^2 sigma^2 (1 - 1/N), and every average multiplies by rho."),

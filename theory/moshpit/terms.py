@@ -330,9 +330,7 @@ QUADRATIC = Hypothesis(
     ensured="Every peer's noise is sigma or -sigma in one direction, in all combinations.",
 )
 FLAT = Hypothesis(
-    "flat",
-    "f is constant, and noise of variance sigma^2 is added at every peer.",
-    lambda smoothness: smoothness == 0,
+    "flat", "f is constant, and noise of variance sigma^2 is added at every peer.", lambda smoothness: smoothness == 0
 )
 STABLE_STEP = Hypothesis(
     "stable_step",
@@ -345,9 +343,7 @@ SHORTER_THAN_STABLE = Hypothesis(
 )
 NOISELESS = Hypothesis("noiseless", "Gradients have no noise.", lambda noise: noise == 0)
 MIXES = Hypothesis(
-    "mixes",
-    "An average reduces the expected distortion, rho < 1: not all peers are alone.",
-    sp.Lt(mixing, 1),
+    "mixes", "An average reduces the expected distortion, rho < 1: not all peers are alone.", sp.Lt(mixing, 1)
 )
 
 MOSHPIT_AT = Repository("yandex-research/moshpit-sgd", "949b60b8461bf694a3b8e54b57952002eba81de1")

@@ -60,9 +60,7 @@ ALWAYS_MOVES = Hypothesis(
 K_SELECTED = Hypothesis("k_selected", "Every rank selects at most k entries.", Le(selected, k))
 K_WINNERS = Hypothesis("k_winners", "At most k entries pass the global threshold.", Le(winners, k))
 DIVISIBLE = Hypothesis(
-    "winners_divisible",
-    "P divides the number of entries that pass the global threshold.",
-    Eq(sp.Mod(winners, P), 0),
+    "winners_divisible", "P divides the number of entries that pass the global threshold.", Eq(sp.Mod(winners, P), 0)
 )
 
 
@@ -111,9 +109,7 @@ LIMITED_INBOUND = Hypothesis(
 # Options
 AT_LEAST_TWO = Hypothesis("at_least_two_ranks", "There are at least two ranks.", Ge(P, 2))
 ROTATED = Hypothesis(
-    "rotated",
-    "In step s of the split rank p sends to rank p + s, and steps do not overlap.",
-    lambda rotation: rotation,
+    "rotated", "In step s of the split rank p sends to rank p + s, and steps do not overlap.", lambda rotation: rotation
 )
 UNROTATED = Hypothesis("unrotated", "In step s of the split all ranks send to rank s.", lambda rotation: not rotation)
 ALWAYS_BALANCED = Hypothesis(
@@ -148,9 +144,7 @@ STRICT = Hypothesis(
     lambda threshold: threshold == "strict",
 )
 FRESH_THRESHOLDS = Hypothesis(
-    "fresh_thresholds",
-    "Both thresholds are those of this iteration.",
-    lambda thresholds: thresholds is None,
+    "fresh_thresholds", "Both thresholds are those of this iteration.", lambda thresholds: thresholds is None
 )
 STALE_THRESHOLD = Hypothesis(
     "stale_threshold",

@@ -17,7 +17,7 @@ SHOWN_BY: Mapping[str, Mapping[str, str]] = {
         "steps: those before": "steps: none",
         "steps: this one": "a step",
         "the steps": "steps: none",
-    },
+    }
 }
 """By claim: conditions that change with its bound, and the goals that show them where an induction begins."""
 
@@ -29,7 +29,7 @@ EXTENTS = extents(
         "update.mass sgd.iterate sgd.stall sent.ring received.even_split received.any_split "
         "received.limited_inbound received.worst path.even_split both.perfect split.rotation split.unrotated "
         "balance.quarter balance.quarter_ring balance.never balance.moves_in balance.equal_blocks lower.most "
-        "reevaluation.mean_worst reevaluation.most received.global_count sgd.residual sgd.residual_missed sgd.gradient",
+        "reevaluation.mean_worst reevaluation.most received.global_count sgd.residual sgd.residual_missed sgd.gradient"
     },
     by_definition="split.steps",
 )

@@ -186,12 +186,7 @@ def _all_rounds(bound: Any) -> tuple[Goal, ...]:
 
 
 BALANCE = (
-    untied(
-        claim="oktopk.balance.always",
-        words=COUNTS + DIVIDES,
-        scope=f"{ANY_P}, {_AT_MOST_K}",
-        goals=_balanced,
-    ),
+    untied(claim="oktopk.balance.always", words=COUNTS + DIVIDES, scope=f"{ANY_P}, {_AT_MOST_K}", goals=_balanced),
     untied(
         claim="oktopk.balance.quarter",
         words=COUNTS + "P is a power of two. In step j, from 0 on, the rank sends the blocks of 2^j ranks, none twice: "

@@ -169,11 +169,7 @@ def _ring_sent(bound: Any) -> tuple[Goal, ...]:
 def _even_received(bound: Any) -> tuple[Goal, ...]:
     given = {**WINNERS, **_EVEN_IN, **_TARGET, **RANKS}
     received = bound - 2 * (_entered + enters + _heard)
-    return (
-        *_SPLIT_IN,
-        *_HEARD_BY_RANKS,
-        Goal("received", received, given=given, positive=POSITIVE, zero=_HEARD),
-    )
+    return (*_SPLIT_IN, *_HEARD_BY_RANKS, Goal("received", received, given=given, positive=POSITIVE, zero=_HEARD))
 
 
 def _received(bound: Any, total: Any, given: Mapping[str, Any]) -> tuple[Goal, ...]:
@@ -229,10 +225,7 @@ def global_count(bound: Any) -> tuple[Goal, ...]:
     }
     return (
         Goal(
-            "before the last index there are fewer than k",
-            k - (upto - before) - 1 / P,
-            given=cuts,
-            positive=POSITIVE,
+            "before the last index there are fewer than k", k - (upto - before) - 1 / P, given=cuts, positive=POSITIVE
         ),
         Goal("a region", bound - (inside + others), given=within),
         Goal(
@@ -242,10 +235,7 @@ def global_count(bound: Any) -> tuple[Goal, ...]:
 
 
 def _counted_received(bound: Any) -> tuple[Goal, ...]:
-    given = {
-        "oktopk.boundaries.global_count": k + P - 2 - _entered,
-        "winners <= k": k - winners,
-    }
+    given = {"oktopk.boundaries.global_count": k + P - 2 - _entered, "winners <= k": k - winners}
     return *proved_by("a region", global_count(k + P - 2)), *_received(bound, winners, given)
 
 
@@ -311,12 +301,7 @@ def _perfect_both(bound: Any) -> tuple[Goal, ...]:
         "split: k/P of each other rank": P * _entered - (P - 1) * k,
     }
     show = 2 * (_split + _entered + leaves + enters + gathered + _heard) - bound
-    return (
-        *_SPLIT_IN,
-        *_SPLIT_OUT,
-        *_HEARD_BY_RANKS,
-        Goal("both", show, given=given, positive=POSITIVE, zero=zero),
-    )
+    return (*_SPLIT_IN, *_SPLIT_OUT, *_HEARD_BY_RANKS, Goal("both", show, given=given, positive=POSITIVE, zero=zero))
 
 
 WORDS = (

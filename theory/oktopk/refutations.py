@@ -58,12 +58,7 @@ REFUTATIONS = by_claim(
         whole={P: 2, k: 1, winners: 0},
         measured=2 * (k + winners - _SHARE + (P - 1) * _SHARE),
         values={P: P, k: k, winners: winners, selected: k},
-        met={
-            **_WORDS,
-            **_BALANCED,
-            **_RING,
-            "any_boundaries": "The boundaries are given.",
-        },
+        met={**_WORDS, **_BALANCED, **_RING, "any_boundaries": "The boundaries are given."},
     ),
     Refutation(
         claim="oktopk.received.unconditional",
@@ -83,12 +78,7 @@ REFUTATIONS = by_claim(
         measured=2 * 5 * (P - 1) * k / P,
         values={P: P, k: k, winners: k},
         zero={"P divides k": sp.Mod(k, P)},
-        met={
-            **_WORDS,
-            **_BALANCED,
-            **_RING,
-            "even_split": "It is k/P everywhere.",
-        },
+        met={**_WORDS, **_BALANCED, **_RING, "even_split": "It is k/P everywhere."},
     ),
     Refutation(
         claim="oktopk.sent.reused_threshold",

@@ -70,8 +70,7 @@ SENT: tuple[Claim, ...] = (
         name="oktopk.sent.general",
         title="With data balancing, the numbers of entries that pass the two thresholds bound what a rank sends",
         relation=Le(
-            MOST_SENT,
-            2 * selected + 2 * (winners - sp.floor(winners / P)) + 2 * (P - 1) * sp.ceiling(winners / P),
+            MOST_SENT, 2 * selected + 2 * (winners - sp.floor(winners / P)) + 2 * (P - 1) * sp.ceiling(winners / P)
         ),
         assumes=(WORDS, ALWAYS_BALANCED, ANY_BOUNDARIES, NO_DUPLICATES),
         source=derived(

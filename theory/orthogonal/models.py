@@ -170,12 +170,7 @@ _INSIDE = (
 )
 
 MODELS = by_claim(
-    of_singular(
-        "cubic.one_step",
-        "A singular value s becomes (3 s - s^3)/2.",
-        "every singular value",
-        _one_step,
-    ),
+    of_singular("cubic.one_step", "A singular value s becomes (3 s - s^3)/2.", "every singular value", _one_step),
     of_singular(
         "cubic.converges",
         "`gap` is 1 - s^2 of a singular value s after some iterations, from 0 to 1, and no more than the bound; s "
@@ -184,10 +179,7 @@ MODELS = by_claim(
         _converges,
     ),
     model_of(
-        "muon.one",
-        "The iterated quintic at 1, in rational numbers.",
-        "the singular value 1, five iterations",
-        _of_one,
+        "muon.one", "The iterated quintic at 1, in rational numbers.", "the singular value 1, five iterations", _of_one
     ),
     of_singular(
         "muon.at_most",

@@ -91,12 +91,7 @@ def _nuclear_rank(bound: Any) -> tuple[Goal, ...]:
         Goal(
             "squares",
             at * (kept + rest) ** 2 - rest**2,
-            given={
-                "each kept >= each other": (_q - r) * kept - r * rest,
-                "r <= q": _q - r,
-                "kept": kept,
-                "rest": rest,
-            },
+            given={"each kept >= each other": (_q - r) * kept - r * rest, "r <= q": _q - r, "kept": kept, "rest": rest},
             positive={"q": _q},
         ),
     )

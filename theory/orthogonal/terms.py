@@ -209,7 +209,5 @@ WHOLE_BLOCKS = Hypothesis(
 )  # fmt: skip
 ONE_WORKER = Hypothesis("one_dion_worker", "There is one worker.", Eq(P, 1))
 FULL_COLUMNS = Hypothesis(
-    "full_columns",
-    "The columns of B Q are independent, and no column of B^T U is zero.",
-    lambda full: full,
+    "full_columns", "The columns of B Q are independent, and no column of B^T U is zero.", lambda full: full
 )

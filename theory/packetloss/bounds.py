@@ -24,14 +24,7 @@ from commbounds.theory.packetloss.quantities import (
     WHITE_UPDATES,
     WHOLE_DRIFT,
 )
-from commbounds.theory.packetloss.terms import (
-    G,
-    N,
-    autocov,
-    p,
-    rho,
-    sigma,
-)
+from commbounds.theory.packetloss.terms import G, N, autocov, p, rho, sigma
 from commbounds.theory.sources import derived
 
 _LOSS = (INDEPENDENT_LOSSES, EQUAL_START, BELOW_ONE)

@@ -180,10 +180,7 @@ CLAIMS = (
     Claim(
         name="packetloss.drift.consensus",
         title="White updates: the exact mean squared distance of the copies to their mean",
-        relation=Eq(
-            CONSENSUS,
-            sigma**2 * (N - 1) * (owner_steps(p, t) + (N - 2) * pair_steps(p, t) / 2) / N**2,
-        ),
+        relation=Eq(CONSENSUS, sigma**2 * (N - 1) * (owner_steps(p, t) + (N - 2) * pair_steps(p, t) / 2) / N**2),
         kind=Kind.EXPECTED,
         source=derived(
             "(1/N) sum_i ||x_i - xbar||^2 = (1/N^2) sum_(i<j) ||x_i - x_j||^2: N - 1 pairs with the owner, "

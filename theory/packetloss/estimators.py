@@ -25,17 +25,7 @@ from commbounds.theory.packetloss.quantities import (
     VARIANCE_GIVEN_ARRIVALS,
     WEIGHT_SUM,
 )
-from commbounds.theory.packetloss.terms import (
-    N,
-    S,
-    arrived,
-    coordinates,
-    inverse_arrivals,
-    onefewer,
-    p,
-    sigma,
-    squares,
-)
+from commbounds.theory.packetloss.terms import N, S, arrived, coordinates, inverse_arrivals, onefewer, p, sigma, squares
 from commbounds.theory.sources import derived
 from commbounds.theory.traffic import MEAN_RECEIVED, MOST_SENT
 

@@ -42,7 +42,7 @@ EXTENTS = extents(
         "drift.whole_vector_limit drift.autocovariance arrivals.unbiased arrivals.conditional_variance "
         "arrivals.zero_fill arrivals.variance arrivals.mean_inverse arrivals.mean_inverse_recurrence owner.bias "
         "owner.variance_iid owner.inflation volume.received training.descent training.convergence "
-        "workers.range",
+        "workers.range"
     },
     by_definition="volume.sent drift.one_step corners.owner_at_certain_loss",
 )

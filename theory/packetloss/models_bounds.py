@@ -201,10 +201,7 @@ def _pair_limit(bound: Any) -> tuple[Goal, ...]:
 def _owner_limit(bound: Any) -> tuple[Goal, ...]:
     given = {**_POWERS, **_WHITE}
     exact = sigma**2 * owner_steps(p, t)
-    return (
-        *proved_by("exact law", owner_goals(exact)),
-        Goal("limit", bound - exact, given=given, positive=_BELOW_ONE),
-    )
+    return (*proved_by("exact law", owner_goals(exact)), Goal("limit", bound - exact, given=given, positive=_BELOW_ONE))
 
 
 def _of_workers(exact: Any, bound: Any) -> tuple[Goal, ...]:
@@ -379,18 +376,8 @@ MODELS = by_claim(
         scope="every p < 1, every t",
         goals=_versions_square,
     ),
-    Model(
-        claim="packetloss.drift.sure_norm",
-        words=_NORM,
-        scope=_UPDATES,
-        goals=_sure,
-    ),
-    Model(
-        claim="packetloss.drift.mean_norm",
-        words=_NORM,
-        scope=_UPDATES,
-        goals=_sure_mean,
-    ),
+    Model(claim="packetloss.drift.sure_norm", words=_NORM, scope=_UPDATES, goals=_sure),
+    Model(claim="packetloss.drift.mean_norm", words=_NORM, scope=_UPDATES, goals=_sure_mean),
     Model(
         claim="packetloss.drift.owner_sure_norm",
         words=f"{_MOMENTS} For any dependence of the updates on the losses, the gap to the owner is at most G L.",

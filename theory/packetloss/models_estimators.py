@@ -15,17 +15,7 @@ from commbounds.theory.finite_laws import (
     uncorrelated,
 )
 from commbounds.theory.model import Goal, Model, by_claim, recurrence
-from commbounds.theory.packetloss.terms import (
-    N,
-    S,
-    arrived,
-    coordinates,
-    inverse_arrivals,
-    onefewer,
-    p,
-    sigma,
-    squares,
-)
+from commbounds.theory.packetloss.terms import N, S, arrived, coordinates, inverse_arrivals, onefewer, p, sigma, squares
 
 _sum, _own, _words, _weight = sp.symbols("sum own words weight")
 _inside, _both, _deviations, _some, _inverse = sp.symbols("inside both deviations some inverse", nonnegative=True)
@@ -110,10 +100,7 @@ def _term(chosen: Any, count: Any, size: Any) -> Any:
     return chosen * _q**count * p ** (size - count)
 
 
-_PASCAL = {
-    "Pascal": _chosen - _less - _fewer,
-    "absorption": _here * _chosen - N * _fewer,
-}
+_PASCAL = {"Pascal": _chosen - _less - _fewer, "absorption": _here * _chosen - N * _fewer}
 
 
 _NUMBERS_IN_WORDS = (

@@ -50,10 +50,7 @@ OWNER_PULL = Quantity(
     real=True,
 )
 WEIGHT_SUM = Quantity(
-    "weight_sum",
-    r"\sum_i w_i",
-    "sum of the weights that the estimate gives to the workers' gradients",
-    real=True,
+    "weight_sum", r"\sum_i w_i", "sum of the weights that the estimate gives to the workers' gradients", real=True
 )
 MEAN_INVERSE = Quantity(
     "mean_inverse", r"\mathbb{E}\left[\tfrac1K;K\geq1\right]", "mean of one over the arrivals, zero where there is none"
@@ -100,9 +97,7 @@ AVERAGE_DIFFER = Quantity(
     "share of the steps after which two receivers hold different versions, expected",
 )
 SHORTFALL = Quantity(
-    "shortfall",
-    r"1-\mathbb{E}D_t^2/\mathbb{E}D_\infty^2",
-    "share of its limit that the expected squared gap lacks",
+    "shortfall", r"1-\mathbb{E}D_t^2/\mathbb{E}D_\infty^2", "share of its limit that the expected squared gap lacks"
 )
 RANGE = Quantity("staleness_range", r"\mathbb{E}[\max L-\min L]", "expected range of the receivers' staleness")
 LARGEST_STALENESS = Quantity("largest_staleness", r"\mathbb{E}\max_i L_i", "expected staleness of the stalest receiver")

@@ -22,10 +22,7 @@ REFUTATIONS = by_claim(
         whole={_u: 1, _v: 1, _w: 1},
         measured=2 * _SIGMA**2 * (_p * (1 - _p) + _TWICE * (1 - _TWICE)),
         values={lossrate: _p, recovery: _w / _v, sigma: _SIGMA},
-        met={
-            "equal_start": "The copies are equal.",
-            "white_updates": "They are uncorrelated.",
-        },
+        met={"equal_start": "The copies are equal.", "white_updates": "They are uncorrelated."},
     ),
     Refutation(
         claim="packetloss.drift.as_reviewed",

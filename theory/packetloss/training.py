@@ -72,8 +72,7 @@ CLAIMS = (
         name="packetloss.workers.log_lower",
         title="The stalest of R receivers is at least H_R / ln(1/p) - 1 steps behind on average, in the long run",
         relation=Ge(
-            LARGEST_STALENESS,
-            harmonic_number(receivers) / sp.log(1 / p) - 1 - receivers * p ** (t + 1) / (1 - p),
+            LARGEST_STALENESS, harmonic_number(receivers) / sp.log(1 / p) - 1 - receivers * p ** (t + 1) / (1 - p)
         ),
         kind=Kind.EXPECTED,
         source=derived(

@@ -23,16 +23,7 @@ from commbounds.theory.packetloss.quantities import (
     TWO_STATE_LOSSES,
     WHITE_UPDATES,
 )
-from commbounds.theory.packetloss.terms import (
-    lossrate,
-    owner_steps,
-    p,
-    packets,
-    pair_steps,
-    recovery,
-    sigma,
-    t,
-)
+from commbounds.theory.packetloss.terms import lossrate, owner_steps, p, packets, pair_steps, recovery, sigma, t
 from commbounds.theory.sources import derived
 
 _LOSS = (INDEPENDENT_LOSSES, EQUAL_START)
@@ -263,13 +254,7 @@ CLAIMS = (
             "not 0.202 sigma^2.",
             "the formula for independent losses, applied to bursts; the paper names correlated losses as open",
         ),
-        assumes=(
-            TWO_STATE_LOSSES,
-            LONG_BURSTS,
-            EQUAL_START,
-            WHITE_UPDATES,
-            LOSSY_LINKS,
-        ),
+        assumes=(TWO_STATE_LOSSES, LONG_BURSTS, EQUAL_START, WHITE_UPDATES, LOSSY_LINKS),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="packetloss.bursts.pair_limit",
         tightness=sp.oo,

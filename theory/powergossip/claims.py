@@ -129,7 +129,7 @@ CLAIMS: tuple[Claim, ...] = (
         {
             "powergossip_rounds": "Written from the authors' code, algorithms.py and topologies.py of "
             "epfml/powergossip, one iteration a round; sums are added up in the order of indices, and a column "
-            "without norm stays zero.",
+            "without norm stays zero."
         },
     ),
 )

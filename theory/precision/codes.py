@@ -10,11 +10,7 @@ from typing import NamedTuple
 from commbounds.theory.precision.formats import FORMATS, format_named
 
 QUANTISED: Mapping[str, str] = MappingProxyType(
-    {
-        "two_step": "flashcomm.twostep.error_mixed",
-        "one_shot": "flashcomm.oneshot.error",
-        "ring": "flashcomm.ring.error",
-    }
+    {"two_step": "flashcomm.twostep.error_mixed", "one_shot": "flashcomm.oneshot.error", "ring": "flashcomm.ring.error"}
 )
 """Schedules that send codes of a few bits, and the claim that bounds those above a group's smallest entry."""
 _SUM_RANGE = "sum over ranks of max - min of the entry's group"

@@ -225,9 +225,7 @@ HALVED_EACH = Hypothesis(
     "halved_each", "Two partial sums are halved each before they are added.", lambda average: average == "halving"
 )
 NORMAL_QUOTIENTS = Hypothesis(
-    "normal_quotients",
-    "No entry over P is below the wire's normal range, unless it is zero.",
-    _quotients_are_normal,
+    "normal_quotients", "No entry over P is below the wire's normal range, unless it is zero.", _quotients_are_normal
 )
 SHARES_BELOW_NORMAL = Hypothesis(
     "shares_below_normal",

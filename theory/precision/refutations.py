@@ -88,10 +88,7 @@ REFUTATIONS = by_claim(
         "four; either rank ends with it.",
         whole={_c: 1, _b: 1},
         measured=2
-        * _differ(
-            nearest_float(nearest_float(32 * _c + _b, _BFLOAT16), _E4M3),
-            nearest_float(32 * _c + _b, _E4M3),
-        ),
+        * _differ(nearest_float(nearest_float(32 * _c + _b, _BFLOAT16), _E4M3), nearest_float(32 * _c + _b, _E4M3)),
         x=_ranks(_c / sp.Integer(16), _b / sp.Integer(512)),
         given={"c has four bits": 15 - _c, "b has four bits": 15 - _b},
         met={
@@ -127,11 +124,7 @@ REFUTATIONS = by_claim(
         measured=2 * _differ(_ROUNDED_AFTER, _ROUNDED_BEFORE),
         x=_ranks(1, _SMALL, _SMALLER, 0),
         given={"1 + 2^-j is exact in float32": 22 - _j},
-        met={
-            "doubling_only": "It is recursive doubling.",
-            "own_as_it_is": "The collective runs this way.",
-            **_AS_SENT,
-        },
+        met={"doubling_only": "It is recursive doubling.", "own_as_it_is": "The collective runs this way.", **_AS_SENT},
     ),
     Refutation(
         claim="precision.fused.ring",
@@ -202,8 +195,7 @@ REFUTATIONS = by_claim(
         "3 2^m + 3 is, and then a third of that.",
         whole={_m: 1},
         measured=_differ(
-            _add(_FLOAT32, _LARGE, 1),
-            nearest_float(_add(_FLOAT32, 3 * _LARGE, 3) / sp.Integer(3), _FLOAT32),
+            _add(_FLOAT32, _LARGE, 1), nearest_float(_add(_FLOAT32, 3 * _LARGE, 3) / sp.Integer(3), _FLOAT32)
         ),
         x=_ranks(3, 3 * _LARGE, 0),
         met={**_NEAREST, "whole_shares": "They are 1, 2^m and 0.", "sum_has_room": "m is small."},

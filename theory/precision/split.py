@@ -146,9 +146,7 @@ FAR_FROM_ENDS = Hypothesis(
     lambda x, accumulate, wire: _between(x) and min(map(_exponents, (accumulate, wire))) >= 8,
 )
 FEW_TERMS = Hypothesis(
-    "few_terms",
-    "There are fewer than 1/u + 2 terms, so that no sum loses all.",
-    (terms - 1) * unit < 1 + unit,
+    "few_terms", "There are fewer than 1/u + 2 terms, so that no sum loses all.", (terms - 1) * unit < 1 + unit
 )
 SURELY_SIGNED = Hypothesis("surely_signed", "The gradient is larger than its error.", Le(moved, gradient))
 ROOT_LEFT = Hypothesis("root_left", "The root is larger than the change of its entries.", moved < root)

@@ -125,9 +125,7 @@ ROOM = Hypothesis(
     _quarter,
 )
 BELOW_NORMAL = Hypothesis(
-    "below_normal",
-    "In every entry the magnitudes add up to the wire's smallest normal number at most.",
-    _all_small,
+    "below_normal", "In every entry the magnitudes add up to the wire's smallest normal number at most.", _all_small
 )
 RUNNING = Hypothesis(
     "running_sum",

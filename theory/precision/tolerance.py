@@ -475,13 +475,7 @@ def _at(expression: Any, P: int, nodes: int | None) -> Any:
 
 
 def _reason(
-    counted: Roundings,
-    accumulate: Format,
-    wire: Format,
-    P: int,
-    nodes: int | None,
-    relative: Fraction,
-    rounding: str,
+    counted: Roundings, accumulate: Format, wire: Format, P: int, nodes: int | None, relative: Fraction, rounding: str
 ) -> tuple[str, str]:
     additions, hops = int(_at(counted.additions, P, nodes)), int(_at(counted.hops, P, nodes))
     single = _rounds_once(counted, accumulate, wire, P, nodes, rounding)

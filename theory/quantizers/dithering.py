@@ -87,10 +87,7 @@ QSGD: tuple[Claim, ...] = (
         title="The exact variance factor of QSGD",
         relation=Le(RELATIVE_ERROR, QSGD_OMEGA),
         kind=Kind.EXPECTED,
-        assumes=(
-            NONZERO,
-            NORM_FITS,
-        ),
+        assumes=(NONZERO, NORM_FITS),
         source=derived(_QSGD_PROOF),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
@@ -101,13 +98,9 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD has variance at most min(n/s^2, sqrt(n)/s)",
         relation=Le(RELATIVE_ERROR, QSGD_PRINTED),
         kind=Kind.EXPECTED,
-        assumes=(
-            NONZERO,
-            NORM_FITS,
-        ),
+        assumes=(NONZERO, NORM_FITS),
         source=ALISTARH_2017.transcribed(
-            "Lemma 3.1 (ii)",
-            "Implied by quantizers.qsgd.variance, which is never larger.",
+            "Lemma 3.1 (ii)", "Implied by quantizers.qsgd.variance, which is never larger."
         ),
         tightness=sp.Piecewise(
             (1 - s / sp.sqrt(n), sp.Ge(n, 4 * s**2)), (sp.sqrt(n) / (4 * s), sp.Ge(n, s**2)), (sp.Rational(1, 4), True)
@@ -127,10 +120,7 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD multiplies the expected squared norm by at most 1 + omega",
         relation=Le(SECOND_MOMENT, sp.piecewise_fold(1 + QSGD_OMEGA)),
         kind=Kind.EXPECTED,
-        assumes=(
-            NONZERO,
-            NORM_FITS,
-        ),
+        assumes=(NONZERO, NORM_FITS),
         source=derived("Unbiased: the second moment is the squared norm plus the variance."),
         tightness=1,
         extremal=_QSGD_EXTREMAL,
@@ -140,10 +130,7 @@ QSGD: tuple[Claim, ...] = (
         title="QSGD multiplies the expected squared norm by at most min(n/s^2, sqrt(n)/s)",
         relation=Le(SECOND_MOMENT, QSGD_PRINTED),
         kind=Kind.EXPECTED,
-        assumes=(
-            NONZERO,
-            NORM_FITS,
-        ),
+        assumes=(NONZERO, NORM_FITS),
         source=FOLKLORE.recalled(
             "the variance factor, used as a bound on the second moment",
             "The second moment of an unbiased quantiser is at least 1: for n < s^2 the bound n/s^2 is below it.",
@@ -186,10 +173,7 @@ QSGD: tuple[Claim, ...] = (
         relation=Le(SUPPORT, s * (s + sp.sqrt(n))),
         kind=Kind.EXPECTED,
         assumes=(NORM_FITS,),
-        source=ALISTARH_2017.transcribed(
-            "Lemma 3.1 (iii)",
-            "Implied by quantizers.qsgd.support, which is smaller.",
-        ),
+        source=ALISTARH_2017.transcribed("Lemma 3.1 (iii)", "Implied by quantizers.qsgd.support, which is smaller."),
         tightness=sp.Min(n, s * sp.sqrt(n)) / (s * (s + sp.sqrt(n))),
         extremal="all entries equal in magnitude",
     ),
@@ -281,8 +265,7 @@ QSGD: tuple[Claim, ...] = (
     _qsgd.sign_symmetry(_ODD, (NORM_FITS,)),
     _qsgd.scale_equivariance(_RATIOS),
     _qsgd.no_idempotence(
-        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded again",
-        (MIDDLE_RANGE,),
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded again", (MIDDLE_RANGE,)
     ),
 )
 

@@ -305,16 +305,8 @@ DITHERING = (
         scope=_EVERY,
         goals=_qsgd_elias,
     ),
-    unbiased_model(
-        "maxdithering",
-        "every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
-    ),
-    Model(
-        claim="quantizers.maxdithering.variance",
-        words=_LARGEST,
-        scope=_EVERY,
-        goals=_max_variance,
-    ),
+    unbiased_model("maxdithering", "every x in R^n, every n >= 1 and s >= 1, in real arithmetic"),
+    Model(claim="quantizers.maxdithering.variance", words=_LARGEST, scope=_EVERY, goals=_max_variance),
     shrunk_model(
         "maxdithering",
         "`ratio` is the root in omega.",

@@ -15,10 +15,7 @@ _zeros = sp.Symbol("zeros", nonnegative=True)
 
 def _sign_error(bound: Any) -> tuple[Goal, ...]:
     total = bound.xreplace({norm2**2: _squares})
-    more = total.subs(
-        {n: n + 1, norm1: norm1 + _magnitude, _squares: _squares + _magnitude**2},
-        simultaneous=True,
-    )
+    more = total.subs({n: n + 1, norm1: norm1 + _magnitude, _squares: _squares + _magnitude**2}, simultaneous=True)
     entry = (_magnitude - 1) ** 2
     return (
         Goal("no entry", total.subs({n: 0, norm1: 0, _squares: 0}), equal=True),

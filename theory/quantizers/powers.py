@@ -129,10 +129,7 @@ NATURALDITHERING: tuple[Claim, ...] = (
         title="The variance factor of natural dithering, from its Lagrangian dual",
         relation=Le(RELATIVE_ERROR, NATURAL_DITHERING_OMEGA),
         kind=Kind.EXPECTED,
-        assumes=(
-            NONZERO,
-            NORM_FITS,
-        ),
+        assumes=(NONZERO, NORM_FITS),
         source=derived(
             "Let y_i = |x_i|/||x||, sum y_i^2 = 1, u = 2^(1-s) the smallest level, A = sqrt(n) u. Above u an entry "
             "contributes at most y^2/8 (natural compression), below it y (u - y). For w >= 1/8 no contribution exceeds "
@@ -151,10 +148,7 @@ NATURALDITHERING: tuple[Claim, ...] = (
         title="Natural dithering has variance at most 1/8 + A min(1, A), A = 2^(1-s) sqrt(n)",
         relation=Le(RELATIVE_ERROR, NATURAL_DITHERING_PRINTED),
         kind=Kind.EXPECTED,
-        assumes=(
-            NONZERO,
-            NORM_FITS,
-        ),
+        assumes=(NONZERO, NORM_FITS),
         source=HORVATH_2019.transcribed(
             "Theorem 7, with the Euclidean norm",
             "Above the smallest level u an entry contributes at most y^2/8; below it y (u - y) <= y u, in sum at most "
@@ -176,18 +170,14 @@ NATURALDITHERING: tuple[Claim, ...] = (
         NATURAL_DITHERING_OMEGA, (NORM_FITS,), axis="s", extremal="as for quantizers.naturaldithering.variance"
     ),
     _naturaldithering.wire(
-        itembits + n * index_bits(2 * s + 1),
-        "a norm, and n codes of ceil(log2(2 s + 1)) bits",
-        (NORM_FITS,),
-        axis="s",
+        itembits + n * index_bits(2 * s + 1), "a norm, and n codes of ceil(log2(2 s + 1)) bits", (NORM_FITS,), axis="s"
     ),
     _naturaldithering.sign_symmetry(_ODD, (NORM_FITS,)),
     _naturaldithering.scale_equivariance(
         "Levels depend only on the ratios |x_i|/norm, which scaling does not change; the norm scales."
     ),
     _naturaldithering.no_idempotence(
-        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded again",
-        (MIDDLE_RANGE,),
+        "x = (3, 4), s = 1: the output (5, 5) has norm 5 sqrt(2) and not 5, so it is rounded again", (MIDDLE_RANGE,)
     ),
 )
 

@@ -45,7 +45,5 @@ COLUMN = Column(
         picture="rotations.errors",
         practice=True,
     ),
-    renamed={
-        "rotations.lloyd_max.published": "rotations.lloyd_max.seven_digits",
-    },
+    renamed={"rotations.lloyd_max.published": "rotations.lloyd_max.seven_digits"},
 )

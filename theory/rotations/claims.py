@@ -418,8 +418,7 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
     ),
     _dithering.sign_symmetry(_ODD_LEVELS, (ROTATION_FITS,)),
     _dithering.no_idempotence(
-        "x = (2, 1, 1), s = 1: half of the outputs change in the next draw, as the padding is dropped",
-        (ROTATION_FITS,),
+        "x = (2, 1, 1), s = 1: half of the outputs change in the next draw, as the padding is dropped", (ROTATION_FITS,)
     ),
     _dithering.scale_equivariance("Levels depend on ratios of differences, which scaling does not change.", _SCALABLE),
 )

@@ -127,12 +127,7 @@ def _half(bound: Any) -> tuple[Goal, ...]:
 
 def _half_of_codes(bound: Any) -> tuple[Goal, ...]:
     spread = 4 * centroid_ratio / (1 + centroid_ratio) ** 2
-    positive = {
-        "length": length,
-        "ratio": centroid_ratio,
-        "1 + ratio": 1 + centroid_ratio,
-        "code_square": _code_square,
-    }
+    positive = {"length": length, "ratio": centroid_ratio, "1 + ratio": 1 + centroid_ratio, "code_square": _code_square}
     return (
         Goal(
             "a draw",

@@ -7,13 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import (
-    at_most_each,
-    drawn_next,
-    independent_of,
-    kept_products,
-    uncorrelated,
-)
+from commbounds.theory.finite_laws import at_most_each, drawn_next, independent_of, kept_products, uncorrelated
 from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.model import Goal, Model, recurrence
 from commbounds.theory.quantities import P, index_bits, itembits, k, n, norm2, s

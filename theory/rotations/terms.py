@@ -189,9 +189,7 @@ UNBIASED_SCALE = Hypothesis(
     lambda compressor: compressor.scale == "unbiased",
 )
 BIASED_SCALE = Hypothesis(
-    "biased_scale",
-    'The scale minimises the error: scale="biased".',
-    lambda compressor: compressor.scale == "biased",
+    "biased_scale", 'The scale minimises the error: scale="biased".', lambda compressor: compressor.scale == "biased"
 )
 UNBIASED_SCALE_GIVEN = Hypothesis(
     "scale_unbiased", "The scale is ||x||^2/||R x||_1.", lambda scale: scale == "unbiased"

@@ -52,11 +52,7 @@ def _of_one_sign(most: Any) -> Goals:
     """The claim for a group of at most so many entries, none of which has another sign."""
 
     def goals(bound: Any) -> tuple[Goal, ...]:
-        given = {
-            "products of its entries": _sum**2 - _q,
-            "no more than these": most - _count,
-            "q": _q,
-        }
+        given = {"products of its entries": _sum**2 - _q, "no more than these": most - _count, "q": _q}
         more = {"entries before": _sum**2 - _q, "sum": _sum, "entry": _a}
         return (
             *share_of_squares("groups"),
@@ -99,12 +95,7 @@ _SIGNED = _GROUPED + "Its entries have one sign, so that sum^2 - q, twice the su
 
 GROUPS = (
     *(
-        model_of(
-            f"{name}.{statement}",
-            _GROUPED + words,
-            _ANY if statement != "nonexpansive" else _NOT_ZERO,
-            goals,
-        )
+        model_of(f"{name}.{statement}", _GROUPED + words, _ANY if statement != "nonexpansive" else _NOT_ZERO, goals)
         for name in ("twomeans", "uniformbuckets", "quantilebuckets")
         for statement, words, goals in (
             ("error", "Induction on the groups; `squares` is norm2^2.", _projected),
@@ -217,11 +208,7 @@ def _zero_runs(bound: Any) -> tuple[Goal, ...]:
 def _shorter(bound: Any) -> tuple[Goal, ...]:
     bits = bound.xreplace({sp.ceiling(n / 5): _full + _zeros})
     return (
-        Goal(
-            "bits",
-            bits - (itembits + 8 * (_full + _runs)),
-            given={"a run is of one byte or more": _zeros - _runs},
-        ),
+        Goal("bits", bits - (itembits + 8 * (_full + _runs)), given={"a run is of one byte or more": _zeros - _runs}),
     )
 
 

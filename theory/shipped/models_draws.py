@@ -83,10 +83,7 @@ _omega = (n - 1) / k
 
 _REPLACED = (
     model_of(
-        "replacementrandk.bias",
-        _MISSED + "All entries shrink by one factor.",
-        _ALL,
-        expected(1 - _drawn * _gain),
+        "replacementrandk.bias", _MISSED + "All entries shrink by one factor.", _ALL, expected(1 - _drawn * _gain)
     ),
     model_of(
         "replacementrandk.error",
@@ -270,10 +267,7 @@ _ATOMIC = (
         _shrunk,
     ),
     model_of(
-        "atomic.support",
-        _DRAWN_ALONE,
-        "every x in R^n, every n >= 1, every budget > 0, in real arithmetic",
-        _support,
+        "atomic.support", _DRAWN_ALONE, "every x in R^n, every n >= 1, every budget > 0, in real arithmetic", _support
     ),
     *(
         model_of(

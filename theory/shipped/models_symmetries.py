@@ -61,10 +61,7 @@ _SIGN, _FACTOR, _ANY = "Of -x.", "The claim is for c x.", ", every c > 0"
 SYMMETRIES = (
     *(
         _model(f"{name}.{statement}", _LINEAR + words, factor, _times(gain, turned, **sizes))
-        for name, gain, sizes in (
-            ("replacementrandk", n / k, {"k": k}),
-            ("bernoullilazy", 1 / keep, {"keep": keep}),
-        )
+        for name, gain, sizes in (("replacementrandk", n / k, {"k": k}), ("bernoullilazy", 1 / keep, {"keep": keep}))
         for statement, words, factor, turned in (
             ("sign_symmetry", _SIGN, "", sp.Integer(-1)),
             ("scale_equivariance", _FACTOR, _ANY, _c),

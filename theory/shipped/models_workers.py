@@ -103,12 +103,7 @@ _OWNER = (
 _EVERY = "every P and n, all x_i in R^n"
 
 WORKERS = (
-    model_of(
-        "permk_mean.unbiased",
-        _OWNER + "Its mean, less theirs.",
-        _EVERY,
-        _unbiased,
-    ),
+    model_of("permk_mean.unbiased", _OWNER + "Its mean, less theirs.", _EVERY, _unbiased),
     model_of(
         "permk_mean.error",
         _OWNER + "`sumsq` is the sum of their squares, and m^2 stands for the squared mean: its expected square about "

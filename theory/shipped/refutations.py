@@ -134,13 +134,7 @@ REFUTATIONS = by_claim(
         sp.Abs(_a - _b) / (2 * sp.Max(_a, _b)),
         x=(_a, _b),
     ),
-    _shipped(
-        "twomeans.sign_symmetry_zeros",
-        "(a, 0) becomes (a/2, a/2), and (-a, 0) stays.",
-        {_a: 1},
-        _ONE,
-        x=(_a, 0),
-    ),
+    _shipped("twomeans.sign_symmetry_zeros", "(a, 0) becomes (a/2, a/2), and (-a, 0) stays.", {_a: 1}, _ONE, x=(_a, 0)),
     _shipped(
         "threelc.contraction_any",
         "One entry is multiplied by the sparsity multiplier, u/v.",
@@ -211,11 +205,7 @@ REFUTATIONS = by_claim(
     ),
     *(
         _shipped(
-            f"{name}buckets.ratio",
-            "Eight bits an entry, and 256 means of 32.",
-            {n: 1},
-            8 * n + 256 * 32,
-            values={n: n},
+            f"{name}buckets.ratio", "Eight bits an entry, and 256 means of 32.", {n: 1}, 8 * n + 256 * 32, values={n: n}
         )
         for name in ("uniform", "quantile")
     ),

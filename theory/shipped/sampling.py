@@ -6,14 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Code, Eq, Kind, Le, Standing
 from commbounds.theory.compression import CompressorClaims
-from commbounds.theory.hypotheses import (
-    ANY_FACTOR,
-    MIDDLE_RANGE,
-    NO_ZERO_ENTRIES,
-    NONZERO,
-    ONE_SPARSE,
-    SOME_ALPHA,
-)
+from commbounds.theory.hypotheses import ANY_FACTOR, MIDDLE_RANGE, NO_ZERO_ENTRIES, NONZERO, ONE_SPARSE, SOME_ALPHA
 from commbounds.theory.quantities import (
     BIAS,
     RELATIVE_ERROR,

@@ -317,9 +317,7 @@ POSITIVE_TOP = Hypothesis(
     "tree_positive_top", "A largest entry in magnitude is positive; x is not zero.", lambda x: _top_sign(x, True)
 )
 NEGATIVE_TOP = Hypothesis(
-    "tree_negative_top",
-    "The entries largest in magnitude are negative; x is not zero.",
-    lambda x: _top_sign(x, False),
+    "tree_negative_top", "The entries largest in magnitude are negative; x is not zero.", lambda x: _top_sign(x, False)
 )
 ONE_SCALE = Hypothesis("tree_one_scale", "All entries share a scale.", lambda n, block: block >= n)
 ONE_BLOCK = Hypothesis(

@@ -117,9 +117,7 @@ EXACT_CHANCE = Quantity("level_exact_chance", r"\Pr[\hat v_i=v_i]", "probability
 ODD_PRIME = Hypothesis("odd_hash_prime", "The prime is odd.", Ge(prime, 3))
 CELLS_WITHIN = Hypothesis("cells_within_prime", "A row has no more counters than the prime.", Le(cells, prime))
 INDEPENDENT = Hypothesis(
-    "independent_hashes",
-    "Buckets and signs are independent and uniform.",
-    lambda hashing: hashing == "independent",
+    "independent_hashes", "Buckets and signs are independent and uniform.", lambda hashing: hashing == "independent"
 )
 FOURWISE = Hypothesis(
     "fourwise_signs", "Any four signs are independent and uniform.", lambda hashing: hashing in ("independent", "five")

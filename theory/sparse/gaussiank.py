@@ -124,7 +124,7 @@ GAUSSIANK: tuple[Claim, ...] = (
         source=derived(
             "One may expect it, as much of the spread lies in few entries. Refuted by Laplace quantiles: heavy tails "
             "also mean more entries beyond any large multiple of the standard deviation: exp(-sqrt(2) z) of the "
-            "Laplace law against about exp(-z^2/2) of the normal.",
+            "Laplace law against about exp(-z^2/2) of the normal."
         ),
         stands=Standing.REFUTED,
         tightness=sp.oo,

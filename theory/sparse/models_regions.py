@@ -68,10 +68,7 @@ def _upper_even(bound: Any) -> tuple[Goal, ...]:
         *_in_steps(),
         Goal("sparse", closed - 2 * (P - 1) * (split + gathered), given={**known, **_SPARSE}, positive=positive),
         Goal(
-            "dense",
-            closed - (P - 1) * (2 * split + dense),
-            given={**known, "dense <= c": c - dense},
-            positive=positive,
+            "dense", closed - (P - 1) * (2 * split + dense), given={**known, "dense <= c": c - dense}, positive=positive
         ),
     )
 
@@ -83,15 +80,9 @@ def _lower(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal("one rank", (sent - P * bound.xreplace({least: 4 * k})).subs(P, 1), given={"k - own": k - own}),
         Goal(
-            "sparse",
-            sent + 2 * union * (P - 1) - P * bound.xreplace({least: 4 * k}),
-            given={**sizes, "P - 2": P - 2},
+            "sparse", sent + 2 * union * (P - 1) - P * bound.xreplace({least: 4 * k}), given={**sizes, "P - 2": P - 2}
         ),
-        Goal(
-            "dense",
-            sent + n * (P - 1) - P * bound.xreplace({least: n}),
-            given={"P k - own": P * k - own},
-        ),
+        Goal("dense", sent + n * (P - 1) - P * bound.xreplace({least: n}), given={"P k - own": P * k - own}),
     )
 
 
@@ -214,10 +205,7 @@ def _needed_most(bound: Any) -> tuple[Goal, ...]:
         Goal(
             "largest",
             P * _most - P * bound,
-            given={
-                "pairs >= nonzeros (P - 1)": _pairs - nonzeros * (P - 1),
-                "P most >= words": P * _most - 2 * _pairs,
-            },
+            given={"pairs >= nonzeros (P - 1)": _pairs - nonzeros * (P - 1), "P most >= words": P * _most - 2 * _pairs},
         ),
     )
 
@@ -255,12 +243,7 @@ def _rank_by_rank(bound: Any) -> tuple[Goal, ...]:
     sent = _chosen * _x
     residual = _x - sent
     return (
-        Goal(
-            "one rank more",
-            (_total + _x) - (_update + sent) - (_kept + residual) - bound,
-            equal=True,
-            zero=before,
-        ),
+        Goal("one rank more", (_total + _x) - (_update + sent) - (_kept + residual) - bound, equal=True, zero=before),
     )
 
 

@@ -60,12 +60,7 @@ def _topka_above(bound: Any) -> tuple[Goal, ...]:
 def _topka_below_oktopk(bound: Any) -> tuple[Goal, ...]:
     return (
         *proved_by("path", _topka_path(2 * k * (P - 1))),
-        Goal(
-            "difference",
-            bound - 2 * k * (P - 1),
-            given={"P - 1": P - 1, "3 - P": 3 - P, "k": k},
-            positive={"P": P},
-        ),
+        Goal("difference", bound - 2 * k * (P - 1), given={"P - 1": P - 1, "3 - P": 3 - P, "k": k}, positive={"P": P}),
     )
 
 
@@ -144,9 +139,7 @@ def _tree_busiest(bound: Any) -> tuple[Goal, ...]:
     return (
         *_each_level(2 * k)(bound),
         Goal(
-            "no other rank",
-            closed - 2 * k * (lowest + 1),
-            given={"levels - 1 - lowest": levels - 1 - lowest, "k": k},
+            "no other rank", closed - 2 * k * (lowest + 1), given={"levels - 1 - lowest": levels - 1 - lowest, "k": k}
         ),
     )
 
@@ -184,12 +177,7 @@ _TREE = (
 )
 
 _GTOPK = (
-    untied(
-        "sparse.gtopk.critical_path",
-        _TREE,
-        "every k, every P",
-        _each_level(4 * k),
-    ),
+    untied("sparse.gtopk.critical_path", _TREE, "every k, every P", _each_level(4 * k)),
     untied(
         "sparse.gtopk.steps",
         "Up and down the same number of levels; after t of them a root speaks for up to 2^t ranks, twice as many as "
@@ -199,12 +187,7 @@ _GTOPK = (
         _tree_steps,
     ),
     *(
-        untied(
-            f"sparse.gtopk.{verb}",
-            f"{_TREE}{how}",
-            "every k, every P",
-            _tree_busiest,
-        )
+        untied(f"sparse.gtopk.{verb}", f"{_TREE}{how}", "every k, every P", _tree_busiest)
         for verb, how in (
             (
                 "received",
@@ -328,12 +311,7 @@ def _spardl_words(bound: Any) -> tuple[Goal, ...]:
 def _spardl_below(bound: Any) -> tuple[Goal, ...]:
     return (
         *proved_by("words", _spardl_words(4 * sp.floor(k / P) * (P - 1))),
-        Goal(
-            "difference",
-            bound - 4 * b * (P - 1),
-            given={"k - b P": k - b * P, "P - 1": P - 1},
-            positive={"P": P},
-        ),
+        Goal("difference", bound - 4 * b * (P - 1), given={"k - b P": k - b * P, "P - 1": P - 1}, positive={"P": P}),
     )
 
 

@@ -52,14 +52,10 @@ sd = Symbol("sd", r"\sigma", 1, positive=True)
 
 
 BUSIEST = Quantity(
-    "busiest",
-    r"\max_p \max(\mathrm{sent}_p,\mathrm{received}_p)",
-    "words sent, or received, by the busiest rank",
+    "busiest", r"\max_p \max(\mathrm{sent}_p,\mathrm{received}_p)", "words sent, or received, by the busiest rank"
 )
 IDLEST = Quantity(
-    "idlest",
-    r"\min_p \min(\mathrm{sent}_p,\mathrm{received}_p)",
-    "words sent, or received, by the idlest rank",
+    "idlest", r"\min_p \min(\mathrm{sent}_p,\mathrm{received}_p)", "words sent, or received, by the idlest rank"
 )
 LEAST_RECEIVED = Quantity(
     "least_received", r"\min_p \mathrm{received}_p", "words received by the rank that receives least"
@@ -70,9 +66,7 @@ MASS_DEFECT = Quantity(
     "largest difference between the sum of the ranks' inputs and that of residuals and update",
 )
 MISPLACED = Quantity(
-    "misplaced",
-    r"\#\{i: u_i\neq v_i\}",
-    "entries of the update u that differ from those of the vector v claimed",
+    "misplaced", r"\#\{i: u_i\neq v_i\}", "entries of the update u that differ from those of the vector v claimed"
 )
 SHARE = Quantity("share", r"\lvert S\rvert/k", "entries that a rank selects, over the requested k")
 UPDATE_ENTRIES = Quantity("update_entries", r"\lvert T\rvert", "entries of the update, zeros that were sent included")
@@ -167,9 +161,7 @@ def at_once(P: int, teams: int, synchronise: str) -> bool:
 
 
 R_SAG = Hypothesis(
-    "r_sag",
-    "Teams agree by recursive doubling; their number is a power of two that divides P.",
-    by_doubling,
+    "r_sag", "Teams agree by recursive doubling; their number is a power of two that divides P.", by_doubling
 )
 B_SAG = Hypothesis(
     "b_sag",
@@ -184,9 +176,7 @@ TEAMS = Hypothesis(
 
 # Gaussiank
 FIXED_THRESHOLD = Hypothesis(
-    "fixed_threshold",
-    "The threshold is not adapted, and k < n.",
-    lambda adapt, k, n: adapt == "none" and k < n,
+    "fixed_threshold", "The threshold is not adapted, and k < n.", lambda adapt, k, n: adapt == "none" and k < n
 )
 NONNEGATIVE_MEAN = Hypothesis(
     "nonnegative_mean", "The mean of the vector's entries is not negative.", lambda x: x[0].sum() >= 0

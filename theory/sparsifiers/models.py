@@ -167,11 +167,7 @@ def _absolute_error(bound: Any) -> tuple[Goal, ...]:
         "magnitude": _magnitude,
         "threshold": threshold,
     }
-    whole = {
-        "all lost entries": _count * threshold**2 - _lost,
-        "n - count": n - _count,
-        "threshold**2": threshold**2,
-    }
+    whole = {"all lost entries": _count * threshold**2 - _lost, "n - count": n - _count, "threshold**2": threshold**2}
     return (
         Goal("one more entry is lost", (_count + 1) * threshold**2 - (_lost + _magnitude**2), given=given),
         Goal("error", bound - _lost, given=whole),
@@ -436,6 +432,6 @@ EXTENTS = extents(
         "blocktopk.contraction adaptivesparsification.error randk.contraction randk.bias randk.unbiased "
         "randk.variance randk.second_moment randk.shrunk_contraction randk.global_contraction_shared "
         "randk.global_error_independent randk.global_error_scaled hardthreshold.absolute_error chunktopk.contraction "
-        "chunktopk.wire adaptivesparsification.contraction",
+        "chunktopk.wire adaptivesparsification.contraction"
     },
 )

@@ -176,10 +176,7 @@ BLOCKTOPK: tuple[Claim, ...] = (
         name="sparsifiers.blocktopk.kept_share",
         title="Keeping k blocks is contractive with alpha = k block/n, the share of the entries kept",
         relation=Le(RELATIVE_ERROR, 1 - k * block / n),
-        assumes=(
-            NONZERO,
-            SHARE_AT_MOST_ONE,
-        ),
+        assumes=(NONZERO, SHARE_AT_MOST_ONE),
         source=FOLKLORE.recalled(
             "the factor for blocks that divide n, used where they do not",
             "With a short last block B > n/block, and equal block norms attain 1 - k/B > 1 - k block/n: x = (1, 1, c) "

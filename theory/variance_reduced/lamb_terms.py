@@ -135,9 +135,7 @@ LAMB_FROM_ONE = Hypothesis(
     ensured="Every run begins like this.",
 )
 LAMB_INSIDE = Hypothesis(
-    "lamb_inside",
-    "The factor's bounds hold one between them.",
-    sp.And(Le(factor_least, 1), Le(1, factor_most)),
+    "lamb_inside", "The factor's bounds hold one between them.", sp.And(Le(factor_least, 1), Le(1, factor_most))
 )
 LAMB_TRUSTED = Hypothesis(
     "lamb_trusted",

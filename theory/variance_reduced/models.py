@@ -281,10 +281,7 @@ def _lag_error(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal("who sends", bound.subs(values), given={"zeta": t.trigger, "||y||^2": _y**2}, vectors=(_y,)),
         Goal(
-            "who does not",
-            bound.subs(values) - _d**2,
-            given={"trigger": t.trigger * _y**2 - _d**2},
-            vectors=(_d, _y),
+            "who does not", bound.subs(values) - _d**2, given={"trigger": t.trigger * _y**2 - _d**2}, vectors=(_d, _y)
         ),
     )
 
@@ -323,10 +320,7 @@ def _sign_worst(bound: Any) -> tuple[Goal, ...]:
         Goal("||p||_1^2 >= ||p||^2, one more entry", (total + x) ** 2 - squares - x**2, given=more),
         *_sign_error(2 * (1 - norm1 / (sp.sqrt(n) * norm2))),
         Goal(
-            "worst",
-            bound.subs(sp.sqrt(n), r) - error,
-            given={"norms": norm1 - norm2},
-            positive={"r": r, "norm": norm2},
+            "worst", bound.subs(sp.sqrt(n), r) - error, given={"norms": norm1 - norm2}, positive={"r": r, "norm": norm2}
         ),
     )
 
@@ -522,7 +516,7 @@ EXTENTS = extents(
             "dasha.error dasha.part_contracts onebit.error onebit.worst lamb.fused lamb.scaled_share clag.error "
             "lamb.equally_flat lamb.at_most_double lamb.leak lamb.step_length diana.rate marina.descent dasha.descent "
             "dasha.code_step_alike ef21p.descent marina.descent_sharp diana.rate_sharp"
-        ),
+        )
     },
     by_definition="lag.error zeroone.step_bytes zeroone.run_bytes lamb.saved",
 )

@@ -24,10 +24,7 @@ def _frozen_share(bound: Any) -> tuple[Goal, ...]:
     """The share after a step, and after one more."""
     b, T = lt.trust_factor, lt.lamb_steps
     more = bound.subs(T, T + 1) - b * bound - (1 - b)
-    return (
-        Goal("one step", bound.subs(T, 1) - (1 - b), equal=True),
-        Goal("one step more", more, equal=True),
-    )
+    return (Goal("one step", bound.subs(T, 1) - (1 - b), equal=True), Goal("one step more", more, equal=True))
 
 
 def _scaled_share(bound: Any) -> tuple[Goal, ...]:
@@ -43,10 +40,7 @@ def _scaled_share(bound: Any) -> tuple[Goal, ...]:
         case="entries: ",
         equal=True,
     )
-    return (
-        *entries,
-        Goal("error", at * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2}, zero=zero),
-    )
+    return (*entries, Goal("error", at * norm2**2 - left, equal=True, positive={"r": r, "norm": norm2}, zero=zero))
 
 
 def _equally_flat(bound: Any) -> tuple[Goal, ...]:

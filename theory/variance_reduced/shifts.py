@@ -126,7 +126,7 @@ DIANA_CLAIMS = (
         assumes=(t.RANDOM,),
         source=derived(
             "||(1 - a)(h - g*) + a (g - g*)||^2 = (1 - a)||h - g*||^2 + a ||g - g*||^2 - a (1 - a)||g - h||^2, and a^2 "
-            "omega ||g - h||^2 of variance.",
+            "omega ||g - h||^2 of variance."
         ),
         axis="weight",
         note="The printed proofs drop the last term, which is zero only at a = 1/(1 + omega); see "

@@ -183,9 +183,7 @@ PRIMAL_POTENTIAL = Quantity(
     "step",
 )
 EXPECTED_SENT = Quantity(
-    "expected_sent",
-    r"\mathbb{E}\,\max_p\mathrm{sent}_p",
-    "words sent by the busiest rank, expected over the coin",
+    "expected_sent", r"\mathbb{E}\,\max_p\mathrm{sent}_p", "words sent by the busiest rank, expected over the coin"
 )
 ALL_SENT = Quantity("all_sent", r"\sum_p\mathrm{sent}_p", "words sent by all ranks together")
 SENDING = Quantity("sending", "S^+", "workers that send anything in the step")
@@ -220,9 +218,7 @@ WEIGHT_ONE = Hypothesis("weight_one", "The weight is 1.", Eq(weight, 1))
 DASHA_WEIGHT = Hypothesis("dasha_weight", "The weight is at most 1/(1 + 2 omega).", Le(weight * (1 + 2 * omega), 1))
 DASHA_OWN_WEIGHT = Hypothesis("dasha_own_weight", "The weight is 1/(1 + 2 omega).", Eq(weight * (1 + 2 * omega), 1))
 AVERAGED_PARTS = Hypothesis(
-    "averaged_parts",
-    "The estimate is the average of the workers' parts of it.",
-    ensured="Every case begins like this.",
+    "averaged_parts", "The estimate is the average of the workers' parts of it.", ensured="Every case begins like this."
 )
 CONVEX_PARTS = Hypothesis(
     "convex_parts",
@@ -268,8 +264,7 @@ MARINA_STEP = Hypothesis(
     "marina_step",
     "The step size is at most 1/(L + L~ sqrt((1 - p) omega/(p P))).",
     Le(
-        stepsize * (smoothness + smoothness_apart * sp.sqrt((1 - full_probability) * omega / (full_probability * P))),
-        1,
+        stepsize * (smoothness + smoothness_apart * sp.sqrt((1 - full_probability) * omega / (full_probability * P))), 1
     ),
 )
 MARINA_LARGEST_STEP = Hypothesis(
@@ -302,11 +297,7 @@ ALIKE_ENOUGH = Hypothesis(
     Le(omega * smoothness_apart**2, P * (4 * omega + 1) * smoothness**2),
 )
 WHOLE_MESSAGES = Hypothesis("whole_messages", "A worker that sends sends its whole correction: k = n.", Eq(k, n))
-SHARE_OF_ENTRIES = Hypothesis(
-    "share_of_entries",
-    "The contraction of Top-K is k/n.",
-    Eq(kept_share * n, k),
-)
+SHARE_OF_ENTRIES = Hypothesis("share_of_entries", "The contraction of Top-K is k/n.", Eq(kept_share * n, k))
 FRESH = Hypothesis(
     "fresh_parts",
     "Every worker's part of the estimate is its last gradient, as at first and after it was sent, and every gradient "

@@ -233,8 +233,7 @@ ZEROONE_CLAIMS = (
             "of signs"
         ),
         relation=Eq(
-            z.RUN_BYTES,
-            2 * (P - 1) * (z.refreshed * n * scalebytes / P + (z.zeroone_steps - z.refreshed) * _SIGNS),
+            z.RUN_BYTES, 2 * (P - 1) * (z.refreshed * n * scalebytes / P + (z.zeroone_steps - z.refreshed) * _SIGNS)
         ),
         assumes=(BYTE_BLOCKS,),
         source=z.ZEROONE_2022.official_code(

@@ -71,9 +71,7 @@ AVERAGE_DEFECT = Quantity(
     "from the average of the local ones, and the errors of the ranks on average and of the servers, less those before",
 )
 SILENT_MOVE = Quantity(
-    "silent_move",
-    r"|x_j^1-x_j^0|",
-    "movement by an average of a weight whose gradient, momentum and variance are zero",
+    "silent_move", r"|x_j^1-x_j^0|", "movement by an average of a weight whose gradient, momentum and variance are zero"
 )
 STEP_BYTES = Quantity("step_bytes", r"\tfrac1H\max_p\mathrm{sent}_p", "bytes sent by the busiest rank per local step")
 REFRESH_GAP = Quantity("refresh_gap", r"t_{j+1}-t_j", "steps from a refresh of the variance to the next")

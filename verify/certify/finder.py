@@ -37,10 +37,7 @@ class NotFoundError(Exception):
 
 
 def find(
-    model: Model,
-    degree: int = 6,
-    seconds: float = 60.0,
-    exhaustive: Callable[[str], Mapping[str, Any]] | None = None,
+    model: Model, degree: int = 6, seconds: float = 60.0, exhaustive: Callable[[str], Mapping[str, Any]] | None = None
 ) -> Certificate:
     """A certificate of a claim's model.
 

@@ -11,13 +11,11 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 from sympy.polys.matrices import DomainMatrix
 
+from commbounds.array_types import Floats
 from commbounds.theory.model import Goal
 from commbounds.verify.certify.rings import Ring
-
-Array = NDArray[np.float64]
 
 
 def sum_of_squares(goal: Goal, most_digits: int = 12) -> dict[str, Any] | None:
@@ -101,7 +99,7 @@ def _parts(polynomial: Any, vectors: Sequence[Any], space: Ring) -> tuple[list[l
     return form, rest
 
 
-def _inside(form: Any, others: Sequence[Any], equations: Any, right: Any) -> Array | None:
+def _inside(form: Any, others: Sequence[Any], equations: Any, right: Any) -> Floats | None:
     """Positive multipliers that meet the equations and leave a positive definite form; None where none were found.
 
     The largest t with ``form - sum of multiplier * other >= t`` is approached from inside, until it is positive.
@@ -156,12 +154,12 @@ def _inside(form: Any, others: Sequence[Any], equations: Any, right: Any) -> Arr
     return None
 
 
-def _is_inside(weights: Array, left: Array, moves: Sequence[Array], step: Array, t: float) -> bool:
+def _is_inside(weights: Floats, left: Floats, moves: Sequence[Floats], step: Floats, t: float) -> bool:
     moved = left - t * np.eye(len(left)) + np.tensordot(step, np.array(moves), 1)
     return bool(weights.min() > 0 and np.linalg.eigvalsh(moved)[0] > 0)
 
 
-def _rounded(weights: Array, equations: Any, right: Any, digits: int) -> list[Any] | None:
+def _rounded(weights: Floats, equations: Any, right: Any, digits: int) -> list[Any] | None:
     """Multipliers of so many decimals; the largest that the equations determine are computed from the others."""
     order = sorted(range(len(weights)), key=lambda i: -weights[i])
     table = [[row[i] for i in order] + [value] for row, value in zip(equations, right, strict=True)]

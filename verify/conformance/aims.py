@@ -10,20 +10,18 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify.conformance.claim import NotHere, Number, number
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.subject import AllGather, AllReduce, Stateful, Subject
 
-Array = NDArray[Any]
-Wide = NDArray[np.float64]
 UNIT = 2.0**-53
 ROUNDINGS = 8.0
 """That an entry may go through on its way, besides those of sums: a scale, a quotient, a product, and what follows."""
 
 
-def float_sums(x: Array) -> tuple[Wide, Wide, Wide]:
+def float_sums(x: Array) -> tuple[Floats, Floats, Floats]:
     """Sums over the ranks in float64, of numbers of any size, how far they may be off, and sums of the magnitudes."""
     rows, P = x.reshape(len(x), -1).astype(np.float64), len(x)
     sizes = np.abs(rows).sum(axis=0).reshape(x.shape[1:])
@@ -33,27 +31,27 @@ def float_sums(x: Array) -> tuple[Wide, Wide, Wide]:
     return exact, (P > 1) * UNIT * np.abs(exact), sizes  # rounded once
 
 
-def aim(subject: Subject, x: Array) -> Wide:
+def aim(subject: Subject, x: Array) -> Floats:
     """What a subject without any error would answer, in float64; the same row for every rank."""
     if not isinstance(subject, AllReduce):
         return brought_out(subject, x)
     return _on_every_rank(subject, x.astype(np.float64) if isinstance(subject, AllGather) else float_sums(x)[0], len(x))
 
 
-def brought_out(subject: Subject, y: Array) -> Wide:
+def brought_out(subject: Subject, y: Array) -> Floats:
     """An output in float64; of a subject with memory what came out up to every step."""
-    wide: Wide = y.astype(np.float64)
+    wide: Floats = y.astype(np.float64)
     return wide.cumsum(axis=0) if isinstance(subject, Stateful) else wide
 
 
-def _on_every_rank(subject: AllReduce, total: Wide, P: int) -> Wide:
+def _on_every_rank(subject: AllReduce, total: Floats, P: int) -> Floats:
     """What is brought, or a sum that is divided for a mean, once for every rank."""
     row = total / P if subject.op == "mean" else total
-    broad: Wide = np.repeat(row[None], P, axis=0)
+    broad: Floats = np.repeat(row[None], P, axis=0)
     return broad
 
 
-def magnitudes(subject: Subject, x: Array) -> Wide:
+def magnitudes(subject: Subject, x: Array) -> Floats:
     """What entries of the output may come from: |x|, or sum over the ranks of |x_p|, over P for a mean."""
     sizes = np.abs(x.astype(np.float64))
     if not isinstance(subject, AllReduce):
@@ -75,7 +73,7 @@ def require_room(subject: Subject, x: Array) -> None:
             raise NotHere("the sum may be beyond the dtype")
 
 
-def farthest(subject: Subject, x: Array) -> Wide:
+def farthest(subject: Subject, x: Array) -> Floats:
     """What every entry is at most: max |x|; of an all-reduce the sum of the ranks' max |x_p|, over P for a mean."""
     wide = np.abs(x.astype(np.float64))
     tops = wide.reshape(len(x), -1).max(axis=1)
@@ -96,7 +94,7 @@ def roundings(subject: Subject, x: Array) -> int:
     return 2 * (len(x) - 1) if adds else 0
 
 
-def square_error(subject: Subject, x: Array, y: Array) -> Wide:
+def square_error(subject: Subject, x: Array, y: Array) -> Floats:
     """||y - aim||^2 over the squared norm of the input, of every rank; of a compressor there is one.
 
     The squared norm of an all-reduce's input is the sum of ||x_p||^2 over the ranks, over P^2 for a mean. NaN where the
@@ -105,7 +103,7 @@ def square_error(subject: Subject, x: Array, y: Array) -> Wide:
     wide = x.astype(np.float64)
     top = float(np.abs(wide).max())
     off = (y.astype(np.float64) - aim(subject, x)) / top
-    errors: Wide = (off.reshape(len(x), -1) ** 2).sum(axis=1) if isinstance(subject, AllReduce) else (off**2).sum()
+    errors: Floats = (off.reshape(len(x), -1) ** 2).sum(axis=1) if isinstance(subject, AllReduce) else (off**2).sum()
     divisor = len(x) if isinstance(subject, AllReduce) and subject.op == "mean" else 1
     relative = np.atleast_1d(errors) * divisor**2 / float(((wide / top) ** 2).sum())
     return np.where(np.isfinite(relative), relative, np.nan)

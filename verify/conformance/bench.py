@@ -13,8 +13,8 @@ from typing import Any
 import hypothesis
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.budgets import BUDGETS, CheckBudget
 from commbounds.verify.conformance.calls import Died, Hopeless, OutOfTime, TimedOut, Unanswered, called
 from commbounds.verify.conformance.case import CheckCase, literal
@@ -24,8 +24,6 @@ from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Codec, Stateful, Subject
 from commbounds.verify.search import Violation, simplest
-
-Array = NDArray[Any]
 
 _PATIENCE = 3
 """Shapes of inputs on which calls hung or killed their process, after which nothing more is tried."""

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array, Mask
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,7 +40,7 @@ def place(index: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(int(i) for i in np.unravel_index(index, shape))
 
 
-def first_place(wrong: NDArray[np.bool_]) -> tuple[int, ...] | None:
+def first_place(wrong: Mask) -> tuple[int, ...] | None:
     """The first place where something is wrong; None if nothing is."""
     places = np.flatnonzero(wrong)
     return place(places[0], wrong.shape) if places.size else None

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.calls import Died
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.ddp_group import Group
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful, Subject, checked_limit
-
-Array = NDArray[Any]
 
 
 def torch_ddp_hook(

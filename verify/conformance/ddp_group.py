@@ -18,13 +18,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.tensors import array_of, tensor_of
 
-Array = NDArray[Any]
 _START_LIMIT = 120.0
 """Seconds for the processes of a group to import torch and find each other."""
 STARTED: set[int] = set()

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats, Integers
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
@@ -195,7 +196,7 @@ class GivenOutputs:
         How fine they are.
     """
 
-    output: Callable[[NDArray[Any], NDArray[np.int64]], NDArray[np.float64]]
+    output: Callable[[Array, Integers], Floats]
     cells: int
 
 
@@ -212,9 +213,9 @@ def reading(bench: Bench, case: CheckCase) -> Iterator[GivenOutputs]:
     if isinstance(subject, Codec) and subject.injectable:
         cells, dtype = _grid(bench)
 
-        def output(x: NDArray[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:
-            uniforms: NDArray[Any] = (places.reshape(x.shape) / cells).astype(dtype)
-            answer: NDArray[np.float64] = bench.output(CheckCase(x, seed), uniforms=uniforms).astype(np.float64).ravel()
+        def output(x: Array, places: Integers) -> Floats:
+            uniforms: Array = (places.reshape(x.shape) / cells).astype(dtype)
+            answer: Floats = bench.output(CheckCase(x, seed), uniforms=uniforms).astype(np.float64).ravel()
             return answer
 
         yield GivenOutputs(output, cells)
@@ -259,7 +260,7 @@ def _interception(bench: Bench, case: CheckCase, rng: np.random.Generator) -> Gi
         raise NotElementwise(f"{first.drawn} numbers are drawn for {x.size} entries")
     cells = 1 << (24 if first.kinds == SINGLE else 53)
 
-    def output(like: NDArray[Any], places: NDArray[np.int64]) -> NDArray[np.float64]:
+    def output(like: Array, places: Integers) -> Floats:
         answer, drawn = with_words(bench, CheckCase(like, case.seed), places[own] / cells, rng)
         if drawn.refused or drawn.drawn != first.drawn:
             raise NotElementwise("what is drawn differs from call to call")
@@ -268,15 +269,13 @@ def _interception(bench: Bench, case: CheckCase, rng: np.random.Generator) -> Gi
     return GivenOutputs(output, cells)
 
 
-def with_words(
-    bench: Bench, case: CheckCase, uniforms: NDArray[np.float64], rng: np.random.Generator
-) -> tuple[NDArray[np.float64], Drawn]:
+def with_words(bench: Bench, case: CheckCase, uniforms: Floats, rng: np.random.Generator) -> tuple[Floats, Drawn]:
     """The output for words of these leading bits and random ones behind them; and what became of them."""
     subject, spare = bench.subject, int(rng.integers(2**63))
     if subject.outside is not None and not hasattr(subject.outside, "intercepted"):
         raise NotElementwise("its ranks are processes, which cannot be given words together")
 
-    def called(x: NDArray[Any], seed: int) -> tuple[Any, Drawn]:
+    def called(x: Array, seed: int) -> tuple[Any, Drawn]:
         if subject.outside is not None:
             return subject.outside.intercepted(x, seed, uniforms, spare)  # type: ignore[no-any-return]
         function = subject.run if isinstance(subject, AllReduce) else subject.roundtrip  # type: ignore[attr-defined]

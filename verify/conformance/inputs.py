@@ -11,15 +11,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.budgets import CheckBudget
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.narrow import ends, level_ties, limits, ties
 from commbounds.verify.conformance.subject import AllReduce, Stateful, Subject
 from commbounds.verify.inputs import CORPUS, FAMILIES, SCALES, balanced, family, integers, sampled_from
-
-Array = NDArray[Any]
 
 _EXTRA: Mapping[str, Callable[[int], Array]] = MappingProxyType(
     {

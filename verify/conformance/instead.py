@@ -9,6 +9,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.verify.conformance.aims import (
     aim,
     aimed_share,
@@ -75,7 +76,7 @@ def _plain(bench: Bench, x: Array) -> bool:
     return x.size <= _LONG and bool(x.any()) and float(sizes[sizes > 0.0].min()) >= bench.tiny / bench.eps**2
 
 
-def _needed(bench: Bench, claim: SubjectClaim, value: object, x: Array, ys: list[NDArray[np.float64]]) -> float:
+def _needed(bench: Bench, claim: SubjectClaim, value: object, x: Array, ys: list[Floats]) -> float:
     """The number that just holds at an input; of a function's numbers the factor that does."""
     subject = bench.subject
     if isinstance(claim, Contraction | Variance):

@@ -13,13 +13,10 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any, NamedTuple
 
-from numpy.typing import NDArray
-
+from commbounds.array_types import Array
 from commbounds.verify.conformance.memory import resident_bytes
 from commbounds.verify.conformance.on_rank import Act, Actor, OwnAnswer, doing
 from commbounds.verify.conformance.watchdog import Watchdog
-
-Array = NDArray[Any]
 
 _LONGEST_PAUSE = 2e-4
 """Seconds between two looks at what has arrived."""

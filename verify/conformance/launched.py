@@ -6,14 +6,11 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from numpy.typing import NDArray
-
+from commbounds.array_types import Array
 from commbounds.compressors.base import shown
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.process import Process, Remote
 from commbounds.verify.conformance.subject import AllReduce, checked_limit
-
-Array = NDArray[Any]
 
 
 def launched(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array
+
 _OTHER = 7
 """What lies between the entries: whoever reads memory in its order sees it."""
 

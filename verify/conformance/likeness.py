@@ -8,8 +8,8 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import COLLECTIVES
 from commbounds.compressors import Compressor as Reference
 from commbounds.compressors.base import checked_flag
@@ -29,8 +29,6 @@ from commbounds.verify.experiment import bound_at
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.measures import counts, float_values
 from commbounds.verify.study import Case, Outcome
-
-Array = NDArray[Any]
 
 DOMAIN = frozenset(
     {"gain_fits", "norm_fits", "normal_entries", "spectral_gap", "within_largest_power", "within_levels"}

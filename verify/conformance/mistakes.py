@@ -17,14 +17,13 @@ from numpy.typing import NDArray
 
 from commbounds._mistakes import Suspect, explanations
 from commbounds._sums import rank_sums
+from commbounds.array_types import Floats
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Hopeless, Unanswered
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claims.walk import Walk
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.subject import AllReduce, Codec, Stateful
-
-Wide = NDArray[np.float64]
 
 _DRAWS, _RANDOM_DRAWS = 2, 64
 _LEFT = 0.01
@@ -58,21 +57,21 @@ def likely_mistake(bench: Bench, claim: str) -> str:
 class _AtOneInput:
     """What became of one input: (n,) and (draws, n) float64, and how far an entry may be off by rounding."""
 
-    x: Wide
-    ys: Wide
-    allowance: Wide
+    x: Floats
+    ys: Floats
+    allowance: Floats
     rows: tuple[int, ...]
 
     @property
-    def mean(self) -> Wide:
-        mean: Wide = self.ys.mean(axis=0)
+    def mean(self) -> Floats:
+        mean: Floats = self.ys.mean(axis=0)
         return mean
 
-    def surely(self, wanted: Wide) -> bool:
+    def surely(self, wanted: Floats) -> bool:
         """Whether every output is `wanted`."""
         return bool((np.abs(self.ys - wanted) <= self.allowance).all())
 
-    def on_average(self, wanted: Wide) -> bool:
+    def on_average(self, wanted: Floats) -> bool:
         """Whether the mean of the outputs is `wanted`, but for a hundredth of what it is off the input by, squared."""
         error = float(((self.mean - self.x) ** 2).sum())
         return error > 0.0 and float(((self.mean - wanted) ** 2).sum()) <= _LEFT * error
@@ -112,10 +111,10 @@ def _answers(bench: Bench) -> Iterator[_AtOneInput]:
         yield _AtOneInput(wide, ys, 4.0 * bench.eps * np.abs(wide).max() * np.ones(wide.size), x.shape)
 
 
-def _rows_mean(answer: _AtOneInput) -> Wide:
+def _rows_mean(answer: _AtOneInput) -> Floats:
     """The mean of the rows of a matrix in every row, or of the entries of a vector in every entry."""
     x = answer.x.reshape(answer.rows)
-    mean: Wide = np.broadcast_to(x.mean(axis=0), x.shape).ravel()
+    mean: Floats = np.broadcast_to(x.mean(axis=0), x.shape).ravel()
     return mean
 
 

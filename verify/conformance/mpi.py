@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import shown
 from commbounds.verify.conformance.bench import Bench, Unusable
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
@@ -23,8 +23,6 @@ from commbounds.verify.conformance.report import CheckFinding, CheckVerdict, Rep
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Subject, checked_limit
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
-
-Array = NDArray[Any]
 
 
 def mpi_allreduce(

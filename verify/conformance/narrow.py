@@ -9,9 +9,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
-Wide = NDArray[np.float64]
+from commbounds.array_types import Floats
 
 _SIGNED_STEPS = (1, 3, 7, 8, 15, 16, 31, 127, 128)
 """Levels of either sign between zero and the largest magnitude: 2^(b-1) - 1 of them, or 2^(b-1)."""
@@ -75,7 +74,7 @@ def _narrower(dtype: np.dtype[Any]) -> list[_Format]:
     return [form for form in _FORMATS if form.bits < own.bits]
 
 
-def _between(values: Wide, magnitudes: tuple[float, float]) -> Wide:
+def _between(values: Floats, magnitudes: tuple[float, float]) -> Floats:
     """`values` times a power of two, so that they lie between the magnitudes if one such does that."""
     sizes = np.abs(values[values != 0.0])
     low, high = magnitudes
@@ -84,7 +83,7 @@ def _between(values: Wide, magnitudes: tuple[float, float]) -> Wide:
     return np.ldexp(values, math.ceil(math.log2(low / sizes.min()))) if float(sizes.min()) < low else values
 
 
-def ties(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tuple[str, Wide]]:
+def ties(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tuple[str, Floats]]:
     """Entries halfway between two neighbours of a format that is narrower than `dtype`, as (label, vector).
 
     Above even and odd numbers, and below the next power of two, of either sign: so that one rule for ties is told
@@ -103,7 +102,7 @@ def ties(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tupl
     yield "subnormal ties of narrower formats", np.concatenate([small, np.negative(small)])
 
 
-def level_ties(dtype: np.dtype[Any], magnitudes: tuple[float, float], few: bool) -> Iterator[tuple[str, Wide]]:
+def level_ties(dtype: np.dtype[Any], magnitudes: tuple[float, float], few: bool) -> Iterator[tuple[str, Floats]]:
     """Entries halfway between evenly spaced levels, as (label, vector): whole numbers and a half, below the largest.
 
     Levels of either sign, then levels from zero on; 64 entries, of which every 16 have the same largest one. Those of
@@ -120,7 +119,7 @@ def level_ties(dtype: np.dtype[Any], magnitudes: tuple[float, float], few: bool)
                 yield f"ties between {steps} steps of {kind}", _between(np.tile(row, _PERIODS), magnitudes)
 
 
-def ends(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tuple[str, Wide]]:
+def ends(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tuple[str, Floats]]:
     """Entries at the ends of ranges, as (label, vector): of narrower formats, and of `dtype`.
 
     The largest number of a format; what lies just below the tie above that, and still rounds to it; and the tie. Of
@@ -136,7 +135,7 @@ def ends(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tupl
     yield f"a difference beyond {own.name}", np.array([own.largest, -own.largest, 0.0]) / 1.5
 
 
-def limits(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tuple[str, Wide]]:
+def limits(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tuple[str, Floats]]:
     """Entries at the limits of what is taken, as (label, vector), where these are within `dtype`."""
     own, cell = _Format.of(dtype), math.ldexp(1.0, -_Format.of(dtype).bits)
     for label, limit, inwards in zip(("smallest", "largest"), magnitudes, (1.0 + cell, 1.0 - cell), strict=True):
@@ -146,7 +145,7 @@ def limits(dtype: np.dtype[Any], magnitudes: tuple[float, float]) -> Iterator[tu
             yield from _topped(f"the {label} magnitude that is taken", rounded if inside else limit * inwards, own)
 
 
-def _topped(label: str, top: float, own: _Format) -> Iterator[tuple[str, Wide]]:
+def _topped(label: str, top: float, own: _Format) -> Iterator[tuple[str, Floats]]:
     """An entry of that size, of either sign; in one vector if its norm is within the dtype."""
     if top < own.largest / 2.0:
         yield label, np.array([top, -top, 0.0])

@@ -12,14 +12,13 @@ from types import FrameType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.subject import AllReduceResult
 
-Array = NDArray[Any]
 Act = Callable[[Any, Array, int], Any]
 """Called with this rank's communicator, its row and the seed; returns what `own_outcome` takes."""
 

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.budgets import BUDGETS, FALSE_ALARM
 from commbounds.verify.conformance.check import check
 from commbounds.verify.conformance.claims.expected import Unbiased, Variance
@@ -23,7 +23,6 @@ from commbounds.verify.conformance.report import CheckVerdict
 from commbounds.verify.conformance.streams import LearntRangeTest
 from commbounds.verify.conformance.subject import Codec
 
-Array = NDArray[Any]
 _SHORT = 50
 
 

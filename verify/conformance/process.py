@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import START_LIMIT, Died, Hopeless, TimedOut, Unanswered
 from commbounds.verify.conformance.memory import available_bytes, resident_bytes, shared_out_bytes
@@ -36,7 +36,6 @@ from commbounds.verify.conformance.offspring import (
 from commbounds.verify.conformance.protocol import VERSION, BadMessage, encoded, read_message
 from commbounds.verify.conformance.torch_words import Drawn
 
-Array = NDArray[Any]
 _STARTS = 2
 """Times that a program is started which ends before it answers ``hello``."""
 _LOOK = 0.05

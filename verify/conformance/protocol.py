@@ -14,9 +14,8 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array
 
 VERSION = 1
 """Of the protocol."""

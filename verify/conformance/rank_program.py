@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.ranks import Communicator, LockstepWorld, MpiWorld, ThreadWorld
 from commbounds.verify.conformance.bench import Unusable
 from commbounds.verify.conformance.calls import Unanswered
@@ -16,7 +16,6 @@ from commbounds.verify.conformance.on_rank import own_outcome
 from commbounds.verify.conformance.random_words import given
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult
 
-Array = NDArray[Any]
 RankProgram = Callable[[Communicator, Array, int], Any]
 
 

@@ -6,12 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, _require_call
-
-Array = NDArray[Any]
 
 WEIGHTS = (1.0, 1.0, -0.5, 0.0, 0.5)
 """What every rank's array is multiplied by in the rounds; they add up to two."""

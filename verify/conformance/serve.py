@@ -14,8 +14,8 @@ from dataclasses import asdict
 from typing import IO, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.bench import Unusable, usable
 from commbounds.verify.conformance.generators import fingerprints, put, states
 from commbounds.verify.conformance.layouts import LAYOUTS
@@ -27,7 +27,6 @@ from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Co
 from commbounds.verify.conformance.surroundings import Surroundings
 from commbounds.verify.conformance.torch_words import answered, prepare
 
-Array = NDArray[Any]
 Reply = tuple[dict[str, Any], list[Array]]
 _LONGEST = 2000
 """Characters of an exception that are told."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase
@@ -16,7 +17,6 @@ from commbounds.verify.conformance.inputs import fitted, generic
 from commbounds.verify.conformance.subject import Subject
 
 Array = NDArray[np.generic]
-Wide = NDArray[np.float64]
 
 _EXPONENTS = (0, 1, -3, 7)
 _BELOW = (24, 13, 12, 11, 9, 8, 5)
@@ -72,10 +72,10 @@ def at_levels(bench: Bench) -> list[CheckCase]:
     return cases
 
 
-def _switches(read: GivenOutputs, flat: Wide, largest: int, base: NDArray[np.generic]) -> Wide:
+def _switches(read: GivenOutputs, flat: Floats, largest: int, base: NDArray[np.generic]) -> Floats:
     """Of every entry but the largest the smallest input, between it and 3/5 of it, with its output."""
 
-    def output(values: Wide) -> Wide:
+    def output(values: Floats) -> Floats:
         values = np.where(np.arange(values.size) == largest, flat, values)
         return read.output(values.astype(base.dtype).reshape(base.shape), np.zeros(values.size, np.int64))
 
@@ -91,7 +91,7 @@ def _switches(read: GivenOutputs, flat: Wide, largest: int, base: NDArray[np.gen
 def stirred(bench: Bench, x: NDArray[np.generic], rng: np.random.Generator) -> tuple[str, NDArray[np.floating]]:
     """The input that seeds change most, relative to its size, of a few that a climb from `x` comes by."""
 
-    def change(values: Wide) -> float:
+    def change(values: Floats) -> float:
         case = values.astype(x.dtype).reshape(x.shape)
         if not values.any() or not bench.subject.takes(case):
             return -1.0

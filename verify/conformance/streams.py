@@ -8,15 +8,12 @@ the draws seen so far show how large a draw can be (`LearntRangeTest`).
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.sequential import BETS, SequentialTest, detectable_violation
-
-Array = NDArray[Any]
 
 BOLDEST = 0.9
 """The largest bet, as a share of the one that the end of the range would ruin."""

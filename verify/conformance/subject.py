@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import checked_choice, checked_flag, checked_real, shown
 from commbounds.verify.conformance.claim import SubjectClaim
-
-Array = NDArray[Any]
 
 DTYPES: Mapping[str, np.dtype[Any]] = MappingProxyType(
     {

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Integers, Mask
 from commbounds.verify.conformance.aims import ROUNDINGS, aim, generic_case, magnitudes, roundings
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
@@ -17,8 +17,6 @@ from commbounds.verify.conformance.injected import NotElementwise, with_words
 from commbounds.verify.conformance.inputs import fitted
 from commbounds.verify.conformance.random_words import intercepted
 from commbounds.verify.marginals import StepLaws, step_laws
-
-Wide = NDArray[np.float64]
 
 _CELLS = 1 << 24
 """Uniforms that are given are multiples of one over it."""
@@ -41,9 +39,9 @@ class SummedLaws:
         How far rounding, and the grid of the uniforms, may move the mean.
     """
 
-    off: Wide
-    variance: Wide
-    allowance: Wide
+    off: Floats
+    variance: Floats
+    allowance: Floats
 
 
 def summed_laws(bench: Bench, case: CheckCase) -> SummedLaws:
@@ -65,11 +63,11 @@ def summed_laws(bench: Bench, case: CheckCase) -> SummedLaws:
                 f"it draws by {first.refused}" if first.refused else f"{first.drawn} numbers are drawn"
             )
 
-        def output(words: Wide) -> Wide:
+        def output(words: Floats) -> Floats:
             answer, drawn = with_words(bench, case, words, rng)
             if drawn != first:
                 raise NotElementwise("what is drawn differs from call to call")
-            row: Wide = answer[0].ravel()
+            row: Floats = answer[0].ravel()
             return row
 
         words = rng.random(first.drawn)
@@ -108,7 +106,7 @@ def summed_laws(bench: Bench, case: CheckCase) -> SummedLaws:
     return SummedLaws(off, variance, allowance)
 
 
-def _moved(output, words: Wide, word: int, base: Wide) -> NDArray[np.bool_]:  # type: ignore[no-untyped-def]
+def _moved(output, words: Floats, word: int, base: Floats) -> Mask:  # type: ignore[no-untyped-def]
     """Which entries change where that word is the least or the largest."""
     changed = np.zeros(base.size, np.bool_)
     for place in (0, _CELLS - 1):
@@ -123,13 +121,13 @@ def _placed(place: Any, word: Any) -> Any:
     return (place + word * _CELLS % 1.0) / _CELLS
 
 
-def _law(output, words: Wide, own: dict[int, int], base: Wide) -> StepLaws:  # type: ignore[no-untyped-def]
+def _law(output, words: Floats, own: dict[int, int], base: Floats) -> StepLaws:  # type: ignore[no-untyped-def]
     """The law of entries in which one word each is drawn, and all others are these."""
 
-    def read(places: NDArray[np.int64]) -> Wide:
+    def read(places: Integers) -> Floats:
         other = words.copy()
         other[[*own.values()]] = _placed(places[[*own]], words[[*own.values()]])
-        answer: Wide = output(other)
+        answer: Floats = output(other)
         return answer
 
     law = step_laws(read, base, _CELLS)

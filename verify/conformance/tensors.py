@@ -9,12 +9,11 @@ from typing import Any
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import shown
 from commbounds.verify.conformance.generators import with_seed
 
-Array = NDArray[Any]
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 
 

@@ -10,8 +10,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify.conformance.random_words import DOUBLE, SINGLE, Pool, within
 
 
@@ -24,9 +24,7 @@ class Drawn:
     refused: str
 
 
-def answered(
-    function: Callable[..., Any], x: NDArray[Any], seed: int, uniforms: NDArray[np.float64], spare: int
-) -> tuple[Any, Drawn]:
+def answered(function: Callable[..., Any], x: Array, seed: int, uniforms: Floats, spare: int) -> tuple[Any, Drawn]:
     """What `function` returns for input and seed, inside `intercepted`, and what it drew.
 
     Parameters

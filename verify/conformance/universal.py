@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance import generators
 from commbounds.verify.conformance.bench import Bench, Unusable, usable
 from commbounds.verify.conformance.calls import Died, TimedOut, Unanswered, raised_at
@@ -17,7 +17,6 @@ from commbounds.verify.conformance.layouts import LAYOUTS
 from commbounds.verify.conformance.memory import MemorySteady
 from commbounds.verify.conformance.subject import AllReduce, Stateful
 
-Array = NDArray[Any]
 _SEEN_AS_VIEWS = 4_200
 _ALL = ("compressor", "stateful compressor", *COLLECTIVES)
 

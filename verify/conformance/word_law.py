@@ -8,12 +8,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors.base import as_numbers, checked_choice, checked_count, shown
 from commbounds.verify.conformance.subject import DTYPES
-
-Array = NDArray[Any]
 
 _MOST_BITS = 16
 _AGREED = 64
@@ -136,11 +135,11 @@ def word_law(kernel: Callable[[Array, Array], Any], x: ArrayLike, bits: int = 16
     )
 
 
-def _answer(kernel: Callable[[Array, Array], Any], x: Array, words: Array) -> NDArray[np.float64]:
+def _answer(kernel: Callable[[Array, Array], Any], x: Array, words: Array) -> Floats:
     y = kernel(x.copy(), words.copy())
     if not isinstance(y, np.ndarray):
         raise TypeError(f"kernel must give an array, got {shown(y)}")
-    wide: NDArray[np.float64] = y.astype(np.float64)
+    wide: Floats = y.astype(np.float64)
     if y.shape != x.shape or not np.isfinite(wide).all():
         raise ValueError(f"kernel must give {x.shape} finite numbers, got an array of shape {y.shape}")
     return wide

@@ -5,15 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.theory import claims
 from commbounds.verify.compressor_study import CompressorStudy
 from commbounds.verify.defects import IdempotenceDefect, ScaleDefect, SignDefect
 from commbounds.verify.experiments.setups import SETUPS, SWEEPS
 from commbounds.verify.measures import Bias, Distortion, Largest, Measure, MessageBits
-
-Array = NDArray[Any]
 
 
 def _nonzero(_c: Any, y: Any) -> int:

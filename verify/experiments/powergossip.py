@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen, vectors_of
@@ -19,7 +19,6 @@ from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import RANKS, Space
 from commbounds.verify.study import studies
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -8,9 +8,8 @@ from math import sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array
 
 
 @cache

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from ml_dtypes import bfloat16
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import shipped_collectives as shipped
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.traffic import Traffic
@@ -23,7 +23,6 @@ from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import RANKS, Of, Space, sizes
 from commbounds.verify.study import Outcome, studies
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float32).eps)
 _Q, _F, _T, _H, _N = (
     f"shipped_collectives.{name}" for name in ("quickreduce", "flashinfer", "torchft", "hook", "nccl")

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives import mean_of_compressed
 from commbounds.compressors.base import Exact
 from commbounds.verify import inputs
@@ -21,7 +21,6 @@ from commbounds.verify.compressor_study import Domain
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Measure, Reading, symbol_values
 
-Array = NDArray[Any]
 ExactStack = tuple[tuple[Fraction, ...], ...]
 
 
@@ -86,14 +85,14 @@ class GlobalError(Measure):
         slack = 16.0 * float(np.finfo(x.dtype).eps) * (value + float((wide**2).sum()) * max(1.0, x.shape[1] / c.k) ** 2)
         return Reading(value / unit, slack / unit)
 
-    def draws(self, run: CompressorRun, count: int, first: int = 0) -> NDArray[np.float64]:
+    def draws(self, run: CompressorRun, count: int, first: int = 0) -> Floats:
         goal = run.once(_goal)
         means = run.drawn(count, _mean_of_shared if self.shared else _mean)[first:]
-        result: NDArray[np.float64] = np.square(np.array(means, np.float64) - goal).sum(axis=1) / float(goal @ goal)
+        result: Floats = np.square(np.array(means, np.float64) - goal).sum(axis=1) / float(goal @ goal)
         return result
 
 
-def _goal(run: CompressorRun) -> NDArray[np.float64]:
+def _goal(run: CompressorRun) -> Floats:
     return mean_of_workers(run.x)
 
 
@@ -194,7 +193,7 @@ TWO_WORKERS = Domain(
 )
 
 
-def mean_of_workers(x: Array) -> NDArray[np.float64]:
+def mean_of_workers(x: Array) -> Floats:
     """The average of the workers' vectors, entries summed exactly: zero only where it is."""
     return np.array([math.fsum(column) for column in x.T.tolist()]) / len(x)
 

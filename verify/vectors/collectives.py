@@ -6,15 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import COLLECTIVES
 from commbounds.verify.definition import Definition, vectors_of
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.inputs import array, ordinary, stack_flags
 from commbounds.verify.vectors.numbers import Record
-
-Array = NDArray[Any]
 
 SIZES: tuple[tuple[int, int, str, str], ...] = (
     (1, 5, "float32", "One rank: nothing is sent."),

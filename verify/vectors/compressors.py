@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import Message
 from commbounds.compressors._random import fill_uniforms, key_from
 from commbounds.verify.vectors.case import VectorCase
 from commbounds.verify.vectors.numbers import Record
-
-Array = NDArray[Any]
 
 
 def parts_of(message: Message) -> Record:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Mask
 from commbounds.compressors._random import fill_uniforms
-
-Array = NDArray[Any]
 
 HOSTILE: dict[str, str] = {
     "ordinary": "Entries of mixed signs and sizes, none of them special.",
@@ -45,7 +43,7 @@ def uniforms(key: int, n: int, dtype: str) -> Array:
     return out
 
 
-def mask(key: int, shape: tuple[int, ...], share: float = 0.75) -> NDArray[np.bool_]:
+def mask(key: int, shape: tuple[int, ...], share: float = 0.75) -> Mask:
     """True with about this share, from the counter-based generator."""
     drawn = uniforms(2000 + key, int(np.prod(shape)), "float64")
     return np.asarray(drawn.reshape(shape) < share)

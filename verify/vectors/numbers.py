@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.traffic import Traffic
 
 _SAFE = 2**53
@@ -82,7 +82,7 @@ def json_of(value: Any) -> Any:
     raise TypeError(f"value must have a form in JSON, got {type(value).__name__}")
 
 
-def array_json(array: NDArray[Any]) -> dict[str, Any]:
+def array_json(array: Array) -> dict[str, Any]:
     """An array of any shape: its dtype, its shape, and its entries in row order.
 
     Parameters
@@ -115,7 +115,7 @@ def array_json(array: NDArray[Any]) -> dict[str, Any]:
     return {**held, "values": [_integer(int(v)) for v in flat]}
 
 
-def bits_of(flat: NDArray[Any]) -> list[str]:
+def bits_of(flat: Array) -> list[str]:
     """The bits of every float as a hexadecimal integer of its width, highest bit first.
 
     A NaN is the quiet one without payload: which NaN an operation makes differs between processors.

@@ -24,5 +24,5 @@ subjects = [
         magnitudes=(1e-3, CLIP),
         waivers=WAIVERS,
         effort=0.2,
-    ),
+    )
 ]

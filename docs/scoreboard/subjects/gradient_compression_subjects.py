@@ -22,5 +22,5 @@ subjects = [
         shape=(4, 6),
         effort=0.2,
         magnitudes=(1e-3, 1e3),
-    ),
+    )
 ]

@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from samples import first_of_each
 
-from commbounds.collectives import (
-    ArcRows,
-    FeedbackSGD,
-    GatheredTopK,
-    OkTopK,
-    ring_allreduce,
-)
+from commbounds.collectives import ArcRows, FeedbackSGD, GatheredTopK, OkTopK, ring_allreduce
 from commbounds.collectives.feedback.on_rank import feedback_sgd_start, feedback_sgd_step
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.compressors import EF14, EF21, EF21M, GroupQuantizer, RandK, TopK

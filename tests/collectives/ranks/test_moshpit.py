@@ -65,9 +65,7 @@ def test_what_all_must_know_must_be_the_same():
     one = np.ones(4)
     refused_by_all(lambda c: group_average(c, one, [0, 0, c.rank]), ValueError, "groups must be the same on all ranks")
     refused_by_all(
-        lambda c: group_average(c, one, [0] * 3, receives=[c.rank != 1] * 3),
-        ValueError,
-        "receives must be the same",
+        lambda c: group_average(c, one, [0] * 3, receives=[c.rank != 1] * 3), ValueError, "receives must be the same"
     )
     for program in (
         lambda c: moshpit(c, one, initial_keys(3, 2, 2), 2, 3, np.random.default_rng(c.rank)),
@@ -80,14 +78,10 @@ def test_what_all_must_know_must_be_the_same():
         lambda c: grid_average(c, one, CELLS, 2, 1 + c.rank), ValueError, "rounds must be the same on all ranks"
     )
     refused_by_all(
-        lambda c: allreduce_with_restarts(c, one, 1.0, 2 + c.rank),
-        ValueError,
-        "number of attempts must be the same",
+        lambda c: allreduce_with_restarts(c, one, 1.0, 2 + c.rank), ValueError, "number of attempts must be the same"
     )
     refused_by_all(
-        lambda c: moshpit_sgd(c, one, np.negative, 0.5, np.zeros((c.rank, 4)), 5),
-        ValueError,
-        "steps must be the same",
+        lambda c: moshpit_sgd(c, one, np.negative, 0.5, np.zeros((c.rank, 4)), 5), ValueError, "steps must be the same"
     )
 
 
@@ -95,42 +89,18 @@ def test_what_all_must_know_must_be_the_same():
     ("program", "error", "message"),
     [
         (lambda c: group_average(c, np.ones(2), [0, 0]), ValueError, r"groups must have shape \(3,\)"),
-        (
-            lambda c: group_average(c, np.ones(2), [0.0, 0, 0] if c.rank else [0] * 3),
-            TypeError,
-            "groups must be int",
-        ),
+        (lambda c: group_average(c, np.ones(2), [0.0, 0, 0] if c.rank else [0] * 3), TypeError, "groups must be int"),
         (lambda c: grid_average(c, np.ones(2), [[0], [0], [1]], 2, 1), ValueError, "cells must differ"),
-        (
-            lambda c: moshpit(c, np.ones(2), initial_keys(3, 2, 2), 2, 1),
-            TypeError,
-            "rng must be a numpy Generator",
-        ),
+        (lambda c: moshpit(c, np.ones(2), initial_keys(3, 2, 2), 2, 1), TypeError, "rng must be a numpy Generator"),
         (lambda c: moshpit(c, np.ones(2), [[0], [2], [0]], 2, 1), ValueError, "digits of keys"),
-        (
-            lambda c: moshpit(c, np.ones(2), [[0]] * 3, 2, 1, rule="wait", slots="rank"),
-            ValueError,
-            "rule must be",
-        ),
+        (lambda c: moshpit(c, np.ones(2), [[0]] * 3, 2, 1, rule="wait", slots="rank"), ValueError, "rule must be"),
         (lambda c: random_groups(c, np.ones(2), 4), ValueError, r"r must be in \[1, 3\], got 4"),
         (lambda c: random_groups(c, np.ones(2), 2, reading="slots"), ValueError, "reading must not be 'slots'"),
         (lambda c: regrouping(c, np.ones(2), 2, orders=[[0, 1]]), ValueError, "orders of a round"),
         (lambda c: allreduce_with_restarts(c, np.ones(2), 2.0), ValueError, "p must be a probability"),
-        (
-            lambda c: moshpit_sgd(c, np.ones(2), np.negative, 0.0, np.zeros((1, 2))),
-            ValueError,
-            "gamma must be pos",
-        ),
-        (
-            lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 3, 2))),
-            ValueError,
-            "noise must have",
-        ),
-        (
-            lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 2))),
-            ValueError,
-            "groups must hold one",
-        ),
+        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 0.0, np.zeros((1, 2))), ValueError, "gamma must be pos"),
+        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 3, 2))), ValueError, "noise must have"),
+        (lambda c: moshpit_sgd(c, np.ones(2), np.negative, 1.0, np.zeros((1, 2))), ValueError, "groups must hold one"),
     ],
 )
 def test_bad_settings_are_refused_on_all_ranks(program, error, message):

@@ -289,13 +289,7 @@ def _show(text: str, table: Path | None) -> None:
 @click.option("--minutes", type=float, default=float("inf"), help="Give up what is not judged after so many minutes.")
 @click.option("--limit", type=float, default=120.0, show_default=True, help="Processor seconds a subject.")
 @click.option("--most", type=float, default=float("inf"), help="Processor seconds after which a mutant survives.")
-@click.option(
-    "--subjects",
-    type=int,
-    default=6,
-    show_default=True,
-    help="Most subjects all of whose claims judge one.",
-)
+@click.option("--subjects", type=int, default=6, show_default=True, help="Most subjects all of whose claims judge one.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), help="JSON lines; in the cache if not given.")
 @click.option(
     "--results",

@@ -179,10 +179,7 @@ def test_no_value_of_another_type_is_taken_or_escapes_as_another_error(name):
         proofs = tuple({"at": i, "goal": "product", "sturm": ["x", "1 - x"]} for i in range(2))
         text, options = (
             replace(of_product(), kind="sturm", proofs=proofs).to_json(),
-            {
-                "bound": x * (1 - x),
-                "model": product((2, 3)),
-            },
+            {"bound": x * (1 - x), "model": product((2, 3))},
         )
     tried, neutral = 0, set()
     for path in places(json.loads(text)):
@@ -439,11 +436,7 @@ def test_a_finding_says_for_what_it_is_proved():
 
 
 @pytest.mark.parametrize(
-    ("name", "hypotheses"),
-    [
-        (TOPK, "; hypotheses: nonzero"),
-        ("packetloss.workers.range", "; hypotheses: "),
-    ],
+    ("name", "hypotheses"), [(TOPK, "; hypotheses: nonzero"), ("packetloss.workers.range", "; hypotheses: ")]
 )
 def test_for_what_is_the_scope_with_the_hypotheses(name, hypotheses):
     certificate = certify.load(name)

@@ -10,14 +10,7 @@ import numpy as np
 import pytest
 from goal_values import bound_of, failing, goals
 
-from commbounds.compressors.rotations import (
-    DRIVE,
-    RotatedDithering,
-    dithered_hadamard,
-    from_kashin,
-    kashin,
-    ldlq,
-)
+from commbounds.compressors.rotations import DRIVE, RotatedDithering, dithered_hadamard, from_kashin, kashin, ldlq
 from commbounds.verify.experiments.rotations.further import frame_constant
 
 

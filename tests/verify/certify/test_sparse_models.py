@@ -269,12 +269,7 @@ def test_lower_bound():
 )
 @pytest.mark.parametrize(
     ("collective", "options"),
-    [
-        (topk_allgather, {}),
-        (topk_dsa, {}),
-        (topk_dsa, {"switch": "never"}),
-        (gaussiank_allreduce, {}),
-    ],
+    [(topk_allgather, {}), (topk_dsa, {}), (topk_dsa, {"switch": "never"}), (gaussiank_allreduce, {})],
 )
 def test_residuals(collective, options):
     for P, n in itertools.product(RANKS, (2, 9)):

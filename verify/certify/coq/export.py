@@ -34,10 +34,7 @@ from commbounds.verify.certify.letters import declared
 from commbounds.verify.certify.polynomials import ONE, Polynomial, divided
 from commbounds.verify.writing import written
 
-LEFT_OUT = {
-    "sturm": "a count of roots by Sturm's theorem",
-    "run": "the record of a run over every bit pattern",
-}
+LEFT_OUT = {"sturm": "a count of roots by Sturm's theorem", "run": "the record of a run over every bit pattern"}
 """Proofs that are no algebra, by their part in the certificate, with what they are."""
 
 LONGEST, TOO_LONG = 20_000, "more than 20,000 characters long"

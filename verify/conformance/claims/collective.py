@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.compressors.base import checked_flag
 from commbounds.theory import tolerance
 from commbounds.theory.precision.bounds import any_tree
@@ -19,9 +19,6 @@ from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import norm, require_range
-
-Array = NDArray[Any]
-Wide = NDArray[np.float64]
 
 
 @cache
@@ -38,7 +35,7 @@ def _any_order(P: int, dtype: str) -> Tolerance:
     return tolerance(P=P, dtype=dtype, schedule="any")
 
 
-def _farthest(result: Wide, wanted: Wide, allowance: Wide, what: str) -> str | None:
+def _farthest(result: Floats, wanted: Floats, allowance: Floats, what: str) -> str | None:
     """Where ranks are farther off what is wanted than rounding explains: the first such entry of the first rank."""
     error = np.abs(result - wanted)
     wrong = ~(error <= allowance)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import as_array, as_numbers, shown
 from commbounds.verify.conformance.aims import (
     aim,
@@ -25,8 +25,6 @@ from commbounds.verify.conformance.case import CheckCase, first_place, place
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.claims.mean_error import MeanError
 from commbounds.verify.conformance.subject import AllGather, AllReduce, Subject
-
-Array = NDArray[Any]
 
 _RAISED = 3
 """Entries that are raised at an input."""

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.aims import ROUNDINGS, aim, magnitudes, require_room, roundings, sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase, first_place
@@ -20,8 +20,6 @@ from commbounds.verify.conformance.injected import injected_law, readable
 from commbounds.verify.conformance.report import CheckFinding
 from commbounds.verify.conformance.subject import AllReduce, Subject
 from commbounds.verify.conformance.summed import summed_laws
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds.verify.conformance.aims import sized
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify.conformance.aims import aim, generic_case
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
@@ -17,8 +17,6 @@ from commbounds.verify.conformance.claims.mean_error import BOLDEST, draws_at
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.subject import AllReduce
 from commbounds.verify.sequential import SequentialTest, detectable_violation
-
-Array = NDArray[Any]
 
 _SIZE = 40
 
@@ -82,7 +80,7 @@ class Independent(SubjectClaim):
         return bench.refuted(self, x, message, evidence, e_value)
 
 
-def _halves(due: NDArray[np.float64], rng: np.random.Generator) -> tuple[Array, list[str]]:
+def _halves(due: Floats, rng: np.random.Generator) -> tuple[Array, list[str]]:
     """(h, 2, n): weights of two halves of the entries each, and what they are called."""
     places = np.arange(due.size)
     sides = {
@@ -98,6 +96,6 @@ def _halves(due: NDArray[np.float64], rng: np.random.Generator) -> tuple[Array, 
     return np.array(found), names
 
 
-def _first_rank(bench: Bench, y: Array) -> NDArray[np.float64]:
-    row: NDArray[np.float64] = (y[0] if isinstance(bench.subject, AllReduce) else y).ravel()
+def _first_rank(bench: Bench, y: Array) -> Floats:
+    row: Floats = (y[0] if isinstance(bench.subject, AllReduce) else y).ravel()
     return row

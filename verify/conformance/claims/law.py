@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.aims import ROUNDINGS
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
@@ -21,8 +21,6 @@ from commbounds.verify.conformance.injected import injected_law, limited, readab
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.subject import AllReduce
 from commbounds.verify.joint_law import detectable_divergence, joint_log_e, outcome_table
-
-Array = NDArray[Any]
 
 _VECTORS = ((3,), (1, -4), (1, -4, 3), (2, -2, 0, 1), (1, -4, 3, 7, 5))
 _MATRICES = (((3,),), ((1, -4), (3, 7)), ((1, 2, -1), (0, 3, 2)))

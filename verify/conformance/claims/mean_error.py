@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.aims import generic_case, require_room, roundings, square_error
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
@@ -22,8 +22,6 @@ from commbounds.verify.conformance.special import at_levels, near_powers
 from commbounds.verify.conformance.subject import AllReduce, Subject
 from commbounds.verify.conformance.summed import stacks_to_read, summed_laws
 from commbounds.verify.sequential import SequentialTest, detectable_violation
-
-Array = NDArray[Any]
 
 BOLDEST = 0.9
 _HUGE = 1e100

@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.conformance.aims import ROUNDINGS
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
@@ -18,8 +17,6 @@ from commbounds.verify.conformance.claim import SubjectClaim
 from commbounds.verify.conformance.injected import has_law, injected_law
 from commbounds.verify.conformance.inputs import generic
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
-
-Array = NDArray[Any]
 
 _SIZES, _ENTRIES = (2, 6, 50), 6
 

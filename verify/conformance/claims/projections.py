@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify.conformance.aims import ROUNDINGS, aim, generic_case, magnitudes, roundings
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
@@ -20,9 +19,6 @@ from commbounds.verify.conformance.report import CheckFinding
 from commbounds.verify.conformance.special import stirred, structured
 from commbounds.verify.conformance.streams import SEEN, Catoni, LearntRangeTest, Range
 from commbounds.verify.conformance.subject import AllReduce
-
-Array = NDArray[Any]
-Wide = NDArray[np.float64]
 
 SHARES = ((50, 0.5), (4096, 0.4), (6, 0.1))
 """Sizes of inputs, and their shares of the draws: entries show what single ones suffer, long inputs have less noise."""
@@ -133,7 +129,7 @@ def _generic(bench: Bench, rng: np.random.Generator) -> list[tuple[Array | None,
 
 def _structured(
     bench: Bench, x: Array, rng: np.random.Generator
-) -> tuple[list[tuple[str, Array]], Callable[[Wide], float], int]:
+) -> tuple[list[tuple[str, Array]], Callable[[Floats], float], int]:
     """The structured inputs of the shape of `x` whose means look worst, how far entries may be off there, and draws.
 
     None where the outputs at `x` do not show their range: see `_reach`.
@@ -159,7 +155,7 @@ def _structured(
     return [(label, fit) for _, label, fit in found[:HARDEST]], reach, calls
 
 
-def _reach(x: Wide, sizes: Wide, seen: Array) -> Callable[[Wide], float] | None:
+def _reach(x: Floats, sizes: Floats, seen: Array) -> Callable[[Floats], float] | None:
     """How far entries of a right subject may be off, at an input of the same shape: twice what they were at `x`.
 
     That is relative to the largest entry, or to the root mean square, whichever is more. None where few entries move,
@@ -170,19 +166,21 @@ def _reach(x: Wide, sizes: Wide, seen: Array) -> Callable[[Wide], float] | None:
         return None
     largest, root = (float(off.max()) / size for size in _sizes(sizes))
 
-    def at(values: Wide) -> float:
+    def at(values: Floats) -> float:
         top, mean = _sizes(values)
         return 2.0 * max(largest * top, root * mean)
 
     return at
 
 
-def _sizes(x: Wide) -> tuple[float, float]:
+def _sizes(x: Floats) -> tuple[float, float]:
     """The largest magnitude, and the root mean square."""
     return float(np.abs(x).max()), float(np.sqrt((x**2).mean()))
 
 
-def _seen_within(bench: Bench, x: Array, label: str, calls: int, alpha: float, reach: Callable[[Wide], float]) -> _Seen:
+def _seen_within(
+    bench: Bench, x: Array, label: str, calls: int, alpha: float, reach: Callable[[Floats], float]
+) -> _Seen:
     """What became of an input whose entries are off by at most `reach`."""
     rng = bench.rng(f"draws {label}")
     exact, sizes = aim(bench.subject, x).ravel(), magnitudes(bench.subject, x).ravel()

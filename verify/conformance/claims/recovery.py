@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase
 from commbounds.verify.conformance.claim import NotHere, Sure
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
-
-Wide = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class RecoversAfterZero(Sure):
         return _compared(bench, case, g)
 
 
-def _led(bench: Bench, case: CheckCase, g: NDArray[Any], counts: int, behind: bool) -> Wide | str:
+def _led(bench: Bench, case: CheckCase, g: Array, counts: int, behind: bool) -> Floats | str:
     """The sum of outputs for `g` that often, in units of its norm, behind the case's steps or of a fresh instance."""
     walk, sums, scale = Walk(bench, case.seed), np.zeros(g.shape), norm(g)
     for t, row in enumerate(case.x if behind else ()):
@@ -77,7 +75,7 @@ def _led(bench: Bench, case: CheckCase, g: NDArray[Any], counts: int, behind: bo
     return sums
 
 
-def _compared(bench: Bench, case: CheckCase, g: NDArray[Any]) -> str | None:
+def _compared(bench: Bench, case: CheckCase, g: Array) -> str | None:
     """What is wrong with the outputs behind the case's steps, beside those of a fresh instance, for `g` over and over.
 
     One instance after the other, as a process may hold one at a time; begun again for every longer run.
@@ -105,7 +103,7 @@ def _compared(bench: Bench, case: CheckCase, g: NDArray[Any]) -> str | None:
     return f"with {_named(g)} as every step after that, for {last} steps, {seen}; that of a fresh one by {usual:.4g}"
 
 
-def _as_good(mean: Wide, reference: Wide, g: Wide, allowance: float) -> bool:
+def _as_good(mean: Floats, reference: Floats, g: Floats, allowance: float) -> bool:
     """Whether a mean output is as good as that of a fresh instance; `g` has norm 1."""
     if reference.any() and norm(mean - reference) <= allowance * norm(reference):
         return True
@@ -113,5 +111,5 @@ def _as_good(mean: Wide, reference: Wide, g: Wide, allowance: float) -> bool:
     return error <= 2.0 * usual + allowance and 1.0 - error**2 >= (1.0 - usual**2) / 2.0 > 0.0
 
 
-def _named(g: NDArray[Any]) -> str:
+def _named(g: Array) -> str:
     return str(g.astype(np.float64).tolist()) if g.size <= 6 else "its largest step"

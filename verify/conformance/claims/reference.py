@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import Compressor as Reference
 from commbounds.compressors.base import checked_choice, checked_flag
 from commbounds.verify.conformance.aims import magnitudes, roundings, sized
@@ -19,8 +19,6 @@ from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Su
 from commbounds.verify.conformance.injected import uniforms_for
 from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful
 from commbounds.verify.kernel_law import injection
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.theory import claims
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
@@ -16,7 +16,6 @@ from commbounds.verify.conformance.case import CheckCase, first_place, place
 from commbounds.verify.conformance.claim import NotHere, Number, Sure, checked, number
 from commbounds.verify.conformance.claims.walk import Walk, norm, require_range
 
-Wide = NDArray[np.float64]
 _UNIT = 2.0**-53
 """What one operation of this module rounds by, relatively."""
 
@@ -62,7 +61,7 @@ class Telescopes(Sure):
         return _stuck(bench, walk, x, y)
 
 
-def _lost(x: Wide, y: Wide, e: Wide, eps: float) -> str | None:
+def _lost(x: Floats, y: Floats, e: Floats, eps: float) -> str | None:
     """Where outputs and residuals do not make up the inputs."""
     before = np.concatenate([np.zeros_like(e[:1]), e[:-1]])
     defect = np.cumsum((x - y) - (e - before), axis=0)
@@ -79,7 +78,7 @@ def _lost(x: Wide, y: Wide, e: Wide, eps: float) -> str | None:
     )
 
 
-def _stuck(bench: Bench, walk: Walk, x: Wide, y: Wide) -> str | None:
+def _stuck(bench: Bench, walk: Walk, x: Floats, y: Floats) -> str | None:
     """What is still missing when zeros bring nothing more out."""
     N, eps = x[0].size, bench.eps
     if 4.0 * eps * len(x) > 1.0:
@@ -179,13 +178,13 @@ class MemoryBounded(Sure):
         )
 
 
-def _answers(bench: Bench, seed: int, x: NDArray[Any]) -> tuple[Wide, list[Wide], Unanswered | None]:
+def _answers(bench: Bench, seed: int, x: Array) -> tuple[Floats, list[Floats], Unanswered | None]:
     """Outputs, residuals where they are shown, and why they are fewer than the inputs, if they are.
 
     A memory that grows may get too large for the subject itself; that it grew shows before.
     """
-    outputs: list[Wide] = []
-    shown: list[Wide] = []
+    outputs: list[Floats] = []
+    shown: list[Floats] = []
     refused = None
     walk = Walk(bench, seed)
     for row in x:
@@ -202,7 +201,7 @@ def _answers(bench: Bench, seed: int, x: NDArray[Any]) -> tuple[Wide, list[Wide]
     return np.stack(outputs), shown, refused
 
 
-def _held(x: Wide, y: Wide, shown: list[Wide], eps: float) -> tuple[Wide, Wide]:
+def _held(x: Floats, y: Floats, shown: list[Floats], eps: float) -> tuple[Floats, Floats]:
     """The norm of what is held back after every step, and what of it may be rounding that is not remembered."""
     if len(shown) == len(y):
         return _norms(np.stack(shown)), np.zeros(len(y))
@@ -212,12 +211,12 @@ def _held(x: Wide, y: Wide, shown: list[Wide], eps: float) -> tuple[Wide, Wide]:
     return _norms(missing), (eps + 4.0 * _UNIT) * _norms(np.cumsum(sizes, axis=0))
 
 
-def _norms(rows: Wide) -> Wide:
+def _norms(rows: Floats) -> Floats:
     """The norm of every row; NaN or infinite where it is not finite."""
     flat = np.abs(rows.reshape(len(rows), -1))
     top = flat.max(axis=1)
     scale = np.where((top > 0.0) & np.isfinite(top), top, 1.0)
-    norms: Wide = scale * np.sqrt(np.square(flat / scale[:, None]).sum(axis=1))
+    norms: Floats = scale * np.sqrt(np.square(flat / scale[:, None]).sum(axis=1))
     return norms
 
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import as_numbers, checked_flag, shown
 from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.calls import Unanswered
@@ -20,8 +20,6 @@ from commbounds.verify.conformance.claims.mean_error import rounding
 from commbounds.verify.conformance.claims.mirrored import mirrored_laws, mirrored_read
 from commbounds.verify.conformance.injected import limited, readable, seed_alone
 from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True)

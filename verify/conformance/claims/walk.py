@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import ml_dtypes
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify.conformance.bench import Bench, usable
 from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.claim import NotHere
-
-Wide = NDArray[np.float64]
 
 
 class Walk:
@@ -30,12 +26,12 @@ class Walk:
         self._bench = bench
         self._step = bench.call(bench.subject.factory, seed)  # type: ignore[attr-defined]
 
-    def __call__(self, x: NDArray[Any]) -> Wide:
+    def __call__(self, x: Array) -> Floats:
         """What goes out for one gradient, as float64; a copy, as the subject may use its array again."""
         given = x.copy()
         return np.array(usable(self._bench.call(self._step, given), x), dtype=np.float64)
 
-    def residual(self, x: NDArray[Any]) -> Wide | None:
+    def residual(self, x: Array) -> Floats | None:
         """What is held back now, in the shape of `x`; None where the subject does not show it.
 
         Raises
@@ -57,7 +53,7 @@ class Walk:
         return wide
 
 
-def norm(x: NDArray[Any]) -> float:
+def norm(x: Array) -> float:
     """The Euclidean norm of all entries, whatever their magnitudes; NaN or infinite where they are not finite."""
     wide = np.abs(x.astype(np.float64).ravel())
     top = float(wide.max())

@@ -11,6 +11,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives.arctopk.law import kept_of_orthogonal_rows, kept_of_planar_rows, sectors
 from commbounds.theory import claims
 from commbounds.verify import inputs
@@ -18,7 +19,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-Array = NDArray[Any]
 _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
 _EPS = float(np.finfo(np.float64).eps)
 _ATTACKED = "attacked"
@@ -203,7 +203,7 @@ def _stream(arc: Any, name: str, rows: Array, K: int, rank: int) -> Stream:
     stack, square = _stack(rows, 2), float(np.square(rows).sum())
     bound = float(claims()[name].bound(m=len(rows), k=K, r=rank))
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    def draw(rng: np.random.Generator, count: int) -> Floats:
         errors = [np.square(arc(stack, K, rank, rng)[0].mean[0] - rows).sum() for _ in range(count)]
         return np.array(errors) / square / bound / (1 + 1e-12) - 1.0
 
@@ -220,7 +220,7 @@ def _kept_stream(arc: Any, rows: Array, K: int, rank: int, label: str, cost: flo
     least = (1.0 - float(claims()[_A + "contraction_rho"].bound(m=len(rows), k=K, r=rank))) * float(norms.sum())
     stack, most = _stack(rows, 3), float(np.sort(norms)[-K:].sum())
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    def draw(rng: np.random.Generator, count: int) -> Floats:
         errors = np.array([np.square(arc(stack, K, rank, rng)[0].mean[0] - rows).sum() for _ in range(count)])
         return np.asarray(1 - (norms.sum() - errors) / least)
 

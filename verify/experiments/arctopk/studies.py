@@ -9,8 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.dense.allreduce import recursive_doubling_allreduce, ring_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
@@ -20,7 +20,6 @@ from commbounds.verify.family import Family, FamilyStudy, Rounded
 from commbounds.verify.space import RANKS, Of, Space, nothing, rationals
 from commbounds.verify.study import Case, Curve, Outcome, Stream, Study, Unmeasured, studies
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 _A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
 
@@ -178,10 +177,7 @@ _SHAPES = {1: (4, 3, 1), 3: (8, 6, 2), 5: (16, 12, 4), 24: (24, 24, 3)}
 """Rows, columns and rank by the number of rows that are kept; P times as many rows and columns besides."""
 _SIZED = _family(
     _ARC,
-    Space(
-        nothing,
-        {"P": RANKS, "m": (32,), "n": (32,), "K": (6,), "rank": (4,), "allreduce": tuple(_ALLREDUCES)},
-    ),
+    Space(nothing, {"P": RANKS, "m": (32,), "n": (32,), "K": (6,), "rank": (4,), "allreduce": tuple(_ALLREDUCES)}),
     lambda K, rank: {"k": K, "r": rank},
     searched=False,
 )
@@ -233,7 +229,7 @@ def _failure_stream(arc: Any, rows: Array, K: int, eps: float, delta: float) -> 
     # the ranks' own gradients are large and cancel, so that every rank counts
     stack, total = np.stack([rows, rows + 8.0, rows - 8.0]), float(np.square(rows).sum())
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    def draw(rng: np.random.Generator, count: int) -> Floats:
         lost = [np.square(arc(stack, K, rank, rng)[0].mean[0] - rows).sum() for _ in range(count)]
         return (total - np.array(lost) < (1 - eps) / (1 + eps) * best) / delta - 1.0
 

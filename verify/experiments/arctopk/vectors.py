@@ -56,7 +56,5 @@ def subjects() -> list[VectorSubject]:
     return [*arcs, *held_to(DEFINITIONS, "", row_count=_row_counts)]
 
 
-OTHER_SIZES = {
-    "arctopk_allreduce": "matrices",
-}
+OTHER_SIZES = {"arctopk_allreduce": "matrices"}
 """Collectives whose ranks and entries are not those of every vector, and what they take."""

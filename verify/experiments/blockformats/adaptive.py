@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.blockformats import NVFP4, FourOverSix
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.blockformats.cases import (
@@ -28,7 +28,6 @@ from commbounds.verify.experiments.blockformats.cases import (
 from commbounds.verify.experiments.blockformats.nvfp4 import _lost, _one_each, _rounded_up
 from commbounds.verify.study import Case, Outcome, Study, over, these
 
-Array = NDArray[Any]
 _F, _G, _U = "blockformats.fouroversix.", "blockformats.stochastic_fouroversix.", "blockformats.microexponents."
 _FOUR, _DRAWN, _MICRO = "FourOverSix", "StochasticFourOverSix", "SharedMicroexponents"
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.blockformats import bytes_of, message_of
 from commbounds.compressors.blockformats import ELEMENTS
 from commbounds.verify import inputs
@@ -20,7 +20,6 @@ from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.marginals import kernel_marginals
 from commbounds.verify.study import Case, Outcome
 
-Array = NDArray[Any]
 Law = list[list[tuple[Fraction, Fraction]]]
 """Of every entry the (probability, value) pairs."""
 SCALES = ("floor", "even", "rceil", "ceil", "double", "nearest", "three_quarters")

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.blockformats import EVEN_TABLE, Thinned
 from commbounds.compressors.blockformats import (
     NVFP4,
@@ -26,7 +26,6 @@ from commbounds.verify.vectors.collectives import special_stacks
 from commbounds.verify.vectors.compressors import keyed
 from commbounds.verify.vectors.inputs import hostile
 
-Array = NDArray[Any]
 DATA = ("normal", "ties", "eighths", "of all sizes", "sparse", "zeros", "subnormal")
 LENGTHS = (1, 2, 3, 7, 15, 16, 17, 31, 32, 33, 65)
 LONG = {"n": (63, 129)}

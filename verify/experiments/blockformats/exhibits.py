@@ -158,8 +158,4 @@ def _hops(_budget: str, _seed: int) -> Exhibit:
     )  # fmt: skip
 
 
-EXHIBITS: dict[str, Maker] = {
-    "blockformats.scales": _scales,
-    "blockformats.sums": _sums,
-    "blockformats.hops": _hops,
-}
+EXHIBITS: dict[str, Maker] = {"blockformats.scales": _scales, "blockformats.sums": _sums, "blockformats.hops": _hops}

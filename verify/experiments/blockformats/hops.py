@@ -10,14 +10,13 @@ from statistics import median_low
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.blockformats import EVEN_TABLE, UNEVEN_TABLE, Thinned, hop_stages
 from commbounds.compressors.blockformats import ELEMENTS, Microscaling, StochasticMicroscaling
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, Outcome, Study, over, these
 
-Array = NDArray[Any]
 _T, _H = "blockformats.table.", "blockformats.multihop."
 _TABLE, _HOPS = "table_allreduce", "multihop_allreduce"
 _TABLES = {

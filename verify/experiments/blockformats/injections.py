@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors.blockformats import StochasticFourOverSix
 from commbounds.verify.kernel_law import LawReader, Outcomes, restored
 from commbounds.verify.marginals import kernel_marginals
@@ -17,7 +17,7 @@ _MOST_ENTRIES = 4
 """Of a vector: 2^8 outcomes."""
 
 
-def _switches(compressor: Any, x: NDArray[Any], four: int) -> NDArray[np.float64]:
+def _switches(compressor: Any, x: Array, four: int) -> Floats:
     """The probability with which every entry is rounded up, where blocks always end at 6, or at 4."""
     errors = itertools.cycle((four, 1 - four))
 
@@ -31,7 +31,7 @@ def _switches(compressor: Any, x: NDArray[Any], four: int) -> NDArray[np.float64
     return kernel_marginals(OneScale(compressor.block, compressor.scale), x).p
 
 
-def _all_pairs(compressor: Any, x: NDArray[Any]) -> Outcomes | None:
+def _all_pairs(compressor: Any, x: Array) -> Outcomes | None:
     """Outcomes of all roundings: uniforms of zero round up, those below one down."""
     if x.size > _MOST_ENTRIES:
         return None

@@ -9,7 +9,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds.compressors.blockformats import ELEMENTS
 from commbounds.theory import claims
@@ -35,7 +34,6 @@ from commbounds.verify.experiments.blockformats.cases import (
 )
 from commbounds.verify.study import Case, Curve, Outcome, Study, over, these
 
-Array = NDArray[Any]
 _M, _S = "blockformats.microscaling.", "blockformats.stochastic."
 _NEAREST, _DRAWN = "Microscaling", "StochasticMicroscaling"
 ENUMERATED = "vectors of up to three quarters of small integers, in every format, in blocks of one and two; exact"

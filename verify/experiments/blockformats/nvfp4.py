@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.blockformats.cases import (
@@ -30,7 +30,6 @@ from commbounds.verify.experiments.blockformats.cases import (
 )
 from commbounds.verify.study import Case, Outcome, Study, over, these
 
-Array = NDArray[Any]
 _N, _S, _E = "blockformats.nvfp4.", "blockformats.stochastic_nvfp4.", "blockformats.mseden."
 
 

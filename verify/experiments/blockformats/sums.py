@@ -9,14 +9,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.blockformats import rounding_stages
 from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling, StochasticMicroscaling
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, Outcome, Study, over, these
 
-Array = NDArray[Any]
 _R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
 _SUM, _CODES = "requantised_allreduce", "homomorphic_allreduce"
 _CELLS = 8

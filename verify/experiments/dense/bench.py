@@ -11,16 +11,13 @@ import tempfile
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import recursive_doubling_allreduce, ring_allreduce
 from commbounds.collectives.dense.message_by_message import allreduced
 from commbounds.verify.stopwatch import Benchmark, Stopwatch, timed
-
-Array = NDArray[Any]
 
 _ALLREDUCES: dict[str, tuple[str, Callable[[Array], object]]] = {
     "ring": ("ring", ring_allreduce),

@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case
 
-Array = NDArray[Any]
 ALGORITHMS = ("ring", "bruck", "recursive-doubling")
 _WINDOW = 12
 """Ranks whose terms are told apart in one run: 4^12 times the longest vector stays far below 2^53."""

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import COLLECTIVES
 from commbounds.theory import claims
 from commbounds.theory.cost import Machine, cost
@@ -35,7 +35,7 @@ def _function(expression: Any) -> Callable[..., Any]:
     return sp.lambdify([P, n, k], expression, ["scipy", "numpy"])  # type: ignore[no-any-return]
 
 
-def _at(expression: Any, ranks: Any, words: Any, selected: Any = 1) -> NDArray[np.float64]:
+def _at(expression: Any, ranks: Any, words: Any, selected: Any = 1) -> Floats:
     """`expression` at every combination that broadcasts."""
     given = np.broadcast_arrays(*(np.asarray(v, dtype=np.float64) for v in (ranks, words, selected)))
     return np.broadcast_to(np.asarray(_function(expression)(*given), dtype=np.float64), given[0].shape)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds import collectives
+from commbounds.array_types import Array
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
@@ -19,7 +17,7 @@ from commbounds.verify.space import LeftOut
 _REFUSED = LeftOut("what is not finite is refused.", lambda data: data == "NaN")
 
 
-def _blocks(given: Given) -> list[NDArray[Any]]:
+def _blocks(given: Given) -> list[Array]:
     """Blocks of the sizes that `gather_blocks` is given."""
     return [np.arange(size) + 0.5 * rank for rank, size in enumerate(given.inputs["sizes"])]
 

@@ -79,8 +79,5 @@ def subjects() -> list[VectorSubject]:
     return held_to(DEFINITIONS, **cases)
 
 
-OTHER_SIZES = {
-    "allgather": "blocks, one a rank",
-    "allgatherv": "blocks of lengths of their own",
-}
+OTHER_SIZES = {"allgather": "blocks, one a rank", "allgatherv": "blocks of lengths of their own"}
 """Collectives whose ranks and entries are not those of every vector, and what they take."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.dropcompute import (
     Exponential,
     Gamma,
@@ -27,9 +27,6 @@ from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import dropcompute, dropcompute_times
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, TILES, Of, Space
-
-Array = NDArray[Any]
-
 
 LATENCIES: Mapping[str, Callable[[np.random.Generator, tuple[int, ...]], Array]] = {
     "eighths": lambda rng, shape: rng.integers(0, 17, shape) / 8,

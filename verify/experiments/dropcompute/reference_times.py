@@ -7,11 +7,10 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import Gamma, LatencyLaw, Lattice, Normal
 
-Array = NDArray[np.float64]
 _CELLS = 1 << 16
 _PANELS = 128
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
@@ -55,7 +54,7 @@ class ReferenceTimes:
             self.error = M * self._unit / 2
         self._laws = _powers(weights, M)
 
-    def _beyond(self, m: Any, x: Any) -> Array:
+    def _beyond(self, m: Any, x: Any) -> Floats:
         """P(S_m > x) where sums have a closed form."""
         from scipy import special
 
@@ -114,7 +113,7 @@ class ReferenceTimes:
         return 0.0 if not self.error else float(self.M * max(law.max() for law in self._laws) / self._unit)
 
 
-def _powers(weights: Array, M: int) -> list[Array]:
+def _powers(weights: Floats, M: int) -> list[Floats]:
     """The laws of J_1 .. J_M, for sums of J with these weights."""
     size = min(1 << (M * (weights.size - 1) + 1).bit_length(), 2 * _CELLS)
     transform, power = np.fft.rfft(weights, size), np.ones(size // 2 + 1, np.complex128)

@@ -418,9 +418,7 @@ def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
 def _dropped(drop: float) -> Curve:
     runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in (5, 10, 20, 40, 80)]
     return Curve(
-        "sgdsteps",
-        f"{drop:.0%} of the steps dropped",
-        [(n, case) for n, case in runs if _run_batches(case).any()],
+        "sgdsteps", f"{drop:.0%} of the steps dropped", [(n, case) for n, case in runs if _run_batches(case).any()]
     )
 
 

@@ -113,13 +113,7 @@ def _calibrated(implementation: Any, law: str, N: int, M: int, tau: Fraction, be
 
 _SPACE = Space(
     nothing,
-    {
-        "law": tuple(NAMED_LAWS),
-        "N": (1, 2, 3),
-        "M": (1, 2, 3, 4),
-        "tau": (Fraction(7, 2),),
-        "preemption": ("A",),
-    },
+    {"law": tuple(NAMED_LAWS), "N": (1, 2, 3), "M": (1, 2, 3, 4), "tau": (Fraction(7, 2),), "preemption": ("A",)},
 )
 _AT_MEAN = (Of("M times the mean", lambda law, M: M * NAMED_LAWS[law].mean),)
 

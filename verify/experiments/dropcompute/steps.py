@@ -9,14 +9,13 @@ from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import drop_step
 from commbounds.verify.family import Family
 from commbounds.verify.space import Of, Space
 from commbounds.verify.study import Curve, Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 _HALF = Fraction(1, 2)
 

@@ -7,16 +7,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.dropcompute import Lattice, Uniform
 from commbounds.verify.experiments.dropcompute.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import held_to
 from commbounds.verify.vectors.inputs import array, eighths
-
-Array = NDArray[Any]
-
 
 _TEAMS: tuple[tuple[int, int, str], ...] = (
     (1, 1, "One worker, one micro-batch."),

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
 from commbounds.collectives.feedback.sgd import FeedbackSGD
 from commbounds.compressors import EF21M, TopK
 from commbounds.verify.stopwatch import Benchmark, timed
 
-Array = NDArray[Any]
 _ETA, _GAMMA = 0.1, 0.05
 
 

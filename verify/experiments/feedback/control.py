@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import EControl, FeedbackState, TopK
 from commbounds.verify.experiments.feedback.runs import (
     ALL,
@@ -30,7 +30,6 @@ from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, Of, Space, nothing
 from commbounds.verify.study import Outcome, Study
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 
 
@@ -115,11 +114,7 @@ _STATES = Space(
     },
 ).search(n=(1, 6), kept=(HALVES,))
 _WORST = _STATES.every(
-    n=[2],
-    kept=[-0.05, -0.25, -0.5, -0.9, -0.99],
-    eta=[0.01, 0.1, 0.25, 0.5, 0.75, 1.0],
-    start=["worst"],
-    exact=[False],
+    n=[2], kept=[-0.05, -0.25, -0.5, -0.9, -0.99], eta=[0.01, 0.1, 0.25, 0.5, 0.75, 1.0], start=["worst"], exact=[False]
 )
 _FAR = _STATES.every(n=[2], kept=[-0.01, -0.3, -0.99], eta=[0.02, 0.6, 1.0], start=["worst"], size=[1e3], exact=[False])
 _STEP = Family("feedback.econtrol", "EControl", _STATES.including(*_WORST, *_FAR), _of_state, _stepped, exact_arrays=12)

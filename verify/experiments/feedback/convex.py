@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.feedback.sgd import FeedbackSGDState
 from commbounds.compressors import EF14, EF21, FeedbackState, Plain
 from commbounds.verify.experiments.feedback.runs import (
@@ -27,7 +27,6 @@ from commbounds.verify.family import Family, FamilyStudy
 from commbounds.verify.space import RANKS, Of, Space
 from commbounds.verify.study import Curve, Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 Curvatures = tuple[float, float]
 """L and mu."""
@@ -292,10 +291,7 @@ _CGD = Family("feedback.cgd", "FeedbackSGD", _POINTS.including(*_WORST_ROWS), _o
 
 CONVEX: tuple[FamilyStudy, ...] = (
     *_EF14.studies(
-        _virtual_energy,
-        "strongly_convex",
-        extremal=_tight(_EF14),
-        curves=[_over_alpha(_EF14, mu) for mu in (0.1, 0.5)],
+        _virtual_energy, "strongly_convex", extremal=_tight(_EF14), curves=[_over_alpha(_EF14, mu) for mu in (0.1, 0.5)]
     ),
     *_EF21.studies(
         _energy, "strongly_convex", extremal=_tight(_EF21), curves=[_over_alpha(_EF21, mu) for mu in (0.1, 0.5)]

@@ -8,9 +8,10 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from commbounds import compressors
+from commbounds.array_types import Array
 from commbounds.compressors import EF14, EF21, Compressor, EControl, Feedback, Message, TopK
 from commbounds.compressors.base import Law, checked_array
 from commbounds.verify.data import KINDS, stack_of
@@ -18,8 +19,6 @@ from commbounds.verify.definition import Definition, Given, chosen, givens
 from commbounds.verify.definitions import feedback
 from commbounds.verify.experiments.feedback.vectors import descended, descent_cases, feedback_cases, feedback_steps
 from commbounds.verify.space import RANKS, TILES, Space, sizes
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

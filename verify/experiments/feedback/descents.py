@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import EF14, EF21, EF21M, Feedback
 from commbounds.verify.experiments.feedback.runs import (
     ALL,
@@ -35,7 +35,6 @@ from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, SEED, Of, Settings, Space, nothing
 from commbounds.verify.study import Curve, Outcome, Study
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 Problem = Quadratics | Wells
 

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.feedback.sgd import FeedbackSGDState
 from commbounds.compressors import EF14, EF21, EF21M, FeedbackState, TopK
 from commbounds.theory import claims
@@ -27,7 +27,6 @@ from commbounds.verify.family import Family
 from commbounds.verify.space import Of, Space, nothing
 from commbounds.verify.study import Outcome, Study
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 _KEPT = {0.25: (16, 15), 0.5: (4, 3), 0.75: (16, 7), 0.9: (100, 19)}
 """n and k of Top-K with this q."""

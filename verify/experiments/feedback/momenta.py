@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import FeedbackState, TopK
 from commbounds.theory import claims
 from commbounds.verify.experiments.feedback.runs import (
@@ -29,7 +29,6 @@ from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, Of, Space, nothing
 from commbounds.verify.study import Curve, Outcome, Study
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 
 

@@ -10,8 +10,8 @@ from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.feedback.aggregators import ArcRows
 from commbounds.compressors import EF21M, TopK
 from commbounds.theory import claims
@@ -34,7 +34,6 @@ from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, SEED, Of, Settings, Space, nothing
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 _PLAIN_SKETCH = {"sketch": [[1.0]]}
 """Of rows of one column: the rows of largest average, surely."""

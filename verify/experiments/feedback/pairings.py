@@ -8,17 +8,15 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds import collectives, compressors
+from commbounds.array_types import Array
 from commbounds.collectives import ArcRows, FeedbackSGD, FeedbackSGDState, GatheredTopK, OkTopK
 from commbounds.collectives.feedback.on_rank import feedback_sgd_start, feedback_sgd_step
 from commbounds.collectives.oktopk.state import OkTopkRankState
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.pairing import Pairing, RankCase, RankResult
-
-Array = NDArray[Any]
 
 _COMPRESSORS: Mapping[str, compressors.Compressor] = MappingProxyType(
     {

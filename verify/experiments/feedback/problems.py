@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiments.packetloss.digits import dealt
-
-Array = NDArray[Any]
 
 
 @dataclass(frozen=True, eq=False)

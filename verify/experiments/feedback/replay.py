@@ -15,8 +15,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.feedback import FeedbackSGD
 from commbounds.compressors import EF14, EF21, FeedbackState, Plain
 from commbounds.theory import claims
@@ -24,8 +24,6 @@ from commbounds.verify.experiments.feedback.convex import CONVEX, convex_step
 from commbounds.verify.experiments.feedback.runs import EPS, Shrunk
 from commbounds.verify.replay import Table
 from commbounds.verify.study import Outcome
-
-Array = NDArray[Any]
 
 EPSILONS = np.linspace(0.01, 0.99, 200)
 STEPS = np.linspace(0.01, 2 / 1.1, 200)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from commbounds.array_types import Array
 from commbounds.collectives.feedback.sgd import FeedbackSGDState
 from commbounds.compressors import Compressor, TopK
 from commbounds.compressors.base import Law, Message, checked_array, checked_exact
@@ -20,7 +21,6 @@ from commbounds.verify.family import Family
 from commbounds.verify.space import Of
 from commbounds.verify.study import Curve
 
-Array = NDArray[Any]
 EPS = float(np.finfo(np.float64).eps)
 
 

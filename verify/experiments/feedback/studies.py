@@ -6,8 +6,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import Plain, TopK
 from commbounds.verify.experiments.feedback.control import CONTROL
 from commbounds.verify.experiments.feedback.convex import CONVEX
@@ -34,7 +34,7 @@ def _constants(start: float, gamma: float, horizon: int) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _after(implementation: Any, problem: Any, gamma: float, horizon: int) -> NDArray[Any]:
+def _after(implementation: Any, problem: Any, gamma: float, horizon: int) -> Array:
     """Weights after the steps."""
     descent = implementation(Plain(TopK(1)), gamma)
     state = descent.start(problem.start, 3)
@@ -43,14 +43,14 @@ def _after(implementation: Any, problem: Any, gamma: float, horizon: int) -> NDA
     return np.asarray(state.weights)
 
 
-def _growth(found: NDArray[Any], start: float, gamma: float) -> Outcome:
+def _growth(found: Array, start: float, gamma: float) -> Outcome:
     """The entry that grows least like the claim says; exact, as start and step size are chosen so."""
     grown = [Fraction(v) / Fraction(start) for v in found.tolist()]
     expected = 1 + Fraction(11, 6) * Fraction(gamma)
     return Outcome(max(grown, key=lambda v: abs(v - expected)), {"stepsize": Fraction(gamma)})
 
 
-def _far(found: NDArray[Any], problem: Any, horizon: int) -> Outcome:
+def _far(found: Array, problem: Any, horizon: int) -> Outcome:
     ratio = float(np.linalg.norm(found) / np.linalg.norm(problem.start))
     return Outcome(ratio, {}, 64 * horizon * EPS * ratio)
 
@@ -63,9 +63,7 @@ def _family(space: Space, exact: bool) -> Family:
 _DYADIC = [odd * 2.0**-exponent for exponent in range(8) for odd in (1, 3)]
 _GROWING = _family(
     Space(
-        nothing,
-        {"start": (3.0, -3.0, 6.0, 51.0), "gamma": _DYADIC, "horizon": (1,)},
-        combined=(("start", "gamma"),),
+        nothing, {"start": (3.0, -3.0, 6.0, 51.0), "gamma": _DYADIC, "horizon": (1,)}, combined=(("start", "gamma"),)
     ),
     exact=True,
 )

@@ -7,9 +7,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds import collectives
+from commbounds.array_types import Array
 from commbounds.collectives import COLLECTIVES, ArcRows, FeedbackSGD, GatheredTopK, OkTopK
 from commbounds.compressors import (
     EF14,
@@ -28,9 +28,7 @@ from commbounds.compressors._random import key_from
 from commbounds.verify.definition import Given
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, collective, descent_case, every_round
-from commbounds.verify.vectors.compressor_cases import (
-    mechanism,
-)
+from commbounds.verify.vectors.compressor_cases import mechanism
 from commbounds.verify.vectors.compressors import parts_of
 from commbounds.verify.vectors.inputs import array, flags_of, hostile, ordinary
 from commbounds.verify.vectors.numbers import Record
@@ -71,8 +69,6 @@ def _aggregator(record: str, options: Mapping[str, Any] | None = None, **given: 
     made = {name: COLLECTIVES[value] if name == "allreduce" else value for name, value in options.items()}
     return getattr(collectives, record)(**given, options=made)
 
-
-Array = NDArray[Any]
 
 _OFFERS: tuple[tuple[dict[str, Any], str, int], ...] = (
     ({"compressor": TopK(2)}, "float32", 4),
@@ -123,11 +119,7 @@ def feedback_cases(name: str) -> Iterator[VectorCase]:
         ("ties", "Equal magnitudes: the lowest index first, the other one a step later.", [[1.0, -1.0, 1.0]] * 3),
         ("subnormals", "Left-overs below the smallest normal number.", [hostile("subnormals", "float32").tolist()] * 2),
         ("cancellation", "What was left over cancels the next gradient.", [[4.0, 1.0, 2.0], [0.0, -1.0, -2.0]]),
-        (
-            "alternating",
-            "The estimate of EF21 chases a gradient of changing sign.",
-            [[3.0, 1.0], [-3.0, -1.0]] * 2,
-        ),
+        ("alternating", "The estimate of EF21 chases a gradient of changing sign.", [[3.0, 1.0], [-3.0, -1.0]] * 2),
     ):
         gradients = [array(row, "float32") for row in rows]
         yield VectorCase(about, why, {"gradients": gradients}, small, {}, flags_of(np.stack(gradients)))

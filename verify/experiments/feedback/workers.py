@@ -9,8 +9,8 @@ from math import log2
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import FeedbackState
 from commbounds.verify.experiments.feedback.runs import (
     ALL,
@@ -31,7 +31,6 @@ from commbounds.verify.family import Family, Rounded, rounded_square
 from commbounds.verify.space import Of, Space
 from commbounds.verify.study import Study
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 
 # --- EF14's residual -------------------------------------------------------------------------------------------------

@@ -7,13 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import GroupQuantizer
 from commbounds.verify.peers import torch_module
 from commbounds.verify.stopwatch import Benchmark, Stopwatch, timed
 
-Array = NDArray[Any]
 GROUP = 128
 
 

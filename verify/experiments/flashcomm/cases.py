@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import GroupQuantizer
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, shared
 
-Array = NDArray[Any]
 _OPTIONS = ("metadata", "repaired", "quantise_with", "zero", "scale", "theta", "spikes")
 
 

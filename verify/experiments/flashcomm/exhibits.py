@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import (
     hierarchical_quantised_allreduce,
     oneshot_quantised_allreduce,
@@ -23,7 +23,6 @@ from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.flashcomm.cases import rms
 
-Array = NDArray[Any]
 _RANKS = [2, 3, 4, 6, 8, 12, 16]
 _FLAT: dict[str, Callable[..., Any]] = {
     "ring": ring_quantised_allreduce,

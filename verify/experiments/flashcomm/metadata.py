@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.flashcomm.wire import message_from_bytes, wire_bytes
 from commbounds.theory import claims
 from commbounds.verify import inputs
@@ -19,7 +19,6 @@ from commbounds.verify.family import Family
 from commbounds.verify.space import Space
 from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured
 
-Array = NDArray[Any]
 _G = "flashcomm.groupquant."
 _ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 _TINY = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
@@ -163,9 +162,7 @@ _SIZES = _SIZED.every(
     metadata=("float32", "float16", "bfloat16"),
 )
 _BITS = Curve(
-    "bits",
-    "groups of 128, float16 metadata",
-    [(float(w), _SIZED.case(_SIZED.space.at(width=w))) for w in range(1, 9)],
+    "bits", "groups of 128, float16 metadata", [(float(w), _SIZED.case(_SIZED.space.at(width=w))) for w in range(1, 9)]
 )
 
 METADATA = (

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import GroupQuantizer
 from commbounds.compressors.flashcomm.bit_planes import unpacked
 from commbounds.theory import claims
@@ -19,7 +19,6 @@ from commbounds.verify.experiments.flashcomm.quantiser import groups_of, roundin
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 

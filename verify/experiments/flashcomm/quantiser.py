@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.flashcomm.cases import (
@@ -24,7 +24,6 @@ from commbounds.verify.experiments.flashcomm.cases import (
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study, Unmeasured
 
-Array = NDArray[Any]
 _G = "flashcomm.groupquant."
 ENUMERATED = "every vector of two to four small integers, at one to three bits; rational arithmetic"
 
@@ -328,14 +327,7 @@ QUANTISER = (
         _study(name, _rounded(name), corpus=_coarse_plain, cases=vector_cases())
         for name in ("error_rounded", "ends_rounded")
     ),
-    _study(
-        "ends",
-        _ends,
-        grid=vector_grid(),
-        enumerated=ENUMERATED,
-        corpus=vectors(),
-        cases=vector_cases(),
-    ),
+    _study("ends", _ends, grid=vector_grid(), enumerated=ENUMERATED, corpus=vectors(), cases=vector_cases()),
     _study(
         "order",
         _inversions,
@@ -344,14 +336,7 @@ QUANTISER = (
         corpus=vectors(np.float32),
         cases=vector_cases(np.float32, metadata="bfloat16"),
     ),
-    _study(
-        "idempotence",
-        _changed,
-        grid=vector_grid(),
-        enumerated=ENUMERATED,
-        corpus=vectors(),
-        cases=vector_cases(),
-    ),
+    _study("idempotence", _changed, grid=vector_grid(), enumerated=ENUMERATED, corpus=vectors(), cases=vector_cases()),
     _study(
         "half_step_stored",
         _stored_error_in_steps,

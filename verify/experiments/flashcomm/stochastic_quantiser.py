@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.flashcomm.cases import (
@@ -23,7 +23,6 @@ from commbounds.verify.experiments.flashcomm.quantiser import ENUMERATED, groups
 from commbounds.verify.marginals import Marginals, kernel_marginals
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-Array = NDArray[Any]
 _S = "flashcomm.stochastic."
 
 
@@ -144,7 +143,7 @@ def _stream(c: Any, x: Array) -> Stream:
     inside = inside[: inside.size // _TOGETHER * _TOGETHER]
     expected = level[inside]
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    def draw(rng: np.random.Generator, count: int) -> Floats:
         calls = -(-count * _TOGETHER // inside.size)
         drawn = [
             (c.compress(x, rng).codes[inside] - expected).reshape(-1, _TOGETHER).mean(axis=1) for _ in range(calls)

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.flashcomm.allreduce import twostep_quantised_allreduce
 from commbounds.compressors import GroupQuantizer
 from commbounds.compressors.flashcomm.wire import wire_bytes
@@ -23,7 +23,6 @@ from commbounds.verify.family import Family, FamilyStudy, Rounded
 from commbounds.verify.space import RANKS, Of, Space
 from commbounds.verify.study import Case, Curve, Outcome, Study, studies
 
-Array = NDArray[Any]
 Studies = tuple[FamilyStudy, ...]
 _T, _R, _O, _H = (f"{kind}_quantised_allreduce" for kind in ("twostep", "ring", "oneshot", "hierarchical"))
 

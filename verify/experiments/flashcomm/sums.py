@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer
 from commbounds.theory import claims
 from commbounds.verify import inputs
@@ -18,7 +18,6 @@ from commbounds.verify.experiments.flashcomm.cases import plain_quantiser, stack
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -195,7 +194,7 @@ def _stream(allreduce: Any, stack: Array) -> Stream:
     reach = 2.0 * float(np.ptp(stack, axis=1).sum()) / q.top
     sign = np.sign(exact)
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    def draw(rng: np.random.Generator, count: int) -> Floats:
         drawn = []
         for _ in range(-(-count // exact.size)):
             value = allreduce(stack, q, rng=rng)[0].values[0].astype(np.float64)

@@ -7,7 +7,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds.collectives import (
     hierarchical_quantised_allreduce,
@@ -15,12 +14,7 @@ from commbounds.collectives import (
     ring_quantised_allreduce,
     twostep_quantised_allreduce,
 )
-from commbounds.compressors import (
-    GroupQuantizer,
-    StochasticGroupQuantizer,
-    packed,
-    packed_bytes,
-)
+from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, packed, packed_bytes
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
 from commbounds.verify.vectors.compressor_cases import (
@@ -89,8 +83,6 @@ def _hierarchical_cases() -> Iterator[VectorCase]:
     yield case_of("Two does not divide three.", {"stack": ranks(3, 4, "float32")}, {"quantiser": quantiser, "node": 2},
                   refused=True)  # fmt: skip
 
-
-Array = NDArray[Any]
 
 _GROUPS: tuple[Setting, ...] = (
     (GroupQuantizer(2, group=4), "float32", tuple(n for n in (*MOST, "one entry") if n != "largest"),

@@ -6,13 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds.collectives import allreduce_with_restarts, gossip, push_sum
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 
-Array = NDArray[Any]
 _RUNS = {"quick": 20, "standard": 200, "thorough": 2000}
 
 

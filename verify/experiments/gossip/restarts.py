@@ -9,13 +9,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.theory import claims
-from commbounds.verify.experiments.moshpit.averaging import (
-    masks,
-    settings,
-)
+from commbounds.verify.experiments.moshpit.averaging import masks, settings
 from commbounds.verify.study import Case, Outcome, Stream, Study, over
 
 
@@ -89,7 +86,7 @@ def _capped_streams(implementation: Any) -> list[Stream]:
     N, p, cap = 20, 0.05, 8
     claimed = float(claims()["gossip.restarts.capped"].bound(N=N, failure=p, cap=cap))
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    def draw(rng: np.random.Generator, count: int) -> Floats:
         x = np.ones((N, 1))
         return np.array([implementation(x, p, cap, rng)[0][1] for _ in range(count)], np.float64) - claimed
 

@@ -10,13 +10,10 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
-from commbounds.verify.experiments.moshpit.averaging import (
-    distortions,
-    settings,
-)
+from commbounds.verify.experiments.moshpit.averaging import distortions, settings
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Curve, Outcome, Study
 
@@ -28,7 +25,7 @@ def neighbours(topology: str, N: int) -> int:
     return int(TOPOLOGIES[topology](N, 0).shape[1])
 
 
-def _input(case: Case) -> NDArray[np.float64]:
+def _input(case: Case) -> Floats:
     N, kind, topology = case.settings["N"], case.settings["input"], case.settings["topology"]
     if kind in ("eigenvector", "eigenvector by rows"):
         angle = 2 * np.pi * np.arange(N) / N

@@ -281,9 +281,7 @@ EXPERIMENTS = studies(
         "all ways for links to break, rings of up to 5",
         curves=[
             over(
-                "loss",
-                "a ring of three",
-                (settings(N=3, loss=loss) for loss in ("0", "1/8", "1/4", "1/2", "3/4", "1")),
+                "loss", "a ring of three", (settings(N=3, loss=loss) for loss in ("0", "1/8", "1/4", "1/2", "3/4", "1"))
             )
         ],
     ),

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.lowcomm.transform import dct_matrix
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
@@ -15,7 +15,6 @@ from commbounds.verify.definitions import lowcomm
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
-Array = NDArray[Any]
 DATA = ("normal", "ties", "zeros", "of all sizes", "cancelling")
 DTYPES = ("float32", "float64")
 

@@ -122,9 +122,5 @@ def _coding(_budget: str, _seed: int) -> Exhibit:
     )
 
 
-EXHIBITS: dict[str, Maker] = {
-    "lowcomm.outer": _outer,
-    "lowcomm.starved": _starved,
-    "lowcomm.coding": _coding,
-}
+EXHIBITS: dict[str, Maker] = {"lowcomm.outer": _outer, "lowcomm.starved": _starved, "lowcomm.coding": _coding}
 """What makes an exhibit, under its name."""

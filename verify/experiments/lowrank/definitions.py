@@ -7,16 +7,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, compressed, givens
 from commbounds.verify.definitions import lowrank
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.lowrank.vectors import matrix_cases
 from commbounds.verify.space import Of, Space
-
-Array = NDArray[Any]
 
 DATA = ("ties", "normal", "zeros", "signs", "sparse", "of all sizes", "alike", "one rank", "eighths", "subnormal")
 _FLOATS = ("float32", "float64")

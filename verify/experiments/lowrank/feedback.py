@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors import PowerSGD
 from commbounds.theory import claims
 from commbounds.verify import inputs
@@ -18,7 +18,6 @@ from commbounds.verify.experiment import Budget, bound_at
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 _P = "lowrank.powersgd_ef14."
 
@@ -226,7 +225,7 @@ def _fresh_stream(ef14: Any, name: str, case: Case, equal: bool = False) -> Stre
     values = _values(case, s["M"])
     bound = float(bound_at(claims()[name], values))
 
-    def draw(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+    def draw(rng: np.random.Generator, count: int) -> Floats:
         out = np.empty(count)
         for i in range(count):
             *_, (_, _, residual) = _fresh_steps(ef14, case, rng)

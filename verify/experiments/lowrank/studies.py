@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import Exact
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import MATRICES, CompressorStudy
@@ -16,8 +16,6 @@ from commbounds.verify.experiments.binding import bind, table
 from commbounds.verify.experiments.lowrank.feedback import FEEDBACK
 from commbounds.verify.measures import Distortion, Measure, Reading, symbol_values
 from commbounds.verify.study import AnyStudy, studies
-
-Array = NDArray[Any]
 
 # Products of m x n matrices in float64, rounded to the dtype: some 2 (m + n) units for the shapes searched.
 _ROUNDING = 512.0
@@ -111,12 +109,7 @@ _POWERSGD: tuple[CompressorStudy, ...] = (
     bind(_P + "warm_start_contraction", "PowerSGD", measure=WarmStarted(), worst=_single_entry, **_NO_LAW),
     bind(_P + "nonexpansive", "PowerSGD", measure=WarmStarted(), worst=_single_entry, **_NO_LAW),
     bind(
-        _P + "determinant",
-        "PowerSGD",
-        tested="equal",
-        spread=_one_direction_left,
-        values=_with_determinant,
-        **_NO_LAW,
+        _P + "determinant", "PowerSGD", tested="equal", spread=_one_direction_left, values=_with_determinant, **_NO_LAW
     ),
     bind(_P + "unbiased", "PowerSGD", **_NO_LAW),
     bind(_P + "wire", "PowerSGD", **_NO_LAW),
@@ -130,18 +123,8 @@ _LOWRANK: tuple[CompressorStudy, ...] = (
     bind(_L + "unbiased", "LowRank", **_TIES),
     bind(_L + "wire", "LowRank", **_TIES),
     bind(_L + "sign_symmetry", "LowRank", measure=SignDefect(rounding=_ROUNDING), **_MATRIX),
-    bind(
-        _L + "scale_equivariance",
-        "LowRank",
-        measure=ScaleDefect(rounding=_ROUNDING),
-        **_MATRIX,
-    ),
-    bind(
-        _L + "idempotence",
-        "LowRank",
-        measure=IdempotenceDefect(rounding=_ROUNDING),
-        **_NO_LAW,
-    ),
+    bind(_L + "scale_equivariance", "LowRank", measure=ScaleDefect(rounding=_ROUNDING), **_MATRIX),
+    bind(_L + "idempotence", "LowRank", measure=IdempotenceDefect(rounding=_ROUNDING), **_NO_LAW),
 )
 
 EXPERIMENTS: dict[str, AnyStudy] = {**table(*_POWERSGD, *_LOWRANK), **studies(*FEEDBACK)}

@@ -8,17 +8,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds.compressors.lowrank import LowRank, PowerSGD
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.compressor_cases import (
-    compressor,
-    parameters_of,
-)
+from commbounds.verify.vectors.compressor_cases import compressor, parameters_of
 from commbounds.verify.vectors.inputs import array, flags_of
-
-Array = NDArray[Any]
 
 _EXACT = "Every operation is exact here, so any order of additions gives these bits."
 

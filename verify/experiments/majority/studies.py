@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.experiment import Budget
@@ -21,7 +21,6 @@ from commbounds.verify.experiments.moshpit.averaging import settings
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study, over, studies
 
-Array = NDArray[Any]
 _ROOT3, _ROOT6 = sp.sqrt(3), sp.sqrt(6)
 
 # --- bytes -------------------------------------------------------------------------------------------------------

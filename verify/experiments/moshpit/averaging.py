@@ -9,15 +9,11 @@ from math import lcm
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Mask
 from commbounds.theory import claims
 from commbounds.verify.experiment import bound_at
 from commbounds.verify.study import Case, Study
-
-Array = NDArray[Any]
-Mask = NDArray[np.bool_]
-
 
 _SMALL = 2**16
 """Of integers below it, that many squares add up to less than 2^63."""

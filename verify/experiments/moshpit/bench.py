@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import group_trials
 from commbounds.verify.stopwatch import Benchmark, timed
-
-Array = NDArray[Any]
 
 
 def literal_groups(x: Array, r: int, rounds: int, trials: int, rng: np.random.Generator) -> Array:

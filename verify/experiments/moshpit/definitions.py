@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.moshpit import initial_keys
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.verify.data import stack_of
@@ -18,7 +18,6 @@ from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 
-Array = NDArray[Any]
 Generator = np.random.Generator
 
 RATES = {"most": 0.8, "few": 0.4, "nobody": 0.0}

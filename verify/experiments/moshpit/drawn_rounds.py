@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds import collectives
+from commbounds.array_types import Integers, Mask
 from commbounds.collectives.moshpit.group_trials import _GOLDEN, _fail, _mix, _shuffle
 from commbounds.collectives.ranks import Collective
 
@@ -32,13 +32,13 @@ class DrawnRounds:
     """
 
     M: int
-    cells: NDArray[np.int64]
-    labels: NDArray[np.int64]
-    slots: NDArray[np.int64]
-    alive: NDArray[np.bool_]
+    cells: Integers
+    labels: Integers
+    slots: Integers
+    alive: Mask
 
     def call(
-        self, kind: str, t: int, keys: NDArray[np.int64], rule: str
+        self, kind: str, t: int, keys: Integers, rule: str
     ) -> tuple[Collective[Any, Any, Any], tuple[Any, ...], dict[str, Any]]:
         """What takes place in round `t` of a trial of that kind, with the arguments that follow the stack."""
         there = {"alive": self.alive[t : t + 1], "rule": rule}

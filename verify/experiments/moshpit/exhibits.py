@@ -9,13 +9,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import gossip, group_trials, moshpit_sgd, random_groups
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 
-Array = NDArray[Any]
 _RUNS = {"quick": 20, "standard": 200, "thorough": 2000}
 _FLOOR = 1e-14
 """Where curves of distortions relative to the start end: what is left is rounding, or nothing."""
@@ -231,12 +230,7 @@ def _readings(budget: str, seed: int) -> Exhibit:
         (
             Panel("One round, 8 peers", "groups r", "factor, less (r - 1)/(N - 1)", tuple(lines)),
             Panel(
-                "Excess of the recalled factor",
-                "peers N",
-                "relative excess",
-                tuple(excess),
-                xscale="log",
-                yscale="log",
+                "Excess of the recalled factor", "peers N", "relative excess", tuple(excess), xscale="log", yscale="log"
             ),
         ),
     )

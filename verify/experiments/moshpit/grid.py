@@ -9,8 +9,8 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Integers
 from commbounds.collectives.moshpit.allreduce import initial_keys
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import common_multiple, distortions, identity, masks
@@ -121,7 +121,7 @@ _RECTANGLES = Family(
 # --- failures, empty cells ---------------------------------------------------------------------------------------
 
 
-def _cells(M: int, d: int) -> NDArray[np.int64]:
+def _cells(M: int, d: int) -> Integers:
     return np.array(list(itertools.product(range(M), repeat=d)))
 
 
@@ -144,7 +144,7 @@ def _failing_streams(implementation: Any) -> list[Stream]:
 
         def draw(
             rng: np.random.Generator, count: int, N: int = N, M: int = M, p: float = p, claimed: float = claimed
-        ) -> NDArray[np.float64]:
+        ) -> Floats:
             found = np.empty(count)
             for j in range(count):
                 alive = rng.random((2, N)) >= p

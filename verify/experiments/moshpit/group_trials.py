@@ -6,13 +6,10 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.theory import claims
-from commbounds.verify.experiments.moshpit.averaging import (
-    distortions,
-    some_vectors,
-)
+from commbounds.verify.experiments.moshpit.averaging import distortions, some_vectors
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Stream, Study
 
@@ -30,7 +27,7 @@ def _trials(kind: str, name: str, shapes: tuple[tuple[int, int, int, float], ...
         def draw(
             rng: np.random.Generator, count: int, x: Any = x, groups: int = groups, rounds: int = rounds, p: float = p,
             start: float = start, claimed: float = claimed,
-        ) -> NDArray[np.float64]:  # fmt: skip
+        ) -> Floats:  # fmt: skip
             found = implementation(x, kind, groups, rounds, count, int(rng.integers(2**63)), p=p)
             return np.asarray(found[:, -1] / start - claimed, np.float64)
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds import collectives
+from commbounds.array_types import Array
 from commbounds.collectives.moshpit.sgd import moshpit_sgd_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
@@ -17,8 +15,6 @@ from commbounds.verify.experiments.moshpit.definitions import DEFINITIONS, GRADI
 from commbounds.verify.experiments.moshpit.drawn_rounds import DrawnRounds, drawn_rounds
 from commbounds.verify.pairing import RankResult, on_definition, on_rows
 from commbounds.verify.space import RANKS, LeftOut, Space
-
-Array = NDArray[Any]
 
 # --- Moshpit SGD ------------------------------------------------------------------------------------------------------
 

@@ -10,8 +10,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
@@ -120,9 +120,7 @@ _READINGS = _EVERY.replaced(
 _GENERAL = replace(_family(_READINGS), arrays=2)
 
 
-def _repeated(
-    N: int, r: int, reading: str, implementation: Any, rng: np.random.Generator, count: int
-) -> NDArray[np.float64]:
+def _repeated(N: int, r: int, reading: str, implementation: Any, rng: np.random.Generator, count: int) -> Floats:
     """D_1 / D_0 of `count` runs from random numbers of the implementation's own."""
     x = some_vectors(N, 3, 1, 1)
     start, centre = float(sum(distortions(x))), x.mean(axis=0)

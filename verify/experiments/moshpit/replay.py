@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Mask
 from commbounds.collectives import allreduce_with_restarts, gossip, grid_average, push_sum, regrouping
 from commbounds.verify.replay import Table
 
-Array = NDArray[Any]
-Round = Callable[[Array, NDArray[np.bool_], int, np.random.RandomState], Array]
+Round = Callable[[Array, Mask, int, np.random.RandomState], Array]
 """(numbers, who is there, number of the iteration from 1, the run's random numbers) -> numbers."""
 
 RUNS, MOST, GROUP, TARGETS = 10, 50, 32, (1e-9, 1e-4)
@@ -41,12 +39,12 @@ RATES = ("0", "0.001", "0.005", "0.01")
 _LAYOUTS = {"quick": 12, "standard": 60, "thorough": 400}
 
 
-def _all_reduce(x: Array, alive: NDArray[np.bool_], _t: int, _rng: np.random.RandomState) -> Array:
+def _all_reduce(x: Array, alive: Mask, _t: int, _rng: np.random.RandomState) -> Array:
     (result, _, _), _ = allreduce_with_restarts(x[:, None], alive=alive[None])
     return np.asarray(result[:, 0])
 
 
-def _ring(x: Array, alive: NDArray[np.bool_], _t: int, _rng: np.random.RandomState) -> Array:
+def _ring(x: Array, alive: Mask, _t: int, _rng: np.random.RandomState) -> Array:
     return np.asarray(gossip(x[:, None], "ring", alive=alive[None], missing="renormalise")[0][:, 0])
 
 
@@ -65,7 +63,7 @@ def sgp_edges(N: int, t: int, wrapped: bool) -> tuple[Array, Array]:
     return np.concatenate(rows), np.concatenate(columns)
 
 
-def _sgp(wrapped: bool, x: Array, alive: NDArray[np.bool_], t: int, _rng: np.random.RandomState) -> Array:
+def _sgp(wrapped: bool, x: Array, alive: Mask, t: int, _rng: np.random.RandomState) -> Array:
     rows, columns = sgp_edges(x.size, t, wrapped)
     weights = (alive[rows] & alive[columns]).astype(np.float64)
     sums = np.bincount(rows, weights * x[columns], x.size)
@@ -73,7 +71,7 @@ def _sgp(wrapped: bool, x: Array, alive: NDArray[np.bool_], t: int, _rng: np.ran
     return np.where(shares > 0, sums / np.maximum(shares, 1.0), x)
 
 
-def _groups(size: int, x: Array, alive: NDArray[np.bool_], _t: int, rng: np.random.RandomState) -> Array:
+def _groups(size: int, x: Array, alive: Mask, _t: int, rng: np.random.RandomState) -> Array:
     order = np.flatnonzero(alive)
     rng.shuffle(order)
     return np.asarray(regrouping(x[:, None], size, orders=[order.tolist()], alive=alive[None])[0][:, 0])
@@ -85,7 +83,7 @@ def layout(N: int, M: int, d: int, rng: np.random.Generator) -> Array:
     return np.stack(np.unravel_index(codes, (M,) * d), axis=1)
 
 
-def _grid(cells: Array, M: int, x: Array, alive: NDArray[np.bool_], t: int, _rng: np.random.RandomState) -> Array:
+def _grid(cells: Array, M: int, x: Array, alive: Mask, t: int, _rng: np.random.RandomState) -> Array:
     return np.asarray(grid_average(x[:, None], cells, M, 1, start=t, alive=alive[None])[0][:, 0])
 
 
@@ -95,7 +93,7 @@ class _PushSum:
     def __init__(self, topology: str) -> None:
         self.topology, self.sums, self.weights = topology, np.empty(0), np.empty(0)
 
-    def __call__(self, x: Array, alive: NDArray[np.bool_], t: int, _rng: np.random.RandomState) -> Array:
+    def __call__(self, x: Array, alive: Mask, t: int, _rng: np.random.RandomState) -> Array:
         from commbounds.collectives.gossip.mixing import TOPOLOGIES
 
         if t == 1:

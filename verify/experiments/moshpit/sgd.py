@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.theory import claims
 from commbounds.verify.experiments.moshpit.averaging import (
@@ -33,7 +33,6 @@ from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.space import Of, Space, nothing, rationals
 from commbounds.verify.study import Case, Outcome, Stream, Study, over
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 

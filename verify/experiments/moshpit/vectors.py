@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds.collectives import initial_keys
 from commbounds.verify.experiments.moshpit.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array, eighths, mask, uniforms
-
-Array = NDArray[Any]
 
 
 def _local_cases() -> Iterator[VectorCase]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
 
 import numpy as np
 from numba import get_num_threads, njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.oktopk.split import split_and_reduce
@@ -17,8 +16,6 @@ from commbounds.collectives.oktopk.threshold_filter import Passing
 from commbounds.compressors._blocks import run_all
 from commbounds.verify.peers import torch_module
 from commbounds.verify.stopwatch import Benchmark, timed
-
-Array = NDArray[Any]
 
 
 @njit(cache=True, nogil=True)

@@ -5,16 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiments.oktopk.sweep import RANKS, one_iteration
 from commbounds.verify.stack_families import FAMILIES, SWEPT, stack
 from commbounds.verify.stopwatch import Benchmark
 
-Array = NDArray[Any]
 ENTRIES, KEPT = 65_536, 256
 
 

@@ -342,9 +342,5 @@ def _empty_region(_budget: Budget) -> Iterator[Case]:
 
 
 _OTHERS: Mapping[str, Callable[[Budget], Iterator[Case]]] = MappingProxyType(
-    {
-        "oktopk.lower.any_vectors": _nothing,
-        "oktopk.lower.every_rank": _alone,
-        "oktopk.reevaluation.most": _empty_region,
-    }
+    {"oktopk.lower.any_vectors": _nothing, "oktopk.lower.every_rank": _alone, "oktopk.reevaluation.most": _empty_region}
 )

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import sympy as sp
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.oktopk.quadratics import QUADRATIC, kept_largest
@@ -22,7 +22,6 @@ from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.stack_families import FAMILIES, stack
 from commbounds.verify.study import Case, Outcome, Study
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 _ETA = 0.25
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
@@ -18,7 +18,6 @@ from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts, stac
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Stream, Study, Unmeasured
 
-Array = NDArray[Any]
 _TOP = 2.0**12
 """Largest magnitude of the integers that families are rounded to: sums of 2^11 of them are exact in float32."""
 
@@ -170,7 +169,7 @@ def _drift_streams(implementation: Any) -> Sequence[Stream]:
             boundaries=np.array(even_cuts(P, _ENTRIES)),
         )
 
-        def draws(rng: np.random.Generator, count: int) -> NDArray[np.float64]:
+        def draws(rng: np.random.Generator, count: int) -> Floats:
             found = np.empty(count)
             for i in range(count):
                 result, _, _ = implementation(scale * stack(rng, P), 1, state)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from numpy.typing import NDArray
-
+from commbounds.array_types import Array
 from commbounds.collectives import OkTopkSGD, OkTopkSGDState, oktopk_allreduce
 from commbounds.collectives.oktopk.sgd_on_rank import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.oktopk.state import OkTopkRankState, OkTopkResult, OkTopkState
@@ -16,7 +13,7 @@ from commbounds.verify.experiments.oktopk.definitions import DEFINITIONS
 from commbounds.verify.pairing import Pairing, RankResult, on_definition, on_rows
 
 
-def _by_rank(result: OkTopkResult, state: OkTopkState, residuals: NDArray[Any]) -> list[RankResult]:
+def _by_rank(result: OkTopkResult, state: OkTopkState, residuals: Array) -> list[RankResult]:
     """What every rank would have of an iteration, named as in `OkTopkRankResult` and `OkTopkRankState`."""
     return [
         {

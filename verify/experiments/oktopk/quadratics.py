@@ -8,15 +8,14 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Series
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome, Study
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import OkTopkSGD
 from commbounds.verify import gradients
 
@@ -34,7 +34,7 @@ class Reused:
     """
 
     evaluated: bool
-    selected: NDArray[np.float64]
+    selected: Floats
     winners: float
     sent: dict[str, int]
     received: dict[str, int]

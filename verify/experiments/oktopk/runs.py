@@ -10,15 +10,14 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import Traffic
 from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import Claim, claims
 from commbounds.verify.stack_families import FAMILIES, stack
 from commbounds.verify.study import Case, Outcome
 
-Array = NDArray[Any]
 DATA = ("split", "balance", "allgather")
 """The phases that the published volume is about."""
 _OPTIONS = ("boundaries", "balance", "allgather", "threshold", "rotation")

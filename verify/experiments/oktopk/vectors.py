@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from commbounds.collectives import (
-    CONTROLLERS,
-)
+from commbounds.array_types import Array
+from commbounds.collectives import CONTROLLERS
 from commbounds.verify.experiments.oktopk.definitions import DEFINITIONS
 from commbounds.verify.stack_families import stack as built
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
@@ -27,9 +25,6 @@ def _oktopk_descents() -> Iterator[VectorCase]:
     options = {"boundaries": "even", "tau_prime": 2}
     yield descent_case(3, 6, "float32", "Thresholds are found anew every second step.", k=2, step_size=0.25,
                    options=options)  # fmt: skip
-
-
-Array = NDArray[Any]
 
 
 def _one(P: int, n: int, k: int, dtype: str, why: str, **more: Any) -> VectorCase:
@@ -100,7 +95,5 @@ def subjects() -> list[VectorSubject]:
     )
 
 
-OTHER_SIZES = {
-    "oktopk_boundaries": "indices",
-}
+OTHER_SIZES = {"oktopk_boundaries": "indices"}
 """Collectives whose ranks and entries are not those of every vector, and what they take."""

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import Exact
 from commbounds.verify import gradients
 from commbounds.verify.compressor_run import CompressorRun
@@ -22,7 +22,6 @@ from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.measures import Measure, Reading
 from commbounds.verify.study import Case, Outcome, Study, over
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 

@@ -6,14 +6,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, chosen, in_rounds
 from commbounds.verify.definitions import orthogonal as twins
 from commbounds.verify.space import RANKS, Of, Space
 
-Array = NDArray[Any]
 Shape = tuple[int, int]
 DATA = ("ties", "normal", "zeros", "signs", "sparse", "cancelling", "alike", "one rank")
 SHAPES = ((2, 3), (3, 2), (1, 1), (1, 4), (4, 1), (3, 3), (4, 5), (5, 4))

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives.orthogonal import ef21_muon, muon_update
 from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
-
-Array = NDArray[np.float64]
 
 
 def _values(_budget: str, _seed: int) -> Exhibit:
@@ -62,9 +60,9 @@ _WAYS = (("cubic", "Newton-Schulz, cubic"), ("quintic", "Newton-Schulz, degree 5
          ("polar_express", "Polar Express"))  # fmt: skip
 
 
-def _left(x: Array, k: int) -> Array:
+def _left(x: Floats, k: int) -> Floats:
     """What the k largest entries leave of a matrix."""
-    found: Array = x - ef21_muon(x[None], 0 * x[None], 0 * x, k, 0)[0].own[0]
+    found: Floats = x - ef21_muon(x[None], 0 * x[None], 0 * x, k, 0)[0].own[0]
     return found
 
 

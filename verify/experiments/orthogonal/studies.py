@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.orthogonal import ITERATIONS
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
@@ -22,7 +22,6 @@ from commbounds.verify.finding import Series
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import AnyStudy, Case, Outcome, Stream, Study, Unmeasured, over, studies
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 
 # --- singular values -------------------------------------------------------------------------------------------------

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.orthogonal import RIGHT
 from commbounds.verify.experiments.orthogonal.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array
 
-Array = NDArray[Any]
 _SIZES = (
     (1, 2, 3, "float32", "One rank: nothing is sent."),
     (2, 3, 2, "float32", "More rows than columns: transposed meanwhile."),

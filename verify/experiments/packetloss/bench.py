@@ -7,12 +7,11 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import Bernoulli, drift_trials
 from commbounds.verify.stopwatch import Benchmark, timed
 
-Floats = NDArray[np.float64]
 RECEIVERS = 64
 STEPS = 100_000
 TRIALS = 16

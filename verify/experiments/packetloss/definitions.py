@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Mask
 from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replicas
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
@@ -17,14 +17,13 @@ from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 from commbounds.verify.vectors.numbers import Record
 
-Array = NDArray[Any]
 PACKETS = (None, 1, 2, 5)
 LOST = (0.4, 0.0, 1.0)
 FEW = (1, Of("P", lambda P: P), Of("3 P + 1", lambda P: 3 * P + 1), Of("max(P - 1, 1)", lambda P: max(P - 1, 1)))
 """Numbers of entries, where many rounds are run."""
 
 
-def _arrived(rng: np.random.Generator, P: int, n: int, packet: int | None, lost: float) -> NDArray[np.bool_]:
+def _arrived(rng: np.random.Generator, P: int, n: int, packet: int | None, lost: float) -> Mask:
     longest = -(-n // P)
     return np.asarray(rng.random((P, P, 1 if packet is None else -(-longest // packet))) >= lost)
 

@@ -11,14 +11,13 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Mask
 from commbounds.collectives import Bernoulli, Replicas, fresh_replicas, layout
 from commbounds.theory import claims
 from commbounds.verify.experiments.packetloss.curves import over_losses
 from commbounds.verify.study import Case, Outcome, Stream, Study
 
-Floats = NDArray[np.float64]
 Lost = Counter[int]
 """By the number of packets lost: in how many histories."""
 _UNIT = 36.0
@@ -31,7 +30,7 @@ _CURVATURES = {"alike": (2.0, 2.0, 2.0), "several": (2.0, 1.0, 0.5), "steep": (1
 class _Fates:
     """A loss process of one step: which packets get lost in its two halves."""
 
-    halves: tuple[NDArray[np.bool_], NDArray[np.bool_]]
+    halves: tuple[Mask, Mask]
     shared: bool = False
 
     @property
@@ -39,7 +38,7 @@ class _Fates:
         """The share of its packets that get lost."""
         return float(np.concatenate(self.halves).mean())
 
-    def lost(self, address: tuple[int, ...], _step: int, _size: int, _state: None) -> tuple[NDArray[np.bool_], None]:
+    def lost(self, address: tuple[int, ...], _step: int, _size: int, _state: None) -> tuple[Mask, None]:
         return self.halves[address[2]], None
 
 

@@ -12,12 +12,11 @@ from importlib.resources import files
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Integers
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas, fresh_replicas, layout, lossy_training
 from commbounds.verify.make_gradients import Shards, gradient, initial, loss_and_accuracy, shards
 
-Floats = NDArray[np.float64]
 BATCH = 32
 RATE = 0.2
 _SEED = 2026
@@ -60,7 +59,7 @@ class LossyRun:
     updates: Floats = field(repr=False)
 
 
-def _squared_drift(state: Replicas, owner: NDArray[np.int64]) -> tuple[float, float, float]:
+def _squared_drift(state: Replicas, owner: Integers) -> tuple[float, float, float]:
     """Mean squared distances of pairs and to owners, and the share of versions that differ."""
     copies, workers = state.parameters, len(state.parameters)
     owned = copies[owner, np.arange(copies.shape[1])]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import Bernoulli, layout
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Panel
@@ -16,7 +16,7 @@ _SETS = {"quick": (100, 2), "standard": (300, 5), "thorough": (400, 20)}
 _LOSSES = (0.0, 0.1, 0.2, 0.4)
 
 
-def _largest(updates: NDArray[np.float64]) -> NDArray[np.float64]:
+def _largest(updates: Floats) -> Floats:
     """(steps,) sums over the shards of the largest squared norm so far of a shard's update."""
     starts = np.flatnonzero(np.diff(layout(updates.shape[1], _WORKERS).owner, prepend=-1))
     by_shard = np.add.reduceat(np.square(updates), starts, axis=1)
@@ -81,10 +81,7 @@ def training(budget: str, seed: int) -> Exhibit:
             "versions",
             "loss probability p",
             "share of pairs and shards that differ",
-            (
-                Line("measured", lossy, shares),
-                Line("2p/(1+p)", lossy, limits, "exact"),
-            ),
+            (Line("measured", lossy, shares), Line("2p/(1+p)", lossy, limits, "exact")),
         ),
         Panel("mean replica", "step", "test images recognised", tuple(accuracy)),
     ]

@@ -6,15 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import Bernoulli, GilbertElliott, layout
 from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Stream
 
-Floats = NDArray[np.float64]
 Loss = Bernoulli | GilbertElliott
 _WORKERS, _STEPS = 9, 6
 TRIALS = 5

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import layout
 from commbounds.verify.experiments.packetloss.curves import LOSSES
 from commbounds.verify.experiments.packetloss.words import (
@@ -30,7 +30,7 @@ from commbounds.verify.family import Family, FamilyStudy
 from commbounds.verify.space import Space, nothing
 from commbounds.verify.study import Curve, Outcome
 
-Readings = tuple[NDArray[Any], NDArray[Any], list[Fraction]]
+Readings = tuple[Array, Array, list[Fraction]]
 """Estimates and arrivals by set of workers that get through, and the sets' probabilities."""
 Values = dict[str, Any]
 UNIT = 2520
@@ -257,12 +257,7 @@ ESTIMATES = (
         streams=means("arrivals", fill_target, (0.1, 0.4, 0.9)),
     ),
     *_study(
-        _OF_SETS,
-        _weight_sum,
-        "owner.unbiased",
-        losses=(Fraction(1, 2),),
-        varied=False,
-        subset=lambda N: range(2**N),
+        _OF_SETS, _weight_sum, "owner.unbiased", losses=(Fraction(1, 2),), varied=False, subset=lambda N: range(2**N)
     ),
     *_study(_OWNER, _pull, "owner.unbiased_for_given_gradients"),
     *_study(_OWNER, _pull, "owner.bias", curves=_ON_RAMP, streams=means("owner", bias_target, (0.1, 0.4))),

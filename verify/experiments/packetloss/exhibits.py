@@ -6,14 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import Bernoulli, GilbertElliott, drift_trials, lossy_reduce_scatter, staleness_trials
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.packetloss.digits_exhibits import training
 
-Floats = NDArray[np.float64]
 _SCALE = {"quick": 1, "standard": 4, "thorough": 16}
 _LOSSES = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
 
@@ -149,18 +148,9 @@ def differing(budget: str, seed: int) -> Exhibit:
                 "pairs that hold different versions",
                 "loss probability p",
                 "share of pairs",
-                (
-                    _band("measured", _LOSSES, shares),
-                    _law("2p/(1+p)", "exact", _LOSSES, "versions.as_reviewed", "p"),
-                ),
+                (_band("measured", _LOSSES, shares), _law("2p/(1+p)", "exact", _LOSSES, "versions.as_reviewed", "p")),
             ),
-            Panel(
-                "the stalest receiver",
-                "receivers",
-                "steps since its last update",
-                tuple(lines),
-                xscale="log",
-            ),
+            Panel("the stalest receiver", "receivers", "steps since its last update", tuple(lines), xscale="log"),
         ),
         seed,
         budget,
@@ -209,13 +199,7 @@ def estimators(budget: str, seed: int) -> Exhibit:
         f"{workers} workers, {rounds * workers} estimates a point; bands are two standard errors. Left: independent "
         "standard normal gradients. Right: given gradients, bias divided by the owner's distance to their mean.",
         (
-            Panel(
-                "variance",
-                "loss probability p",
-                "N × variance, relative",
-                tuple(inflation),
-                yscale="log",
-            ),
+            Panel("variance", "loss probability p", "N × variance, relative", tuple(inflation), yscale="log"),
             Panel("bias", "loss probability p", "(E ĝ − mean) / (owner's − mean)", tuple(pull)),
         ),
         seed,

@@ -14,11 +14,10 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Mask
 from commbounds.collectives import layout
 
-Floats = NDArray[np.float64]
 Weights = Callable[["Histories"], list[Fraction]]
 """Probability of every history."""
 SIGMA = Fraction(3, 2)
@@ -37,7 +36,7 @@ class Histories:
         What the owner's copy has and the receiver's has not, of the update of each step, oldest first.
     """
 
-    lost: NDArray[np.bool_]
+    lost: Mask
     lacks: Floats
 
     @property
@@ -125,7 +124,7 @@ def bursts(lossrate: Fraction, recovery: Fraction) -> Weights:
     """Links good or bad from the stationary law on, receivers independent; bad ones lose everything."""
     fail = recovery * lossrate / (1 - lossrate)
 
-    def path(flags: NDArray[np.bool_]) -> Fraction:
+    def path(flags: Mask) -> Fraction:
         chance = lossrate if flags[0] else 1 - lossrate
         for before, now in itertools.pairwise(flags):
             change = recovery if before else fail

@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats, Integers
 from commbounds.verify.experiments.packetloss.gaps import (
     SIGMA,
     Histories,
@@ -23,7 +23,6 @@ from commbounds.verify.experiments.packetloss.gaps import (
 )
 from commbounds.verify.study import Outcome
 
-Floats = NDArray[np.float64]
 Measure = Callable[..., Fraction | Outcome]
 
 
@@ -167,7 +166,7 @@ def two_updates(found: Histories, p: Fraction, age: int, older: int) -> Fraction
     return _mean(found, p, there[:, age] & there[:, older])
 
 
-def _updates(draw: int, t: int) -> NDArray[np.int64]:
+def _updates(draw: int, t: int) -> Integers:
     """(t, 2) small integers."""
     return np.random.default_rng([draw, t]).integers(-3, 4, (t, 2))
 

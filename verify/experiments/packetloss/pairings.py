@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from commbounds import collectives
+from commbounds.array_types import Array, Mask
 from commbounds.collectives import Bernoulli, Replicas
 from commbounds.collectives.packetloss import training_on_rank as training
 from commbounds.collectives.packetloss.drift_trials import GOLDEN, _chain, _lost, _mix, _trial_key
@@ -21,9 +21,6 @@ from commbounds.verify.definition import Given
 from commbounds.verify.experiments.packetloss.definitions import DEFINITIONS, GRADIENTS, LOSSES
 from commbounds.verify.pairing import RankResult, on_definition, on_rows
 from commbounds.verify.space import RANKS, LeftOut, Space
-
-Array = NDArray[Any]
-Mask = NDArray[np.bool_]
 
 
 def _shards(values: Array, P: int) -> list[Array]:

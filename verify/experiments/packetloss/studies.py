@@ -99,11 +99,7 @@ def _enumerated(
 
 
 _DRAWS: Any = {"draw": range(3)}
-_CHAINS: Any = {
-    "p": _HALF,
-    "lossrate": rationals("2/3", "1/10", "1/4", "1/2"),
-    "recovery": rationals("1/10", "1/3", 1),
-}
+_CHAINS: Any = {"p": _HALF, "lossrate": rationals("2/3", "1/10", "1/4", "1/2"), "recovery": rationals("1/10", "1/3", 1)}
 _BOUNDED: Any = {
     "sizes": {2: (3, 4, 5)},
     "p": _SOME,
@@ -130,10 +126,7 @@ HISTORIES = (
         laws.staleness, "staleness.law", stale=lambda t: range(t), receiver=lambda receivers: range(receivers)
     ),
     *_enumerated(
-        laws.staleness,
-        "staleness.never_updated",
-        stale=lambda t: [t],
-        receiver=lambda receivers: range(receivers),
+        laws.staleness, "staleness.never_updated", stale=lambda t: [t], receiver=lambda receivers: range(receivers)
     ),
     *_enumerated(laws.differ, "versions.differ", streams=_streams("versions.differ", "differ")),
     *_enumerated(laws.differ, "versions.as_reviewed", rare={}),

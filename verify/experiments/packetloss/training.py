@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import Bernoulli, GilbertElliott, Replicas, fresh_replicas, layout
 from commbounds.verify import gradients
 from commbounds.verify.family import Family
@@ -15,7 +15,6 @@ from commbounds.verify.inputs import FAMILIES
 from commbounds.verify.space import RANKS, Of, Space, nothing
 from commbounds.verify.study import Outcome
 
-Floats = NDArray[np.float64]
 _EPS = float(np.finfo(np.float64).eps)
 _RATE = 0.5
 _BURSTS = GilbertElliott(0.1, 0.3)

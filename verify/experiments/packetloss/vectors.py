@@ -6,13 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from commbounds.collectives.packetloss import (
-    Bernoulli,
-    GilbertElliott,
-    Replicas,
-    fresh_replicas,
-    layout,
-)
+from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replicas, fresh_replicas, layout
 from commbounds.verify.experiments.packetloss.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks

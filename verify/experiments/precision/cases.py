@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.precision import SCHEDULES, rounded_to, uniforms_shape
 from commbounds.theory import Claim
 from commbounds.theory.precision.formats import FORMATS, Format, format_named
@@ -20,8 +20,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.precision.worst import order_of, table_of, worst_input
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome
-
-Array = NDArray[Any]
 
 PAIRS = (
     *((name, name, True) for name in FORMATS),

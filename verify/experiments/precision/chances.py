@@ -15,8 +15,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.precision import SCHEDULES, uniforms_shape
 from commbounds.collectives.precision.steps import plan_of
@@ -27,7 +27,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.precision.cases import case_of, nodes_of, ran, symbols
 from commbounds.verify.study import Case, Outcome
 
-Array = NDArray[Any]
 _LEVELS = (0.125, 0.375, 0.625, 0.875)
 
 

@@ -8,16 +8,14 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.precision import COMPUTATIONS, SCHEDULES, SIMULATED, uniforms_shape
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen, with_generator
 from commbounds.verify.definitions import precision
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, sizes
-
-Array = NDArray[Any]
 
 FORMATS = (
     (None, None), ("bfloat16", "float32"), ("float32", None), ("float16", "float32"), ("float8_e4m3fn", None),

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives.precision.simulation import rounded, simulated_allreduce
 from commbounds.theory import claims
 from commbounds.theory.precision.bounds import sure
@@ -16,8 +16,6 @@ from commbounds.theory.precision.formats import FORMATS
 from commbounds.theory.precision.roundings import roundings
 from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Panel
-
-Array = NDArray[np.float64]
 
 WAYS: Mapping[str, tuple[str, str]] = {
     "ring, bf16 sums": ("ring", "bfloat16"),
@@ -33,12 +31,12 @@ _REPEATS = 5
 _WIRE = FORMATS["bfloat16"]
 
 
-def normal_stack(rng: np.random.Generator, P: int, entries: int) -> Array:
+def normal_stack(rng: np.random.Generator, P: int, entries: int) -> Floats:
     """Independent standard normal entries."""
     return rng.standard_normal((P, entries))
 
 
-def gradient_stack(rng: np.random.Generator, P: int, entries: int) -> Array:
+def gradient_stack(rng: np.random.Generator, P: int, entries: int) -> Floats:
     """Gradients of the recorded run, late in training, images dealt out at random: a worker's at a step for every rank.
 
     There are 32 of them; ranks beyond draw among them again. Entries are some that are zero for none of them.
@@ -50,7 +48,7 @@ def gradient_stack(rng: np.random.Generator, P: int, entries: int) -> Array:
     return np.asarray(recorded[rows][:, chosen], np.float64)
 
 
-def lost_stack(P: int) -> Array:
+def lost_stack(P: int) -> Floats:
     """One from rank 1, and just less than half a gap from all others, or from those that meet it alone in a tree.
 
     In columns 0 and 1, which are blocks of their own, a running sum begins with the one: that of a ring, and that of an
@@ -64,7 +62,7 @@ def lost_stack(P: int) -> Array:
     return x
 
 
-def relative_rms(x: Array, schedule: str, accumulate: str) -> float:
+def relative_rms(x: Floats, schedule: str, accumulate: str) -> float:
     """Root mean square error over that of the sums, in units of bfloat16's unit roundoff."""
     exact = rounded(x, _WIRE.name)
     held = simulated_allreduce(exact, schedule, accumulate, _WIRE.name)[0]
@@ -72,7 +70,7 @@ def relative_rms(x: Array, schedule: str, accumulate: str) -> float:
     return math.sqrt(float(np.square(held - total).sum()) / float(np.square(total).sum())) / float(_WIRE.unit)
 
 
-def worst_share(x: Array, schedule: str, accumulate: str) -> float:
+def worst_share(x: Floats, schedule: str, accumulate: str) -> float:
     """Largest error of an entry over the sum of its magnitudes, in the same units."""
     exact = rounded(x, _WIRE.name)
     held = simulated_allreduce(exact, schedule, accumulate, _WIRE.name)[0]
@@ -94,7 +92,7 @@ def exponent(ranks: Sequence[int], errors: Sequence[Sequence[float]]) -> tuple[f
 
 
 def _measured(
-    make: Callable[[np.random.Generator, int, int], Array], seed: int, entries: int
+    make: Callable[[np.random.Generator, int, int], Floats], seed: int, entries: int
 ) -> dict[str, list[list[float]]]:
     """Way -> repetition -> error at every number of ranks."""
     found: dict[str, list[list[float]]] = {name: [[] for _ in range(_REPEATS)] for name in WAYS}

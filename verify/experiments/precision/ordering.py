@@ -9,8 +9,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.dense.messages import core_size
 from commbounds.collectives.precision.simulation import rounded
 from commbounds.theory import claims
@@ -33,7 +33,6 @@ from commbounds.verify.experiments.precision.sums import (
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-Array = NDArray[Any]
 Trial = Callable[[Any, Case], Outcome]
 _SUBJECT = "simulated_allreduce"
 _FEW = (

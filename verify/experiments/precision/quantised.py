@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import GroupQuantizer
 from commbounds.theory import claims
 from commbounds.verify.experiment import Budget
@@ -16,7 +16,6 @@ from commbounds.verify.experiments.flashcomm.cases import plain_quantiser, stack
 from commbounds.verify.finding import Series
 from commbounds.verify.study import Case, Outcome, Study
 
-Array = NDArray[Any]
 _EPS = float(np.finfo(np.float64).eps)
 _HUGE = 2.0**64
 """More than any claim allows."""

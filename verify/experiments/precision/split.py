@@ -10,16 +10,14 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.precision import rounded
 from commbounds.theory.precision.formats import format_named
 from commbounds.theory.precision.split import TF32_DIGITS
 from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Curve, Outcome, Study
-
-Array = NDArray[Any]
 
 _SUBJECT = "split_computation"
 _PAIRS = (("float32", None), ("float32", "bfloat16"), ("bfloat16", None))

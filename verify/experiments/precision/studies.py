@@ -144,10 +144,7 @@ def _error_curves(claim: Claim, trial: Any, implementation: Any, seed: int) -> I
             if nodes and P % nodes:
                 continue
             known = format_named(wire)
-            stacks = (
-                made.columns(known, P, np.random.default_rng([seed, P])),
-                made.lost_stack(schedule, known, P),
-            )
+            stacks = (made.columns(known, P, np.random.default_rng([seed, P])), made.lost_stack(schedule, known, P))
             more = {"per_hop": per_hop, "nodes": nodes}
             cases = [made.case_of(x, P, x.shape[1], schedule, wire, accumulate, **more) for x in stacks]
             outcomes = [trial(claim, implementation, case) for case in cases if _admits(claim, case)]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Integers
 from commbounds.collectives.precision.simulation import SIMULATED, rounded
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.rational import exact_sum
@@ -18,8 +18,6 @@ from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dense.cases import FAMILIES
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case
-
-Array = NDArray[Any]
 
 PAIRS = (
     ("float32", "float32"),
@@ -70,7 +68,7 @@ def result(implementation: Any, x: Array, case: Case, **changed: Any) -> Array:
     return held
 
 
-def bits(x: Array) -> NDArray[np.int64]:
+def bits(x: Array) -> Integers:
     """Of float64 numbers, those of any NaN the same."""
     return np.where(np.isnan(x), np.nan, x).view(np.int64)
 

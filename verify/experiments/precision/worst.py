@@ -14,11 +14,11 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Integers, Mask
 from commbounds.theory.precision.formats import format_named
 
-Whole = NDArray[np.int64]
+Whole = Integers
 Order = int | tuple["Order", "Order"]
 """Who is added to whom: a rank, or the sum of two orders."""
 _NEVER = -(1 << 61)
@@ -79,7 +79,7 @@ class SumTable:
     numbers: Whole
     sums: Whole
     errors: Whole
-    inside: NDArray[np.bool_]
+    inside: Mask
     unit: Fraction
 
     @cached_property

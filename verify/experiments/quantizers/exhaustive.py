@@ -7,8 +7,8 @@ from functools import cache
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
+from commbounds.array_types import Integers
 from commbounds.compressors import NaturalCompression, NearestPower, Sign, StochasticPower
 from commbounds.compressors.quantizers import message, powers, signs, stochastic_power
 from commbounds.verify.certify.run import Patterns, Run
@@ -54,7 +54,7 @@ def _natural_compression(patterns: Patterns) -> int:
 
 
 @cache
-def _powers_of_three() -> NDArray[np.int64]:
+def _powers_of_three() -> Integers:
     """The bits of the powers of three that are normal float32 numbers, each rounded to 24 bits, halves to even."""
     bits = []
     for exponent in range(-79, 81):
@@ -101,7 +101,7 @@ def _stochastic_power(patterns: Patterns) -> int:
     at = np.minimum(-(-(above << 24) // apart), 2**24 - 1)  # the first uniform that is not below, in units of 2^-24
     compressor, floats = StochasticPower(3), x.view(np.float32)
 
-    def wrong(counts: NDArray[np.int64]) -> int:
+    def wrong(counts: Integers) -> int:
         uniforms = counts.astype(np.float32) * np.float32(2**-24)
         out = compressor.decompress(compressor.compress_with(floats, uniforms))
         return int(_not_stochastic_power(x, levels, codes, above, apart, counts, out.view(np.uint32)))

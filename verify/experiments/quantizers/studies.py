@@ -8,8 +8,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import Compressor
 from commbounds.compressors.base import Exact
 from commbounds.theory import claims
@@ -33,8 +33,6 @@ from commbounds.verify.experiments.sparsifiers.studies import with_alpha
 from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, symbol_values
-
-Array = NDArray[Any]
 
 # --- measures ---------------------------------------------------------------------------------------------------------
 
@@ -277,12 +275,7 @@ EXPERIMENTS = table(
     bind("quantizers.terngrad.error", "TernGrad", tested="equal", spread=_marginal_spread),
     bind("quantizers.terngrad.idempotence", "TernGrad"),
     bind("quantizers.naturalcompression.unbiased", "NaturalCompression", tested="entries"),
-    bind(
-        "quantizers.naturalcompression.variance",
-        "NaturalCompression",
-        tested="bound",
-        worst=four_thirds,
-    ),
+    bind("quantizers.naturalcompression.variance", "NaturalCompression", tested="bound", worst=four_thirds),
     bind("quantizers.naturalcompression.variance_every_float", "NaturalCompression"),
     bind("quantizers.naturalcompression.fixed_points", "NaturalCompression"),
     bind("quantizers.naturalcompression.unbiased_every_float", "NaturalCompression"),
@@ -308,12 +301,7 @@ EXPERIMENTS = table(
     bind("quantizers.naturaldithering.variance_printed", "NaturalDithering", worst=equal_far_below, **_NORM),
     bind("quantizers.naturaldithering.idempotence", "NaturalDithering", **_NORM),
     bind("quantizers.stochasticpower.unbiased", "StochasticPower", tested="entries"),
-    bind(
-        "quantizers.stochasticpower.variance",
-        "StochasticPower",
-        tested="bound",
-        worst=between_levels,
-    ),
+    bind("quantizers.stochasticpower.variance", "StochasticPower", tested="bound", worst=between_levels),
     bind(
         "quantizers.stochasticpower.shrunk_contraction",
         "StochasticPower",

@@ -18,15 +18,7 @@ from commbounds.compressors.quantizers import (
     TernGrad,
 )
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
-from commbounds.verify.vectors.compressor_cases import (
-    BAD,
-    MOST,
-    WIDE,
-    Setting,
-    Switch,
-    compressor,
-    vector_cases,
-)
+from commbounds.verify.vectors.compressor_cases import BAD, MOST, WIDE, Setting, Switch, compressor, vector_cases
 
 SETTINGS: tuple[Setting, ...] = (
     (Sign(), "float32", (*MOST, "one entry"), BAD),
@@ -54,27 +46,11 @@ SETTINGS: tuple[Setting, ...] = (
 
 SWITCHES: tuple[Switch, ...] = (
     (QSGD(4), (3.0, 0.0, -4.0), (Fraction(2, 5), Fraction(0), Fraction(1, 5))),
-    (
-        MaxDithering(4),
-        (4.0, 1.5, -2.25, 0.125),
-        (Fraction(0), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8)),
-    ),
+    (MaxDithering(4), (4.0, 1.5, -2.25, 0.125), (Fraction(0), Fraction(1, 2), Fraction(1, 4), Fraction(1, 8))),
     (TernGrad(), (4.0, 1.0, -3.0, 0.0), (Fraction(0), Fraction(1, 4), Fraction(3, 4), Fraction(0))),
-    (
-        NaturalCompression(),
-        (1.25, -1.5, 7.0, 2.0),
-        (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(0)),
-    ),
-    (
-        NaturalDithering(3),
-        (0.75, -1.0, 0.0, 0.0),
-        (Fraction(1, 5), Fraction(3, 5), Fraction(0), Fraction(0)),
-    ),
-    (
-        StochasticPower(3),
-        (1.5, -2.5, 6.0, 9.0),
-        (Fraction(1, 4), Fraction(3, 4), Fraction(1, 2), Fraction(0)),
-    ),
+    (NaturalCompression(), (1.25, -1.5, 7.0, 2.0), (Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), Fraction(0))),
+    (NaturalDithering(3), (0.75, -1.0, 0.0, 0.0), (Fraction(1, 5), Fraction(3, 5), Fraction(0), Fraction(0))),
+    (StochasticPower(3), (1.5, -2.5, 6.0, 9.0), (Fraction(1, 4), Fraction(3, 4), Fraction(1, 2), Fraction(0))),
 )
 
 LAWS = (Sign(), ScaledSign(), NearestPower())

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, compressed
@@ -17,7 +17,6 @@ from commbounds.verify.differences import Said
 from commbounds.verify.experiments.blockformats.definitions import of_hostile
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
-Array = NDArray[Any]
 LENGTHS = (1, 2, 3, 4, 5, 8, 15, 16, 17, 31, 32, 33, 64, 65, 129)
 """Powers of two, and one off them: what is padded most and least."""
 OWN: dict[str, Callable[[np.random.Generator, int], Array]] = {

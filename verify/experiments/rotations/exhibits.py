@@ -7,13 +7,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.rotations import DRIVE, EDEN, ldlq
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.rotations.roundings import confronted, example
-
-Array = NDArray[Any]
 
 
 def _error(c: Any, x: Array) -> float:
@@ -120,8 +118,4 @@ def _uniform(_budget: str, _seed: int) -> Exhibit:
     )
 
 
-EXHIBITS: dict[str, Maker] = {
-    "rotations.errors": _errors,
-    "rotations.workers": _workers,
-    "rotations.uniform": _uniform,
-}
+EXHIBITS: dict[str, Maker] = {"rotations.errors": _errors, "rotations.workers": _workers, "rotations.uniform": _uniform}

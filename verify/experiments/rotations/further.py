@@ -10,13 +10,12 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.space import Of, Settings, Space
 from commbounds.verify.study import Curve, Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 EPS = float(np.finfo(np.float64).eps)
 
@@ -225,11 +224,7 @@ _TURNED = Family(
     "rotated_signs",
     Space(
         _integers,
-        {
-            "entries": _FEW,
-            "n": (Of("their number", lambda entries: len(entries)),),
-            "scale": ("unbiased", "biased"),
-        },
+        {"entries": _FEW, "n": (Of("their number", lambda entries: len(entries)),), "scale": ("unbiased", "biased")},
     ),
     exact=False,
 )

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.kernel_law import LawReader, Outcomes, restored
 
 _MOST_ENTRIES = 4
 """Of a vector whose patterns are enumerated, rotated entries counted."""
 
 
-def _all_signs(compressor: Any, x: NDArray[Any]) -> Outcomes | None:
+def _all_signs(compressor: Any, x: Array) -> Outcomes | None:
     """Outcomes of a rotation by all patterns of signs; of one in groups, `dim` signs for each, by those it meets."""
     if x.size > _MOST_ENTRIES:
         return None
@@ -26,7 +26,7 @@ def _all_signs(compressor: Any, x: NDArray[Any]) -> Outcomes | None:
     return Outcomes(np.full(len(y), 1.0 / len(y)), y)
 
 
-def _all_kept(compressor: Any, x: NDArray[Any]) -> Outcomes | None:
+def _all_kept(compressor: Any, x: Array) -> Outcomes | None:
     """Outcomes of a rotation of few entries, by all patterns of signs and all subsets of the rotated entries."""
     d = 1 << (x.size - 1).bit_length()
     if d > _MOST_ENTRIES:

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.base import Exact
 from commbounds.compressors.rotations import DRIVE, lloyd_max
 from commbounds.theory import claims
@@ -18,8 +18,6 @@ from commbounds.verify.defects import ScaleDefect, SignDefect
 from commbounds.verify.experiment import bound_at
 from commbounds.verify.kernel_law import Outcomes, kernel_law
 from commbounds.verify.measures import Distortion, Measure, Reading, exact_values, simplified, symbol_values
-
-Array = NDArray[Any]
 
 
 def _scaled(run: CompressorRun) -> tuple[Array, Outcomes] | None:

@@ -9,13 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.rotations.further import EPS, sylvester
 from commbounds.verify.study import Case, Outcome, Study, over
-
-Array = NDArray[Any]
 
 # --- dithering -------------------------------------------------------------------------------------------------------
 

@@ -8,8 +8,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify import inputs
 from commbounds.verify.compressor_study import VECTORS, CompressorStudy
 from commbounds.verify.experiments.binding import bind
@@ -34,8 +34,6 @@ from commbounds.verify.experiments.rotations.roundings import ROUNDINGS
 from commbounds.verify.experiments.rotations.together import TOGETHER
 from commbounds.verify.experiments.rotations.transforms import QUANTISER, TRANSFORM
 from commbounds.verify.measures import MessageBits
-
-Array = NDArray[Any]
 
 
 def _grid(level: int) -> Iterator[Any]:

@@ -9,15 +9,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.rotations import EDEN, padded_size
 from commbounds.verify.experiments.rotations.further import sylvester
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.space import RANKS, Of, Space, nothing, sizes
 from commbounds.verify.study import Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 EPS = float(np.finfo(np.float64).eps)
 DTYPES = ("float32", "float64")
@@ -98,9 +97,7 @@ def _by_P(entries: tuple[float, ...], seeds: str = "private") -> Any:
 
 MEANS = (
     *_SIZED.studies(
-        _mean_bytes,
-        "bytes",
-        curves=[_SIZED.over("P", (2, 3, 4, 8, 16), "nine entries, one bit", n=9, dtype="float64")],
+        _mean_bytes, "bytes", curves=[_SIZED.over("P", (2, 3, 4, 8, 16), "nine entries, one bit", n=9, dtype="float64")]
     ),
     *_ALIKE.studies(_mean_error, "averages", curves=[_by_P((3.0, 1.0))]),
     *_ALIKE.studies(
@@ -198,10 +195,7 @@ _ERRORS = replace(_SHORT, space=_SHORT.space.including(*_SHORT.space.every(P=RAN
 _SUM_SIZED = Family(
     "rotations.rotated_sum",
     "rotated_sum",
-    Space(
-        nothing,
-        {"P": (*RANKS, 16), "n": (8, 1, 2, 3, 13, 33, 64), "s": (1, 2, 7, 15, 100), "dtype": DTYPES},
-    ),
+    Space(nothing, {"P": (*RANKS, 16), "n": (8, 1, 2, 3, 13, 33, 64), "s": (1, 2, 7, 15, 100), "dtype": DTYPES}),
     _itembits,
     arrays=3,
     searched=False,

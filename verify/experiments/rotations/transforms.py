@@ -9,13 +9,12 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.rotations import hadamard
 from commbounds.verify.experiment import Budget
 from commbounds.verify.study import Case, Outcome, Study, over
 
-Array = NDArray[Any]
 _H, _ROTATE = "rotations.randomised_hadamard.", "randomised_hadamard"
 
 # --- the transform ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.rotations import rotated_mean, rotated_sum
 from commbounds.compressors.rotations import (
     COMPRESSORS,
@@ -27,7 +28,6 @@ from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import BAD, MOST, Setting, compressor, mechanism, vector_cases
 from commbounds.verify.vectors.inputs import array, flags_of, uniforms
 
-Array = NDArray[Any]
 _SMALL = tuple(name for name in (*MOST, "one entry") if name != "largest")
 
 SETTINGS: tuple[Setting, ...] = (

@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, givens, with_generator
 from commbounds.verify.definitions import shipped as twins
@@ -19,9 +19,6 @@ from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms
 from commbounds.verify.experiments.shipped.vectors import cases
 from commbounds.verify.experiments.sparsifiers.definitions import COUNTS, DTYPES, LENGTHS, defined
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
-
-Array = NDArray[Any]
-
 
 # --- vectors -----------------------------------------------------------------------------------------------------
 

@@ -7,15 +7,15 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.kernel_law import LawReader, Outcomes, restored
 
 _MOST_PICKS = 1 << 7
 """Sequences of places that are enumerated at most."""
 
 
-def _all_picks(compressor: Any, x: NDArray[Any]) -> Outcomes | None:
+def _all_picks(compressor: Any, x: Array) -> Outcomes | None:
     n, k = x.size, compressor.k
     if n**k > _MOST_PICKS:
         return None

@@ -7,14 +7,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.shipped import dynamic_tree, ef_signs, inceptionn, signum_signs
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.compressor_cases import mechanism
 from commbounds.verify.vectors.inputs import array, flags_of, uniforms
-
-Array = NDArray[Any]
 
 
 def _case(name: str, why: str, x: Array, given: dict[str, Any], *, refused: bool = False) -> VectorCase:

@@ -9,14 +9,12 @@ from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.shipped import truncation_binades
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.space import Space, nothing, rationals
 from commbounds.verify.study import Case, Outcome, Study, over, studies
-
-Array = NDArray[Any]
 
 # --- bitsandbytes' dynamic map ----------------------------------------------------------------------------------------
 
@@ -194,13 +192,7 @@ def _tag_bits(implementation: Any, x: Array) -> Outcome:
 
 _EDGES = Space(
     _edge,
-    {
-        "binades": _BINADES,
-        "exponent": range(-25, 3),
-        "place": tuple(_PLACES),
-        "other": (0.0,),
-        "dtype": ("float32",),
-    },
+    {"binades": _BINADES, "exponent": range(-25, 3), "place": tuple(_PLACES), "other": (0.0,), "dtype": ("float32",)},
     combined=(("binades", "exponent", "place"),),
 )
 _SOME = _EDGES.every(binades=_BINADES, place=["some"], dtype=["float32", "float64"])
@@ -354,11 +346,7 @@ SWITCH = Family(
     "switched",
     Space(
         nothing,
-        {
-            "first": _CHANCES,
-            "second": _CHANCES,
-            "keeps": tuple(map(_parts_of, ("1 1/3", "1", "1/2", "1/4 1/3 1/2"))),
-        },
+        {"first": _CHANCES, "second": _CHANCES, "keeps": tuple(map(_parts_of, ("1 1/3", "1", "1/2", "1/4 1/3 1/2")))},
         combined=(("first", "second", "keeps"),),
     )
     .without("one compressor has one probability.", lambda keeps, second: len(keeps) == 1 and second != _CHANCES[0])
@@ -456,11 +444,7 @@ def _path(
 
 def _ridges(feedback: bool, slopes: str, lengths: str, *steps: int) -> Family:
     axes = {"ridgeslope": _parts_of(slopes), "ridgestep": _parts_of(lengths), "ridgesteps": steps}
-    space = Space(
-        nothing,
-        {**axes, "feedback": (feedback,), "tie": (1, 0, -1)},
-        combined=((*axes, "tie"),),
-    )
+    space = Space(nothing, {**axes, "feedback": (feedback,), "tie": (1, 0, -1)}, combined=((*axes, "tie"),))
     return Family("shipped.ridge_descent", "ridge_descent", space, None, _path, exact=not feedback, searched=False)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array, Floats
 from commbounds.compressors import Compressor, Law, RandK
 from commbounds.compressors._surds import root
 from commbounds.compressors.base import Exact, merged_law
@@ -27,12 +27,10 @@ from commbounds.verify.experiments.sparsifiers.studies import with_alpha
 from commbounds.verify.marginals import Marginals
 from commbounds.verify.measures import Distortion, Measure, Reading, symbol_values
 
-Array = NDArray[Any]
-
 # --- measures ---------------------------------------------------------------------------------------------------------
 
 
-def _whole(values: NDArray[np.float64]) -> list[int]:
+def _whole(values: Floats) -> list[int]:
     """Integers that are to each other as the values are, which must be finite."""
     parts, exponents = np.frexp(values)
     mantissas = np.ldexp(parts, 53).astype(np.int64)
@@ -311,11 +309,7 @@ _SIZES, _ZEROS = _of_all_sizes((1, -2, 1, 1, 0, 3), "repeated"), _of_all_sizes((
 
 _WIRE: dict[str, Any] = {"domain": _SIZES, "injectable": False}
 _SHIPPED: dict[str, Any] = {"setups": lambda cls, n: [cls()], "sweep": None}
-_TABLES: dict[str, Any] = {
-    **_WIRE,
-    "setups": lambda cls, n: [cls(b) for b in (2, 3, 4, 5, 9, 16, 256)],
-    "sweep": None,
-}
+_TABLES: dict[str, Any] = {**_WIRE, "setups": lambda cls, n: [cls(b) for b in (2, 3, 4, 5, 9, 16, 256)], "sweep": None}
 _ALPHA: dict[str, Any] = {"values": with_alpha}
 _COUNTED: dict[str, Any] = {**_WIRE, "values": _with_entries}
 _CAPTURED: dict[str, Any] = {"values": _with_captured}
@@ -351,10 +345,7 @@ _COMPRESSORS = table(
     *(bind(_A + s, "Atomic") for s in ("variance_balanced", "variance_any")),
     bind(_A + "variance", "Atomic", worst=_budget_fits),
     bind(
-        _A + "shrunk_contraction",
-        "Atomic",
-        measure=_gain(lambda c, n: n / Fraction(c.budget) - 1),
-        worst=_budget_fits,
+        _A + "shrunk_contraction", "Atomic", measure=_gain(lambda c, n: n / Fraction(c.budget) - 1), worst=_budget_fits
     ),
     bind(_A + "support", "Atomic", measure=Kept(), worst=_budget_met),
     bind(_A + "wire", "Atomic", **_COUNTED),

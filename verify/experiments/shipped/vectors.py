@@ -155,12 +155,7 @@ def subjects() -> list[VectorSubject]:
 
     def run_of_dgc(case: VectorCase) -> dict[str, Any]:
         run, traffic = dgc_steps(**case.inputs, **case.parameters)
-        return {
-            "updates": run.updates,
-            "momentum": run.momentum,
-            "accumulated": run.accumulated,
-            "traffic": traffic,
-        }
+        return {"updates": run.updates, "momentum": run.momentum, "accumulated": run.accumulated, "traffic": traffic}
 
     return [
         *(compressor(name, partial(cases, name)) for name in COMPRESSORS),

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, Of, Settings, Space
 from commbounds.verify.study import Outcome, Study, studies
-
-Array = NDArray[Any]
 
 # --- stacks of small whole numbers --------------------------------------------------------------------------------
 
@@ -108,9 +106,7 @@ def _words(found: Drawn, P: int) -> Outcome:
 
 _FAMILIES = ("apart", "equal", "cancelling", "alike")
 _STACKS = Space(
-    _stack,
-    {"P": (2, 1, *range(3, 10)), "n": (3, 1, 2, 4), "family": _FAMILIES},
-    combined=(("P", "n", "family"),),
+    _stack, {"P": (2, 1, *range(3, 10)), "n": (3, 1, 2, 4), "family": _FAMILIES}, combined=(("P", "n", "family"),)
 ).search(P=(1, 4))
 _PERMK = Family("shipped.permk_mean", "permk_mean", _STACKS, _norms, _permuted)
 _SETS = (

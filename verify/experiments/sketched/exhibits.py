@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.sketched import fetchsgd_step, sketched_topk
 from commbounds.compressors.sketched import count_sketch, sketch_estimates, unsketch
 from commbounds.theory import claims
@@ -14,7 +12,6 @@ from commbounds.verify import gradients
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes
 
-Array = NDArray[Any]
 _WORDS = (60, 120, 240, 480, 960, 1920, 3840)
 _K, _DRAWS = 64, 8
 

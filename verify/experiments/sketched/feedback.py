@@ -8,15 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.sketched import count_sketch, unsketch
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes
 from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, Of, Space
 from commbounds.verify.study import Outcome, over
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 
 

@@ -7,9 +7,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
+from commbounds.array_types import Array
 
 
 @cache

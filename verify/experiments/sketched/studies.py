@@ -10,14 +10,12 @@ from typing import Any
 
 import numpy as np
 import sympy as sp
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors.sketched import count_sketch, sketch_estimates
 from commbounds.verify.experiments.sketched.feedback import FEEDBACK
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes, row_hashings, side_by_side
 from commbounds.verify.study import Case, Outcome, Study, over, studies
-
-Array = NDArray[Any]
 
 # --- hashes ----------------------------------------------------------------------------------------------------------
 

@@ -6,22 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.sketched import fetchsgd_step, sketched_sum, sketched_topk
-from commbounds.compressors.sketched import (
-    count_sketch,
-    min_max_sketch,
-    polynomial_hashes,
-    sketch_estimates,
-    unsketch,
-)
+from commbounds.compressors.sketched import count_sketch, min_max_sketch, polynomial_hashes, sketch_estimates, unsketch
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, called, case_of, collective, ranks
 from commbounds.verify.vectors.compressor_cases import mechanism
 from commbounds.verify.vectors.inputs import array, flags_of, ordinary, uniforms
-
-Array = NDArray[Any]
 
 
 def _hashes(n: int, rows: int, cells: int, key: int) -> dict[str, Array]:

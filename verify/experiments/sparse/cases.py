@@ -10,14 +10,13 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives import COLLECTIVES, Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Curve, Outcome, Study, shared
 
-Array = NDArray[Any]
 Measure = Callable[[Case, Any, Traffic], Any]
 Values = Callable[[Case, Any, Traffic], dict[str, Any]]
 

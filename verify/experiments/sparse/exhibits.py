@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from commbounds.array_types import Array
 from commbounds.collectives import (
     Traffic,
     gaussiank_allreduce,
@@ -22,8 +21,6 @@ from commbounds.collectives import (
 from commbounds.theory import claims
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.stack_families import stack
-
-Array = NDArray[Any]
 
 # --- words against the number of ranks ---------------------------------------------------------------------------
 

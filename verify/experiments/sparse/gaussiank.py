@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives import Traffic
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
@@ -79,7 +79,7 @@ def _student(degrees: float, u: Any) -> Any:
     return stdtrit(degrees, u)
 
 
-LAWS: dict[str, Callable[[NDArray[np.float64]], Any]] = {
+LAWS: dict[str, Callable[[Floats], Any]] = {
     "normal": _normal,
     "laplace": lambda u: -np.sign(u - 0.5) * np.log1p(-2 * np.abs(u - 0.5)) / math.sqrt(2),
     "student 3": partial(_student, 3),
@@ -90,7 +90,7 @@ LAWS: dict[str, Callable[[NDArray[np.float64]], Any]] = {
 
 
 @lru_cache(maxsize=64)
-def quantiles(law: str, n: int) -> NDArray[np.float64]:
+def quantiles(law: str, n: int) -> Floats:
     """The quantiles of (i - 1/2)/n, read-only."""
     x = np.asarray(LAWS[law]((np.arange(n) + 0.5) / n), dtype=np.float64)
     x.flags.writeable = False

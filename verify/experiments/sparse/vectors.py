@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiments.sparse.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array
-
-Array = NDArray[Any]
 
 
 def _sparse_stacks() -> Iterator[tuple[str, str, Array, int]]:

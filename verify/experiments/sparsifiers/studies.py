@@ -8,8 +8,8 @@ from math import ceil, floor
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.compressors import Compressor, Law
 from commbounds.verify.compressor_run import CompressorRun, exact_array
 from commbounds.verify.experiments.binding import bind, ones, table
@@ -22,8 +22,6 @@ from commbounds.verify.experiments.workers import (
     two_workers,
 )
 from commbounds.verify.measures import Distortion, symbol_values
-
-Array = NDArray[Any]
 
 # --- variants of set-ups -------------------------------------------------------------------------------------------
 

@@ -7,15 +7,14 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.variance_reduced import padded_size
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, chosen, in_rounds
 from commbounds.verify.definitions import variance_reduced as twins
 from commbounds.verify.space import RANKS, Of, Space, sizes
 
-Array = NDArray[Any]
 DATA = ("ties", "normal", "sparse", "of all sizes", "cancelling", "alike", "zeros", "subnormal")
 COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)))
 ROUNDS = (3, 1)

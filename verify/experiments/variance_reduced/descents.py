@@ -9,8 +9,8 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiments.feedback.runs import lifted, root, square
 from commbounds.verify.experiments.variance_reduced.enumeration import (
     HALF,
@@ -28,7 +28,6 @@ from commbounds.verify.experiments.variance_reduced.enumeration import (
 from commbounds.verify.family import Family, Rounded, rounded_square
 from commbounds.verify.space import RANKS, Of, Space, nothing, sizes
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 
 
@@ -161,11 +160,7 @@ _ALIKE = _SHIFTS.every(
     P=(1, 2), curvature=["one"], stepsize=_GAMMAS, weight=_PARTS[:3], shifts=["turned", "right"], seed=[2]
 )
 _DIANA = Family(
-    "variance_reduced.diana",
-    "diana_step",
-    _SHIFTS.including(*_AT_LARGEST, *_AT_BEST, *_ALIKE),
-    _of_diana,
-    _after_diana,
+    "variance_reduced.diana", "diana_step", _SHIFTS.including(*_AT_LARGEST, *_AT_BEST, *_ALIKE), _of_diana, _after_diana
 )
 
 
@@ -432,10 +427,7 @@ DESCENTS = (
     ),
     *_RUNS.studies(_run, "mean_error"),
     *_DASHA.studies(
-        _dasha,
-        "descent",
-        extremal=_DASHA.of(_ALIGNED[:6]),
-        curves=_over_steps(_DASHA, *_TENTHS, exact=False),
+        _dasha, "descent", extremal=_DASHA.of(_ALIGNED[:6]), curves=_over_steps(_DASHA, *_TENTHS, exact=False)
     ),
     *_DASHA.studies(
         _dasha, "mean_step", "code_step", "code_step_alike", curves=_over_steps(_DASHA, *_TENTHS, exact=False)

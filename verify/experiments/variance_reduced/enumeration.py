@@ -9,12 +9,10 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiments.feedback.runs import lifted, square
 from commbounds.verify.space import Of
-
-Array = NDArray[Any]
 
 
 def choices(P: int, n: int, k: int) -> Iterator[Array]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Floats
 from commbounds.collectives.variance_reduced import (
     dasha_step,
     diana_step,
@@ -24,7 +24,6 @@ from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
 from commbounds.verify.experiments.variance_reduced.lamb import _flatness, _parts, _squares, _state
 from commbounds.verify.experiments.variance_reduced.zeroone import LOCALS
 
-Array = NDArray[np.float64]
 _STEPS = {"quick": 300, "standard": 1000, "thorough": 3000}
 
 
@@ -66,7 +65,7 @@ def _descents(budget: str, seed: int) -> Exhibit:
     start, steps = rng.standard_normal(n) * 3, _STEPS[budget]
     looks = sorted({int(v) for v in np.geomspace(1, steps, 30)} | {0})
 
-    def gradient(x: Array) -> Array:
+    def gradient(x: Floats) -> Floats:
         return d * x + c
 
     found: dict[str, tuple[list[float], list[float]]] = {}
@@ -158,7 +157,7 @@ def _signs(_budget: str, _seed: int) -> Exhibit:
     )
 
 
-def _left_out(x: Array) -> float:
+def _left_out(x: Floats) -> float:
     zero = np.zeros((1, x.size))
     state, _ = onebit_momentum(x[None], zero[0], zero, zero[0], 0.0)
     return float(np.square(state.worker_errors).sum() / np.square(x).sum())
@@ -216,7 +215,7 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
     )
 
 
-def _of_layers(u: Array, layers: tuple[int, ...]) -> tuple[list[float], list[float]]:
+def _of_layers(u: Floats, layers: tuple[int, ...]) -> tuple[list[float], list[float]]:
     """Squares of what one rank leaves out of every layer of a momentum: fused as they are, and at one scale."""
     found = []
     for scales in (np.ones(len(layers)), fused_scales(u, layers)):
@@ -226,7 +225,7 @@ def _of_layers(u: Array, layers: tuple[int, ...]) -> tuple[list[float], list[flo
     return found[0], found[1]
 
 
-def _beside(first: Array, flat: int, size: float) -> float:
+def _beside(first: Floats, flat: int, size: float) -> float:
     """What is left out at one scale over what is left out as they are, of a layer and a flat one of some size."""
     plain, scaled = _of_layers(np.concatenate([first, np.full(flat, size)]), (first.size, flat))
     return sum(scaled) / sum(plain)

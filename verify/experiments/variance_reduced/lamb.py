@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.variance_reduced import fused_scales, lamb_warmup, padded_size
 from commbounds.verify import gradients
 from commbounds.verify.experiments.feedback.runs import EPS
@@ -16,7 +16,6 @@ from commbounds.verify.family import Family, Rounded
 from commbounds.verify.space import RANKS, Of, Space, nothing, rationals, sizes
 from commbounds.verify.study import Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 _COLUMN = "variance_reduced.lamb"
 _WARM, _ONEBIT = "lamb_warmup", "onebit_lamb"

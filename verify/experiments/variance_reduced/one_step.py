@@ -9,8 +9,8 @@ from math import comb
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify.experiments.feedback.runs import lifted, square
 from commbounds.verify.experiments.variance_reduced.enumeration import (
     HALF,
@@ -27,7 +27,6 @@ from commbounds.verify.family import Family, Rounded, rounded_square
 from commbounds.verify.space import RANKS, Of, Space, nothing, sizes
 from commbounds.verify.study import Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 Choice = tuple[Any, Array, Any]
 """Probability of a choice of all ranks, the estimate, and shifts or parts."""

@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify import gradients
 from commbounds.verify.experiments.feedback.runs import EPS, lifted
 from commbounds.verify.experiments.variance_reduced.enumeration import halved, ranks_mean
@@ -17,7 +17,6 @@ from commbounds.verify.inputs import FAMILIES, family
 from commbounds.verify.space import RANKS, Of, Space, nothing
 from commbounds.verify.study import Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 _COLUMN, _SUBJECT = "variance_reduced.onebit", "onebit_momentum"
 _SCALES = ("norm", "mean")
@@ -162,10 +161,7 @@ def _bytes(implementation: Any, P: int, n: int, dtype: str) -> Outcome:
 
 _BLOCKS = (Of("8 P", lambda P: 8 * P), Of("16 P", lambda P: 16 * P), Of("40 P", lambda P: 40 * P))
 _SENT = Family(
-    _COLUMN,
-    _SUBJECT,
-    Space(nothing, {"P": RANKS, "n": (*_BLOCKS, 9), "dtype": ("float32", "float64")}),
-    searched=False,
+    _COLUMN, _SUBJECT, Space(nothing, {"P": RANKS, "n": (*_BLOCKS, 9), "dtype": ("float32", "float64")}), searched=False
 )
 _BY_RANKS = [_SENT.over("P", (2, 3, 4, 5, 6, 8, 10, 12), n=960, dtype="float32")]
 

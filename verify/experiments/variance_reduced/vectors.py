@@ -6,15 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.collectives.variance_reduced import padded_size
 from commbounds.verify.experiments.variance_reduced.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, held_to, ranks
 from commbounds.verify.vectors.inputs import array
 
-Array = NDArray[Any]
 Given = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 

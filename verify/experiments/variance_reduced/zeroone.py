@@ -8,15 +8,14 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from commbounds.array_types import Array
 from commbounds.verify import gradients
 from commbounds.verify.experiments.feedback.runs import EPS
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.space import RANKS, Of, Space, nothing, rationals
 from commbounds.verify.study import Outcome
 
-Array = NDArray[Any]
 Values = dict[str, Any]
 _COLUMN = "variance_reduced.zeroone"
 

@@ -22,15 +22,7 @@ CASES = {
         None,
     ),
     "dropcompute.sgd.drops_ignored": (
-        {
-            "f": "x^2/2",
-            "start": Fraction(1),
-            "batches": (0, 1),
-            "B": 1,
-            "eta": Fraction(1),
-            "L": 1,
-            "sigma": 0,
-        },
+        {"f": "x^2/2", "start": Fraction(1), "batches": (0, 1), "B": 1, "eta": Fraction(1), "L": 1, "sigma": 0},
         None,
     ),
 }

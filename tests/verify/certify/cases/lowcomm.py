@@ -5,10 +5,7 @@ CASES = {
     "lowcomm.diloco.reversed": ({"P": 1, "n": 1, "outermu": 0.0, "direction": "local - anchor", "seed": 0}, None),
     "lowcomm.diloco.ball_is_nesterov": (lambda at: {"outermu": at["u"] / at["v"]}, None),
     "lowcomm.diloco.contraction_suffices": (lambda at: {"outermu": 0.5, "innershare": at["u"] / at["v"]}, None),
-    "lowcomm.local.optimum": (
-        lambda at: {"retained": at["u"] / at["v"], "retained_second": at["w"] / at["v"]},
-        None,
-    ),
+    "lowcomm.local.optimum": (lambda at: {"retained": at["u"] / at["v"], "retained_second": at["w"] / at["v"]}, None),
     "lowcomm.quorum.unbiased": ({"heavy": 0}, None),
     "lowcomm.noloco.range": ({"pairmomentum": 0.5}, None),
     "lowcomm.sparseloco.keeps": ({"P": 1, "decay": 0.5, "n": 2, "k": 1, "chunk": 2, "data": "equal", "seed": 0}, None),

@@ -4,16 +4,12 @@ CASES = {
     "lowrank.powersgd_ef14.warm_start_residual": (
         lambda at: {"M": float(at["a"]), "steps": at["t"], "sequence": "missed", "sketch": "drawn", "seed": 1},
         None,
-    ),
+    )
 }
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
 
-HYPER_PARAMETERS = {
-    "lowrank": {"rank": 1},
-}
+HYPER_PARAMETERS = {"lowrank": {"rank": 1}}
 """Of the compressor at the point, by the beginning of the claim's name; or the compressor."""
 
-IN_FLOATS = {
-    "lowrank.powersgd.warm_start_contraction",
-}
+IN_FLOATS = {"lowrank.powersgd.warm_start_contraction"}
 """Whose law is not finite: run in floats alone."""

@@ -6,9 +6,7 @@ from refutation_cases import squared_distance
 from commbounds.collectives import moshpit
 from commbounds.verify.study import Outcome
 
-CASES = {
-    "moshpit.random_groups.as_recalled": ({"reading": "cut", "rule": "skip", "failure": 0, "sizes": ""}, None),
-}
+CASES = {"moshpit.random_groups.as_recalled": ({"reading": "cut", "rule": "skip", "failure": 0, "sizes": ""}, None)}
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
 
 

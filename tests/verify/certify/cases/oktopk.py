@@ -31,10 +31,7 @@ CASES = {
     "oktopk.sent.unconditional": ({"cuts": (0, 2, 4)}, rows([0, 0, 0.25, 0.125], [-1, -0.5, 0, 0])),
     "oktopk.received.unconditional": ({}, rows([0, 0, 1], [0.5, 0, 0])),
     "oktopk.both.as_read": ({"cuts": (0, 2, 4)}, rows([1, 0, 0.25, 0], [0, 1, 0, 0.125])),
-    "oktopk.sent.reused_threshold": (
-        {"cuts": "even", "thresholds": (0.4, 0.9)},
-        lambda at: np.ones((2, at["n"])),
-    ),
+    "oktopk.sent.reused_threshold": ({"cuts": "even", "thresholds": (0.4, 0.9)}, lambda at: np.ones((2, at["n"]))),
     "oktopk.boundaries.mean_of_quantiles": ({}, rows([0, 0, 1], [0.5, 0, 0])),
     "oktopk.lower.any_vectors": ({}, lambda at: np.zeros((at["P"], 3))),
     "oktopk.lower.every_rank": ({"k": 1, "cuts": (0, 1, 3), "balance": "never"}, rows([1, 0, 0], [0, -0.5, 0])),

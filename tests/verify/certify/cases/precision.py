@@ -28,14 +28,8 @@ CASES = {
     "precision.tree.sharp_beyond": (_rounding("recursive_doubling", n=1, **_E5M2), None),
     "precision.per_hop": (_rounding("ring", P=2, n=1, accumulate="bfloat16", wire="float8_e4m3fn"), None),
     "precision.underflow": (_rounding("ring", n=1), None),
-    "precision.bits.owner_keeps": (
-        _simulated("ring", P=2, n=1, kept="unrounded", **_TO_BFLOAT16),
-        None,
-    ),
-    "precision.bits.own_unrounded": (
-        _simulated("recursive_doubling", P=4, n=1, own="unrounded", **_TO_BFLOAT16),
-        None,
-    ),
+    "precision.bits.owner_keeps": (_simulated("ring", P=2, n=1, kept="unrounded", **_TO_BFLOAT16), None),
+    "precision.bits.own_unrounded": (_simulated("recursive_doubling", P=4, n=1, own="unrounded", **_TO_BFLOAT16), None),
     "precision.fused.ring": _sum("ring", P=3, n=2, cut=1, layout="one behind the other", **_BFLOAT16),
     "precision.fused.rabenseifner_unrounded": (
         _simulated("rabenseifner", P=4, n=2, own="unrounded", cut=1, layout="one behind the other", **_TO_BFLOAT16),

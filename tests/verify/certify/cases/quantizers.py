@@ -22,8 +22,5 @@ KERNEL_ALONE = {
 }
 """About the ends of float32, which the exact law does not have, and about a message: run in float32 alone."""
 
-WORST_OUTCOME = {
-    "quantizers.qsgd.idempotence",
-    "quantizers.naturaldithering.idempotence",
-}
+WORST_OUTCOME = {"quantizers.qsgd.idempotence", "quantizers.naturaldithering.idempotence"}
 """Of their kernels the most is read that compressing once more changes an outcome with, not the mean over outcomes."""

@@ -48,9 +48,7 @@ HYPER_PARAMETERS = {
 }
 """Of the compressor at the point, by the beginning of the claim's name; or the compressor."""
 
-KERNEL_ALONE = {
-    "rotations.drive.wire_one",
-}
+KERNEL_ALONE = {"rotations.drive.wire_one"}
 """About messages: run in float32 alone."""
 
 WORST_OUTCOME = {"rotations.drive.idempotence", "rotations.eden.idempotence"}

@@ -27,8 +27,5 @@ def rows(implementation, x, sketch, K):
 
 RUNS = {
     "arctopk.allreduce.commutes": rows,
-    "arctopk.rows.ceiling": {
-        "k": lambda mu, m: math.ceil(mu * m),
-        "lost": lambda measured, m: measured * m,
-    },
+    "arctopk.rows.ceiling": {"k": lambda mu, m: math.ceil(mu * m), "lost": lambda measured, m: measured * m},
 }

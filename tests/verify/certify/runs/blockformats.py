@@ -117,7 +117,7 @@ def equal_sums_of_indices(implementation, case, settings):
 
 RUNS = {
     "blockformats.multihop.butterfly_bounded": {
-        "power": lambda hopnoise, halvings: ((2 + Fraction(hopnoise)) / 4) ** halvings,
+        "power": lambda hopnoise, halvings: ((2 + Fraction(hopnoise)) / 4) ** halvings
     },
     "blockformats.table.beyond": {"share": lambda measured: measured},
     "blockformats.table.at_a_number": about_a_number,

@@ -164,10 +164,7 @@ RUNS = {
     "packetloss.training.stale_gradients": slopes_at_replicas,
     "packetloss.training.descent": steps_of_training(True),
     "packetloss.training.convergence": steps_of_training(False),
-    "packetloss.versions.gap": {
-        "more": lambda apart: apart - 1,
-        "later": lambda elapsed, apart: elapsed - apart,
-    },
+    "packetloss.versions.gap": {"more": lambda apart: apart - 1, "later": lambda elapsed, apart: elapsed - apart},
     "packetloss.drift.owner_sure_norm": {
         "mean": lambda p, elapsed: sum(p**age for age in range(1, elapsed + 1)),
         "square": lambda p, elapsed: sum((2 * age - 1) * p**age for age in range(1, elapsed + 1)),

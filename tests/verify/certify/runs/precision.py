@@ -123,18 +123,15 @@ RUNS = {
     "precision.split.root": {
         "other": lambda implementation, case: float(
             implementation(case.array, "root", case.settings["accumulate"], eps=case.settings["eps"])[0]
-        ),
+        )
     },
     "precision.split.step": {
         "other": lambda implementation, case, outcome: float(
             abs(implementation(case.array, "gradient", case.settings["accumulate"])[outcome.values["entry"]])
-        ),
+        )
     },
     "precision.average.error": quotients,
     "precision.once.sure": rounded_once,
     "precision.underflow.wider_input": casts,
-    "precision.average.underflow_before": {
-        "casts": lambda measured: measured,
-        "each": lambda least: least / 2,
-    },
+    "precision.average.underflow_before": {"casts": lambda measured: measured, "each": lambda least: least / 2},
 }

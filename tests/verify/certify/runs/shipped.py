@@ -90,13 +90,13 @@ RUNS = {
     "shipped.shared_randk_mean.error": MEAN,
     "shipped.ef_signs.first_large": {"height": lambda firstlargest: firstlargest},
     "shipped.switched.variance_whole": {
-        "before": lambda chances, omegas: sum(p * omega for p, omega in zip(chances, omegas, strict=True)),
+        "before": lambda chances, omegas: sum(p * omega for p, omega in zip(chances, omegas, strict=True))
     },
     "shipped.spectral_atoms.bias": {"chance": lambda planned: planned},
     "shipped.atomic.scale_equivariance": chances,
     "shipped.atomic.sign_symmetry": chances,
     "shipped.atomic.shrunk_contraction": {
-        "slack": lambda n, budget, measured: (n / budget - 1) - (measured - (1 - budget / n) ** 2) * (n / budget) ** 2,
+        "slack": lambda n, budget, measured: (n / budget - 1) - (measured - (1 - budget / n) ** 2) * (n / budget) ** 2
     },
     "shipped.clippedterngrad.unbiased_unclipped": unclipped,
     "shipped.dgc_steps.dense_plain": cleared,

@@ -53,10 +53,7 @@ RUNS = {
     "sketched.row.variance_bound": SQUARE,
     "sketched.row.error": SQUARE,
     "sketched.row.tail": {**SQUARE, "chance": lambda measured: measured},
-    "sketched.recovery.one_cell": {
-        **SQUARE,
-        "first": lambda x, k: int((np.asarray(x[:k], int) ** 2).sum()),
-    },
+    "sketched.recovery.one_cell": {**SQUARE, "first": lambda x, k: int((np.asarray(x[:k], int) ** 2).sum())},
     "sketched.recovery.second_round": {
         "square": lambda x: int((np.asarray(x, int).sum(axis=0) ** 2).sum()),
         "kept": _kept,
