@@ -118,7 +118,7 @@ def message_from_bytes(sent: Bytes, quantiser: GroupQuantizer, n: int, dtype: DT
         positions = (bits.astype(np.int64) << np.arange(each, dtype=np.int64)).sum(axis=1).reshape(groups, 2)
         ends = np.minimum(quantiser.group, entries - quantiser.group * np.arange(groups, dtype=np.int64))
         if (positions >= ends[:, None]).any():
-            raise ValueError(f"positions of spikes must lie in their groups of {quantiser.group}, got others")
+            raise ValueError(f"positions of the message must lie in their groups of {quantiser.group}, got others")
     theta = quantiser.theta * (quantiser.scale == "log2")
     ranges = read_ranges(
         quantiser.metadata, quantiser.group, kind, theta, quantiser.zero != "float",

@@ -110,7 +110,7 @@ def test_what_is_refused():
         message_from_bytes(sent[:-1], quantiser, 7, np.float64)
     with pytest.raises(ValueError, match="sent must have shape"):
         message_from_bytes(sent.reshape(1, -1), quantiser, 7, np.float64)
-    with pytest.raises(ValueError, match=r"positions of spikes must lie in their groups of 5"):
+    with pytest.raises(ValueError, match=r"positions of the message must lie in their groups of 5"):
         message_from_bytes(np.full_like(sent, 255), quantiser, 7, np.float64)
     with pytest.raises(TypeError, match="sent must be uint8, got int64"):
         message_from_bytes(sent.astype(np.int64), quantiser, 7, np.float64)

@@ -585,7 +585,7 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
     (
         "compressors/shipped/buckets.py",
         "_borders_below",
-        "below: NDArray[np.int64] = np.clip(-(-first * buckets // (n - 1)) - 1, 0, buckets - 1)",
+        "below: Integers = np.clip(-(-first * buckets // (n - 1)) - 1, 0, buckets - 1)",
         "np.clip(-(-first * buckets // (n - 1)) - 1, 0, buckets - 1)",
         "np.clip(0, -(-first * buckets // (n - 1)) - 1, buckets - 1)",
     ): "clip(a, b, c) is min(max(a, b), c), and the larger of two numbers is the same in either order",
