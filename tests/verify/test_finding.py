@@ -133,7 +133,7 @@ def altered(**fields):
         (altered(evidence__0__scope=["P"]), r"evidence\[0\]\.scope must be an object"),
         (altered(evidence__0__tightness="1"), r"evidence\[0\]\.tightness must be a number"),
         (altered(evidence__0__counterexample={"subject": "C()"}), r"counterexample\.x is missing"),
-        (altered(evidence__0__why=1), r"evidence\[0\]\.why is no field"),
+        (altered(evidence__0__why=1), r"evidence\[0\]\.'why' is no field"),
         (altered(as_stated="yes"), "as_stated must be true or false, got 'yes'"),
         (altered(as_stated=1), "as_stated must be true or false, got 1"),
         (altered(claim=3), "claim must be a text"),

@@ -54,7 +54,7 @@ RANDOM_CLAIMS = (
             _PLACE,
             "Two members are drawn without replacement, so a pair is in group i with probability M_i (M_i - 1)/(N (N - "
             "1)). N^2 in place of N (N - 1) gives the recalled factor.",
-            "It is tested as an equality for nonempty groups: the formula is recalled, its sign (= or <=) is not.",
+            "It is tested as an equality for nonempty groups: the formula is recalled, its relation is not.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by="moshpit.random_groups.factor",

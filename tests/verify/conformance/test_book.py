@@ -15,8 +15,8 @@ from commbounds.verify.measures import Distortion
 CLAIMS = [c for c in vars(cf).values() if inspect.isclass(c) and issubclass(c, SubjectClaim)]
 BY_REFERENCE = {cf.Matches, cf.SameLaw}
 """Claims to be what a reference is: what it says is in its code and its exact law, not in a bound."""
-NOT_IN_BOOK = {cf.Bounded, cf.Monotone, cf.Independent}
-"""Claims of the kit alone: consequences of what the book says, which need no number."""
+NOT_IN_BOOK = {cf.Bounded, cf.Monotone, cf.Independent, cf.Propagates}
+"""Claims of the kit alone: they follow from what the book says, or are about what it leaves out, and need no bound."""
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=lambda claim: claim.__name__)

@@ -15,15 +15,20 @@ def unbiased(run):
     yield from between_levels(law, magnitudes)
 
 
+def without_roots_below(number):
+    """The number as a sum of rational multiples of roots, with no root in a denominator."""
+    return sp.expand(sp.radsimp(sp.sympify(number)))
+
+
 def shrunk(run, outcome, bound):
     """What is left of the variance factor omega by a compressor that is divided by 1 + omega, of which the bound is."""
     values, omega = outcome.values, exact(bound) / (1 - exact(bound))
     if not run.exact or isinstance(omega, float):
         return
     error = sum(p * sum((exact(o) - v) ** 2 for v, o in zip(run.x, output, strict=True)) for p, output in run.law())
-    slack = sp.simplify(omega - error / sum(v * v for v in run.x))
+    slack = without_roots_below(omega - error / sum(v * v for v in run.x))
     n, s = values["n"], values.get("s", 1)
-    assert sp.simplify((omega - slack) / (1 + omega) ** 2 + (omega / (1 + omega)) ** 2 - outcome.measured) == 0
+    assert without_roots_below((omega - slack) / (1 + omega) ** 2 + (omega / (1 + omega)) ** 2 - outcome.measured) == 0
     names = {name: values[name] for name in ("n", "s", "b", "budget") if name in values}
     ratio = sp.sqrt(n) if run.c.__class__.__name__ == "TernGrad" else sp.sqrt(1 + sp.Rational(n - 1, s**2))
     yield {**names, "slack": slack, "w": sp.sqrt(n), "U": 2**s, "ratio": ratio}
