@@ -277,8 +277,7 @@ def _style(name: str, place: Path) -> Complaints:
     settings = ["--config", str(root / "pyproject.toml")] if root else ["--line-length", "120"]
     _code, out, _err = _run(["-m", "ruff", "check", "--output-format", "concise", *settings, *paths])
     yield from (line for line in out.splitlines() if re.match(r".+:\d+:\d+: ", line))
-    layout = ["--config", "format.skip-magic-trailing-comma=false"]  # a new name may be short
-    unlike = [path for path in paths if _run(["-m", "ruff", "format", "--check", *settings, *layout, path])[0]]
+    unlike = [path for path in paths if _run(["-m", "ruff", "format", "--check", *settings, path])[0]]
     if unlike:
         yield f"the formatter would change {', '.join(unlike)}: run ruff format"
 

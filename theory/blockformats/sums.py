@@ -108,7 +108,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "ring_error",
-        title=("On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales"),
+        title="On a ring, MXFP4's error is below 11/25 of the ranks’ magnitudes, for entries with separate scales",
         relation=Le(TOTAL_ERROR, sp.Rational(11, 25)),
         assumes=(ROUND_A_RING, FLOOR_SCALE, E2M1_ELEMENTS, ONE_ENTRY_BLOCKS, SUMS_FIT),
         source=derived(
@@ -123,7 +123,7 @@ REQUANTISED: tuple[Claim, ...] = (
     ),
     Claim(
         name=_R + "unbiased",
-        title=("Requantised stochastically with scales without clipping, the sum is unbiased for any number of hops"),
+        title="Requantised stochastically with scales without clipping, the sum is unbiased for any number of hops",
         relation=Eq(TOTAL_BIAS, 0),
         kind=Kind.EXPECTED,
         assumes=(NOTHING_CLIPPED, SUMS_FIT),

@@ -33,7 +33,7 @@ COLUMN = Column(
             "printed rates are loose by a factor of 1.15 to 53 (`feedback.ef21.rate_share`, "
             "`feedback.ef14.rate_share`, `feedback.ef21m.bound_share`)."
         ),
-        lesson=("Use feedback with the printed step sizes; expect 1/P only if all ranks compress the same entries."),
+        lesson="Use feedback with the printed step sizes; expect 1/P only if all ranks compress the same entries.",
         picture="feedback.convergence",
         system="ARC-Top-K",
     ),

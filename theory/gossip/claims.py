@@ -285,7 +285,7 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     Claim(
         name="gossip.restarts.capped",
-        title=("With at most c attempts, an all-reduce that restarts expects (1 - (1 - s)^c)/s of them, s = (1 - p)^N"),
+        title="With at most c attempts, an all-reduce that restarts expects (1 - (1 - s)^c)/s of them, s = (1 - p)^N",
         relation=Eq(ATTEMPTS, (1 - (1 - _success) ** cap) / _success),
         kind=Kind.EXPECTED,
         assumes=(CAPPED, SOME_SUCCESS),

@@ -464,7 +464,7 @@ SKETCH: tuple[Claim, ...] = (
     ),
     Claim(
         name="rotations.hadamardsketch.entry_variance",
-        title=("The Hadamard sketch spreads its error: every entry's share is equal, less that of its own square"),
+        title="The Hadamard sketch spreads its error: every entry's share is equal, less that of its own square",
         relation=Eq(ENTRY_VARIANCE, (d / k - 1) * (1 - (smallest_entry / norm2) ** 2) / (d - 1)),
         kind=Kind.EXPECTED,
         assumes=(NONZERO, SEVERAL_ENTRIES, ROTATION_FITS),

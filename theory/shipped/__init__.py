@@ -34,7 +34,7 @@ COLUMN = Column(
             "biased for a rank above zero (`shipped.spectral_atoms.unbiased`)."
         ),
         tight="Enumerations confirm the exact laws; the inputs named attain the contraction factors.",
-        lesson=("Check how decoders treat repeated indices; share seeds if workers cancel, permute if they agree."),
+        lesson="Check how decoders treat repeated indices; share seeds if workers cancel, permute if they agree.",
         picture="shipped.errors",
         practice=True,
     ),

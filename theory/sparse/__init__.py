@@ -14,7 +14,7 @@ COLUMN = Column(
             "SparDL and gTopk move the same number of words for every input. TopkDSA leaves its printed range at both "
             "ends."
         ),
-        promise=("The words of a sum of sparse vectors do not grow with the ranks, or only like their logarithm."),
+        promise="The words of a sum of sparse vectors do not grow with the ranks, or only like their logarithm.",
         holds=(
             "gTopk’s and SparDL’s words are as stated (`sparse.gtopk.critical_path`, `sparse.spardl.most`), the lower "
             "bound holds on average (`sparse.lower_bound.mean`), and SparDL’s residual collection loses nothing "
