@@ -266,8 +266,8 @@ def test_sgd_obeys_the_conditions_of_a_step(curvature, batch, gamma):
         end = float(path[-1, 0])
         falls += curvature * (start**2 - end**2) / 2 / 2**most
         noises.append([sum(signs[:batch])])
-        # additions of samples and six more roundings, of the step and of what is wanted, on numbers no larger than these
-        allowed = 2 * (most + 6) * np.finfo(float).eps / 2 * (start + gamma * (slope + sigma))
+        # additions of samples and six more roundings, of the step and of what is wanted; no number is larger
+        allowed = (most + 6) * np.finfo(float).eps * (start + gamma * (slope + sigma))
         assert end == pytest.approx(start - gamma / most * (batch * slope + noises[-1][0]), rel=0.0, abs=allowed)
     values = {
         "stepsize": gamma, "largest_batch": most, "smoothness": 1.0, "noise": sigma, "batch": batch,
