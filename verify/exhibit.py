@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from commbounds.theory import claims
 from commbounds.verify.reading import parsed, record
 
 ROLES = ("measured", "bound", "lower", "exact", "printed", "corrected", "published", "reference")
@@ -43,6 +44,36 @@ class Line:
         lengths = {len(values) for values in (self.x, self.y, self.low, self.high) if values}
         if len(lengths) > 1:
             raise ValueError(f"the lists of {self.label!r} must have one length, got {sorted(lengths)}")
+
+
+def line(label: str, x: Any, y: Any, role: str = "measured", low: Any = (), high: Any = ()) -> Line:
+    """A `Line` of numbers of any kind: integers, Fractions, arrays.
+
+    Parameters
+    ----------
+    label, role
+        As for `Line`.
+    x, low, high : sequence of numbers
+        As for `Line`.
+    y : sequence of numbers, number, or function of an x
+        A number makes a level line.
+    """
+    values = [y(v) for v in x] if callable(y) else y if hasattr(y, "__len__") else [y] * len(x)
+    return Line(label, _floats(x), _floats(values), role, _floats(low), _floats(high))
+
+
+def _floats(values: Any) -> list[float]:
+    return [float(v) for v in values]
+
+
+def bound_of(name: str, **values: Any) -> float:
+    """The bound of the claim `name` where its symbols have these values."""
+    return float(claims()[name].bound(**values))
+
+
+def law(label: str, x: Any, name: str, axis: str, role: str = "exact", **values: Any) -> Line:
+    """The bound of the claim `name` over its symbol `axis`, where its other symbols have these values."""
+    return line(label, x, lambda v: bound_of(name, **{axis: v}, **values), role)
 
 
 @dataclass(frozen=True)

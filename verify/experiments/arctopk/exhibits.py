@@ -7,9 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from commbounds.collectives import arctopk_allreduce, kept_of_orthogonal_rows, kept_of_planar_rows
-from commbounds.theory import claims
 from commbounds.verify import gradients
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, line
 
 _M = 8
 """Rows of the matrices whose expectations are computed."""
@@ -37,11 +36,10 @@ def contraction(budget: str, seed: int) -> Exhibit:
     for rank in (1, 4):
         lines = [Line(name, x, [max(0.0, error(K, rank)) for K in counts]) for name, error in kinds.items()]
         for key, label, role in (("contraction", "1 - K/m", "printed"), ("contraction_rho", "1 - rho K/m", "bound")):
-            claim = claims()[f"arctopk.allreduce.{key}"]
-            lines.append(Line(label, x, [float(claim.bound(m=_M, k=K, r=rank)) for K in counts], role))
-        panels.append(
-            Panel(f"{_M} rows, sketch of rank {rank}", "rows kept, K/m", "expected relative error", tuple(lines))
-        )
+            bounds = [bound_of(f"arctopk.allreduce.{key}", m=_M, k=K, r=rank) for K in counts]
+            lines.append(line(label, x, bounds, role))
+        title = f"{_M} rows, sketch of rank {rank}"
+        panels.append(Panel(title, "rows kept, K/m", "expected relative error", tuple(lines)))
     panels.append(_real(budget, seed))
     return Exhibit(
         "arctopk.contraction",

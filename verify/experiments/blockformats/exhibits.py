@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
+from commbounds.array_types import Array
 from commbounds.collectives.blockformats import homomorphic_allreduce, multihop_allreduce, requantised_allreduce
 from commbounds.compressors.blockformats import (
     NVFP4,
@@ -14,48 +17,55 @@ from commbounds.compressors.blockformats import (
     SharedMicroexponents,
     StochasticMicroscaling,
 )
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, line
 from commbounds.verify.experiments.blockformats.hops import _alike, _hop_moments
 from commbounds.verify.gradients import KINDS, trace
 
-_M = "blockformats.microscaling."
+_SHARE = "squared error over squared norm"
 
 
-def _bound(name: str, lengths: Sequence[int]) -> list[float]:
+def _worst(label: str, claim: str, lengths: Sequence[int], role: str = "measured") -> Line:
     given = {"peak": 16, "element_unit": 0.25, "overshoot": 0.5}
-    return [float(claims()[name].bound(n=n, block=n, **given)) for n in lengths]
+    return line(label, lengths, lambda n: bound_of(f"blockformats.{claim}", n=n, block=n, **given), role)
+
+
+def _medians(label: str, workers: Sequence[int], allreduce: Callable[[Array], Any]) -> Line:
+    """Squared error of the sum over its square by workers: medians over recorded gradients."""
+    stacks = [trace().vectors[kind][step].astype(np.float64) for kind in KINDS for step in range(2)]
+
+    def error(P: int) -> Any:
+        sums = [(allreduce(stack[:P])[0][0], stack[:P].sum(axis=0)) for stack in stacks]
+        return np.median([((found - exact) ** 2).sum() / (exact**2).sum() for found, exact in sums])
+
+    return line(label, workers, error)
 
 
 def _scales(_budget: str, _seed: int) -> Exhibit:
     """Worst cases by the length of a block, and by where in its binade a block's largest entry is."""
     lengths = [1, 2, 3, 4, 6, 8, 9, 12, 16, 24, 32, 48, 64]
-    x = [float(n) for n in lengths]
     worst = (
-        Line("floor, the specification", x, _bound(_M + "contraction", lengths), "exact"),
-        Line("even", x, _bound(_M + "contraction_even", lengths)),
-        Line("rceil: nothing is clipped", x, _bound(_M + "contraction_rceil", lengths)),
-        Line("ceil, or doubled", x, _bound(_M + "contraction_wide", lengths)),
-        Line("NVFP4, normal scales", x[:9], _bound("blockformats.nvfp4.contraction", lengths[:9])),
+        _worst("floor, the specification", "microscaling.contraction", lengths, "exact"),
+        _worst("even", "microscaling.contraction_even", lengths),
+        _worst("rceil: nothing is clipped", "microscaling.contraction_rceil", lengths),
+        _worst("ceil, or doubled", "microscaling.contraction_wide", lengths),
+        _worst("NVFP4, normal scales", "nvfp4.contraction", lengths[:9]),
     )
     places = np.linspace(1.0, 2.0, 257)[:-1]
     lines = []
     for label, element, scale in (("E2M1, floor", "e2m1", "floor"), ("E2M1, rceil", "e2m1", "rceil"),
                                   ("E4M3, floor", "e4m3", "floor"), ("E4M3, rceil", "e4m3", "rceil")):  # fmt: skip
         found = Microscaling(element, 1, scale)(places)
-        lines.append(Line(label, places.tolist(), (np.abs(found - places) / places).tolist()))
+        lines.append(line(label, places, np.abs(found - places) / places))
     # a block that holds 2688 makes the tensor's scale one
     found = NVFP4(1)(np.concatenate([[2688.0], 768.0 * places]))[1:] / 768.0
-    lines.append(Line("NVFP4", places.tolist(), (np.abs(found - places) / places).tolist()))
+    lines.append(line("NVFP4", places, np.abs(found - places) / places))
     return Exhibit(
         "blockformats.scales",
         "Scales without clipping improve a block's largest entries and worsen its smallest ones",
         "Left: the largest share of its squared norm that a block of E2M1 elements can lose, by the rule of its scale. "
         "Right: the error of a block's largest entry, measured, over its place in the binade.",
         (
-            Panel(
-                "Worst case of a block", "entries of a block", "squared error over squared norm", worst, xscale="log"
-            ),
+            Panel("Worst case of a block", "entries of a block", _SHARE, worst, xscale="log"),
             Panel("Largest entry", "largest entry over its power of two", "relative error", tuple(lines)),
         ),
     )
@@ -64,8 +74,6 @@ def _scales(_budget: str, _seed: int) -> Exhibit:
 def _sums(_budget: str, seed: int) -> Exhibit:
     """Error of sums of real gradients by workers."""
     workers = [2, 3, 4, 6, 8]
-    x = [float(P) for P in workers]
-    stacks = [trace().vectors[kind][step].astype(np.float64) for kind in KINDS for step in range(2)]
     ways: dict[str, tuple[Microscaling | NVFP4, str]] = {
         "MXFP4, ring, nearest": (Microscaling(), "ring"),
         "MXFP4, ring, stochastic": (StochasticMicroscaling(scale="rceil"), "ring"),
@@ -73,39 +81,26 @@ def _sums(_budget: str, seed: int) -> Exhibit:
         "NVFP4, two steps, nearest": (NVFP4(), "direct"),
         "MXFP8, ring, nearest": (Microscaling("e4m3"), "ring"),
     }
-    lines = []
-    for label, (quantiser, schedule) in ways.items():
-        errors = []
-        for P in workers:
-            shares = []
-            for stack in stacks:
-                exact = stack[:P].sum(axis=0)
-                found = requantised_allreduce(stack[:P], quantiser, schedule, np.random.default_rng(seed))[0][0]
-                shares.append(float(((found - exact) ** 2).sum() / (exact**2).sum()))
-            errors.append(float(np.median(shares)))
-        lines.append(Line(label, x, errors))
-    codes = {"four-bit codes, independent": "independent", "four-bit codes, correlated": "correlated"}
-    drawn = []
-    for label, rounding in codes.items():
-        errors = []
-        for P in workers:
-            shares = []
-            for stack in stacks:
-                exact = stack[:P].sum(axis=0)
-                found = homomorphic_allreduce(stack[:P], 4, 32, rounding, np.random.default_rng(seed))[0][0]
-                shares.append(float(((found - exact) ** 2).sum() / (exact**2).sum()))
-            errors.append(float(np.median(shares)))
-        drawn.append(Line(label, x, errors))
+
+    def rounded(way: tuple[Microscaling | NVFP4, str], stack: Array) -> Any:
+        return requantised_allreduce(stack, *way, np.random.default_rng(seed))
+
+    def coded(rounding: str, stack: Array) -> Any:
+        return homomorphic_allreduce(stack, 4, 32, rounding, np.random.default_rng(seed))
+
+    lines = [_medians(label, workers, partial(rounded, way)) for label, way in ways.items()]
+    drawn = [
+        _medians(f"four-bit codes, {rounding}", workers, partial(coded, rounding))
+        for rounding in ("independent", "correlated")
+    ]
     return Exhibit(
         "blockformats.sums",
         "A ring rounds P times, two steps round twice, and shared scales round once",
         "Gradients of workers that train on digits, for both splits of the images, early and late: medians of the "
         "squared error of the sum over its square.",
         (
-            Panel("Rounded at every hop", "workers P", "squared error over squared norm", tuple(lines), yscale="log"),
-            Panel(
-                "Codes of a shared scale", "workers P", "squared error over squared norm", tuple(drawn), yscale="log"
-            ),
+            Panel("Rounded at every hop", "workers P", _SHARE, tuple(lines), yscale="log"),
+            Panel("Codes of a shared scale", "workers P", _SHARE, tuple(drawn), yscale="log"),
         ),
     )
 
@@ -113,19 +108,18 @@ def _sums(_budget: str, seed: int) -> Exhibit:
 def _hops(_budget: str, _seed: int) -> Exhibit:
     """Variance by the number of ranks, round a ring and by halves; and blocks that choose where they end."""
     ranks, few = [1, 2, 4, 8, 16, 32, 64, 128, 256], [1, 2, 4, 8]
-    lines = []
+    lines, ways = [], (("ring", "ring"), ("butterfly", "halves"))
     for size, w in (("1", 1.0), ("1/7", 1 / 7)):
-        for way, label in (("ring", "ring"), ("butterfly", "halves")):
-            law = claims()[f"blockformats.multihop.{way}_law"]
-            exact = [float(law.bound(P=P, hopnoise=w, halvings=P.bit_length() - 1)) / P**2 for P in ranks]
+        for way, label in ways:
+            law = f"blockformats.multihop.{way}_law"
+            exact = [bound_of(law, P=P, hopnoise=w, halvings=P.bit_length() - 1) / P**2 for P in ranks]
             shown = [v if v <= 100 else float("nan") for v in exact]
-            lines.append(Line(f"{label}, w = {size}", [float(P) for P in ranks], shown, "exact"))
-    ways = (("ring", "ring"), ("butterfly", "halves"))
+            lines.append(line(f"{label}, w = {size}", ranks, shown, "exact"))
     for way, label in ways:
         found = [float(max(_hop_moments(multihop_allreduce, _alike(P, way))[1])) / P**2 for P in few]
-        lines.append(Line(f"{label}, enumerated, w = 1", [float(P) for P in few], found))
-    limit = float(claims()["blockformats.multihop.butterfly_bounded"].bound(hopnoise=1.0))
-    lines.append(Line("limit of halves, w = 1", [1.0, 256.0], [limit, limit], "bound"))
+        lines.append(line(f"{label}, enumerated, w = 1", few, found))
+    limit = bound_of("blockformats.multihop.butterfly_bounded", hopnoise=1.0)
+    lines.append(line("limit of halves, w = 1", [1, 256], limit, "bound"))
     blocks = [2, 4, 8, 16, 32, 64]
     vectors = [trace().vectors[kind][0][0].astype(np.float64) for kind in KINDS]
     formats = []
@@ -140,7 +134,7 @@ def _hops(_budget: str, _seed: int) -> Exhibit:
         for block in blocks:
             shares = [float(((made(block)(v) - v) ** 2).sum() / (v**2).sum()) for v in vectors]
             errors.append(float(np.median(shares)))
-        formats.append(Line(label, [float(block) for block in blocks], errors))
+        formats.append(line(label, blocks, errors))
     return Exhibit(
         "blockformats.hops",
         "Recursive halving keeps the relative variance of a sum bounded; on a ring it grows with the ranks",
@@ -150,12 +144,9 @@ def _hops(_budget: str, _seed: int) -> Exhibit:
         "for blocks of any length.",
         (
             Panel("Hops", "ranks P", "variance over the square", tuple(lines), xscale="log", yscale="log"),
-            Panel(
-                "Formats", "entries of a block", "squared error over squared norm", tuple(formats), xscale="log",
-                yscale="log",
-            ),
+            Panel("Formats", "entries of a block", _SHARE, tuple(formats), xscale="log", yscale="log"),
         ),
-    )  # fmt: skip
+    )
 
 
 EXHIBITS: dict[str, Maker] = {"blockformats.scales": _scales, "blockformats.sums": _sums, "blockformats.hops": _hops}

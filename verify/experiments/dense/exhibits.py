@@ -15,7 +15,7 @@ from commbounds.theory import claims
 from commbounds.theory.cost import Machine, cost
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.schedules import DENSE_LOWER_BOUND, SCHEDULES, SPARSE_LOWER_BOUND
-from commbounds.verify.exhibit import Exhibit, Heat, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Heat, Maker, Panel, bound_of, line
 from commbounds.verify.experiments.dense.cases import exact_error
 
 _ALLREDUCES = {
@@ -51,32 +51,23 @@ def _measured(name: str, ranks: Sequence[int], length: int) -> list[Any]:
 
 def _words(_budget: str, _seed: int) -> Exhibit:
     ranks, length = list(range(1, 34)), 1024
-    axis = [float(count) for count in ranks]
     traffic = {name: _measured(name, ranks, length) for name in _ALLREDUCES}
-    bound = (_at(DENSE_LOWER_BOUND, ranks, length) / length).tolist()
+    bound = _at(DENSE_LOWER_BOUND, ranks, length) / length
     paths = [
-        Line(title, axis, [t.critical_path / length for t in traffic[name]]) for name, title in _ALLREDUCES.items()
+        line(title, ranks, [t.critical_path / length for t in traffic[name]]) for name, title in _ALLREDUCES.items()
     ]
     printed = [
-        Line(
-            f"{_ALLREDUCES[name]}, as printed",
-            axis,
-            (_at(cost(SCHEDULES[name]).words, ranks, length) / length).tolist(),
-            "printed",
-        )
+        line(f"{_ALLREDUCES[name]}, as printed", ranks, _at(cost(SCHEDULES[name]).words, ranks, length) / length,
+             "printed")
         for name in ("recursive_doubling", "rabenseifner")
-    ]
-    spread = [
-        Line(
-            title,
-            axis,
-            [float(t.received.mean()) / length for t in traffic[name]],
-            low=[float(t.received.min()) / length for t in traffic[name]],
-            high=[float(t.received.max()) / length for t in traffic[name]],
+    ]  # fmt: skip
+    spread = []
+    for name, title in _ALLREDUCES.items():
+        middle, low, high = (
+            [float(of(t.received)) / length for t in traffic[name]] for of in (np.mean, np.min, np.max)
         )
-        for name, title in _ALLREDUCES.items()
-    ]
-    lower = Line("lower bound 2(P - 1)/P on the mean", axis, bound, "lower")
+        spread.append(line(title, ranks, middle, "measured", low, high))
+    lower = line("lower bound 2(P - 1)/P on the mean", ranks, bound, "lower")
     return Exhibit(
         "dense.words",
         "Off powers of two, recursive doubling and Rabenseifner cost up to two vectors more than printed",
@@ -101,11 +92,9 @@ def _time(_budget: str, _seed: int) -> Exhibit:
             steps = claims()[f"dense.{name}.steps"].relation.rhs
             words = claims()[f"dense.{name}.critical_path"].relation.rhs
             seconds = _at(steps * _ALPHA + words * _BETA, ranks, lengths)
-            lines.append(Line(title, lengths.astype(float).tolist(), (seconds * 1e6).tolist(), "exact"))
+            lines.append(line(title, lengths, seconds * 1e6, "exact"))
         seconds = _at(DENSE_LOWER_BOUND * _BETA, ranks, lengths)
-        lines.append(
-            Line("words of the lower bound", lengths.astype(float).tolist(), (seconds * 1e6).tolist(), "lower")
-        )
+        lines.append(line("words of the lower bound", lengths, seconds * 1e6, "lower"))
         panels.append(Panel(f"{ranks} ranks", "words of a vector n", "time in us", tuple(lines), None, "log", "log"))
     return Exhibit(
         "dense.time",
@@ -119,7 +108,6 @@ def _time(_budget: str, _seed: int) -> Exhibit:
 def _rounding(budget: str, seed: int) -> Exhibit:
     ranks = [2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64]
     columns = {"quick": 40, "standard": 200, "thorough": 1000}[budget]
-    axis = [float(count) for count in ranks]
     panels = []
     for shape, title in (("signed", "normal entries"), ("positive", "entries uniform in [1, 2]")):
         lines = []
@@ -133,12 +121,11 @@ def _rounding(budget: str, seed: int) -> Exhibit:
                 stack = drawn.astype(np.float32)
                 result, _ = COLLECTIVES[f"{name}_allreduce"](stack)
                 worst.append(float(exact_error(result[:1], stack)) * 2.0**24)
-            lines.append(Line(label, axis, worst))
+            lines.append(line(label, ranks, worst))
         for name, label in (("ring", "bound, ring and direct"), ("recursive_doubling", "bound, trees")):
-            claim = claims()[f"dense.{name}.rounding"]
             unit = 2.0**-24
-            bound = [float(claim.bound(P=count, unit=unit)) / unit for count in ranks]
-            lines.append(Line(label, axis, bound, "bound"))
+            bound = [bound_of(f"dense.{name}.rounding", P=count, unit=unit) / unit for count in ranks]
+            lines.append(line(label, ranks, bound, "bound"))
         panels.append(Panel(title, "ranks P", "error / sum of magnitudes, in u", tuple(lines), None, "log", "log"))
     return Exhibit(
         "dense.rounding",
@@ -218,17 +205,11 @@ def _schedules(_budget: str, _seed: int) -> Exhibit:
     panels = []
     for share, text in ((100, "1 %"), (10, "10 %")):
         selected = _LENGTH // share
+        drawn = [(label, cost(SCHEDULES[name]).words, role) for name, (label, role) in _DRAWN.items()]
         lines = [
-            Line(
-                label,
-                ranks.tolist(),
-                (_at(cost(SCHEDULES[name]).words, ranks, _LENGTH, selected) / selected).tolist(),
-                role,
-            )
-            for name, (label, role) in _DRAWN.items()
+            line(label, ranks, _at(words, ranks, _LENGTH, selected) / selected, role)
+            for label, words, role in (*drawn, ("lower bound on the mean", SPARSE_LOWER_BOUND, "lower"))
         ]
-        bound = (_at(SPARSE_LOWER_BOUND, ranks, _LENGTH, selected) / selected).tolist()
-        lines.append(Line("lower bound on the mean", ranks.tolist(), bound, "lower"))
         panels.append(Panel(f"density {text}", "ranks P", "words / k", tuple(lines), None, "log", "log"))
     return Exhibit(
         "dense.schedules",

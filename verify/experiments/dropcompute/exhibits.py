@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives import best_threshold, drop_trials, released_threshold, trial_latencies
-from commbounds.verify.exhibit import Exhibit, Heat, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Heat, Line, Maker, Panel, line
 from commbounds.verify.experiments.dropcompute.laws import LAWS, step_law
 from commbounds.verify.experiments.dropcompute.maps import formula, formula_gap, gain_gap
 
@@ -40,21 +40,25 @@ def _band(values: Any) -> tuple[float, float, float]:
     return mean, mean - half, mean + half
 
 
+def _banded(label: str, x: Sequence[float], rows: Sequence[tuple[float, float, float]], role: str = "measured") -> Line:
+    """A line of (value, low, high) at every x."""
+    middle, low, high = zip(*rows, strict=True)
+    return line(label, x, middle, role, low, high)
+
+
 def _slowest(law: str, trials: int, seed: int) -> Panel:
     t = LAWS[law]
     mean = _M * t.mean
-    xs = [float(N) for N in _WORKERS]
     exact = [step_law(law, N, _M).mean_time() / mean for N in _WORKERS]
-    lines = [Line("exact", xs, exact, "exact")]
+    lines = [line("exact", _WORKERS, exact, "exact")]
     named = (("published formula", "time.formula", "printed"), ("corrected for skewness", "time.skewed", "corrected"))
     for label, name, role in (*named, ("bracket with true quantiles", "time.generalised", "corrected")):
-        lines.append(Line(label, xs, [formula(name, law, N, _M) / mean for N in _WORKERS], role))
+        lines.append(line(label, _WORKERS, lambda N, name=name: formula(name, law, N, _M) / mean, role))
     bands = [
         _band(drop_trials(t, N, _M, mean, trials=max(40, trials * 32 // max(32, N)), seed=seed).slowest / mean)
         for N in _SIMULATED
     ]
-    middle, low, high = (list(part) for part in zip(*bands, strict=True))
-    lines.append(Line("simulated, 99 %", [float(N) for N in _SIMULATED], middle, "measured", low, high))
+    lines.append(_banded("simulated, 99 %", _SIMULATED, bands))
     return Panel(law, "workers N", "E[T] / (M mu)", tuple(lines), xscale="log")
 
 
@@ -67,8 +71,6 @@ def slowest(budget: str, seed: int) -> Exhibit:
         "Twelve micro-batches of mean mu. Exact: the integral of 1 - F^N. The band is a 99 % confidence interval of "
         "the mean of simulated steps.",
         panels,
-        seed,
-        budget,
     )
 
 
@@ -89,7 +91,7 @@ def _gains(law: str, N: int, trials: int, seed: int) -> Panel:
         Line("exact", xs, exact, "exact"),
         Line("published formulas", xs, printed, "printed"),
         Line("exact moments in the published formula", xs, means, "lower"),
-        Line("ideal workers", [xs[0], xs[-1]], [step.ideal(overhead)] * 2, "bound"),
+        line("ideal workers", [xs[0], xs[-1]], step.ideal(overhead), "bound"),
     ]
     points = (0.5, 0.7, 0.85, 1.0, 1.2, 1.5)
     bands = []
@@ -100,8 +102,7 @@ def _gains(law: str, N: int, trials: int, seed: int) -> Panel:
         parts = sum(sign * v / v.mean() for sign, v in ((1, found.completed), (1, found.slowest), (-1, found.time)))
         half = 2.576 * ratio * float(parts.std(ddof=1)) / math.sqrt(trials)
         bands.append((ratio, ratio - half, ratio + half))
-    middle, low, high = (list(part) for part in zip(*bands, strict=True))
-    lines.append(Line("simulated, 99 %", list(points), middle, "measured", low, high))
+    lines.append(_banded("simulated, 99 %", points, bands))
     return Panel(f"{law}, N = {N}", "threshold tau / (M mu)", "gain S_eff", tuple(lines))
 
 
@@ -114,8 +115,6 @@ def gains(budget: str, seed: int) -> Exhibit:
         "Twelve micro-batches, overhead M mu/5. Ideal workers bound the gain if latencies are new better than used; "
         "those shown are, except the released delay.",
         tuple(_gains(law, N, _TRIALS[budget], seed) for law, N in cells),
-        seed,
-        budget,
     )
 
 
@@ -148,8 +147,6 @@ def validity(budget: str, seed: int) -> Exhibit:
         "The published E[T] is within 5 % for nearly normal latencies or 64 micro-batches; the corrections need 12",
         "Every cell is an exact computation: law of the latency, number of workers, number of micro-batches M.",
         tuple(panels),
-        seed,
-        budget,
     )
 
 
@@ -171,8 +168,7 @@ def _regret(law: str, replicates: int, seed: int) -> Panel:
                     tau = search(np.array(sample), overhead).tau
                     lost.append(max(100 * (1 - float(step.speedup(tau, overhead)) / best), 0.0))
                 rows.append((float(np.mean(lost)), float(np.min(lost)), float(np.max(lost))))
-            middle, low, high = (list(part) for part in zip(*rows, strict=True))
-            lines.append(Line(f"{label}, N = {N}", [float(s) for s in xs], middle, role, low, high))
+            lines.append(_banded(f"{label}, N = {N}", xs, rows, role))
     return Panel(law, "calibration steps", "gain lost, %", tuple(lines), xscale="log")
 
 
@@ -185,8 +181,6 @@ def regret(budget: str, seed: int) -> Exhibit:
         "Twelve micro-batches, overhead M mu/5; mean loss over calibrations, and its range. Trying every elapsed time "
         "and the released search of 200 thresholds do equally well.",
         tuple(_regret(law, replicates, seed) for law in ("exponential", "released delay")),
-        seed,
-        budget,
     )
 
 

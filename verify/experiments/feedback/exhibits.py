@@ -9,8 +9,7 @@ import numpy as np
 
 from commbounds.collectives import ArcRows, FeedbackSGD, GatheredTopK, OkTopK
 from commbounds.compressors import EF14, EF21, EF21M, Compressor, Feedback, Plain, RandK, ScaledSign, TopK
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Maker, Panel, law, line
 from commbounds.verify.experiments.feedback.few_steps import ROWS, share_of_rate, worst_function
 from commbounds.verify.experiments.feedback.noise import floor
 from commbounds.verify.experiments.feedback.problems import Problem, logistic_digits, rotated, three_workers
@@ -69,18 +68,12 @@ def convergence(budget: str, seed: int) -> Exhibit:
             lines = []
             for name, (compressor, aggregator, alpha) in _compressors(n).items():
                 sgd = FeedbackSGD(made(compressor), gamma, aggregator)
-                lines.append(Line(name, [float(v) for v in looks], _descended(problem, sgd, steps, looks, seed)))
+                lines.append(line(name, looks, _descended(problem, sgd, steps, looks, seed)))
                 if feedback == "EF21" and name == "Top-K" and alpha is not None:
-                    start = problem.excess(problem.start)
-                    claim = claims()["feedback.ef21.pl"]
-                    bound = [
-                        float(claim.bound(stepsize=gamma, convexity=problem.mu, horizon=T, potential=start))
-                        for T in looks
-                    ]
-                    lines.append(Line("bound for Top-K", [float(v) for v in looks], bound, "bound"))
-            panels.append(
-                Panel(f"{problem.name}; {feedback}", "step", "f - f* (unit of f)", tuple(lines), yscale="log")
-            )
+                    given = {"stepsize": gamma, "convexity": problem.mu, "potential": problem.excess(problem.start)}
+                    lines.append(law("bound for Top-K", looks, "feedback.ef21.pl", "horizon", "bound", **given))
+            title = f"{problem.name}; {feedback}"
+            panels.append(Panel(title, "step", "f - f* (unit of f)", tuple(lines), yscale="log"))
     return Exhibit(
         "feedback.convergence",
         "With error feedback every contractive compressor converges; without it, Top-K stalls or drives workers apart",
@@ -96,12 +89,13 @@ def floors(budget: str, seed: int) -> Exhibit:
     """Noise floor against the number of workers."""
     steps = {"quick": 300, "standard": 3000, "thorough": 20000}[budget]
     workers = {"quick": [1, 2, 4, 8, 16], "standard": [1, 4, 16, 64], "thorough": [1, 4, 16, 64, 256]}[budget]
-    x, panels = [float(P) for P in workers], []
+    panels = []
     for eta, gamma in ((1.0, 0.05), (0.1, 0.05)):
-        lines = []
-        for name, arc in (("ARC-Top-K", True), ("Top-K per worker", False)):
-            lines.append(Line(name, x, [floor(FeedbackSGD, arc, P, eta, gamma, steps, seed) for P in workers]))
-        lines.append(Line("1/P", x, [lines[0].y[0] / P for P in workers], "reference"))
+        lines = [
+            line(name, workers, [floor(FeedbackSGD, arc, P, eta, gamma, steps, seed) for P in workers])
+            for name, arc in (("ARC-Top-K", True), ("Top-K per worker", False))
+        ]
+        lines.append(line("1/P", workers, [lines[0].y[0] / P for P in workers], "reference"))
         panels.append(Panel(f"eta = {eta}", "workers P", "mean ||grad f||^2", tuple(lines), xscale="log", yscale="log"))
     return Exhibit(
         "feedback.floors",
@@ -122,10 +116,10 @@ def shares(budget: str, seed: int) -> Exhibit:
             lines = []
             for q in dict.fromkeys(row.q for row in rows):
                 some = [row for row in rows if (row.q, row.weight) == (q, weight)]
-                steps = [float(row.horizon) for row in some]
-                lines.append(Line(f"q = {q}: at most", steps, [float(row.share) for row in some], "bound"))
+                horizons = [row.horizon for row in some]
+                lines.append(line(f"q = {q}: at most", horizons, [row.share for row in some], "bound"))
                 come_to = [share_of_rate(FeedbackSGD, worst_function(mechanism, row)) for row in some]
-                lines.append(Line(f"q = {q}", steps, come_to))
+                lines.append(line(f"q = {q}", horizons, come_to))
             setting = f"eta = {weight}" if mechanism == "EF21M" else f"{weight} of the largest step size"
             panels.append(Panel(f"{mechanism}, {setting}", "steps", "share of the printed rate", tuple(lines)))
     return Exhibit(

@@ -15,12 +15,11 @@ from commbounds.collectives import (
     twostep_quantised_allreduce,
 )
 from commbounds.compressors import GroupQuantizer
-from commbounds.theory import claims
 from commbounds.theory import quantities as symbols
 from commbounds.theory.cost import cost
 from commbounds.theory.schedules import SCHEDULES
 from commbounds.verify import gradients
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, law, line
 from commbounds.verify.experiments.flashcomm.cases import rms
 
 _RANKS = [2, 3, 4, 6, 8, 12, 16]
@@ -44,14 +43,12 @@ def errors(budget: str, seed: int) -> Exhibit:
             one, exact = rms(q(stack[0]) - stack[0]), stack.astype(np.float64).sum(axis=0)
             for name, allreduce in _FLAT.items():
                 rows[name].append(rms(allreduce(stack, q)[0].values[0] - exact) / one)
-        x, lines = [float(P) for P in _RANKS], []
+        lines = []
         for name, key in (("ring", "ring"), ("two-step", "twostep"), ("one-shot", "oneshot")):
-            law = claims()[f"flashcomm.{key}.rms"]
-            lines.append(Line(name, x, rows[name]))
-            lines.append(Line(f"{name}: law", x, [float(law.bound(P=P)) for P in _RANKS], "exact"))
-        panels.append(
-            Panel(f"{width} bits", "ranks P", "rms error / that of one quantisation", tuple(lines), None, "log", "log")
-        )
+            lines.append(line(name, _RANKS, rows[name]))
+            lines.append(law(f"{name}: law", _RANKS, f"flashcomm.{key}.rms", "P"))
+        over = "rms error / that of one quantisation"
+        panels.append(Panel(f"{width} bits", "ranks P", over, tuple(lines), None, "log", "log"))
     return Exhibit(
         "flashcomm.errors",
         "Two quantisations instead of P: the two-step error is below the ring's for P >= 4 and equal at P = 3",
@@ -99,9 +96,8 @@ def bits(budget: str, seed: int) -> Exhibit:
                 error = rms(c.decompress(message) - scaled.astype(np.float64)) / rms(scaled)
                 points.append((message.bits / scaled.size, error))
             lines.append(Line(label, [b for b, _ in points], [e for _, e in points]))
-        panels.append(
-            Panel(name, "bits for one entry, metadata included", "rms error / rms entry", tuple(lines), yscale="log")
-        )
+        bits_of = "bits for one entry, metadata included"
+        panels.append(Panel(name, bits_of, "rms error / rms entry", tuple(lines), yscale="log"))
     return Exhibit(
         "flashcomm.bits",
         "Reserving spikes pays for isolated spikes, and for heavy tails in groups of 128; not for Gaussian entries",
@@ -139,12 +135,13 @@ def times(_budget: str, _seed: int) -> Exhibit:
         at = {symbols.P: P, symbols.n: n}
         plain = latency * float(ring.latency.subs(at)) + per_byte * 2 * float(ring.words.subs(at))
         rows.setdefault("ring, float16", []).append(1e6 * plain)
-    x = [float(n) for n in sizes]
     first = Panel(
         "model: 5 µs a step, 20 GB/s, 20 ps an entry and pass",
         "entries n",
         "time in µs",
-        tuple(Line(name, x, values, "reference" if "float16" in name else "measured") for name, values in rows.items()),
+        tuple(
+            line(name, sizes, values, "reference" if "float16" in name else "measured") for name, values in rows.items()
+        ),
         xscale="log",
         yscale="log",
     )
@@ -152,7 +149,7 @@ def times(_budget: str, _seed: int) -> Exhibit:
         "two halves of four ranks",
         "entries n",
         "bytes over the bridge / n, each way",
-        tuple(Line(name, x, values) for name, values in bridges.items()),
+        tuple(line(name, sizes, values) for name, values in bridges.items()),
         xscale="log",
     )
     return Exhibit(

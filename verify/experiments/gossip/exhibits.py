@@ -3,31 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from dataclasses import replace
 
 import numpy as np
 
 from commbounds.collectives import allreduce_with_restarts, gossip, push_sum
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, law, line
 
 _RUNS = {"quick": 20, "standard": 200, "thorough": 2000}
 
 
-def _bound(name: str, **values: Any) -> float:
-    return float(claims()[name].bound(**values))
-
-
-def _line(label: str, x: Any, y: Any, role: str = "measured") -> Line:
-    """A line with gaps where only rounding is left."""
-    values = np.asarray(y, np.float64)
-    return Line(label, [float(v) for v in x], np.where(values > 1e-28, values, np.nan).tolist(), role)
+def _gaps(drawn: Line) -> Line:
+    """The line with gaps where only rounding is left."""
+    return replace(drawn, y=[v if v > 1e-28 else math.nan for v in drawn.y])
 
 
 def _spectra(_budget: str, seed: int) -> Exhibit:
     """Distortion by round from second eigenvectors and from random vectors, N = 64."""
     N, rounds, panels = 64, 40, []
-    place, ts = np.arange(N), np.arange(rounds + 1)
+    place, ts = np.arange(N), range(rounds + 1)
     vectors = {
         "ring": np.cos(2 * np.pi * place / N),
         "torus": np.cos(2 * np.pi * (place % 8) / 8),
@@ -35,27 +29,17 @@ def _spectra(_budget: str, seed: int) -> Exhibit:
     }
     random = np.random.default_rng(seed).standard_normal((N, 50))
     for name, vector in vectors.items():
-        lines = [
-            _line(
-                "bound by the second eigenvalue",
-                ts,
-                [_bound(f"gossip.{name}.distortion", N=N, rounds=int(t)) for t in ts],
-                "bound",
-            )
-        ]
+        lines = [law("bound by the second eigenvalue", ts, f"gossip.{name}.distortion", "rounds", "bound", N=N)]
         for label, x in (("second eigenvector", vector[:, None]), ("random vectors", random)):
             start, held, left = x.var(axis=0).sum(), x, [1.0]
             for _ in range(rounds):
                 held, _ = gossip(held, name)
                 left.append(float(held.var(axis=0).sum() / start))
-            lines.append(_line(label, ts, left))
+            lines.append(line(label, ts, left))
         if name == "ring":
-            lines.append(
-                _line("random vectors, law", ts, [_bound("gossip.ring.iid", N=N, rounds=int(t)) for t in ts], "exact")
-            )
-        panels.append(
-            Panel(f"{name}, 64 peers", "round", "distortion over that at the start", tuple(lines), yscale="log")
-        )
+            lines.append(law("random vectors, law", ts, "gossip.ring.iid", "rounds", N=N))
+        shown = tuple(map(_gaps, lines))
+        panels.append(Panel(f"{name}, 64 peers", "round", "distortion over that at the start", shown, yscale="log"))
     return Exhibit(
         "gossip.spectra",
         "The second eigenvalue bounds the rate of gossip: no input is slower, and its eigenvector attains it",
@@ -93,7 +77,7 @@ def _loss(budget: str, seed: int) -> Exhibit:
                 estimates = sums if kind in ("sums", "rows") else sums / weights[:, None]
                 errors_now.append(float(np.square(estimates - mean).mean()))
             errors[name] += np.array(errors_now) / runs
-    lines = tuple(_line(name, ts, values) for name, values in errors.items())
+    lines = tuple(_gaps(line(name, ts, values)) for name, values in errors.items())
     return Exhibit(
         "gossip.loss",
         "Push-sum finds the initial mean only if it keeps undelivered shares",
@@ -112,27 +96,16 @@ def _restarts(budget: str, seed: int) -> Exhibit:
     """Expected attempts of all-reduce with restarts."""
     rates = np.logspace(-4, -1, 25)
     lines = [
-        _line(f"N = {N}", rates, [_shown(_bound("gossip.restarts.attempts", N=N, failure=p)) for p in rates], "exact")
+        line(f"N = {N}", rates, lambda p, N=N: _shown(bound_of("gossip.restarts.attempts", N=N, failure=p)), "exact")
         for N in (16, 64, 256, 1024)
     ]
     rng, runs, x = np.random.default_rng(seed), 5 * _RUNS[budget], np.ones((16, 1))
     shown = rates[::4]
     means = [float(np.mean([allreduce_with_restarts(x, p, 10_000, rng)[0][1] for _ in range(runs)])) for p in shown]
-    lines.append(_line("N = 16, measured", shown, means))
+    lines.append(line("N = 16, measured", shown, means))
     N, caps = 512, (10, 50)
-    capped = [
-        _line(
-            f"at most {c} attempts",
-            rates,
-            [_bound("gossip.restarts.capped", N=N, failure=p, cap=c) for p in rates],
-            "exact",
-        )
-        for c in caps
-    ]
-    published = [(0.001, 1.6), (0.005, 10.9), (0.01, 41.7)]
-    capped.append(
-        Line("published means of ten runs", [p for p, _ in published], [y for _, y in published], "published")
-    )
+    capped = [law(f"at most {c} attempts", rates, "gossip.restarts.capped", "failure", N=N, cap=c) for c in caps]
+    capped.append(line("published means of ten runs", [0.001, 0.005, 0.01], [1.6, 10.9, 41.7], "published"))
     return Exhibit(
         "gossip.restarts",
         "All-reduce with restarts needs (1 - p)^-N attempts: hopeless if p N exceeds a few",
@@ -140,7 +113,13 @@ def _restarts(budget: str, seed: int) -> Exhibit:
         "whose cap is 50.",
         (
             Panel("Expected attempts", "failure probability p", "attempts", tuple(lines), xscale="log", yscale="log"),
-            Panel("512 peers, attempts capped", "failure probability p", "attempts", tuple(capped), xscale="log"),
+            Panel(
+                "512 peers, attempts capped",
+                "failure probability p",
+                "attempts",
+                tuple(map(_gaps, capped)),
+                xscale="log",
+            ),
         ),
     )
 
@@ -155,17 +134,16 @@ def _costs(_budget: str, _seed: int) -> Exhibit:
     for M in sides:
         N = M * M
         for name in ("ring", "torus", "exponential"):
-            factor = _bound(f"gossip.{name}.distortion", N=N, rounds=1)
+            factor = bound_of(f"gossip.{name}.distortion", N=N, rounds=1)
             rounds = math.ceil(math.log(target) / math.log(factor))
-            words[name].append(_bound(f"gossip.{name}.words", n=n, N=N, rounds=rounds))
-        words["one-peer"].append(_bound("gossip.one_peer.words", n=n, rounds=(N - 1).bit_length()))
-        words["grid"].append(_bound("moshpit.traffic.equal_chunks", n=n, M=M, rounds=2))
-        rounds = math.ceil(math.log(target) / math.log(_bound("moshpit.random_groups.factor", N=N, r=M, rounds=1)))
-        words["random groups"].append(_bound("moshpit.traffic.equal_chunks", n=n, M=M, rounds=rounds))
-        words["all-reduce"].append(_bound("moshpit.traffic.equal_chunks", n=n, M=N, rounds=1))
-    lines = tuple(
-        _line(name, [M * M for M in sides], [v / n for v in values], "exact") for name, values in words.items()
-    )
+            words[name].append(bound_of(f"gossip.{name}.words", n=n, N=N, rounds=rounds))
+        words["one-peer"].append(bound_of("gossip.one_peer.words", n=n, rounds=(N - 1).bit_length()))
+        words["grid"].append(bound_of("moshpit.traffic.equal_chunks", n=n, M=M, rounds=2))
+        rounds = math.ceil(math.log(target) / math.log(bound_of("moshpit.random_groups.factor", N=N, r=M, rounds=1)))
+        words["random groups"].append(bound_of("moshpit.traffic.equal_chunks", n=n, M=M, rounds=rounds))
+        words["all-reduce"].append(bound_of("moshpit.traffic.equal_chunks", n=n, M=N, rounds=1))
+    peers = [M * M for M in sides]
+    lines = tuple(line(name, peers, [v / n for v in values], "exact") for name, values in words.items())
     return Exhibit(
         "gossip.costs",
         "A grid needs twice the words of all-reduce, and gossip many times as many",

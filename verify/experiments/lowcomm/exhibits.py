@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
 from commbounds.collectives.lowcomm import binned, diloco_round, sparse_bits, sparseloco_round
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Maker, Panel, law, line
 from commbounds.verify.gradients import KINDS, trace
-
-
-def _bound(name: str, **values: Any) -> float:
-    return float(claims()[f"lowcomm.{name}"].bound(**values))
 
 
 def _moves(rule: str, rounds: int) -> list[float]:
@@ -29,20 +23,19 @@ def _moves(rule: str, rounds: int) -> list[float]:
 
 def _outer(_budget: str, _seed: int) -> Exhibit:
     """What the outer optimiser makes of a constant change, and where it is stable."""
-    ts = [float(t) for t in range(1, 31)]
-    law = [_bound("diloco.effective_step", outerlr=0.7, outermu=0.9, outerrounds=int(t)) for t in ts]
+    ts = range(1, 31)
     moves = [
-        Line("Nesterov, law", ts, law, "exact"),
-        Line("Nesterov", ts, _moves("nesterov", 30)),
-        Line("Polyak", ts, _moves("heavy-ball", 30)),
-        Line("average of parameters", ts, [1.0] * 30, "reference"),
+        law("Nesterov, law", ts, "lowcomm.diloco.effective_step", "outerrounds", outerlr=0.7, outermu=0.9),
+        line("Nesterov", ts, _moves("nesterov", 30)),
+        line("Polyak", ts, _moves("heavy-ball", 30)),
+        line("average of parameters", ts, 1, "reference"),
     ]
     shares = [c / 50 for c in range(1, 101)]
-    radii = []
-    for mu in (0.0, 0.5, 0.9):
-        found = [_bound("diloco.radius", outerlr=0.7, outermu=mu, innershare=c) for c in shares]
-        radii.append(Line(f"momentum {mu:g}", shares, found, "exact"))
-    radii.append(Line("stable below", shares, [1.0] * len(shares), "reference"))
+    radii = [
+        law(f"momentum {mu:g}", shares, "lowcomm.diloco.radius", "innershare", outerlr=0.7, outermu=mu)
+        for mu in (0.0, 0.5, 0.9)
+    ]
+    radii.append(line("stable below", shares, 1, "reference"))
     return Exhibit(
         "lowcomm.outer",
         "DiLoCo’s outer step begins with 1.33 times the average change and grows to 7 times it",
@@ -69,7 +62,7 @@ def _starved(_budget: str, _seed: int) -> Exhibit:
             sent += after[0, 0] != 0
             residual = after[0, 1]
             shares.append(float((sent[abs(x).max(axis=0) > 0] > 0).mean()))
-        lines.append(Line(f"beta = {beta:g}", [float(t) for t in range(1, rounds + 1)], shares))
+        lines.append(line(f"beta = {beta:g}", range(1, rounds + 1), shares))
     panels.append(Panel("Entries that were ever sent", "round", "share of entries that are not zero", tuple(lines)))
     ratios = np.logspace(-2, 0, 41)
     counts = []
@@ -81,15 +74,14 @@ def _starved(_budget: str, _seed: int) -> Exhibit:
             often += after[0, 0, 1::2] != 0
             residual = after[0, 1]
         found = [float(count) / 200 if count else math.nan for count in often]
-        counts.append(Line(f"beta = {beta:g}", ratios.tolist(), found))
+        counts.append(line(f"beta = {beta:g}", ratios, found))
     told = ("The weaker of two entries", "its change over the other’s", "share of rounds in which it is sent")
     panels.append(Panel(*told, tuple(counts), xscale="log"))
     return Exhibit(
         "lowcomm.starved",
         "With a decaying residual entries below 1 - beta times their neighbours are never sent",
         "Left: four gradients of a training run in turn, 2048 entries in chunks of 64, of which four are sent. "
-        "Right: two "
-        "entries, of which one is sent, over 200 rounds; lines end where the weaker is never sent.",
+        "Right: two entries, of which one is sent, over 200 rounds; lines end where the weaker is never sent.",
         tuple(panels),
     )
 
@@ -98,7 +90,7 @@ def _coding(_budget: str, _seed: int) -> Exhibit:
     """Bits of positions, and errors of bins on what is sent of real gradients."""
     ks = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512]
     bits = [
-        Line(positions, list(map(float, ks)), [sparse_bits(4096, k, 4096, 2, positions) / k for k in ks], "exact")
+        line(positions, ks, [sparse_bits(4096, k, 4096, 2, positions) / k for k in ks], "exact")
         for positions in ("one by one", "as a set")
     ]
     counts, errors = [2, 3, 4, 5, 8, 16, 32, 64], []
@@ -106,13 +98,12 @@ def _coding(_budget: str, _seed: int) -> Exhibit:
         x = trace().vectors[kind][0, 0].astype(np.float64)
         top = x[np.argsort(-abs(x))[:256]]
         left = [float(np.square(top - binned(top, bins)).sum() / np.square(top).sum()) for bins in counts]
-        errors.append(Line(kind, list(map(float, counts)), left))
+        errors.append(line(kind, counts, left))
     return Exhibit(
         "lowcomm.coding",
         "64 of 4096 entries take 9.4 bits each as a set, and 14 one by one; two bits keep most of the values",
         "Left: bits an entry that is sent, positions and two bits of value, for chunks of 4096. Right: squared error "
-        "of the "
-        "256 largest entries of real gradients in bins, over their square.",
+        "of the 256 largest entries of real gradients in bins, over their square.",
         (
             Panel("Chunks of 4096", "entries sent", "bits an entry", tuple(bits), xscale="log"),
             Panel(

@@ -5,17 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
 
 from commbounds.collectives.majority import majority_vote
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Maker, Panel, bound_of, line
 from commbounds.verify.experiments.majority.studies import error, votes
 from commbounds.verify.study import Case
-
-
-def _bound(name: str, **values: Any) -> float:
-    return float(claims()[f"majority.{name}"].bound(**values))
 
 
 def _measured(cases: Sequence[Case]) -> list[float]:
@@ -25,23 +19,21 @@ def _measured(cases: Sequence[Case]) -> list[float]:
 def _errors(_budget: str, _seed: int) -> Exhibit:
     """The vote's error by workers, and by adversaries."""
     S, odd = 0.5, [1, 3, 5, 9, 15, 25, 41, 65, 101]
-    x = [float(P) for P in odd]
     r = {"uniform": str(Fraction(S / math.sqrt(3)).limit_denominator(10**6)), "normal": "1/2", "laplace": "1/2"}
     lines = [
-        Line("printed: 1/(sqrt(P) S)", x, [min(1.0, _bound("vote.bound", P=P, snr=S)) for P in odd], "bound"),
-        *(Line(f"{noise} noise", x, _measured([votes(P, noise=noise, r=r[noise]) for P in odd])) for noise in r),
-        Line("50 or -1, S = 0.27", x, _measured([votes(P, noise="skewed", r="1") for P in odd])),
+        line("printed: 1/(sqrt(P) S)", odd, lambda P: min(1.0, bound_of("majority.vote.bound", P=P, snr=S)), "bound"),
+        *(line(f"{noise} noise", odd, _measured([votes(P, noise=noise, r=r[noise]) for P in odd])) for noise in r),
+        line("50 or -1, S = 0.27", odd, _measured([votes(P, noise="skewed", r="1") for P in odd])),
     ]
     workers, most = 101, 50
     adversaries = list(range(0, most + 1, 2))
     shares = [A / workers for A in adversaries]
-    printed = [
-        min(1.0, _bound("adversaries.inverting", P=workers, inverting=A, snr=2 / math.sqrt(3))) for A in adversaries
-    ]
+    known = {"P": workers, "snr": 2 / math.sqrt(3)}
+    printed = [min(1.0, bound_of("majority.adversaries.inverting", inverting=A, **known)) for A in adversaries]
     against = [
-        Line("printed: 1/((1 - 2a) sqrt(P) S)", shares, printed, "bound"),
-        Line("they invert", shares, _measured([votes(workers, A, r="2/3") for A in adversaries])),
-        Line("they vote against g", shares, _measured([votes(workers, L=A, r="2/3") for A in adversaries])),
+        line("printed: 1/((1 - 2a) sqrt(P) S)", shares, printed, "bound"),
+        line("they invert", shares, _measured([votes(workers, A, r="2/3") for A in adversaries])),
+        line("they vote against g", shares, _measured([votes(workers, L=A, r="2/3") for A in adversaries])),
     ]
     return Exhibit(
         "majority.errors",
@@ -59,17 +51,16 @@ def _moved(_budget: str, _seed: int) -> Exhibit:
     """Bytes of the busiest rank, over n."""
     n = 8 * 27720
     ranks = [2, 3, 4, 6, 8, 11, 20, 33, 63, 126]
-    x = [float(P) for P in ranks]
-    ring = [32 * _bound("shards.thirty_two", P=P, n=n) / n for P in ranks]
+    ring = [32 * bound_of("majority.shards.thirty_two", P=P, n=n) / n for P in ranks]
     server, shards, gathered = (
-        [_bound(f"{name}.busiest", P=P, n=n, votebits=1) / n for P in ranks]
+        [bound_of(f"majority.{name}.busiest", P=P, n=n, votebits=1) / n for P in ranks]
         for name in ("server", "shards", "all_gather")
     )
     lines = (
-        Line("full precision, ring all-reduce", x, ring, "reference"),
-        Line("vote by one server, or all-gather", x, server, "exact"),
-        Line("vote by shards", x, shards, "exact"),
-        Line("1/32 of the ring", x, [value / 32 for value in ring], "printed"),
+        line("full precision, ring all-reduce", ranks, ring, "reference"),
+        line("vote by one server, or all-gather", ranks, server, "exact"),
+        line("vote by shards", ranks, shards, "exact"),
+        line("1/32 of the ring", ranks, [value / 32 for value in ring], "printed"),
     )
     assert server == gathered
     return Exhibit(

@@ -8,8 +8,7 @@ import numpy as np
 
 from commbounds.collectives import oktopk_allreduce
 from commbounds.collectives.oktopk.state import OkTopkState
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, law, line
 from commbounds.verify.experiments.oktopk.gradient_exhibits import assumption, phases, reuse
 from commbounds.verify.experiments.oktopk.runs import DATA
 from commbounds.verify.experiments.oktopk.sweep import RANKS, Swept, one_iteration, published, swept
@@ -20,9 +19,14 @@ _SIZES = {"quick": (16_384, 64, 64), "standard": (65_536, 256, 256), "thorough":
 _OVER = "words / published bound 6k(P - 1)/P"
 
 
-def _bound(name: str, ranks: Sequence[int], k: int, **values: int) -> list[float]:
+def _bound(label: str, ranks: Sequence[int], name: str, k: int) -> Line:
     """A claim's bound over the published one."""
-    return [float(claims()[name].bound(P=P, k=k, **values)) / published(P, k) for P in ranks]
+    return line(label, ranks, lambda P: bound_of(name, P=P, k=k) / published(P, k), "bound")
+
+
+def _of_family(name: str, rows: Sequence[Swept], of: Callable[[Swept], float]) -> Line:
+    rows = [row for row in rows if row.family == name]
+    return line(name, [row.P for row in rows], [of(row) for row in rows])
 
 
 # --- words by family ----------------------------------------------------------------------------------------------
@@ -35,12 +39,9 @@ def _families(budget: str, seed: int) -> Exhibit:
     names = list(dict.fromkeys(row.family for row in rows))
 
     def panel(title: str, scale: str, of: Callable[[Swept], float], *claimed: tuple[str, str]) -> Panel:
-        lines = [
-            Line(name, [float(r.P) for r in rows if r.family == name], [of(r) for r in rows if r.family == name])
-            for name in names
-        ]
-        bounds = [Line(label, [float(P) for P in ranks], _bound(claim, ranks, k), "bound") for label, claim in claimed]
-        one = Line("published bound", [float(P) for P in ranks], [1.0] * len(ranks), "printed")
+        lines = [_of_family(name, rows, of) for name in names]
+        bounds = [_bound(label, ranks, claim, k) for label, claim in claimed]
+        one = line("published bound", ranks, 1, "printed")
         return Panel(title, "ranks P", _OVER, (*lines, *bounds, one), xscale="log", yscale=scale)
 
     return Exhibit(
@@ -67,14 +68,10 @@ def _boundaries(budget: str, seed: int) -> Exhibit:
         ("global-count", "oktopk.received.global_count"),
     ):
         rows = list(swept(n, k, ranks, families, seed, boundaries=rule))
-        lines = [
-            Line(name, [float(r.P) for r in rows if r.family == name], [r.received for r in rows if r.family == name])
-            for name in families
-        ]
-        axis = [float(P) for P in ranks]
+        lines = [_of_family(name, rows, lambda r: r.received) for name in families]
         label = "2kP" if rule == "mean-of-quantiles" else "4k + 2P - 4"
-        bound = Line(f"{label}, any vectors", axis, _bound(claim, ranks, k), "bound")
-        one = Line("published bound", axis, [1.0] * len(axis), "printed")
+        bound = _bound(f"{label}, any vectors", ranks, claim, k)
+        one = line("published bound", ranks, 1, "printed")
         title = "Averaged quantiles (published)" if rule == "mean-of-quantiles" else "Cuts at equal global counts"
         panels.append(Panel(title, "ranks P", f"received: {_OVER}", (*lines, bound, one), xscale="log", yscale="log"))
     return Exhibit(
@@ -102,8 +99,8 @@ def _small_k(budget: str, seed: int) -> Exhibit:
             [_received("iid", P, n, k, seed + draw, **options) / published(P, k) for draw in range(draws)] for k in ks
         ]
         low, mid, high = np.quantile(found, (0.05, 0.5, 0.95), axis=1)
-        lines.append(Line(label, [k / P for k in ks], mid.tolist(), "measured", low.tolist(), high.tolist()))
-    one = Line("published bound", [k / P for k in ks], [1.0] * len(ks), "printed")
+        lines.append(line(label, [k / P for k in ks], mid, "measured", low, high))
+    one = line("published bound", [k / P for k in ks], 1, "printed")
     return Exhibit(
         "oktopk.small_k",
         "With few entries per region Gaussian vectors exceed the bound too",
@@ -126,7 +123,6 @@ _RULES = {"always": "always", "4x-mean": "above four times the mean", "never": "
 
 def _balance(_budget: str, _seed: int) -> Exhibit:
     ranks = [4, 8, 16, 32, 64]
-    axis = [float(P) for P in ranks]
     panels = []
     for family, owners in (("quarter of the owners", "A quarter of the ranks own"), ("tight6k", "One rank owns")):
         for gather in ("bruck", "ring"):
@@ -138,17 +134,10 @@ def _balance(_budget: str, _seed: int) -> Exhibit:
                     x = stack(family, P, P * k, k)
                     _, traffic = one_iteration(family, x, k, balance=rule, allgather=gather)
                     paths.append(traffic.only("balance", "allgather").critical_path / (published(P, k) / 1.5))
-                lines.append(Line(label, axis, paths))
-            printed = Line("published bound", axis, [1.0] * len(axis), "printed")
-            panels.append(
-                Panel(
-                    f"{owners} all winners, {gather}",
-                    "ranks P",
-                    "words on the path / 4k(P - 1)/P",
-                    (*lines, printed),
-                    xscale="log",
-                )
-            )
+                lines.append(line(label, ranks, paths))
+            printed = line("published bound", ranks, 1, "printed")
+            over = "words on the path / 4k(P - 1)/P"
+            panels.append(Panel(f"{owners} all winners, {gather}", "ranks P", over, (*lines, printed), xscale="log"))
     return Exhibit(
         "oktopk.balance_rules",
         "Balancing only above four times the mean moves up to 1.5 times the published words, on a ring twice as many",
@@ -162,12 +151,14 @@ def _balance(_budget: str, _seed: int) -> Exhibit:
 
 
 def _drift(budget: str, seed: int) -> Exhibit:
+    from scipy.special import ndtri
+
     draws = {"quick": 2, "standard": 10, "thorough": 50}[budget]
     P, n, scales = 8, 40_000, [0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0]
     panels, rng = [], np.random.default_rng(seed)
     for density in (0.01, 0.001):
         k = round(density * n)
-        z = float(_normal_quantile(1.0 - density / 2.0))
+        z = float(ndtri(1.0 - density / 2.0))
         selected, winners, sent = (np.zeros((draws, len(scales))) for _ in range(3))
         for draw in range(draws):
             base = rng.standard_normal((P, n))
@@ -178,21 +169,17 @@ def _drift(budget: str, seed: int) -> Exhibit:
                 selected[draw, i] = np.mean(result.local_counts) / k
                 winners[draw, i] = np.count_nonzero(result.update) / k
                 sent[draw, i] = traffic.only(*DATA).sent.max() / published(P, k)
-        law = [float(claims()["oktopk.threshold.drift"].bound(z=z, scale=scale)) for scale in scales]
-        panels.append(
-            Panel(
-                f"Density {density:.1%}",
-                "scale of the vectors relative to when the thresholds were found",
-                "entries / k; words / published bound",
-                (
-                    Line("selected by a rank", scales, selected.mean(axis=0).tolist()),
-                    Line("selected, law", scales, law, "exact"),
-                    Line("winners", scales, winners.mean(axis=0).tolist()),
-                    Line("words sent", scales, sent.mean(axis=0).tolist()),
-                ),
-                yscale="log",
-            )
+        lines = (
+            line("selected by a rank", scales, selected.mean(axis=0)),
+            law("selected, law", scales, "oktopk.threshold.drift", "scale", z=z),
+            line("winners", scales, winners.mean(axis=0)),
+            line("words sent", scales, sent.mean(axis=0)),
         )
+        of, over = (
+            "scale of the vectors relative to when the thresholds were found",
+            "entries / k; words / published bound",
+        )
+        panels.append(Panel(f"Density {density:.1%}", of, over, lines, yscale="log"))
     return Exhibit(
         "oktopk.drift",
         "A reused threshold selects four times as many entries, and more winners, if vectors grow by a quarter",
@@ -200,12 +187,6 @@ def _drift(budget: str, seed: int) -> Exhibit:
         "a controller. The curve 'law' is our claim; winners have to pass the threshold for sums and increase more.",
         tuple(panels),
     )
-
-
-def _normal_quantile(p: float) -> float:
-    from scipy.special import ndtri
-
-    return float(ndtri(p))
 
 
 EXHIBITS: dict[str, Maker] = {

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from commbounds.collectives import OkTopkSGD
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Panel
+from commbounds.verify.exhibit import Exhibit, Panel, law, line
 from commbounds.verify.experiments.oktopk.reuse import reused
 from commbounds.verify.experiments.oktopk.runs import DATA
 from commbounds.verify.experiments.oktopk.sweep import published
@@ -23,21 +22,13 @@ def reuse(_budget: str, _seed: int) -> Exhibit:
         share, words = [], []
         for kind in KINDS:
             steps = reused(kind, k, 4)
-            share.append(
-                Line(
-                    kind,
-                    _STEPS,
-                    [float(s.selected.mean()) for s in steps],
-                    "measured",
-                    [float(s.selected.min()) for s in steps],
-                    [float(s.selected.max()) for s in steps],
-                )
-            )
+            middle, low, high = ([of(s.selected) for s in steps] for of in (np.mean, np.min, np.max))
+            share.append(line(kind, _STEPS, middle, "measured", low, high))
             received = [sum(s.received[name] for name in DATA) / published(8, k) for s in steps]
-            words.append(Line(kind, _STEPS, received))
-        one = Line("k", _STEPS, [1.0] * 4, "printed")
+            words.append(line(kind, _STEPS, received))
+        one = line("k", _STEPS, 1, "printed")
         panels.append(Panel(f"k = {k} of 2410: selected", "step", "entries a rank / k", (*share, one), yscale="log"))
-        one = Line("published bound", _STEPS, [1.0] * 4, "printed")
+        one = line("published bound", _STEPS, 1, "printed")
         panels.append(Panel(f"k = {k} of 2410: words", "step", f"received: {_OVER}", (*words, one), yscale="log"))
     return Exhibit(
         "oktopk.reuse",
@@ -58,10 +49,11 @@ def phases(_budget: str, _seed: int) -> Exhibit:
             for phase in ("split", "reevaluation", "balance", "allgather"):
                 values = np.array([[s.received[phase] for s in reused(kind, k, period)] for kind in KINDS])
                 values = values / published(8, k)
-                low, high = values.min(axis=0).tolist(), values.max(axis=0).tolist()
-                lines.append(Line(phase, _STEPS, values.mean(axis=0).tolist(), "measured", low, high))
+                lines.append(
+                    line(phase, _STEPS, values.mean(axis=0), "measured", values.min(axis=0), values.max(axis=0))
+                )
             kept = "found in every step" if period == 1 else "found in step 0"
-            one = Line("published bound, all phases", _STEPS, [1.0] * 4, "printed")
+            one = line("published bound, all phases", _STEPS, 1, "printed")
             panels.append(Panel(f"k = {k}, thresholds {kept}", "step", f"received: {_OVER}", (*lines, one)))
     return Exhibit(
         "oktopk.phases",
@@ -77,18 +69,14 @@ def assumption(budget: str, seed: int) -> Exhibit:
     panels = []
     for label, what in (("Mean residual", "residual"), ("Realised xi", "xi")):
         lines = [
-            Line(f"{kind}, k = {k}", _STEPS, [getattr(s, what) for s in reused(kind, k, 1)])
+            line(f"{kind}, k = {k}", _STEPS, [getattr(s, what) for s in reused(kind, k, 1)])
             for k in (24, 241)
             for kind in KINDS
         ]
         panels.append(Panel(f"{label} on real gradients", "step", "over the norm of the step", tuple(lines)))
     steps = {"quick": 60, "standard": 200, "thorough": 1000}[budget]
-    lines = []
-    for k in (2, 10, 50):
-        lines.append(Line(f"k = {k} of 100", [float(t) for t in range(steps)], _quadratic_xi(k, steps, seed)))
-    stall = claims()["oktopk.sgd.stall"]
-    axis = [float(t) for t in range(1, steps + 1)]
-    lines.append(Line("pair that stalls", axis, [float(stall.bound(horizon=int(t))) for t in axis], "exact"))
+    lines = [line(f"k = {k} of 100", range(steps), _quadratic_xi(k, steps, seed)) for k in (2, 10, 50)]
+    lines.append(law("pair that stalls", range(1, steps + 1), "oktopk.sgd.stall", "horizon"))
     panels.append(Panel("Realised xi on a quadratic", "step", "over the norm of the step", tuple(lines), yscale="log"))
     return Exhibit(
         "oktopk.assumption",

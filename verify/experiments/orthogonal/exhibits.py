@@ -6,9 +6,8 @@ import numpy as np
 
 from commbounds.array_types import Floats
 from commbounds.collectives.orthogonal import ef21_muon, muon_update
-from commbounds.theory import claims
 from commbounds.verify import gradients
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Maker, Panel, bound_of, line
 
 
 def _values(_budget: str, _seed: int) -> Exhibit:
@@ -22,20 +21,20 @@ def _values(_budget: str, _seed: int) -> Exhibit:
             matrix = np.array([[[value, 0.0], [0.0, np.sqrt(1 - value**2)]]])
             found.append(abs(float(muon_update(matrix, steps, iteration, arithmetic)[0][0, 0, 0])))
         label = f"{iteration}, {steps} iterations" + ("" if arithmetic == "dtype" else f", {arithmetic}")
-        lines.append(Line(label, grid.tolist(), found))
+        lines.append(line(label, grid, found))
     ends = (("at_most", "most", "bound"), ("at_least", "least, from 1/660 on", "lower"))
     for name, label, role in ends:
-        value = float(claims()[f"orthogonal.muon.{name}"].bound())
-        lines.append(Line(label, [1 / 660, 1.0], [value, value], role))
+        lines.append(line(label, [1 / 660, 1], bound_of(f"orthogonal.muon.{name}"), role))
     spectra = []
     for kind in gradients.KINDS:
         stack = gradients.matrices(*kind.split(", "))[0].astype(np.float64)
         after = np.linalg.svd(muon_update(stack)[0][0], compute_uv=False)
-        spectra.append(Line(kind, [float(i + 1) for i in range(after.size)], after.tolist()))
+        spectra.append(line(kind, range(1, after.size + 1), after))
     rng = np.random.default_rng(0)
     product = np.outer(rng.standard_normal(64), rng.standard_normal(32))[None]
     after = np.linalg.svd(muon_update(product, arithmetic="bfloat16")[0][0], compute_uv=False)
-    spectra.append(Line("rank one, in bfloat16", [float(i + 1) for i in range(after.size)], after.tolist()))
+    spectra.append(line("rank one, in bfloat16", range(1, after.size + 1), after))
+    recorded = "Recorded gradients, and one of rank one"
     return Exhibit(
         "orthogonal.values",
         "In exact arithmetic Muon's five iterations take singular values to between 0.68 and 1.20, unless they are "
@@ -46,12 +45,7 @@ def _values(_budget: str, _seed: int) -> Exhibit:
         "amplified rounding for all its other singular values.",
         (
             Panel("One singular value", "before, over the norm", "after", tuple(lines), xscale="log"),
-            Panel(
-                "Recorded gradients, and one of rank one",
-                "number of the singular value",
-                "after five iterations",
-                tuple(spectra),
-            ),
+            Panel(recorded, "number of the singular value", "after five iterations", tuple(spectra)),
         ),
     )
 
@@ -73,10 +67,10 @@ def _norms(_budget: str, _seed: int) -> Exhibit:
     lines, steps = [], list(range(21))
     for iteration, label in _WAYS:
         found = [np.diagonal(muon_update(sizes[None], T, iteration)[0][0]) for T in steps]
-        lines.append(Line(label, [float(T) for T in steps], [float(np.abs(1 - v).max()) for v in found]))
+        lines.append(line(label, steps, [np.abs(1 - v).max() for v in found]))
     ends = ((5, "at_least"), (6, "six"))
-    proved = [1 - float(claims()[f"orthogonal.polar_express.{name}"].bound()) for _, name in ends]
-    lines.append(Line("proved for Polar Express", [float(T) for T, _ in ends], proved, "bound"))
+    proved = [1 - bound_of(f"orthogonal.polar_express.{name}") for _, name in ends]
+    lines.append(line("proved for Polar Express", [T for T, _ in ends], proved, "bound"))
     signs = np.ones((1, 1))
     while len(signs) < 16:
         signs = np.block([[signs, signs], [signs, -signs]])
@@ -91,8 +85,8 @@ def _norms(_budget: str, _seed: int) -> Exhibit:
             left = np.linalg.svd(_left(matrix, round(part * matrix.size)), compute_uv=False)
             shares["spectral"].append(float((left[0] / whole[0]) ** 2))
             shares["nuclear"].append(float((left.sum() / whole.sum()) ** 2))
-        panel += [Line(f"{name}, {norm}", kept.tolist(), share) for norm, share in shares.items()]
-    panel.append(Line("1 - k/(m n), Euclidean", [0.0, 1.0], [1.0, 0.0], "reference"))
+        panel += [line(f"{name}, {norm}", kept, share) for norm, share in shares.items()]
+    panel.append(line("1 - k/(m n), Euclidean", [0.0, 1.0], [1.0, 0.0], "reference"))
     return Exhibit(
         "orthogonal.norms",
         "Polar Express needs six iterations, Newton-Schulz one or two dozen; in Muon's norm Top-K may not contract",

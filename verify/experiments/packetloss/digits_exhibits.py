@@ -6,8 +6,7 @@ import numpy as np
 
 from commbounds.array_types import Floats
 from commbounds.collectives import Bernoulli, layout
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Panel, bound_of, law, line
 from commbounds.verify.experiments.packetloss.digits import lossy_run, predicted_drift
 
 _WORKERS = 8
@@ -26,17 +25,16 @@ def _largest(updates: Floats) -> Floats:
 def training(budget: str, seed: int) -> Exhibit:
     """Training on the digits: drift at every step beside the laws, and accuracy."""
     steps, seeds = _SETS[budget]
-    x = [float(s) for s in range(1, steps + 1)]
+    x = range(1, steps + 1)
     others = (_WORKERS - 2) / _WORKERS  # the share of the shards that neither of a pair owns
     panels: list[Panel] = []
     accuracy: list[Line] = []
     shares: list[float] = []
     # squared distances averaged over the steps: measured, by law, by the reported constant, by the corrected one
     means: list[list[float]] = []
-    book = claims()
     for p in _LOSSES:
         runs = [lossy_run(Bernoulli(p), _WORKERS, steps, sharding="by label", seed=seed + i) for i in range(seeds)]
-        accuracy.append(Line(f"p = {p}", x, np.mean([run.accuracy for run in runs], axis=0).tolist()))
+        accuracy.append(line(f"p = {p}", x, np.mean([run.accuracy for run in runs], axis=0)))
         if p == 0.0:
             continue
         drift = np.mean([run.drift for run in runs], axis=0)
@@ -44,27 +42,19 @@ def training(budget: str, seed: int) -> Exhibit:
         # E||D||^2 <= 2p/(1-p)^2 G^2 shard by shard, G the largest update of the shard so far
         largest = np.mean([_largest(run.updates) for run in runs], axis=0) * others
         square = float(np.mean([np.square(run.updates).sum(axis=1) for run in runs])) * others
-        sure = book["packetloss.drift.sure_norm"].bound(p=p, G=1.0)
-        published = book["packetloss.drift.as_reviewed"].bound(p=p, sigma=1.0)
-        corrected = book["packetloss.drift.pair_limit"].bound(p=p, sigma=1.0)
-        panels.append(
-            Panel(
-                f"p = {p}",
-                "step",
-                "squared distance of two replicas",
-                (
-                    Line("measured", x, drift.tolist()),
-                    Line("law of the updates made", x, expected.tolist(), "exact"),
-                    Line("2p/(1−p)² × largest update² so far", x, (sure * largest).tolist(), "bound"),
-                ),
-                yscale="log",
-            )
+        sure = bound_of("packetloss.drift.sure_norm", p=p, G=1.0)
+        published = bound_of("packetloss.drift.as_reviewed", p=p, sigma=1.0)
+        corrected = bound_of("packetloss.drift.pair_limit", p=p, sigma=1.0)
+        lines = (
+            line("measured", x, drift),
+            line("law of the updates made", x, expected, "exact"),
+            line("2p/(1−p)² × largest update² so far", x, sure * largest, "bound"),
         )
+        panels.append(Panel(f"p = {p}", "step", "squared distance of two replicas", lines, yscale="log"))
         shares.append(float(np.mean([run.differ for run in runs])))
         means.append([float(drift.mean()), float(expected.mean()), published * square, corrected * square])
     lossy = list(_LOSSES[1:])
-    limits = [float(book["packetloss.versions.as_reviewed"].bound(p=p)) for p in lossy]
-    measured, law, printed, white = (list(values) for values in zip(*means, strict=True))
+    measured, expected_law, printed, white = (list(values) for values in zip(*means, strict=True))
     panels += [
         Panel(
             "mean over the steps",
@@ -72,7 +62,7 @@ def training(budget: str, seed: int) -> Exhibit:
             "squared distance of two replicas",
             (
                 Line("measured", lossy, measured),
-                Line("law of the updates made", lossy, law, "exact"),
+                Line("law of the updates made", lossy, expected_law, "exact"),
                 Line("2p/(1+p) × mean update²", lossy, printed, "printed"),
                 Line("2p/(1−p²) × mean update²", lossy, white, "corrected"),
             ),
@@ -81,7 +71,7 @@ def training(budget: str, seed: int) -> Exhibit:
             "versions",
             "loss probability p",
             "share of pairs and shards that differ",
-            (Line("measured", lossy, shares), Line("2p/(1+p)", lossy, limits, "exact")),
+            (Line("measured", lossy, shares), law("2p/(1+p)", lossy, "packetloss.versions.as_reviewed", "p")),
         ),
         Panel("mean replica", "step", "test images recognised", tuple(accuracy)),
     ]
@@ -94,6 +84,4 @@ def training(budget: str, seed: int) -> Exhibit:
         "owns, averaged over all pairs. The law takes the updates that were made as given; in fact they depend on the "
         "losses, through stale replicas. Accuracy is that of the workers' mean on 357 images, every tenth step.",
         tuple(panels),
-        seed,
-        budget,
     )

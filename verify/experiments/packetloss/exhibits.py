@@ -9,31 +9,29 @@ import numpy as np
 
 from commbounds.array_types import Floats
 from commbounds.collectives import Bernoulli, GilbertElliott, drift_trials, lossy_reduce_scatter, staleness_trials
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, line
 from commbounds.verify.experiments.packetloss.digits_exhibits import training
 
 _SCALE = {"quick": 1, "standard": 4, "thorough": 16}
+_GAP = "squared gap / variance of an update"
 _LOSSES = [0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
 
 
 def _book(name: str, **values: Any) -> float:
     """The book's right-hand side, with updates of size 1."""
-    return float(claims()[f"packetloss.{name}"].bound(**{"sigma": 1.0, "G": 1.0, **values}))
+    return bound_of(f"packetloss.{name}", **{"sigma": 1.0, "G": 1.0, **values})
 
 
 def _law(label: str, role: str, x: Sequence[float], name: str, axis: str, **values: Any) -> Line:
     """The book's right-hand side over the parameter `axis`."""
-    return Line(label, [float(v) for v in x], [_book(name, **{axis: v}, **values) for v in x], role)
+    return line(label, x, lambda v: _book(name, **{axis: v}, **values), role)
 
 
 def _band(label: str, x: Sequence[float], samples: Sequence[Floats]) -> Line:
     """Means with a band of two standard errors."""
     means = np.array([s.mean() for s in samples])
     errors = np.array([2.0 * s.std() / np.sqrt(s.size) for s in samples])
-    return Line(
-        label, [float(v) for v in x], means.tolist(), "measured", (means - errors).tolist(), (means + errors).tolist()
-    )
+    return line(label, x, means, "measured", means - errors, means + errors)
 
 
 def _at_steps(steps: Sequence[int], p: float, trials: int, seed: int, rho: float) -> list[Floats]:
@@ -50,21 +48,15 @@ def drift_by_step(budget: str, seed: int) -> Exhibit:
     trials, steps = 1500 * _SCALE[budget], [1, 2, 3, 4, 6, 8, 11, 15, 20, 26, 33, 40]
     panels = []
     for p in (0.1, 0.4):
-        panels.append(
-            Panel(
-                f"two receivers, p = {p}",
-                "steps since the replicas were equal",
-                "squared gap / variance of an update",
-                (
-                    _band("uncorrelated updates", steps, _at_steps(steps, p, trials, seed, 0.0)),
-                    _law("exact", "exact", steps, "drift.pair", "elapsed", p=p),
-                    _law("2p/(1+p), as reported", "printed", steps, "drift.as_reviewed", "elapsed", p=p),
-                    _law("2p/(1−p²)", "corrected", steps, "drift.pair_limit", "elapsed", p=p),
-                    _band("constant updates", steps, _at_steps(steps, p, trials, seed, 1.0)),
-                    _law("2p/(1−p)², any updates", "bound", steps, "drift.sure_norm", "elapsed", p=p),
-                ),
-            )
+        lines = (
+            _band("uncorrelated updates", steps, _at_steps(steps, p, trials, seed, 0.0)),
+            _law("exact", "exact", steps, "drift.pair", "elapsed", p=p),
+            _law("2p/(1+p), as reported", "printed", steps, "drift.as_reviewed", "elapsed", p=p),
+            _law("2p/(1−p²)", "corrected", steps, "drift.pair_limit", "elapsed", p=p),
+            _band("constant updates", steps, _at_steps(steps, p, trials, seed, 1.0)),
+            _law("2p/(1−p)², any updates", "bound", steps, "drift.sure_norm", "elapsed", p=p),
         )
+        panels.append(Panel(f"two receivers, p = {p}", "steps since the replicas were equal", _GAP, lines))
     return Exhibit(
         "packetloss.drift_by_step",
         "Drift of fresh updates stays bounded at all times, above the constant that a review reports",
@@ -72,8 +64,6 @@ def drift_by_step(budget: str, seed: int) -> Exhibit:
         "2p/(1+p) is the reported constant; its sigma² was not read, and other readings make it right. Constant "
         "updates of the same size come arbitrarily close to the bound for any updates.",
         tuple(panels),
-        seed,
-        budget,
     )
 
 
@@ -88,7 +78,7 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
     white = Panel(
         "uncorrelated updates",
         "loss probability p",
-        "squared gap / variance of an update",
+        _GAP,
         (
             _band("two receivers", _LOSSES, pairs(lambda _p: 0.0)),
             _law("2p/(1−p²)", "corrected", _LOSSES, "drift.pair_limit", "p"),
@@ -101,7 +91,7 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
     related = Panel(
         "correlated updates, two receivers",
         "loss probability p",
-        "squared gap / variance of an update",
+        _GAP,
         (
             _band("constant updates", _LOSSES, pairs(lambda _p: 1.0)),
             _law("2p/(1−p)², any updates", "bound", _LOSSES, "drift.sure_norm", "p"),
@@ -118,8 +108,6 @@ def drift_by_loss(budget: str, seed: int) -> Exhibit:
         f"A review reports 2p/(1+p) σ²; what σ² is was not read. Here it is the variance of an update. Means over "
         f"{steps} steps of {trials} trials with 32 receivers; bands are two standard errors.",
         (white, related),
-        seed,
-        budget,
     )
 
 
@@ -152,8 +140,6 @@ def differing(budget: str, seed: int) -> Exhibit:
             ),
             Panel("the stalest receiver", "receivers", "steps since its last update", tuple(lines), xscale="log"),
         ),
-        seed,
-        budget,
     )
 
 
@@ -190,8 +176,8 @@ def estimators(budget: str, seed: int) -> Exhibit:
         pull.append(_band(label, losses, pulls))
     by_owner = [workers * _book("owner.variance_iid", p=p, N=workers) for p in losses]
     by_arrivals = [workers * _book("arrivals.mean_inverse", p=p, N=workers) / (1 - p**workers) for p in losses]
-    inflation.append(Line("owner: (1−p^N)/(1−p)", losses, by_owner, "exact"))
-    inflation.append(Line("arrivals: N E[1/K | K ≥ 1]", losses, by_arrivals, "exact"))
+    inflation.append(line("owner: (1−p^N)/(1−p)", losses, by_owner, "exact"))
+    inflation.append(line("arrivals: N E[1/K | K ≥ 1]", losses, by_arrivals, "exact"))
     pull.append(_law("owner: (p−p^N)/((1−p)(N−1))", "exact", losses, "owner.bias", "p", N=workers))
     return Exhibit(
         "packetloss.estimators",
@@ -202,8 +188,6 @@ def estimators(budget: str, seed: int) -> Exhibit:
             Panel("variance", "loss probability p", "N × variance, relative", tuple(inflation), yscale="log"),
             Panel("bias", "loss probability p", "(E ĝ − mean) / (owner's − mean)", tuple(pull)),
         ),
-        seed,
-        budget,
     )
 
 
@@ -215,27 +199,17 @@ def bursts(budget: str, seed: int) -> Exhibit:
         chains = [GilbertElliott(rate / (1 - rate) / length, 1 / length) for length in lengths]
         samples = [drift_trials(17, steps, chain, trials, seed).pair for chain in chains]
         law = [_book("bursts.pair_limit", recovery=chain.recover, lossrate=rate) for chain in chains]
-        naive = [_book("bursts.as_if_independent", lossrate=rate)] * len(lengths)
-        panels.append(
-            Panel(
-                f"{rate:.0%} loss",
-                "mean length of a burst / steps",
-                "squared gap / variance of an update",
-                (
-                    _band("measured", lengths, samples),
-                    Line("law of bursts", lengths, law, "exact"),
-                    Line("as if independent", lengths, naive, "printed"),
-                ),
-                yscale="log",
-            )
+        lines = (
+            _band("measured", lengths, samples),
+            line("law of bursts", lengths, law, "exact"),
+            line("as if independent", lengths, _book("bursts.as_if_independent", lossrate=rate), "printed"),
         )
+        panels.append(Panel(f"{rate:.0%} loss", "mean length of a burst / steps", _GAP, lines, yscale="log"))
     return Exhibit(
         "packetloss.bursts",
         "At one loss rate, drift grows with the length of the bursts",
         f"Two-state links, means over {steps} steps of {trials} trials, 16 receivers; bands are two standard errors.",
         tuple(panels),
-        seed,
-        budget,
     )
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.compressors.rotations import DRIVE, EDEN, ldlq
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Maker, Panel, line
 from commbounds.verify.experiments.rotations.roundings import confronted, example
 
 
@@ -34,17 +34,16 @@ def _sparse(k: int, d: int) -> Array:
 
 def _errors(_budget: str, _seed: int) -> Exhibit:
     d, counts = 64, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]
-    x = [float(k) for k in counts]
     left = [
-        Line("uniform rotations, unbiased: pi/2 - 1", x, [math.pi / 2 - 1] * len(x), "printed"),
-        Line("uniform rotations, biased: 1 - 2/pi", x, [1 - 2 / math.pi] * len(x), "reference"),
-        Line("one half: the bound", x, [0.5] * len(x), "bound"),
-        Line("DRIVE, unbiased scale", x, [_error(DRIVE(), _sparse(k, d)) for k in counts]),
-        Line("DRIVE, biased scale", x, [_error(DRIVE("biased"), _sparse(k, d)) for k in counts]),
+        line("uniform rotations, unbiased: pi/2 - 1", counts, math.pi / 2 - 1, "printed"),
+        line("uniform rotations, biased: 1 - 2/pi", counts, 1 - 2 / math.pi, "reference"),
+        line("one half: the bound", counts, 0.5, "bound"),
+        line("DRIVE, unbiased scale", counts, [_error(DRIVE(), _sparse(k, d)) for k in counts]),
+        line("DRIVE, biased scale", counts, [_error(DRIVE("biased"), _sparse(k, d)) for k in counts]),
     ]
     ratios = [0.005, 0.01, 0.015, 0.018, 0.019, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9, 0.99]
     right = [
-        Line(f"{width} bit{'s' * (width > 1)}", ratios, [_error(EDEN(width), np.array([1.0, r])) for r in ratios])
+        line(f"{width} bit{'s' * (width > 1)}", ratios, [_error(EDEN(width), np.array([1.0, r])) for r in ratios])
         for width in (1, 2, 3, 4)
     ]
     return Exhibit(
@@ -61,20 +60,19 @@ def _errors(_budget: str, _seed: int) -> Exhibit:
 
 def _workers(_budget: str, seed: int) -> Exhibit:
     rng, counts = np.random.default_rng(seed), [1, 2, 4, 8, 16, 32, 64]
-    x = [float(P) for P in counts]
     vectors = {
         "(3, 1, 0, ..., 0)": np.array([3.0, 1.0, *[0.0] * 62]),
         "four equal entries": _sparse(4, 64),
         "64 normal entries": np.random.default_rng(7).standard_normal(64),
     }
-    lines = [Line("uniform rotations: (pi/2 - 1)/P", x, [(math.pi / 2 - 1) / P for P in counts], "printed")]
+    lines = [line("uniform rotations: (pi/2 - 1)/P", counts, lambda P: (math.pi / 2 - 1) / P, "printed")]
     for label, vector in vectors.items():
         square = float(vector @ vector)
         found = []
         for P in counts:
             runs = [np.mean([DRIVE()(vector, rng) for _ in range(P)], axis=0) for _ in range(max(4, 256 // P))]
             found.append(float(np.mean([np.square(run - vector).sum() for run in runs]) / square))
-        lines.append(Line(label, x, found))
+        lines.append(line(label, counts, found))
     return Exhibit(
         "rotations.workers",
         "Averaging over workers does not remove the bias of a single Hadamard rotation",
@@ -90,21 +88,20 @@ def _uniform(_budget: str, _seed: int) -> Exhibit:
     lengths = [3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128]
     curve = [n * (n - 2) * quad(lambda t, n=n: t * erfcx(t / math.sqrt(2)) ** n, 0, math.inf)[0] - 1 for n in lengths]
     few = {1: 0.0, 2: 4 / math.pi - 1, 3: 6 * math.sqrt(2) * math.log(1 + math.sqrt(2)) / math.pi - 2}
-    x = [float(n) for n in (1, 2, *lengths)]
+    x = [1, 2, *lengths]
     left = [
-        Line("the limit: pi/2 - 1", x, [math.pi / 2 - 1] * len(x), "printed"),
-        Line("unbiased scale: by the integral", x, [few[1], few[2], *curve]),
-        Line("unbiased scale: closed forms", [float(n) for n in few], list(few.values()), "reference"),
-        Line("biased scale: (1 - 2/pi)(1 - 1/n)", x, [(1 - 2 / math.pi) * (1 - 1 / n) for n in x]),
+        line("the limit: pi/2 - 1", x, math.pi / 2 - 1, "printed"),
+        line("unbiased scale: by the integral", x, [few[1], few[2], *curve]),
+        line("unbiased scale: closed forms", list(few), list(few.values()), "reference"),
+        line("biased scale: (1 - 2/pi)(1 - 1/n)", x, lambda n: (1 - 2 / math.pi) * (1 - 1 / n)),
     ]
     sizes = [4, 6, 8, 12, 16, 24]
     losses = {levels: [confronted(ldlq, example(n, levels)) for n in sizes] for levels in (False, True)}
-    n_axis = [float(n) for n in sizes]
     right = [
-        Line("a quarter of the pivots", n_axis, [float(pivots) / 4 for _, _, pivots in losses[False]], "bound"),
-        Line("LDLQ without limits", n_axis, [float(loss) for loss, _, _ in losses[False]]),
-        Line("to nearest", n_axis, [float(nearest) for _, nearest, _ in losses[False]]),
-        Line("LDLQ with four levels", n_axis, [float(loss) for loss, _, _ in losses[True]]),
+        line("a quarter of the pivots", sizes, [pivots / 4 for _, _, pivots in losses[False]], "bound"),
+        line("LDLQ without limits", sizes, [loss for loss, _, _ in losses[False]]),
+        line("to nearest", sizes, [nearest for _, nearest, _ in losses[False]]),
+        line("LDLQ with four levels", sizes, [loss for loss, _, _ in losses[True]]),
     ]
     return Exhibit(
         "rotations.uniform",

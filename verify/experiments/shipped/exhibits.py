@@ -7,17 +7,12 @@ from numpy.typing import NDArray
 
 from commbounds.compressors import ScaledSign
 from commbounds.compressors.shipped import ClippedTernGrad, ThreeLC, TwoMeans
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Maker, Panel, bound_of, line
 from commbounds.verify.gradients import KINDS, trace
 from commbounds.verify.kernel_law import kernel_law
 from commbounds.verify.marginals import Marginals
 
 Array = NDArray[np.float32]
-
-
-def _bound(name: str, **values: float) -> float:
-    return float(claims()[f"shipped.{name}"].bound(**values))
 
 
 def _bias_of_draws() -> Panel:
@@ -26,8 +21,10 @@ def _bias_of_draws() -> Panel:
     draws = [1, 24, 60, 120, 241, 482, 964, 1446, 1928, 2410]
     x = [k / n for k in draws]
     lines = (
-        Line("overwritten, times n/k", x, [_bound("replacementrandk.bias", n=n, k=k) for k in draws], "exact"),
-        Line("added up, or without replacement", x, [0.0] * len(x), "corrected"),
+        line(
+            "overwritten, times n/k", x, [bound_of("shipped.replacementrandk.bias", n=n, k=k) for k in draws], "exact"
+        ),
+        line("added up, or without replacement", x, 0, "corrected"),
     )
     return Panel("Rand-K with replacement", "draws over entries k/n", "bias: share of every entry lost", lines)
 
@@ -35,14 +32,14 @@ def _bias_of_draws() -> Panel:
 def _by_agreement() -> Panel:
     """Eight workers with vectors of norm 1 whose mean has a squared norm of rho."""
     P, n = 8, 64
-    shares = [float(s) for s in np.linspace(0.0, 1.0, 21)]
-    permuted = [_bound("permk_mean.error", P=P, sumsq=P, norm2bar=max(s, 1e-12) ** 0.5) for s in shares]
-    apart = [_bound("permk_mean.never_worse", P=P, sumsq=P)] * len(shares)
-    seed = [_bound("shared_randk_mean.error", n=n, k=n // P, norm2bar=max(s, 1e-12) ** 0.5) for s in shares]
+    shares = np.linspace(0.0, 1.0, 21)
+    norms = [max(float(s), 1e-12) ** 0.5 for s in shares]
+    permuted = [bound_of("shipped.permk_mean.error", P=P, sumsq=P, norm2bar=norm) for norm in norms]
+    seed = [bound_of("shipped.shared_randk_mean.error", n=n, k=n // P, norm2bar=norm) for norm in norms]
     lines = (
-        Line("Perm-K", shares, permuted, "exact"),
-        Line("Rand-K, separate seeds", shares, apart, "printed"),
-        Line("Rand-K, one seed", shares, seed, "corrected"),
+        line("Perm-K", shares, permuted, "exact"),
+        line("Rand-K, separate seeds", shares, bound_of("shipped.permk_mean.never_worse", P=P, sumsq=P), "printed"),
+        line("Rand-K, one seed", shares, seed, "corrected"),
     )
     return Panel(
         "Eight workers, an eighth of the entries each",
@@ -69,7 +66,6 @@ def _errors_of(compressor: object, gradients: Array) -> list[float]:
 def _on_gradients() -> Panel:
     """Errors on the gradients of a training run, worker by worker, sorted."""
     gradients = np.concatenate([trace().vectors[kind][0] for kind in KINDS])
-    x = [float(i + 1) for i in range(len(gradients))]
     made = {
         "one-bit, two means": TwoMeans(),
         "signs times the mean magnitude": ScaledSign(),
@@ -77,7 +73,9 @@ def _on_gradients() -> Panel:
         "3LC, s = 7/4": ThreeLC(1.75),
         "TernGrad, clipped at 2.5 deviations": ClippedTernGrad(),
     }
-    lines = tuple(Line(name, x, sorted(_errors_of(c, gradients))) for name, c in made.items())
+    lines = tuple(
+        line(name, range(1, len(gradients) + 1), sorted(_errors_of(c, gradients))) for name, c in made.items()
+    )
     return Panel("Gradients of a training run", "gradients, sorted", "relative squared error", lines, yscale="log")
 
 

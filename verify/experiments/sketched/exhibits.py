@@ -7,9 +7,8 @@ import numpy as np
 from commbounds.array_types import Array
 from commbounds.collectives.sketched import fetchsgd_step, sketched_topk
 from commbounds.compressors.sketched import count_sketch, sketch_estimates, unsketch
-from commbounds.theory import claims
 from commbounds.verify import gradients
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Maker, Panel, law, line
 from commbounds.verify.experiments.sketched.hashings import drawn_hashes
 
 _WORDS = (60, 120, 240, 480, 960, 1920, 3840)
@@ -44,20 +43,19 @@ def _errors(rows: int, seed: int) -> dict[str, list[float]]:
 
 def _rows(_budget: str, seed: int) -> Exhibit:
     """By the words of the sketch."""
-    x, words = _gradient(), [float(v) for v in _WORDS]
+    x, words = _gradient(), _WORDS
     by_rows = {rows: _errors(rows, seed) for rows in (1, 3, 5)}
-    law = claims()["sketched.row.error"]
     label = {1: "one row", 3: "three rows", 5: "five rows"}
     left = [
-        Line("one row: (n - 1)/c", words, [float(law.bound(n=x.size, sketch_cells=c)) for c in _WORDS], "exact"),
-        *(Line(label[rows], words, found["all"]) for rows, found in by_rows.items()),
+        law("one row: (n - 1)/c", words, "sketched.row.error", "sketch_cells", n=x.size),
+        *(line(label[rows], words, found["all"]) for rows, found in by_rows.items()),
     ]
     least = float(np.sort(np.square(x))[:-_K].sum() / (x @ x))
     right = [
-        Line("Top-k itself", words, [least] * len(words), "reference"),
-        Line("nothing sent; second round's bound", words, [1.0] * len(words), "bound"),
-        *(Line(label[rows], words, found["largest"]) for rows, found in by_rows.items()),
-        Line("three rows, second round", words, by_rows[3]["exact"]),
+        line("Top-k itself", words, least, "reference"),
+        line("nothing sent; second round's bound", words, 1, "bound"),
+        *(line(label[rows], words, found["largest"]) for rows, found in by_rows.items()),
+        line("three rows, second round", words, by_rows[3]["exact"]),
     ]
     return Exhibit(
         "sketched.rows",
@@ -75,7 +73,7 @@ def _feedback(_budget: str, seed: int) -> Exhibit:
     """What is left in the sketch, step by step, after a single gradient."""
     x = _gradient()
     lines = []
-    steps = [float(t) for t in range(9)]
+    steps = range(9)
     for rows, cells, k in ((1, 240, 480), (3, 80, 480), (3, 80, 8)):
         hashes = drawn_hashes(x.size, rows, cells, seed)
         for forget in ("subtract", "zero"):
@@ -86,7 +84,7 @@ def _feedback(_budget: str, seed: int) -> Exhibit:
                 sizes.append(float(np.linalg.norm(error)) / start)
                 error = fetchsgd_step(0 * x[None], table, error, *hashes, k, 0.0, forget)[0].error
             shown = [size if size > 1e-6 else float("nan") for size in sizes]
-            lines.append(Line(f"{rows} x {cells}, k = {k}, {forget}", steps, shown))
+            lines.append(line(f"{rows} x {cells}, k = {k}, {forget}", steps, shown))
     return Exhibit(
         "sketched.feedback",
         "Subtracting sent entries makes the error grow if more entries are recovered than there are counters",

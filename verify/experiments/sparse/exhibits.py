@@ -18,8 +18,7 @@ from commbounds.collectives import (
     topk_allgather,
     topk_dsa,
 )
-from commbounds.theory import claims
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, line
 from commbounds.verify.stack_families import stack
 
 # --- words against the number of ranks ---------------------------------------------------------------------------
@@ -64,17 +63,15 @@ _BOUNDS = {
 
 def _words(budget: str, seed: int) -> Exhibit:
     ranks = (2, 4, 8, 12, 16, 24, 32) if budget == "quick" else (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
-    axis = [float(P) for P in ranks]
     bounds = []
     for label, (claim, role) in _BOUNDS.items():
-        statement = claims()[f"sparse.{claim}"]
-        values = [float(statement.bound(P=P, n=_N, k=_K, nonzeros=_K)) / _K for P in ranks]
-        bounds.append(Line(label, axis, values, role))
+        values = [bound_of(f"sparse.{claim}", P=P, n=_N, k=_K, nonzeros=_K) / _K for P in ranks]
+        bounds.append(line(label, ranks, values, role))
     panels = []
     for family, title in _INPUTS.items():
         stacks = [stack(family, P, _N, _K, seed) for P in ranks]
         lines = [
-            Line(name, axis, [_data(run(x, _K)).critical_path / _K for x in stacks]) for name, run in _METHODS.items()
+            line(name, ranks, [_data(run(x, _K)).critical_path / _K for x in stacks]) for name, run in _METHODS.items()
         ]
         panels.append(Panel(title, "ranks P", "words on the critical path / k", (*lines, *bounds), None, "log", "log"))
     return Exhibit(
@@ -84,8 +81,6 @@ def _words(budget: str, seed: int) -> Exhibit:
         "announcements of sizes, and Ok-Topk's re-evaluations, are left out. Gaussiank selects as many entries as its "
         "normal-quantile threshold lets pass: far from k where entries are not normal. Dense is a ring.",
         tuple(panels),
-        seed,
-        budget,
     )
 
 
@@ -117,16 +112,14 @@ def _share_line(law: str, adapt: str, n: int, draws: int, rng: np.random.Generat
         k = round(density * n)
         result, _ = gaussiank_allreduce(x, k, adapt=adapt)
         shares[:, j] = [s.size / k for s in result.selected]
-    middle = np.median(shares, axis=0)
-    low, high = shares.min(axis=0), shares.max(axis=0)
-    return Line(law, list(_DENSITIES), middle.tolist(), low=low.tolist(), high=high.tolist())
+    return line(law, _DENSITIES, np.median(shares, axis=0), "measured", shares.min(axis=0), shares.max(axis=0))
 
 
 def _limit_line(law: str, n: int) -> Line:
     """The formula for long vectors."""
-    claim = claims()[f"sparse.gaussiank.{_LIMITS[law]}"]
-    values = [float(claim.bound(mu=d, z=-float(ndtri(d / 2)), k=float(n) ** 2)) for d in _DENSITIES]
-    return Line(f"{law}, limit", list(_DENSITIES), values, "exact")
+    claim = f"sparse.gaussiank.{_LIMITS[law]}"
+    values = [bound_of(claim, mu=d, z=-float(ndtri(d / 2)), k=float(n) ** 2) for d in _DENSITIES]
+    return line(f"{law}, limit", _DENSITIES, values, "exact")
 
 
 def _selected(budget: str, seed: int) -> Exhibit:
@@ -151,8 +144,6 @@ def _selected(budget: str, seed: int) -> Exhibit:
         "least and the most; limits are the claims' formulas for long vectors. Student's law with 2 or 1.5 degrees of "
         "freedom has no variance. Spike: a thousandth of the entries a thousand times as large as the others.",
         tuple(panels),
-        seed,
-        budget,
     )
 
 

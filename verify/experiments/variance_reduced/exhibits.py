@@ -18,9 +18,8 @@ from commbounds.collectives.variance_reduced import (
     padded_size,
     zeroone_local,
 )
-from commbounds.theory import claims
 from commbounds.verify import gradients
-from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel
+from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, law, line
 from commbounds.verify.experiments.variance_reduced.lamb import _flatness, _parts, _squares, _state
 from commbounds.verify.experiments.variance_reduced.zeroone import LOCALS
 
@@ -30,18 +29,15 @@ _STEPS = {"quick": 300, "standard": 1000, "thorough": 3000}
 def _shifts(_budget: str, _seed: int) -> Exhibit:
     """What a weight does to a shift, and to the step size."""
     weights = np.linspace(0.0, 1.0, 41)
-    lines, factor = [], claims()["variance_reduced.diana.shift"]
+    lines = []
     for omega in (1, 3, 9):
-        values = [float(factor.bound(weight=a, omega=omega, shift_gap=1.0)) for a in weights]
-        inside = [v if v <= 1.5 else float("nan") for v in values]
-        lines.append(Line(f"omega = {omega}", weights.tolist(), inside, "exact"))
-    lines.append(Line("1 - a", weights.tolist(), (1 - weights).tolist(), "reference"))
+        values = [bound_of("variance_reduced.diana.shift", weight=a, omega=omega, shift_gap=1.0) for a in weights]
+        lines.append(line(f"omega = {omega}", weights, [v if v <= 1.5 else float("nan") for v in values], "exact"))
+    lines.append(line("1 - a", weights, 1 - weights, "reference"))
     sizes, parts = [], np.linspace(0.02, 0.98, 49)
     for ratio in (1.0, 4.0):  # omega/P
-        sizes.append(
-            Line(f"omega = {ratio:g} P", parts.tolist(), (1 / (1 + ratio / (1 - parts))).tolist(), "corrected")
-        )
-        sizes.append(Line(f"printed, omega = {ratio:g} P", [0.0, 1.0], [1 / (1 + 6 * ratio)] * 2, "printed"))
+        sizes.append(line(f"omega = {ratio:g} P", parts, 1 / (1 + ratio / (1 - parts)), "corrected"))
+        sizes.append(line(f"printed, omega = {ratio:g} P", [0, 1], 1 / (1 + 6 * ratio), "printed"))
     return Exhibit(
         "variance_reduced.shifts",
         "A shift converges fastest at the weight 1/(1 + omega); half of that weight allows up to three times the step",
@@ -108,7 +104,7 @@ def _descents(budget: str, seed: int) -> Exhibit:
                 before = now
             words += float(traffic.sent.max())
         found[name] = excess, moved
-    by_step = tuple(Line(name, [float(v) for v in looks], excess) for name, (excess, _) in found.items())
+    by_step = tuple(line(name, looks, excess) for name, (excess, _) in found.items())
     by_word = tuple(
         Line(name, [w + 1 for w in moved], excess) for name, (excess, moved) in found.items() if name != "no shifts"
     )
@@ -128,10 +124,10 @@ def _descents(budget: str, seed: int) -> Exhibit:
 def _signs(_budget: str, _seed: int) -> Exhibit:
     """What signs leave out of real gradients, and of unit vectors."""
     sizes = [2**j for j in range(12)]
-    worst = claims()["variance_reduced.onebit.worst"]
-    edge = Line("worst: a unit vector", [float(n) for n in sizes], [float(worst.bound(n=n)) for n in sizes], "bound")
-    one = Line("nothing sent at all", [1.0, float(sizes[-1])], [1.0, 1.0], "reference")
-    lines = [edge, one]
+    lines = [
+        law("worst: a unit vector", sizes, "variance_reduced.onebit.worst", "n", "bound"),
+        line("nothing sent at all", [1, sizes[-1]], 1, "reference"),
+    ]
     for kind in gradients.KINDS:
         x = gradients.trace().vectors[kind][0].astype(np.float64)
         y = []
@@ -139,10 +135,10 @@ def _signs(_budget: str, _seed: int) -> Exhibit:
             part = x[:, 300 : 300 + n]
             part = part[(part != 0).any(axis=1)]
             y.append(float(np.mean([_left_out(row) for row in part])) if len(part) else float("nan"))
-        lines.append(Line(f"gradients, {kind}", [float(n) for n in sizes], y))
-    steps = list(range(1, 41))
+        lines.append(line(f"gradients, {kind}", sizes, y))
+    steps = range(1, 41)
     names = {"norm": "root mean square", "mean": "mean magnitude"}
-    grown = [Line(name, [float(t) for t in steps], _residuals(scale, len(steps))) for scale, name in names.items()]
+    grown = [line(name, steps, _residuals(scale, len(steps))) for scale, name in names.items()]
     return Exhibit(
         "variance_reduced.signs",
         "Signs times the root mean square lose more than the squared norm, also of training gradients",
@@ -176,7 +172,6 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
     """What an average makes of the momentum, and weight decay of the weights."""
     name, beta = "variance_reduced.zeroone.", 0.9
     steps = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32]
-    x = [float(H) for H in steps]
     ninths = {"momentum_factor": Fraction(9, 10), "seed": 1}
     runs = [LOCALS.found(zeroone_local, P=2, local_steps=H, **ninths) for H in steps]
     slow = {"decayed": True, "stepsize": Fraction(1, 65536), "adam_decay": Fraction(1, 16), **ninths}
@@ -184,10 +179,10 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
         ("kept", "beta (1 - beta^H)/(H (1 - beta))", "exact"),
         ("kept_power", "beta^H, as after Adam's steps", "printed"),
     )
-    momenta = [Line("0/1 Adam", x, [float(r["u"][0, 0] / r["first"][1][0]) for r in runs])]
-    for claim, label, role in laws:
-        bound = claims()[name + claim]
-        momenta.append(Line(label, x, [float(bound.bound(momentum_factor=beta, local_steps=H)) for H in steps], role))
+    momenta = [line("0/1 Adam", steps, [r["u"][0, 0] / r["first"][1][0] for r in runs])]
+    momenta += [
+        law(label, steps, name + claim, "local_steps", role, momentum_factor=beta) for claim, label, role in laws
+    ]
     averages, decays = [1, 2, 4, 8, 16, 32, 64], []
     for H in (1, 4, 16):
         lost = []
@@ -195,13 +190,11 @@ def _zeroone(_budget: str, _seed: int) -> Exhibit:
             run = LOCALS.found(zeroone_local, local_steps=H, averages=S, **slow)
             start = run["first"][0][0]
             lost.append(float((start - run["x"][0, 0]) / start * 65536 * 16) / (S * H))
-        decays.append(Line(f"{H} local step{'s' if H > 1 else ''}", [float(S * H) for S in averages], lost))
-    tenfold = claims()[name + "decay_tenfold"]
-    ends = [float(S) for S in averages]
-    most = [float(tenfold.bound(momentum_factor=beta, averages=S)) / S for S in averages]
+        decays.append(line(f"{H} local step{'s' if H > 1 else ''}", [S * H for S in averages], lost))
+    most = [bound_of(name + "decay_tenfold", momentum_factor=beta, averages=S) / S for S in averages]
     decays += [
-        Line("bound for one local step", ends, most, "bound"),
-        Line("decoupled decay", [1.0, 1024.0], [1.0, 1.0], "printed"),
+        line("bound for one local step", averages, most, "bound"),
+        line("decoupled decay", [1, 1024], 1, "printed"),
     ]
     return Exhibit(
         "variance_reduced.zeroone",
@@ -246,42 +239,36 @@ def _lamb(_budget: str, _seed: int) -> Exhibit:
         plain, scaled = _of_layers(whole, layers[:-1])
         together.append((min(map(_flatness, _parts(whole, layers[:-1]))), sum(scaled) / sum(plain)))
     shares, panels = np.geomspace(0.5, 3.0, 61), []
-    fused, alone = claims()[name + "fused"], claims()[name + "scaled_share"]
     for place in (1, 2):
         lines = []
         for layer, measured in points.items():
             ordered = sorted(measured)
             lines.append(Line(layer, [p[0] for p in ordered], [p[place] for p in ordered]))
         for phi in (0.4, 0.7, 1.0):
-            law = [
-                float(fused.bound(scale_ratio=1 / v, flatness=phi))
-                if place == 1
-                else float(alone.bound(n=8, fused_length=8, flatness=phi))
-                for v in shares
-            ]
-            lines.append(Line(f"law, phi = {phi:g}", shares.tolist(), law, "exact"))
-        lines.append(Line("nothing sent at all", [0.5, 3.0], [1.0, 1.0], "reference"))
+            fused = [bound_of(name + "fused", scale_ratio=1 / v, flatness=phi) for v in shares]
+            alone = bound_of(name + "scaled_share", n=8, fused_length=8, flatness=phi)
+            lines.append(line(f"law, phi = {phi:g}", shares, fused if place == 1 else alone, "exact"))
+        lines.append(line("nothing sent at all", [0.5, 3.0], 1, "reference"))
         panels.append(lines)
     spikes, ratios = np.geomspace(0.5, 16.0, 61), []
     for flat in (4, 12, 252):
         found = [_beside(np.array([14.0 * v, 0.0, 0.0, 0.0]), flat, 7.0) for v in spikes]
-        ratios.append(Line(f"beside {flat} entries of 7", spikes.tolist(), found))
-    most = claims()[name + "at_most_double"]
+        ratios.append(line(f"beside {flat} entries of 7", spikes, found))
     point = _beside(np.array([34.0, 0.0, 0.0, 0.0]), 4, 7.0)
     ratios += [
         Line("(34, 0, 0, 0), (7, 7, 7, 7)", [17 / 7], [point]),
-        Line("at most", [0.5, 16.0], [float(most.bound(plain_error=1.0, flatness=0.5))] * 2, "bound"),
-        Line("no more than as they are", [0.5, 16.0], [1.0, 1.0], "printed"),
+        line("at most", [0.5, 16.0], bound_of(name + "at_most_double", plain_error=1.0, flatness=0.5), "bound"),
+        line("no more than as they are", [0.5, 16.0], 1, "printed"),
     ]
     together.sort()
-    by_flatness = np.linspace(0.15, 1.0, 35).tolist()
+    phis = np.linspace(0.15, 1.0, 35).tolist()
     sparse = [np.r_[np.ones(filled), np.zeros(32 - filled)] for filled in (1, 2, 4, 8, 12, 16, 20, 24, 28)]
     sums = [_beside(first, 2016, float(first.mean())) for first in sparse]
     last = [
         Line("recorded gradients", [v for v, _ in together], [v for _, v in together]),
         Line("sparse, beside a long flat layer", [_flatness(first) for first in sparse], sums),
-        Line("at most", by_flatness, [float(most.bound(plain_error=1.0, flatness=v)) for v in by_flatness], "bound"),
-        Line("no more than as they are", [0.15, 1.0], [1.0, 1.0], "printed"),
+        law("at most", phis, name + "at_most_double", "flatness", "bound", plain_error=1.0),
+        line("no more than as they are", [0.15, 1.0], 1, "printed"),
     ]
     return Exhibit(
         "variance_reduced.lamb",
