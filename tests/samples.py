@@ -1,5 +1,8 @@
 """Which members of a large family of tests run by default; the rest are marked ``wide``, or ``long``."""
 
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
 from zlib import crc32
 
 import pytest
@@ -8,6 +11,10 @@ LARGE = 8
 """Members that make a family large."""
 SHARE = 5
 """Of a large family that is not sampled otherwise, one member in so many runs by default."""
+SLOW = 2.0
+"""Seconds from which on a test does not run by default."""
+LISTED = Path(__file__).with_name("slow.txt")
+"""The tests that took so long; ``python tests/samples.py JUNIT.xml`` adds those of a run that was timed."""
 SHARE_OF_KERNELS = 3
 """The same of tests that run kernels: these run in plain Python as well, where the lines count that they cover."""
 
@@ -60,8 +67,13 @@ def each_once(rows, columns, name=str):
     return parameters
 
 
+def slow():
+    """Names of the tests that are listed as slow."""
+    return LISTED.read_text(encoding="utf-8").splitlines()
+
+
 def sample(items):
-    """Marks what does not run by default of large families, of which everything would.
+    """Marks what does not run by default: slow tests, and of large families, of which everything would, the most.
 
     The first member runs, and those whose names have a checksum that the share divides: whatever the order of the
     parameters and their number, no value of one is left out because of another.
@@ -71,13 +83,27 @@ def sample(items):
     items : iterable of pytest.Item
         Tests as they are collected. Of a test that is asked for by its whole name there is one, and it runs.
     """
-    families = {}
+    families, listed = {}, set(slow())
     for item in items:
+        if item.nodeid in listed:
+            item.add_marker(pytest.mark.wide)
         families.setdefault(item.nodeid.partition("[")[0], []).append(item)
     for family in families.values():
-        if len(family) < LARGE or any(item.get_closest_marker(mark) for item in family for mark in ("wide", "long")):
+        rest = [item for item in family if item.nodeid not in listed]
+        if len(family) < LARGE or any(item.get_closest_marker(mark) for item in rest for mark in ("wide", "long")):
             continue
         share = SHARE_OF_KERNELS if family[0].get_closest_marker("kernels") else SHARE
         for item in family[1:]:
             if crc32(item.nodeid.encode()) % share:
                 item.add_marker(pytest.mark.wide)
+
+
+def timed_in(path):
+    """Names and seconds of the tests in a file that ``pytest --junitxml`` wrote."""
+    for case in ElementTree.parse(path).iter("testcase"):
+        yield f"{case.get('classname').replace('.', '/')}.py::{case.get('name')}", float(case.get("time"))
+
+
+if __name__ == "__main__":
+    found = {name for path in sys.argv[1:] for name, seconds in timed_in(path) if seconds >= SLOW}
+    LISTED.write_text("".join(f"{name}\n" for name in sorted({*slow(), *found})), encoding="utf-8")

@@ -1,7 +1,10 @@
 """What runs by default of a large family of tests: some of it, always the same, and the rest is ``wide``."""
 
+import re
+from pathlib import Path
+
 import pytest
-from samples import LARGE, SHARE, SHARE_OF_KERNELS, sample
+from samples import LARGE, SHARE, SHARE_OF_KERNELS, sample, slow, timed_in
 
 
 class Item:
@@ -47,3 +50,23 @@ def test_families_that_are_sampled_already_are_left_alone(mark):
     others = family("test_a", 3 * LARGE)
     others[-1].marks.add(mark)
     assert len(marked(others)) == (mark == "wide")
+
+
+def test_slow_tests_are_wide_and_count_for_no_family(monkeypatch):
+    items = family("test_a", 3 * LARGE)
+    monkeypatch.setattr("samples.slow", lambda: [items[0].nodeid])
+    assert items[0] in marked(items)
+    assert 1 < len(marked(items)) < len(items)
+
+
+def test_slow_tests_are_there():
+    for name in slow():
+        path, _, test = name.partition("::")
+        assert re.search(rf"\ndef {test.partition('[')[0]}\(", Path(path).read_text(encoding="utf-8")), name
+
+
+def test_times_are_read_as_pytest_writes_them(tmp_path):
+    (tmp_path / "junit.xml").write_text(
+        '<testsuites><testcase classname="tests.a.test_b" name="test_c[1]" time="2.5"/></testsuites>'
+    )
+    assert list(timed_in(tmp_path / "junit.xml")) == [("tests/a/test_b.py::test_c[1]", 2.5)]

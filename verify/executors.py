@@ -180,7 +180,7 @@ def _kill(pool: ProcessPoolExecutor) -> None:
 
 def _begin(compiling: Any) -> None:
     """What a process does before its first task: see to its end, and let its parent know when it compiles."""
-    _end_with_parent()
+    end_with_parent()
     collect_seldom()
 
     def tell(going: int) -> None:
@@ -199,7 +199,7 @@ def collect_seldom() -> None:
     gc.set_threshold(10_000, 20, 20)
 
 
-def _end_with_parent() -> None:
+def end_with_parent() -> None:
     """See to it that this process ends when the one that it works for does, even if that was killed."""
     parent = multiprocessing.parent_process()
     if parent is None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import cache, partial
-from itertools import chain
+from itertools import chain, cycle
 from typing import Any
 
 import numpy as np
@@ -94,11 +94,12 @@ def on_rows(
     collective: Callable[[Given], tuple[list[RankResult], Traffic]],
     program: Callable[[Communicator, Given], RankResult],
     *left_out: LeftOut,
-    arrays: int = 1,
+    arrays: int = 2,
 ) -> Pairing:
-    """The pairing on a definition's space: of every number of ranks, every pair of its options, defaults and states.
+    """The pairing on a definition's space: every pair of its values, and every two options with every number of ranks.
 
-    Few rows, which show every value twice, are its cases; the others follow, with those of further arrays.
+    Few rows, which show every value twice, are its cases; the others follow, with those of further arrays, in which
+    pairs have other companions.
 
     Parameters
     ----------
@@ -116,10 +117,7 @@ def on_rows(
 
     @cache
     def of(P: int, salts: int) -> list[Settings]:
-        if P not in space.axes["P"]:
-            return []
-        of_size = replace(space.replaced(P=(P,)), combined=())
-        found = (row for salt in range(salts) for row in of_size.covering(salt) if row["P"] == P)
+        found = (row for salt in range(salts) for row in space.covering(salt) if row["P"] == P)
         return [row for row in found if not any(out.at(row) for out in left_out)]
 
     def case(row: Settings) -> RankCase:
@@ -182,7 +180,7 @@ def on_definition(
     *left_out: LeftOut,
     of_all: Callable[[Any, int], list[RankResult]] = by_rank,
     of_one: Callable[[Any], RankResult] = named,
-    arrays: int = 1,
+    arrays: int = 2,
 ) -> Pairing:
     """The pairing of a collective on the first call that its definition makes in every row of the space.
 
@@ -338,9 +336,12 @@ class PairingStudy(Study):
 
 
 def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
+    """Those that are many more have callers of their own and one caller in turn."""
     for P in RANKS:
-        for number, case in enumerate(chain(pairing.cases(P), pairing.rows(P))):
-            yield Case({"P": P, "setup": number}, exact=case)
+        few = ((case, (False, True)) for case in pairing.cases(P))
+        more = zip(pairing.rows(P), cycle([(False,), (True,)]), strict=False)
+        for number, (case, callers) in enumerate(chain(few, more)):
+            yield Case({"P": P, "setup": number}, exact=(case, callers))
 
 
 def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
@@ -348,9 +349,10 @@ def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
 
     A collective that runs its program is what its ranks do with one caller.
     """
-    fused = isinstance(implementation, Collective) and not implementation.runs_its_program and not case.exact.unlike
-    worlds = (LockstepWorld(one_caller=one) for one in ((False, True) if fused else (False,)))
-    return _agreed(pairing, case.settings["P"], case.exact, *worlds)
+    given, callers = case.exact
+    fused = isinstance(implementation, Collective) and not implementation.runs_its_program and not given.unlike
+    worlds = (LockstepWorld(one_caller=one) for one in (callers if fused else (False,)))
+    return _agreed(pairing, case.settings["P"], given, *worlds)
 
 
 def _differing(pairing: Pairing, implementation: Any, case: Case) -> Outcome:

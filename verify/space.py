@@ -286,23 +286,42 @@ class Space:
                         missing -= {*pairs, ("", "")}
                         yield {**further, SEED: row[SEED] // 1000 * 1000 + next(seeds)}
 
+    @cached_property
+    def _arrays(self) -> dict[int, list[dict[str, int]]]:
+        return {}
+
+    def _array(self, salt: int) -> list[dict[str, int]]:
+        """A covering array of the values' places.
+
+        It covers as much when the values of an axis change places; only what is left out hangs on which value it is.
+        """
+        if salt not in self._arrays:
+            sizes = {name: len(values) for name, values in self.axes.items()}
+            if salt and not self.left_out:
+                moved = {
+                    name: np.random.default_rng([salt, axis]).permutation(size).tolist()
+                    for axis, (name, size) in enumerate(sizes.items())
+                }
+                found = [{name: moved[name][row[name]] for name in row} for row in self._array(0)]
+            elif len(sizes) == 1:
+                found = [{name: place} for name, size in sizes.items() for place in range(size)]
+            else:
+                constraints = [
+                    {"operator": "fn", "requires": sorted(needs), "evaluate": self._admits(out, needs)}
+                    for out in self.left_out
+                    for needs in [self._closure(out.needs)]
+                ]
+                numbers = {name: list(range(size)) for name, size in sizes.items()}
+                found = covering_array(
+                    numbers, strength=2, salt=str(salt), constraints=constraints, sub_models=self._triples()
+                )
+            self._arrays[salt] = sorted(found, key=lambda row: [row[name] for name in self.axes])
+        return self._arrays[salt]
+
     def _covered(self, salt: int) -> list[Settings]:
-        numbers = {name: list(range(len(values))) for name, values in self.axes.items()}
-        if len(numbers) == 1:
-            ((name, places),) = numbers.items()
-            found = [{name: place} for place in places]
-        else:
-            constraints = [
-                {"operator": "fn", "requires": sorted(needs), "evaluate": self._admits(out, needs)}
-                for out in self.left_out
-                for needs in [self._closure(out.needs)]
-            ]
-            found = covering_array(
-                numbers, strength=2, salt=str(salt), constraints=constraints, sub_models=self._triples()
-            )
         rows: list[Settings] = []
         seen: set[str] = set()
-        for choice in sorted(found, key=lambda row: [row[name] for name in self.axes]):
+        for choice in self._array(salt):
             settings = self.settings_of({name: self.axes[name][place] for name, place in choice.items()})
             if repr(settings) not in seen and self.excluded(settings) is None:
                 seen.add(repr(settings))

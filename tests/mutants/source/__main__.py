@@ -266,10 +266,10 @@ def controls(kept: Kept, mutants: list[SourceMutant], limit: float) -> dict[str,
 
 @contextmanager
 def _executor(where: str, jobs: int):
-    from commbounds.verify.executors import executor
+    from commbounds.verify.executors import end_with_parent, executor
 
     if where == "process":
-        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn")) as pool:
+        with ProcessPoolExecutor(jobs, multiprocessing.get_context("spawn"), initializer=end_with_parent) as pool:
             yield pool
     else:
         with executor(where) as elsewhere:
