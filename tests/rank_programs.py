@@ -47,6 +47,10 @@ def sends_to_nobody(comm):
     comm.step({RANKS: parcel(WORDS)} if comm.rank == 2 else {})
 
 
+def sends_no_parcel(comm):
+    comm.step({0: WORDS[:4]} if comm.rank == 2 else {}, [2] if comm.rank == 0 else [])
+
+
 def gathers_in_a_step(comm):
     if comm.rank == 2:
         comm.allgather_object("hello")
@@ -94,6 +98,7 @@ WRONG = {
     waits_for_nobody: (ValueError, "rank 1 waits for [0], but [] send to it"),
     sends_to_itself: (ValueError, "rank 1 must send to other ranks below 3, got 1"),
     sends_to_nobody: (ValueError, "rank 2 must send to other ranks below 3, got 3"),
+    sends_no_parcel: (TypeError, "rank 2 must send parcels, such as parcel(array), got ndarray for 0"),
     gathers_in_a_step: (ValueError, "but rank 0 is in a step, rank 1 is in a step, rank 2 gathers objects"),
     has_phases_of_its_own: (ValueError, "step 0 must be of one phase, got 'first' on rank 0, 'second' on rank 1"),
     names_a_phase_more: (ValueError, "got ['first'] on rank 0, ['first', 'second'] on rank 2"),

@@ -151,15 +151,20 @@ class Communicator(ABC):
 
         Raises
         ------
+        TypeError
+            What is sent is no parcel.
         ValueError
             A target is no other rank; this rank waits for others than those that send to it; the other ranks do
             something else.
         """
         sent = received = messages = lost = 0
-        for target, (_, words, count, gone) in outgoing.items():
+        for target, message in outgoing.items():
             if not 0 <= target < self.size or target == self.rank:
                 raise ValueError(f"rank {self.rank} must send to other ranks below {self.size}, got {target}")
-            sent, messages, lost = sent + words, messages + count, lost + gone
+            if not isinstance(message, Parcel):
+                shown = type(message).__name__
+                raise TypeError(f"rank {self.rank} must send parcels, such as parcel(array), got {shown} for {target}")
+            sent, messages, lost = sent + message.words, messages + message.messages, lost + message.lost
         arrived = self._swap(outgoing, sources)
         for _, words, _, _ in arrived.values():
             received += words
