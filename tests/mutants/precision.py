@@ -100,6 +100,12 @@ def one_chance_for_all(stack, schedule="ring", wire="bfloat16", accumulate=None,
     return run(stack, schedule, wire, accumulate, uniforms=same, **options)
 
 
+def of_words_of_one_bit(stack, schedule="ring", wire="bfloat16", accumulate=None, *, uniforms=None, **options):
+    """Of the random bits of a rounding one is used."""
+    one = None if uniforms is None else np.floor(2 * np.asarray(uniforms)) / 2
+    return run(stack, schedule, wire, accumulate, uniforms=one, **options)
+
+
 def words_of_four_bytes(stack, schedule="ring", wire="bfloat16", accumulate=None, **options):
     """Every number counts four bytes."""
     result, _ = run(stack, schedule, wire, accumulate, **options)
@@ -126,6 +132,7 @@ MUTANTS = (
     Mutant(nodes_are_ignored, _S, "precision.hierarchical.sure", SEARCH),
     Mutant(chances_are_doubled, _S, "precision.stochastic.unbiased", EXACT),
     Mutant(no_chances, _S, "precision.stochastic.unbiased", EXACT),
+    Mutant(of_words_of_one_bit, _S, "precision.stochastic.few_bits", EXACT),
     Mutant(one_chance_for_all, _S, "precision.stochastic.running_variance", EXACT),
     Mutant(words_of_four_bytes, _S, "precision.bytes.ring", EXACT),
     Mutant(sums_are_as_short_as_results, _S, "precision.bytes.tree", EXACT),

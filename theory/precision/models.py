@@ -9,12 +9,12 @@ import sympy as sp
 
 from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.terms import ceil_log2, unit
-from commbounds.theory.finite_laws import over_all, proved_by, relative_errors
+from commbounds.theory.finite_laws import over_all, over_histories, proved_by, relative_errors
 from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents, recurrence
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.ordering_terms import add_depth
 from commbounds.theory.precision.split_models import MODELS as SPLIT
-from commbounds.theory.precision.terms import addends, least, wire_unit
+from commbounds.theory.precision.terms import addends, least, random_bits, wire_unit
 from commbounds.theory.quantities import P
 
 _left, _right, _further, _others = sp.symbols("left right further others", nonnegative=True)
@@ -144,6 +144,36 @@ def _stochastic(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _few_bits(bound: Any) -> tuple[Goal, ...]:
+    """A term's factor, addition by addition: in every history it is `factor`, and both fates of a rounding follow."""
+    factor, more, factors, additional = sp.symbols("factor more factors additional", real=True)
+    up, share, gap, excess, most, chance, words = sp.symbols("up share gap excess most chance words", nonnegative=True)
+
+    def off(additions: Any) -> Any:
+        written = bound.subs(P, 1 + additions).replace(compounded, lambda rate, times: (1 + rate) ** times - 1)
+        return sp.expand(sp.expand_power_exp(written.subs(random_bits, sp.log(words, 2))))
+
+    fates = ((up, factor * (1 + (1 - share) * gap)), (1 - up, factor * (1 - share * gap)))
+    sides = {"above": 1, "below": -1}
+    return (
+        *relative_errors(),
+        *over_histories("an addition", fates, {factors: factor, additional: more}, factors + additional,
+                        zero={"more": more - factor * (up - share) * gap}),
+        Goal("excess", 2 * unit - words * (up - share) * gap,
+             given={"at least the share": up - share, "less than a word more": 1 - words * (up - share),
+                    "a gap": 2 * unit - gap, **_named(gap, unit)}),
+        *(Goal(f"one history, {side}", most * 2 * unit - sign * words * factor * excess,
+               given={"excess": 2 * unit - words * excess, "excess at least 0": excess, "above": most - factor,
+                      "below": most + factor, **_named(words, unit, most)}) for side, sign in sides.items()),
+        *(goal for side, sign in sides.items() for goal in over_all(
+            lambda share, more, sign=sign: 2 * unit * most * share - sign * words * more, (chance, chance * more),
+            case=f"all histories, {side}: ")),
+        Goal("no addition", off(sp.S.Zero), equal=True),
+        Goal("one addition more", words * (off(_depth + 1) - off(_depth)) - 2 * unit * (1 + 2 * unit) ** _depth,
+             equal=True, positive=_named(words)),
+    )  # fmt: skip
+
+
 def _average(bound: Any) -> tuple[Goal, ...]:
     def off(additions: Any) -> Any:
         return _written(bound.subs(add_depth, additions), wire_unit)
@@ -234,6 +264,16 @@ MODELS = by_claim(
         _stochastic,
     ),
     Model(
+        "precision.stochastic.few_bits",
+        "words = 2^r. An addition multiplies a term by 1 + (1 - share) gap with chance `up`, else by 1 - share gap: "
+        "gap is that of the neighbours over the exact sum, 2 unit at most, and words up is the next whole number from "
+        "words share on. Below zero the same holds with the signs changed. After h additions a term's factor is at "
+        "most `most`, which is (1 + 2 unit)^h, for every draw: see precision.stochastic.running_sure. By induction on "
+        "h <= P - 1 the factor's mean is off 1 by ((1 + 2 unit)^h - 1)/words at most.",
+        f"{_OVER}every P, every unit, every number of bits",
+        _few_bits,
+    ),
+    Model(
         "precision.average.error",
         "A term passes one division, whose quotient is normal or zero, and at most h additions. Each multiplies it "
         "by 1 + error, |error| <= loss = w/(1 + w). By induction on h, beginning with the division, its factor "
@@ -290,8 +330,8 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "precision",
     {
-        (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure average.error split.step "
-        "underflow.wider_input",
+        (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure stochastic.few_bits "
+        "average.error split.step underflow.wider_input",
         (Step.SUM, Step.CLAIM): "average.underflow_before split.product split.gradient",
         (Step.SUM, Step.FUNCTIONS): "split.distance",
         (Step.NORMS,): "split.root",

@@ -23,6 +23,7 @@ from commbounds.theory.precision.terms import (
     AROUND_A_RING,
     BELOW_NORMAL,
     BINOMIAL_TREE,
+    BY_FEW_BITS,
     CONNOLLY,
     CRITICAL_BYTES,
     DIRECT,
@@ -58,6 +59,7 @@ from commbounds.theory.precision.terms import (
     addends,
     chance,
     least,
+    random_bits,
     wire_unit,
 )
 from commbounds.theory.quantities import P
@@ -367,6 +369,23 @@ _STOCHASTIC = (
             "stochastic rounding, mean independence", "A rounding has its operand as its mean, given all before it."
         ),
         assumes=(STOCHASTIC, ON_THE_WIRE, ROOM),
+        axis="P",
+    ),
+    Claim(
+        name="precision.stochastic.few_bits",
+        title="Stochastic rounding by r random bits: the mean of a sum is off by 2^-r of the gaps at most",
+        relation=Le(MEAN_SUM_ERROR, any_tree(P - 1, unit, "stochastic") / 2**random_bits),
+        kind=Kind.EXPECTED,
+        source=derived(
+            "Of 2^r words as many round up as whole numbers are below 2^r times the share: a rounding's mean exceeds "
+            "its operand by less than 2^-r of the gap, which is 2u of the magnitude at most. A magnitude grows by a "
+            "factor 1 + 2u an addition at most, so that along a term's way the means are off by 2^-r times the sum of "
+            "2u (1 + 2u)^j over the additions before."
+        ),
+        assumes=(ONE_FORMAT, BY_FEW_BITS, ON_THE_WIRE, ROOM),
+        tightness=(1 - 2**random_bits * unit / 2) / (1 + unit**2),
+        extremal="two ranks, which hold 1 and u^2",
+        note="Kernels that add a word of r bits below the last digit and cut off are off by as much towards zero.",
         axis="P",
     ),
     Claim(

@@ -26,6 +26,8 @@ least = Symbol("least", r"\eta", Fraction(1, 2**9), positive=True)
 """Smallest positive number of the format."""
 chance = Symbol("chance", r"\delta", Fraction(1, 8), positive=True)
 """Probability with which a bound may fail."""
+random_bits = Symbol("random_bits", "r", 1, integer=True, positive=True)
+"""Random bits that a stochastic rounding takes."""
 
 
 class binary_ones(ExactFunction):
@@ -117,6 +119,12 @@ STOCHASTIC = Hypothesis(
     "stochastic_rounding",
     "A rounding is to either neighbour, with the exact value as its mean, independently of all others.",
     lambda rounding: rounding == "stochastic",
+)
+BY_FEW_BITS = Hypothesis(
+    "by_few_bits",
+    "A rounding is to the upper neighbour if a whole number of r random bits, over 2^r, is below the share of the "
+    "gap, independently of all others.",
+    lambda rounding: rounding == "few bits",
 )
 ON_THE_WIRE = Hypothesis("on_the_wire", "The ranks' vectors are numbers of the format that is sent.", on_the_wire)
 ROOM = Hypothesis(

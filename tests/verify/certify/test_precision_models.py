@@ -25,14 +25,17 @@ def numbers(known: Format, count: int) -> list[Fraction]:
     return [known.rounded(Fraction(value)) for value in [*edges, *map(Fraction, drawn.tolist())]]
 
 
-def off(known: Format, uniform: float | None = None) -> list[tuple[Fraction, Fraction, Fraction]]:
-    """Pairs of numbers of a format, and what their sum in the format is off by."""
+def sums(known: Format, uniform: float | None = None) -> list[tuple[Fraction, Fraction, float]]:
+    """Pairs of numbers of a format, and their sum in the format, where that is finite."""
     pairs = list(itertools.product(numbers(known, 40), repeat=2))
     left, right = (np.array([float(pair[side]) for pair in pairs]) for side in (0, 1))
-    sums = added_in(left, right, known, None if uniform is None else np.full(len(pairs), uniform))
-    return [
-        (a, b, abs(Fraction(s) - (a + b))) for (a, b), s in zip(pairs, sums.tolist(), strict=True) if np.isfinite(s)
-    ]
+    found = added_in(left, right, known, None if uniform is None else np.full(len(pairs), uniform))
+    return [(a, b, s) for (a, b), s in zip(pairs, found.tolist(), strict=True) if np.isfinite(s)]
+
+
+def off(known: Format, uniform: float | None = None) -> list[tuple[Fraction, Fraction, Fraction]]:
+    """The same pairs, and what their sum in the format is off by."""
+    return [(a, b, abs(Fraction(s) - (a + b))) for a, b, s in sums(known, uniform)]
 
 
 @pytest.mark.models(
@@ -62,6 +65,22 @@ def test_an_addition_to_either_neighbour(name):
         assert all(error <= 2 * known.unit * abs(a + b) for a, b, error in found)
         # rounded up next to a power of two, nearly a gap
         assert max(error / abs(a + b) for a, b, error in found if a + b) > known.unit
+
+
+@pytest.mark.models("precision.stochastic.few_bits")
+@pytest.mark.parametrize("name", NARROW)
+@pytest.mark.parametrize("bits", [1, 3, 8])
+def test_an_addition_by_few_bits(name, bits):
+    """Its mean is above the exact sum, by less than a word's share of the gap, and nearly so next to a number."""
+    known, words = FORMATS[name], 2**bits
+    ways = zip(*(sums(known, word / words) for word in range(words)), strict=True)
+    shares = []
+    for way in ways:
+        (a, b, _), total = way[0], sum((Fraction(s) for *_, s in way), Fraction(0))
+        excess = total / words - (a + b)
+        assert 0 <= excess <= 2 * known.unit * abs(a + b) / words
+        shares += [excess * words / (2 * known.unit * abs(a + b))] if a + b else []
+    assert max(shares) > Fraction(1, 2)
 
 
 @pytest.mark.models("precision.average.underflow_before", "precision.underflow.wider_input")

@@ -236,6 +236,7 @@ def symbols(case: Case) -> dict[str, Any]:
         "P": settings["P"],
         "n": settings["n"],
         "nodes": settings["nodes"] or 1,
+        "random_bits": settings.get("random_bits"),
         "unit": accumulate.unit,
         "wire_unit": wire.unit,
         "least": wire.smallest,

@@ -49,9 +49,13 @@ def _adders(schedule: str, P: int, nodes: int | None) -> list[list[tuple[int, in
 
 
 @lru_cache(maxsize=64)
-def _every_way(schedule: str, P: int, nodes: int | None) -> Array:
-    """The uniform numbers of 4^(P - 1) entries a block, every combination once."""
-    ways = np.array(list(itertools.product(_LEVELS, repeat=P - 1))).reshape(4 ** (P - 1), P - 1)
+def _every_way(schedule: str, P: int, nodes: int | None, bits: int | None = None) -> Array:
+    """The uniform numbers of as many entries a block as there are combinations, every one once.
+
+    With `bits` the whole numbers of so many bits, over their number.
+    """
+    levels = _LEVELS if bits is None else [word / 2**bits for word in range(2**bits)]
+    ways = np.array(list(itertools.product(levels, repeat=P - 1))).reshape(len(levels) ** (P - 1), P - 1)
     blocks = plan_of(schedule, P, nodes).blocks
     n = len(ways) * blocks
     uniforms = np.full(uniforms_shape(schedule, P, n, nodes), 0.5)
@@ -72,6 +76,7 @@ def _terms(wire: str, P: int, kind: str) -> Array:
         "lost": [one if p == 0 else 1 for p in range(P)],
         "lost by the second": [one if p == 1 % P else 1 for p in range(P)],
         "odd": [one // 2 + 1 + 2 * (p % (one // 4)) for p in range(P)],
+        "negligible": [one if p == 0 else 1 / one for p in range(P)],
         "signed": [(one - 1 - p % (one // 2)) * (-1) ** p for p in range(P)],
     }[kind]
     return np.asarray(np.array(numbers, np.float64) / one)
@@ -91,13 +96,37 @@ def laws(level: int) -> Iterator[Case]:
                     yield law_case(schedule, wire, P, kind, nodes, chance)
 
 
-def law_case(schedule: str, wire: str, P: int, kind: str, nodes: int | None, chance: Fraction = Fraction(1, 2)) -> Case:
+def law_case(
+    schedule: str,
+    wire: str,
+    P: int,
+    kind: str,
+    nodes: int | None,
+    chance: Fraction = Fraction(1, 2),
+    bits: int | None = None,
+) -> Case:
     """The law of one sum, every entry one way that its roundings may go."""
     column = _terms(wire, P, kind)
-    n = _every_way(schedule, P, nodes).shape[2]
+    n = _every_way(schedule, P, nodes, bits).shape[2]
     stack = np.repeat(column[:, None], n, axis=1)
-    more = {"rounding": "stochastic", "nodes": nodes, "terms": kind, "chance": chance}
-    return case_of(stack, P, n, schedule, wire, wire, **more)
+    drawn = {"rounding": "few bits", "random_bits": bits} if bits else {"rounding": "stochastic"}
+    return case_of(stack, P, n, schedule, wire, wire, **drawn, nodes=nodes, terms=kind, chance=chance)
+
+
+def few_bits(_level: int) -> Iterator[Case]:
+    """Up to four ranks, every schedule and format, up to three random bits."""
+    for wire, P, bits in itertools.product(FORMATS, (1, 2, 3, 4), (1, 2, 3)):
+        for kind, schedule in itertools.product((*KINDS, "negligible"), SCHEDULES):
+            if bits * (P - 1) <= 6 and (format_named(wire).digits + 1 >= P or kind in ("lost", "negligible")):
+                for nodes in nodes_of(schedule, P):
+                    yield law_case(schedule, wire, P, kind, nodes, bits=bits)
+
+
+def negligible(_budget: Budget) -> Iterator[Case]:
+    """Two ranks with 1 and the square of the unit roundoff."""
+    for wire, schedule, bits in itertools.product(FORMATS, SCHEDULES, (1, 2, 3)):
+        for nodes in nodes_of(schedule, 2):
+            yield law_case(schedule, wire, 2, "negligible", nodes, bits=bits)
 
 
 def halves(_budget: Budget) -> Iterator[Case]:
@@ -110,7 +139,7 @@ def halves(_budget: Budget) -> Iterator[Case]:
 def _law(implementation: Any, case: Case) -> tuple[list[Fraction], Fraction]:
     """The errors of all ways, equally likely, on the rank where they are largest, and the sum of the magnitudes."""
     settings = case.settings
-    uniforms = _every_way(settings["schedule"], settings["P"], settings["nodes"])
+    uniforms = _every_way(settings["schedule"], settings["P"], settings["nodes"], settings.get("random_bits"))
     result, _ = ran(implementation, case, uniforms=uniforms)
     terms = case.array[:, 0].tolist()
     total = exact_sum(terms)

@@ -209,6 +209,11 @@ _SOURCES: dict[str, dict[str, Any]] = {
     "precision.underflow.wider_input": {"corpus": _wider, "cases": made.drawn, "extremal": _halfway},
     "precision.underflow.relative": {"corpus": _wider, "cases": made.drawn},
     "precision.stochastic.unbiased": _LAW,
+    "precision.stochastic.few_bits": {
+        "grid": chances.few_bits,
+        "enumerated": "up to four ranks and three random bits, all ways that roundings may go",
+        "extremal": chances.negligible,
+    },
     "precision.stochastic.running_variance": {**_LAW, "extremal": chances.halves},
     "precision.stochastic.tree_variance": {**_LAW, "extremal": chances.halves},
     "precision.stochastic.running_sure": {"corpus": _tossed, "extremal": _rounded_up},

@@ -6,6 +6,7 @@ import numpy as np
 from model_runs import exact
 
 from commbounds.collectives.precision import rounded
+from commbounds.collectives.precision.rounding import added_in
 from commbounds.theory.precision.formats import format_named
 from commbounds.verify.experiments.precision.cases import ran
 
@@ -116,7 +117,24 @@ def softmax_sums(case, bound):
            "distances": float((z * np.exp(-z)).sum())}  # fmt: skip
 
 
+def roundings_by_words(case, outcome):
+    """The first addition, by every word: how often it is rounded up, and what a rounding is in the mean."""
+    known, words = format_named(case.settings["wire"]), 2 ** case.settings["random_bits"]
+    if case.settings["P"] < 2:
+        return
+    a, b = case.array[:2, 0]
+    sums = added_in(np.full(words, a), np.full(words, b), known, np.arange(words) / words)
+    low, high, total = exact(sums.min()), exact(sums.max()), exact(a) + exact(b)
+    if low < high and total > 0:
+        gap, share = (high - low) / total, (total - low) / (high - low)
+        up = Fraction(int((sums == sums.max()).sum()), words)
+        excess = (up - share) * gap
+        yield {"unit": known.unit, "words": words, "share": share, "gap": gap, "up": up, "factor": 1, "most": 1,
+               "excess": excess, "more": excess, "depth": 0, "chance": 1}  # fmt: skip
+
+
 RUNS = {
+    "precision.stochastic.few_bits": roundings_by_words,
     "precision.split.product": product_stages,
     "precision.split.gradient": gradient_stages,
     "precision.split.distance": softmax_sums,
