@@ -1,5 +1,6 @@
 """Which members of a large family of tests run by default; the rest are marked ``wide``, or ``long``."""
 
+import os
 import sys
 from pathlib import Path
 from xml.etree import ElementTree
@@ -75,6 +76,9 @@ def slow():
 def sample(items):
     """Marks what does not run by default: slow tests, and of large families, of which everything would, the most.
 
+    With ``COMMBOUNDS_WIDE=NUMBER:SEED`` in the environment one wide test in so many, drawn by the seed, is left wide;
+    the others are long.
+
     The first member runs, and those whose names have a checksum that the share divides: whatever the order of the
     parameters and their number, no value of one is left out because of another.
 
@@ -96,6 +100,10 @@ def sample(items):
         for item in family[1:]:
             if crc32(item.nodeid.encode()) % share:
                 item.add_marker(pytest.mark.wide)
+    of_wide, _, seed = os.environ.get("COMMBOUNDS_WIDE", "1").partition(":")
+    for item in items:
+        if item.get_closest_marker("wide") and crc32(f"{seed} {item.nodeid}".encode()) % int(of_wide):
+            item.add_marker(pytest.mark.long)
 
 
 def timed_in(path):

@@ -59,6 +59,17 @@ def test_slow_tests_are_wide_and_count_for_no_family(monkeypatch):
     assert 1 < len(marked(items)) < len(items)
 
 
+def test_of_wide_tests_a_share_can_be_drawn(monkeypatch):
+    drawn = []
+    for seed in ("one", "another"):
+        items = family("test_a", 900, "wide")
+        monkeypatch.setenv("COMMBOUNDS_WIDE", f"3:{seed}")
+        sample(items)
+        drawn.append({item.nodeid for item in items if "long" not in item.marks})
+    assert all(250 < len(run) < 350 for run in drawn)
+    assert 50 < len(drawn[0] & drawn[1]) < 150
+
+
 def test_slow_tests_are_there():
     for name in slow():
         path, _, test = name.partition("::")
