@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
-from functools import cache, partial
-from itertools import chain, cycle
+from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -64,15 +64,15 @@ class Pairing:
         The collective in one process.
     program : callable (communicator, case) -> RankResult
         What a rank does; of the case it uses its own row of the stack and the settings.
-    rows : callable (P) -> iterator of RankCase
-        Many more, for the claim alone: see `on_rows`.
+    rows : callable (P) -> iterator of RankCase, or None
+        Many more, which the claim is about in their place: see `on_rows`.
     """
 
     name: str
     cases: Callable[[int], Iterator[RankCase]]
     collective: Callable[[RankCase], tuple[list[RankResult], Traffic]]
     program: Callable[[Communicator, RankCase], RankResult]
-    rows: Callable[[int], Iterator[RankCase]] = lambda _P: iter(())
+    rows: Callable[[int], Iterator[RankCase]] | None = None
 
 
 # --- the cases of a definition --------------------------------------------------------------------------------------
@@ -98,8 +98,8 @@ def on_rows(
 ) -> Pairing:
     """The pairing on a definition's space: every pair of its values, and every two options with every number of ranks.
 
-    Few rows, which show every value twice, are its cases; the others follow, with those of further arrays, in which
-    pairs have other companions.
+    Few rows, which show every value twice beside every number of ranks, are its cases; the claim is about the whole
+    arrays, which have other companions each.
 
     Parameters
     ----------
@@ -115,20 +115,19 @@ def on_rows(
         Covering arrays.
     """
 
-    @cache
-    def of(P: int, salts: int) -> list[Settings]:
-        found = (row for salt in range(salts) for row in space.covering(salt) if row["P"] == P)
-        return [row for row in found if not any(out.at(row) for out in left_out)]
+    def taken(rows: Iterable[Settings]) -> Iterator[Settings]:
+        return (row for row in rows if not any(out.at(row) for out in left_out))
 
     def case(row: Settings) -> RankCase:
         return RankCase(row, next(iter(space.make(**row).inputs.values())))
 
     def few(P: int) -> Iterator[RankCase]:
-        return map(case, _showing(of(P, 1)))
+        of_size = replace(space.replaced(P=(P,)), combined=()).covering() if P in space.axes["P"] else []
+        return map(case, _showing(row for row in taken(of_size) if row["P"] == P))
 
     def rows(P: int) -> Iterator[RankCase]:
-        first = list(_showing(of(P, 1)))
-        return (case(row) for row in of(P, arrays) if row not in first)
+        arrays_of = (row for salt in range(arrays) for row in space.covering(salt) if row["P"] == P)
+        return map(case, taken(arrays_of))
 
     def in_one_process(case: RankCase) -> tuple[list[RankResult], Traffic]:
         with np.errstate(all="ignore"):  # sums that overflow are among the rows
@@ -336,12 +335,11 @@ class PairingStudy(Study):
 
 
 def _cases_of(pairing: Pairing, _budget: Any) -> Iterator[Case]:
-    """Those that are many more have callers of their own and one caller in turn."""
+    """Rows of a space have callers of their own and one caller in turn; cases by hand both."""
     for P in RANKS:
-        few = ((case, (False, True)) for case in pairing.cases(P))
-        more = zip(pairing.rows(P), cycle([(False,), (True,)]), strict=False)
-        for number, (case, callers) in enumerate(chain(few, more)):
-            yield Case({"P": P, "setup": number}, exact=(case, callers))
+        callers = cycle([(False,), (True,)] if pairing.rows else [(False, True)])
+        for number, case in enumerate((pairing.rows or pairing.cases)(P)):
+            yield Case({"P": P, "setup": number}, exact=(case, next(callers)))
 
 
 def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
