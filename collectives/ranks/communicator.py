@@ -158,7 +158,8 @@ class Communicator(ABC):
             something else.
         """
         sent = received = messages = lost = 0
-        for target, message in outgoing.items():
+        given: Mapping[int, Any] = outgoing
+        for target, message in given.items():
             if not 0 <= target < self.size or target == self.rank:
                 raise ValueError(f"rank {self.rank} must send to other ranks below {self.size}, got {target}")
             if not isinstance(message, Parcel):

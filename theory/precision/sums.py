@@ -377,10 +377,10 @@ _STOCHASTIC = (
         relation=Le(MEAN_SUM_ERROR, any_tree(P - 1, unit, "stochastic") / 2**random_bits),
         kind=Kind.EXPECTED,
         source=derived(
-            "Of 2^r words as many round up as whole numbers are below 2^r times the share: a rounding's mean exceeds "
-            "its operand by less than 2^-r of the gap, which is 2u of the magnitude at most. A magnitude grows by a "
-            "factor 1 + 2u an addition at most, so that along a term's way the means are off by 2^-r times the sum of "
-            "2u (1 + 2u)^j over the additions before."
+            "A rounding goes up for as many of the 2^r words as there are whole numbers below 2^r times the share. "
+            "So its mean exceeds its operand by less than 2^-r of the gap, which is 2u of the magnitude at most. An "
+            "addition multiplies a magnitude by 1 + 2u at most. So along a term's way the means are off by 2^-r times "
+            "the sum of 2u (1 + 2u)^j over the additions before."
         ),
         assumes=(ONE_FORMAT, BY_FEW_BITS, ON_THE_WIRE, ROOM),
         tightness=(1 - 2**random_bits * unit / 2) / (1 + unit**2),
