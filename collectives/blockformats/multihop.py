@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from commbounds.array_types import Array
-from commbounds.collectives._peers import checked_rng
-from commbounds.collectives.blockformats.requantised import _by_ring, _bytes, _summed
+from commbounds.collectives.blockformats.requantised import _by_ring, _bytes, _summed, _uniforms
 from commbounds.collectives.blockformats.wire import message_of
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
@@ -127,7 +126,7 @@ def multihop_allreduce(
         return {"quantiser": quantiser, "topology": topology}
 
     (x,) = agreed_row(comm, vector, settings)
-    drawn = comm.common(lambda: _drawn(comm.size, x, quantiser, topology, rng, uniforms))
+    drawn = comm.common(lambda: _uniforms(hop_stages(topology, comm.size), comm.size, x, quantiser, rng, uniforms))
     if drawn is not None and not comm.one_caller:
         agreed_alike(comm, {"the checksum of the uniforms": checksum(drawn)})
     ends = [x.size // comm.size * j + min(j, x.size % comm.size) for j in range(comm.size + 1)]
@@ -187,21 +186,3 @@ def _coded(quantiser: Any, values: Array, uniforms: Array | None) -> Array:
     if uniforms is None:
         raise ValueError("uniforms must be given where entries are thinned")
     return quantiser.sent(values, uniforms)
-
-
-def _drawn(
-    P: int, x: Array, quantiser: Any, topology: str, rng: np.random.Generator | None, uniforms: ArrayLike | None
-) -> Array | None:
-    shape = (hop_stages(topology, P), P, x.size)
-    if not quantiser.randomised:
-        if uniforms is not None:
-            raise ValueError(f"uniforms must be None where nothing is drawn, got those for {quantiser}")
-        return None
-    if uniforms is None:
-        return checked_rng(rng, "stochastic rounding").random(shape, x.dtype.type)
-    given = np.asarray(uniforms)
-    if given.dtype != x.dtype or given.shape != shape:
-        raise ValueError(f"uniforms must be {x.dtype} of shape {shape}, got {given.dtype} of {given.shape}")
-    if not ((given >= 0) & (given < 1)).all():
-        raise ValueError("uniforms must be in [0, 1)")
-    return given

@@ -85,7 +85,7 @@ def requantised_allreduce(
         return {"quantiser": quantiser, "schedule": schedule}
 
     (x,) = agreed_row(comm, vector, settings)
-    drawn = comm.common(lambda: _uniforms(comm.size, x, quantiser, schedule, rng, uniforms))
+    drawn = comm.common(lambda: _uniforms(rounding_stages(schedule, comm.size), comm.size, x, quantiser, rng, uniforms))
     if drawn is not None and not comm.one_caller:
         agreed_alike(comm, {"the checksum of the uniforms": checksum(drawn)})
     ends = [x.size // comm.size * j + min(j, x.size % comm.size) for j in range(comm.size + 1)]
@@ -155,9 +155,9 @@ def _bytes(quantiser: Any, values: Array, uniforms: Array | None) -> Array:
 
 
 def _uniforms(
-    P: int, x: Array, quantiser: Any, schedule: str, rng: np.random.Generator | None, uniforms: ArrayLike | None
+    stages: int, P: int, x: Array, quantiser: Any, rng: np.random.Generator | None, uniforms: ArrayLike | None
 ) -> Array | None:
-    shape = (rounding_stages(schedule, P), P, x.size)
+    shape = (stages, P, x.size)
     if not quantiser.randomised:
         if uniforms is not None:
             raise ValueError(f"uniforms must be None where nothing is drawn, got those for {quantiser}")

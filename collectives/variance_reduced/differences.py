@@ -17,7 +17,7 @@ from commbounds.collectives.dense.allreduce import ring_allreduce
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.sparse.entries import Entries, dense_sum, gathered_entries
+from commbounds.collectives.sparse.entries import dense_sum, gathered_entries
 from commbounds.collectives.variance_reduced.state import (
     Indices,
     Lagged,
@@ -53,10 +53,15 @@ def _scattered(message: tuple[Array, ...], n: int, dtype: np.dtype[Any]) -> Arra
     return dense
 
 
-def _mean(messages: list[Entries], n: int, dtype: np.dtype[Any]) -> Array:
-    """Added up in the order of the ranks, and divided once."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        return np.asarray(dense_sum(messages, n, dtype) / dtype.type(len(messages)))
+def _mean(comm: Communicator, message: tuple[Array, Array], n: int, dtype: np.dtype[Any]) -> Array:
+    """The ranks' messages, added up in the order of the ranks, and divided once."""
+    messages = gathered_entries(comm, message, n)
+
+    def mean() -> Array:
+        with np.errstate(over="ignore", invalid="ignore"):
+            return np.asarray(dense_sum(messages, n, dtype) / dtype.type(len(messages)))
+
+    return comm.shared(mean)
 
 
 @one_program(partial(stacked, Shifted, shared=("mean",)))
@@ -131,8 +136,7 @@ def diana_step(
     with np.errstate(over="ignore", invalid="ignore"):
         difference = x - own
     message = _message(difference, k, None if chosen is None else chosen[comm.rank])
-    messages = gathered_entries(comm, message, n)
-    average = comm.shared(lambda: _mean(messages, n, dtype))
+    average = _mean(comm, message, n, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return Shifted(centre + average, own + part * _scattered(message, n, dtype), centre + part * average)
 
@@ -207,8 +211,7 @@ def marina_step(
         return np.asarray(total / dtype.type(P))
     with np.errstate(over="ignore", invalid="ignore"):
         difference = x - before[comm.rank]
-    messages = gathered_entries(comm, _message(difference, k, None if chosen is None else chosen[comm.rank]), n)
-    average = comm.shared(lambda: _mean(messages, n, dtype))
+    average = _mean(comm, _message(difference, k, None if chosen is None else chosen[comm.rank]), n, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return np.asarray(now + average)
 
@@ -282,8 +285,7 @@ def dasha_step(
     with np.errstate(over="ignore", invalid="ignore"):
         difference = x - last - part * (mine - last)
     message = _message(difference, k, None if chosen is None else chosen[comm.rank])
-    messages = gathered_entries(comm, message, n)
-    average = comm.shared(lambda: _mean(messages, n, dtype))
+    average = _mean(comm, message, n, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return Tracked(now + average, mine + _scattered(message, n, dtype))
 
@@ -362,8 +364,7 @@ def lazy_step(
         speaks = bool(_square(difference) > limit * _square(x - before[comm.rank]))
     empty = np.zeros(0, np.int64), np.zeros(0, dtype)
     message = _message(difference, k, None if chosen is None else chosen[comm.rank]) if speaks else empty
-    messages = gathered_entries(comm, message, n)
-    average = comm.shared(lambda: _mean(messages, n, dtype))
+    average = _mean(comm, message, n, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         return Lagged(now + average, mine + _scattered(message, n, dtype), np.asarray(speaks, np.bool_))
 

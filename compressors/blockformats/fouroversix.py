@@ -26,14 +26,12 @@ from commbounds.compressors.base import (
 )
 from commbounds.compressors.blockformats.elements import ELEMENTS
 from commbounds.compressors.blockformats.message import ScaledBlocks
-from commbounds.compressors.blockformats.nvfp4 import NVFP4, _around, _nearest, _scale_codes, _stochastic
+from commbounds.compressors.blockformats.nvfp4 import NVFP4, StochasticNVFP4, _nearest, _scale_codes, _stochastic
 from commbounds.compressors.quantizers.message import Counted
 
 Pairs = Callable[[int, int, int], Array]
 """``draw(which, start, stop)``: uniforms of entries start .. stop - 1, of those that end at 6 (0) or 4 (1)."""
 _E2M1, _E4M3 = ELEMENTS["e2m1"], ELEMENTS["e4m3"]
-_LARGEST_SCALE = 1536.0
-"""6 times 256: half as much again, which ends a block at 4, is a number of E4M3."""
 CHOICES = ("drawn", "expected")
 """Whether a block's two errors are those of what was drawn, or their expectations."""
 
@@ -118,6 +116,9 @@ class FourOverSix(NVFP4):
     [1536.0, 1152.0, 6.0, 4.5]
     """
 
+    _largest_scale: ClassVar[float] = 1536.0
+    """6 times 256: half as much again, which ends a block at 4, is a number of E4M3."""
+
     def law(self, x: Sequence[Any]) -> Law:
         """The exact distribution of the output, for the float32 that is stored; see `Compressor.law`."""
         entries = checked_exact(x)
@@ -125,7 +126,7 @@ class FourOverSix(NVFP4):
         blocks = []
         for start in range(0, len(entries), self.block):
             part = entries[start : start + self.block]
-            units = [tensor * self._scale_of(part, last * tensor) for last in (6, 4)]
+            units = [tensor * self.exact_scale(part, tensor, last) for last in (6, 4)]
             blocks.append(self._block_law(part, *units))
         outcomes = []
         for chosen in product(*blocks):
@@ -136,39 +137,11 @@ class FourOverSix(NVFP4):
             outcomes.append((probability, output))
         return merged_law(outcomes)
 
-    def _scale_of(self, part: Sequence[Fraction], unit: Fraction) -> Fraction:
-        """The E4M3 scale with which a block's largest entry is read as `unit`."""
-        if unit == 0:
-            return Fraction(0)
-        wanted = max(map(abs, part)) / unit
-        low, high, even = _around(_E4M3.magnitudes, wanted)
-        if self.scale == "up":
-            return low if low == wanted else high
-        return even if 2 * wanted == low + high else low if 2 * wanted < low + high else high
-
-    def _read(self, part: Sequence[Fraction], unit: Fraction) -> Law:
-        """What a block is read as with this scale."""
-        found: list[list[tuple[Fraction, Fraction]]] = []
-        for value in part:
-            sign = -1 if value < 0 else 1
-            law = [(Fraction(1), Fraction(0))] if unit == 0 else self._elements_exact(abs(value) / unit)
-            found.append([(p, sign * element * unit) for p, element in law])
-        return product_law(found)
-
     def _block_law(self, part: Sequence[Fraction], six: Fraction, four: Fraction) -> Law:
         outcomes = []
-        for (p, a), (q, b) in product(self._read(part, six), self._read(part, four)):
+        for (p, a), (q, b) in product(*(product_law(self._read(part, unit)) for unit in (six, four))):
             outcomes.append((p * q, b if _squared(part, b) < _squared(part, a) else a))
         return merged_law(outcomes)
-
-    def _tensor(self, largest: float) -> np.float32:
-        """The float32 that all scales are relative to."""
-        kind = np.finfo(np.float32)
-        with np.errstate(over="ignore", under="ignore"):
-            tensor = np.minimum(np.float32(largest / _LARGEST_SCALE), kind.max)
-        if self.scale == "up" and float(tensor) * _LARGEST_SCALE < largest and tensor < kind.max:
-            tensor = np.nextafter(tensor, kind.max)
-        return np.float32(tensor)
 
     def _message(self, x: Array, draw: Any) -> ScaledBlocks:
         stored = self._tensor(float(np.abs(x).max()))
@@ -259,17 +232,12 @@ class StochasticFourOverSix(FourOverSix):
             raise ValueError("pairs must be in [0, 1)")
         return self._message(array, lambda which, start, stop: u[which, start:stop])
 
-    def _elements_exact(self, level: Fraction) -> list[tuple[Fraction, Fraction]]:
-        low, high, _ = _around(_E2M1.magnitudes, level)
-        if low in (high, level):
-            return [(Fraction(1), low)]
-        up = (level - low) / (high - low)
-        return [(1 - up, low), (up, high)]
+    _elements_exact = StochasticNVFP4._elements_exact
 
     def _block_law(self, part: Sequence[Fraction], six: Fraction, four: Fraction) -> Law:
         if self.choice == "drawn":
             return super()._block_law(part, six, four)
-        laws = [self._read(part, unit) for unit in (six, four)]
+        laws = [product_law(self._read(part, unit)) for unit in (six, four)]
         expected = [sum((p * _squared(part, y) for p, y in law), Fraction(0)) for law in laws]
         return laws[1] if expected[1] < expected[0] else laws[0]
 

@@ -31,8 +31,6 @@ from commbounds.compressors.blockformats.message import ScaledBlocks
 from commbounds.compressors.quantizers.message import Counted, Draw, checked_uniforms
 
 _E2M1, _E4M3 = ELEMENTS["e2m1"], ELEMENTS["e4m3"]
-_LARGEST_SCALE = 2688.0
-"""6 times 448: what the tensor's largest magnitude is divided by."""
 SCALES = ("nearest", "up")
 """How a block's scale is rounded to E4M3."""
 
@@ -133,6 +131,8 @@ class NVFP4(Compressor):
     scale: str = "nearest"
 
     _rounds_randomly: ClassVar[bool] = False
+    _largest_scale: ClassVar[float] = 2688.0
+    """6 times 448: what the tensor's largest magnitude is divided by."""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "block", checked_count("block", self.block, 1, 2**31 - 1))
@@ -163,18 +163,23 @@ class NVFP4(Compressor):
         marginals: list[list[tuple[Fraction, Fraction]]] = []
         for start in range(0, len(entries), self.block):
             part = entries[start : start + self.block]
-            unit = tensor * self.exact_scale(part, tensor)
-            for value in part:
-                sign = -1 if value < 0 else 1
-                found = [(Fraction(1), Fraction(0))] if unit == 0 else self._elements_exact(abs(value) / unit)
-                marginals.append([(p, sign * element * unit) for p, element in found])
+            marginals += self._read(part, tensor * self.exact_scale(part, tensor))
         return product_law(marginals)
 
-    def exact_scale(self, part: Sequence[Fraction], tensor: Fraction) -> Fraction:
-        """The E4M3 scale of a block, in exact arithmetic."""
+    def _read(self, part: Sequence[Fraction], unit: Fraction) -> list[list[tuple[Fraction, Fraction]]]:
+        """What every entry of a block is read as with this scale."""
+        found: list[list[tuple[Fraction, Fraction]]] = []
+        for value in part:
+            sign = -1 if value < 0 else 1
+            law = [(Fraction(1), Fraction(0))] if unit == 0 else self._elements_exact(abs(value) / unit)
+            found.append([(p, sign * element * unit) for p, element in law])
+        return found
+
+    def exact_scale(self, part: Sequence[Fraction], tensor: Fraction, last: int = 6) -> Fraction:
+        """The E4M3 scale with which a block's largest entry is read as `last`, in exact arithmetic."""
         if tensor == 0:
             return Fraction(0)
-        wanted = max(map(abs, part)) / (6 * tensor)
+        wanted = max(map(abs, part)) / (last * tensor)
         low, high, even = _around(_E4M3.magnitudes, wanted)
         if self.scale == "up":
             return low if low == wanted else high
@@ -184,8 +189,8 @@ class NVFP4(Compressor):
         """The float32 that all scales are relative to."""
         kind = np.finfo(np.float32)
         with np.errstate(over="ignore", under="ignore"):
-            tensor = np.minimum(np.float32(largest / _LARGEST_SCALE), kind.max)
-        if self.scale == "up" and float(tensor) * _LARGEST_SCALE < largest and tensor < kind.max:
+            tensor = np.minimum(np.float32(largest / self._largest_scale), kind.max)
+        if self.scale == "up" and float(tensor) * self._largest_scale < largest and tensor < kind.max:
             tensor = np.nextafter(tensor, kind.max)
         return np.float32(tensor)
 

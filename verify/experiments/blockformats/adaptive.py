@@ -46,8 +46,8 @@ def _ended_at_six(case: Case) -> Fraction:
     total = Fraction(0)
     for start in range(0, len(x), block):
         part = x[start : start + block]
-        ((_, y),) = rule._read(part, tensor * rule._scale_of(part, 6 * tensor))
-        total += _squared(part, y)
+        laws = rule._read(part, tensor * rule.exact_scale(part, tensor))
+        total += _squared(part, [y for ((_, y),) in laws])
     return total
 
 

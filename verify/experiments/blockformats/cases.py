@@ -267,3 +267,13 @@ def largest_just_below(
         x = np.zeros(n)
         x[0] = 2.0 - 2.0**-20 if scale == "floor" else float(ELEMENTS[element].reach) * 0.75 - 2.0**-20
         yield Case({"element": element, "scale": scale, "block": 32}, x)
+
+
+def error_of_sums(stack: Array, sums: Array) -> Fraction:
+    """The largest error of the sum of a column over the sum of its magnitudes."""
+    worst = Fraction(0)
+    for column, found in zip(stack.T.tolist(), sums.tolist(), strict=True):
+        terms = [Fraction(v) for v in column]
+        if any(terms):
+            worst = max(worst, abs(Fraction(found) - sum(terms)) / sum(map(abs, terms)))
+    return worst

@@ -15,6 +15,7 @@ from commbounds.array_types import Array
 from commbounds.collectives.blockformats import EVEN_TABLE, UNEVEN_TABLE, Thinned, hop_stages
 from commbounds.compressors.blockformats import ELEMENTS, Microscaling, StochasticMicroscaling
 from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.blockformats.cases import error_of_sums
 from commbounds.verify.study import Case, Outcome, Study, over, these
 
 _T, _H = "blockformats.table.", "blockformats.multihop."
@@ -396,12 +397,7 @@ def _known_entries(implementation: Any, case: Case) -> dict[str, Any]:
 
 def _hop_error(implementation: Any, case: Case) -> Outcome:
     x = case.array
-    sums = implementation(x, Microscaling("e2m1", 1), "butterfly")[0][0].tolist()
-    worst = Fraction(0)
-    for column, found in zip(x.T.tolist(), sums, strict=True):
-        terms = [Fraction(v) for v in column]
-        if any(terms):
-            worst = max(worst, abs(Fraction(found) - sum(terms)) / sum(map(abs, terms)))
+    worst = error_of_sums(x, implementation(x, Microscaling("e2m1", 1), "butterfly")[0][0])
     return Outcome(worst, {"P": len(x), "halvings": len(x).bit_length() - 1})
 
 

@@ -14,6 +14,7 @@ from commbounds.array_types import Array
 from commbounds.collectives.blockformats import rounding_stages
 from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling, StochasticMicroscaling
 from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.blockformats.cases import error_of_sums
 from commbounds.verify.study import Case, Outcome, Study, over, these
 
 _R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
@@ -73,14 +74,8 @@ def _known(_implementation: Any, case: Case) -> dict[str, Any]:
 
 
 def _total_error(implementation: Any, case: Case) -> Outcome:
-    x = case.array
-    sums = implementation(x, _quantiser(case), case.settings["schedule"])[0][0].tolist()
-    worst = Fraction(0)
-    for column, found in zip(x.T.tolist(), sums, strict=True):
-        terms = [Fraction(v) for v in column]
-        if any(terms):
-            worst = max(worst, abs(Fraction(found) - sum(terms)) / sum(map(abs, terms)))
-    return Outcome(worst, {"P": len(x), "block": case.settings["block"]})
+    sums = implementation(case.array, _quantiser(case), case.settings["schedule"])[0][0]
+    return Outcome(error_of_sums(case.array, sums), {"P": len(case.array), "block": case.settings["block"]})
 
 
 def _e2m1(x: Any, schedule: str, **settings: Any) -> Case:
