@@ -37,7 +37,7 @@ def entries_below_the_largest(implementation, case):
     if len(x) <= case.settings["block"]:
         rule = FourOverSix(case.settings["block"], case.settings["scale"])
         tensor = Fraction(float(rule._tensor(float(np.abs(case.array).max()))))
-        ((_, four),) = rule._read(x, tensor * rule._scale_of(x, 4 * tensor))
+        four = [y for ((_, y),) in rule._read(x, tensor * rule.exact_scale(x, tensor, 4))]
         errors = {"least": _own_error(implementation, case), "six": _ended_at_six(case), "chosen": _squared(x, four)}
         yield {name: error / top**2 for name, error in errors.items()}
 
