@@ -24,6 +24,8 @@ Every package has an environment of its own, made by the command, with the pinne
 with the package alone, without the kit: it exits with 1 while the failure is there and with 0 when it is gone (so
 `git bisect run` takes it), and what it printed is beside it. `issues/` holds a text for the maintainers. *Documented
 otherwise* means that the claim is not the maintainers', and their documentation says so: that is no mistake of theirs.
+On 2026-11-28 PyPI had no package microxcaling, and none of DGC was found. The book is about their sources:
+`blockformats.microscaling.*`, and `shipped.dgc_steps.*` after GRACE.
 """
 
 
