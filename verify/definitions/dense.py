@@ -276,6 +276,15 @@ def rabenseifner_allreduce(stack, phased=False):
 # --- what one gives -> what the twin says of it -----------------------------------------------------------------------
 
 
+def lists(stack):
+    return [list(row) for row in stack]
+
+
+def everywhere(row, stack):
+    """The same row, or matrix, on every rank."""
+    return np.array([row] * len(stack), stack.dtype)
+
+
 def refused(arrays):
     """Whether some entry is NaN or infinite."""
     return not all(np.isfinite(array).all() for array in arrays)
@@ -286,7 +295,7 @@ def of_dense(twin):
         stack = held["inputs"]["stack"]
         if refused(stack):
             return {"refused": "ValueError"}
-        rows, traffic = twin([list(row) for row in stack], phased=True)
+        rows, traffic = twin(lists(stack), phased=True)
         return {"result": np.array(rows, stack.dtype), "traffic": traffic}
 
     return found
@@ -296,7 +305,7 @@ def scattered(held):
     stack = held["inputs"]["stack"]
     if refused(stack):
         return {"refused": "ValueError"}
-    blocks, traffic = reduce_scatter([list(row) for row in stack], held["parameters"].get("algorithm", "ring"), True)
+    blocks, traffic = reduce_scatter(lists(stack), held["parameters"].get("algorithm", "ring"), True)
     return {"blocks": [np.array(block, stack.dtype) for block in blocks], "traffic": traffic}
 
 

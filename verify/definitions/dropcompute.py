@@ -6,7 +6,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from commbounds.verify.definitions.moshpit import GOLDEN, WORD, mix
+from commbounds.verify.definitions.moshpit import GOLDEN, WORD, mix, options_of
 
 
 def worker(latencies, tau, preemption, forward=0, at_threshold=False):
@@ -250,10 +250,6 @@ def latencies_of(law, N, M, seed, trial):
 
 def floats(array):
     return [[float(v) for v in row] for row in array]
-
-
-def options_of(held, **defaults):
-    return {**defaults, **held["parameters"], **held["randomness"]}
 
 
 STEP = {"overhead": 0.0, "preemption": "A", "forward": 1 / 3, "at_threshold": False}

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commbounds.verify.definitions.moshpit import group_average, steps_of
+from commbounds.verify.definitions.moshpit import group_average, options_of, steps_of
 
 
 def hops(N):
@@ -100,10 +100,6 @@ def push_sum(rows, weights, topology, rounds, start, delivered, lost):
 def spoken(log, N):
     """The traffic: a step for every round in which somebody sends."""
     return steps_of([count for count in log if any(count["messages"])], N)
-
-
-def options_of(held, **defaults):
-    return {**defaults, **held["parameters"], **held["randomness"]}
 
 
 def gossiped(held):

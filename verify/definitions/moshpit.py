@@ -6,6 +6,8 @@ from itertools import product
 
 import numpy as np
 
+from commbounds.verify.definitions.dense import lists
+
 
 def group_average(rows, groups, receives=None):
     """Rows after butterfly all-reduce in every group, and (sent, received, messages) of every peer in both steps."""
@@ -308,10 +310,6 @@ def one_trial(rows, kind, M, d, p, rule, rounds, numbers):
 
 
 # --- what is given -> all that is returned ----------------------------------------------------------------------------
-
-
-def lists(stack):
-    return [list(row) for row in stack]
 
 
 def steps_of(log, N):

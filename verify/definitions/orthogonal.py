@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from commbounds.verify.definitions.dense import gather_blocks, ring_allreduce
+from commbounds.verify.definitions.dense import everywhere, gather_blocks, ring_allreduce
 
 EXPRESS = (
     (8.28721201814563, -23.595886519098837, 17.300387312530933),
@@ -205,10 +205,6 @@ def lists(stack):
 
 DEFAULTS = {"steps": 5, "iteration": "muon", "arithmetic": "dtype", "mu": 0.95, "right": "columns"}
 """As documented."""
-
-
-def everywhere(matrix, stack):
-    return np.array([matrix] * len(stack), stack.dtype)
 
 
 def orthogonalised(held):

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-WORD = 2**64
+from commbounds.verify.definitions.moshpit import GOLDEN, WORD, mix
 
 
 def shards(n, workers):
@@ -99,16 +99,6 @@ def lossy_broadcast(replicas, owned, arrived, packet=None):
 
 
 # --- draws -------------------------------------------------------------------------------------------------------
-
-
-def mix(z):
-    """splitmix64's finaliser."""
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) % WORD
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) % WORD
-    return z ^ (z >> 31)
-
-
-GOLDEN = 0x9E3779B97F4A7C15
 
 
 def draw(seed, trial, stream, counter):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from commbounds.verify.definitions.dense import ring_allreduce
+from commbounds.verify.definitions.dense import everywhere, lists, ring_allreduce
 
 
 def polynomial_hashes(coefficients, n, cells, prime):
@@ -118,16 +118,8 @@ def fetchsgd(stack, momentum, error, buckets, signs, k, rho, forget):
 # --- what is given -> what is said of it ------------------------------------------------------------------------------
 
 
-def _lists(array):
-    return [list(row) for row in array]
-
-
 def _hashed(given):
     return given["buckets"].tolist(), given["signs"].tolist()
-
-
-def _alike(row, stack):
-    return np.array([row] * len(stack), stack.dtype)
 
 
 def hashes_said(held):
@@ -144,12 +136,12 @@ def table_said(held):
 def estimates_said(held):
     table = held["inputs"]["table"]
     middle = held["parameters"].get("middle", "mean")
-    return {"estimates": np.array(estimates(_lists(table), *_hashed(held["inputs"]), middle), table.dtype)}
+    return {"estimates": np.array(estimates(lists(table), *_hashed(held["inputs"]), middle), table.dtype)}
 
 
 def update_said(held):
     table, options = held["inputs"]["table"], held["parameters"]
-    found = unsketch(_lists(table), *_hashed(held["inputs"]), options["k"], options.get("middle", "mean"))
+    found = unsketch(lists(table), *_hashed(held["inputs"]), options["k"], options.get("middle", "mean"))
     return {"update": np.array(found, table.dtype)}
 
 
@@ -163,18 +155,16 @@ def summed(held):
     given, options = held["inputs"], held["parameters"]
     stack = given["stack"]
     total, traffic = sketched_sum(
-        _lists(stack), *_hashed(given), options["cells"], options["k"], options.get("middle", "mean")
+        lists(stack), *_hashed(given), options["cells"], options["k"], options.get("middle", "mean")
     )
-    return {"total": _alike(total, stack), "traffic": traffic}
+    return {"total": everywhere(total, stack), "traffic": traffic}
 
 
 def asked_again(held):
     given, options = held["inputs"], held["parameters"]
     stack = given["stack"]
-    total, traffic = sketched_topk(
-        _lists(stack), *_hashed(given), options["cells"], options["k"], options["candidates"]
-    )
-    return {"total": _alike(total, stack), "traffic": traffic}
+    total, traffic = sketched_topk(lists(stack), *_hashed(given), options["cells"], options["k"], options["candidates"])
+    return {"total": everywhere(total, stack), "traffic": traffic}
 
 
 def stepped(held):
@@ -183,9 +173,9 @@ def stepped(held):
     momentum, error, steps = given["momentum"], given["error"], []
     for stack in given["stacks"] if "stacks" in given else [given["stack"]]:
         update, *tables, traffic = fetchsgd(
-            _lists(stack), _lists(momentum), _lists(error), *_hashed(given), options["k"], options.get("rho", 0.9),
+            lists(stack), lists(momentum), lists(error), *_hashed(given), options["k"], options.get("rho", 0.9),
             options.get("forget", "zero"),
         )  # fmt: skip
         momentum, error = (np.array(table, stack.dtype) for table in tables)
-        steps.append({"update": _alike(update, stack), "momentum": momentum, "error": error, "traffic": traffic})
+        steps.append({"update": everywhere(update, stack), "momentum": momentum, "error": error, "traffic": traffic})
     return {"steps": steps} if "stacks" in given else steps[0]

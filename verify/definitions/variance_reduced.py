@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from commbounds.verify.definitions.dense import gather_blocks, ring_allreduce
+from commbounds.verify.definitions.dense import everywhere, gather_blocks, lists, ring_allreduce
 
 
 def largest(row, k):
@@ -337,16 +337,8 @@ def onebit_lamb(gradients, weights, momentum, variance, fresh, errors, served, c
 # --- test vectors: what one gives -> what the twin says of it ---------------------------------------------------------
 
 
-def lists(stack):
-    return [list(row) for row in stack]
-
-
 def kept_of(held, given):
     return None if given.get("keep", held) == "largest" else given["kept"]
-
-
-def everywhere(row, stack):
-    return np.array([row] * len(stack), stack.dtype)
 
 
 def shifted(held):
