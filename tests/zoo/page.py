@@ -52,7 +52,7 @@ def row(broken):
     report = cf.check(broken.subject)
     failures = sorted(report.failures, key=lambda f: short(f.claim) not in broken.killed_by)
     shown = failures[0]
-    said = cell(re.sub(r"; \w+\.py:\d+ in .*", "", shown.message))
+    said = cell(re.sub(r"; \w+\.pyx?:\d+ in .*", "", shown.message))
     if shown.counterexample is not None:
         said += f" at `{cell(shortened(shown.counterexample, 120))}`"
     fails = ", ".join(dict.fromkeys(short(f.claim) for f in failures))
