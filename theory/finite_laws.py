@@ -106,6 +106,29 @@ def of_the_largest(number: Any, others: Any, kept: Any, rest: Any) -> tuple[dict
     )  # fmt: skip
 
 
+def against_others(number: Any, others: Any, kept: Any, rest: Any) -> tuple[Goal, ...]:
+    """That `others` times what `number` largest ones come to is no less than `number` times what the others do."""
+    largest, goals = of_the_largest(number, others, kept, rest)
+    counts = {"number": number, "others": others}
+    return *goals, Goal("over all pairs", others * kept - number * rest, given={**largest, **counts})
+
+
+def singular_values() -> tuple[Goal, ...]:
+    """That the squares of singular values come to the squared norm: of all of them, or of those that are left.
+
+    ``w`` = u v^T is of one value, ``x`` the sum over those before, ``y`` of another value; all u, and all v, are
+    orthonormal, so that <w, y> is the product of two inner products that vanish.
+    """
+    x, w, y = sp.symbols("x w y", commutative=False)
+    value, squares = sp.symbols("value squares", nonnegative=True)
+    return (
+        Goal("orthogonal to one more", (x + value * w) * y, equal=True, vectors=(x, w, y),
+             zero={"those before": x * y, "orthonormal": w * y}),
+        Goal("squared norm, one more value", (x + value * w) ** 2 - squares - value**2, equal=True, vectors=(x, w),
+             zero={"squared norm before": x**2 - squares, "orthogonal": x * w, "of norm one": w**2 - 1}),
+    )  # fmt: skip
+
+
 def over_subsets(share: Callable[[Any, Any], Any], kept: Any, left: Any) -> tuple[Goal, ...]:
     """That of all subsets of k of n entries the mean sum is `share` of the sum over all entries, x by x.
 
@@ -398,6 +421,29 @@ def at_most_each(name: str, most: Any, times: Any, total: Any, positive: Mapping
         times * most - total,
         case=f"{name}: ",
         positive=positive,
+    )
+
+
+def at_least_each(
+    name: str, least: Any, times: Any, total: Any, positive: Mapping[str, Any] = _NONE
+) -> tuple[Goal, ...]:
+    """That `times` ranks or terms of at least `least` each come to `times` `least`: see `at_most_each`."""
+    of_one = sp.Symbol("of_one", real=True)
+
+    def statement(amount: Any, many: Any) -> Any:
+        return amount - many * least
+
+    return over_all(statement, (of_one, sp.S.One), (total, times), statement(total, times), f"{name}: ", positive)
+
+
+def part_of_all(name: str) -> tuple[Goal, ...]:
+    """That different ones of what is not negative come to no more than all of them: one by one, chosen or not."""
+    size = sp.Symbol("size_of_one", nonnegative=True)
+    chosen, others = ((size, size), (size, sp.S.Zero))
+    return tuple(
+        goal
+        for case, one in (("chosen", chosen), ("not chosen", others))
+        for goal in over_all(lambda whole, part: whole - part, one, case=f"{name}, {case}: ")
     )
 
 

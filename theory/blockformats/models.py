@@ -35,12 +35,11 @@ EXTENTS = extents(
             "microscaling.contraction_wide fouroversix.contraction requantised.direct_error table.unbiased "
             "multihop.nearest_error correlated.independent table.variance table.two_stages_nested multihop.ring_law "
             "multihop.butterfly_law microscaling.maximum_of_nearest "
-            "multihop.butterfly_bounded mseden.projection table.beyond"
+            "multihop.butterfly_bounded mseden.projection table.beyond nvfp4.contraction"
         ),
         (Step.SYMMETRY,): "correlated.equal",
         (Step.LEMMA,): "correlated.never_worse",
         (Step.INDEPENDENCE, Step.EXPECTATION): "multihop.mxfp4_ring",
-        (Step.SUM, Step.CLAIM): "nvfp4.contraction",
     },
     by_definition="microscaling.wire requantised.bytes requantised.bits_an_entry_of_whole_blocks "
     "homomorphic.sums homomorphic.bytes table.index_sums_of_even multihop.bytes",

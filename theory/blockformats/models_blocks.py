@@ -70,7 +70,10 @@ def _of_quotient(bound: Any) -> tuple[Goal, ...]:
         "one digit or more: half of the power": power / 2 - gap,
         "half a gap": gap / 2 - _off,
     }
+    half, at = sp.Rational(1, 2), (_ratio - 1) ** 2
     return (
+        Goal("at most 3/2", 3 - 2 * _ratio, given={"no farther than from 2": (_ratio - 2) ** 2 - at}),
+        Goal("at least 3/4", _ratio - sp.Rational(3, 4), given={"no farther than from 1/2": (_ratio - half) ** 2 - at}),
         Goal("clipped", bound * _ratio - (_ratio - 1), given=beyond),
         Goal("rounded", bound * _ratio - _off, given=within),
     )
@@ -85,12 +88,23 @@ def _unclipped(bound: Any) -> tuple[Goal, ...]:
     return (Goal("rounded", bound * _top - _off, given=given, positive={"1 + u": 1 + element_unit}),)
 
 
+def _four_digits() -> tuple[Goal, ...]:
+    """A largest entry over 6 of its scale's units, where the scale is nearest of numbers with four binary digits."""
+    exact, rounded, power = sp.symbols("exact rounded power", nonnegative=True)
+    return (
+        Goal("17/18 of the scale", 18 * exact - 17 * rounded,
+             given={"above the power": rounded - power * sp.Rational(9, 8), "half a gap": power / 16 - rounded + exact}),
+        Goal("17/16 of the scale", 17 * rounded - 16 * exact,
+             given={"the power": rounded - power, "half a gap": power / 16 - exact + rounded}),
+        Goal("the element is 6", 6 * _ratio - 5, given={"17/18": _ratio - sp.Rational(17, 18)}),
+    )  # fmt: skip
+
+
 def _of_largest(bound: Any) -> tuple[Goal, ...]:
-    """A largest entry over 6 of its scale's units: `ratio`."""
     sides = {"rounded up": {"17/18": _ratio - sp.Rational(17, 18)}, "rounded down": {"17/16": sp.Rational(17, 16)
              - _ratio}}  # fmt: skip
     return (
-        Goal("the element is 6", 6 * _ratio - 5, given=sides["rounded up"]),
+        *_four_digits(),
         Goal("rounded up", bound * _ratio - (1 - _ratio), given=sides["rounded up"]),
         Goal("rounded down", bound * _ratio - (_ratio - 1), given=sides["rounded down"]),
     )
@@ -174,6 +188,8 @@ def _contracting_nvfp4(bound: Any) -> tuple[Goal, ...]:
             given={**in_range(_top, sp.Rational(17, 3), high), **limits},
             zero={"share": sp.together(_share - at).as_numer_denom()[0]},
         ),
+        *_four_digits(),
+        *_BLOCK,
         Goal(
             "fewer entries",
             (_entries - 1 - _others) * most,
@@ -295,8 +311,8 @@ BLOCKS = (
     ),
     named(
         "nvfp4.contraction",
-        "In units of the scale a block's largest entry is `top`, from 17/3 to 51/8, and becomes 6 "
-        "(blockformats.nvfp4.maximum). `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 to 5/133 for B "
+        "In units of the scale a block's largest entry is `top`, from 17/3 to 51/8, and becomes 6, as its "
+        "scale is the nearest number of four digits. `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 to 5/133 for B "
         "= min(n, block) up to 19. Near every element the squared error of another entry is at most share a^2 + 1 - 25 "
         "share, and that of the largest at most share top^2 - (B - 1)(1 - 25 share); fewer entries have no larger "
         "error.",

@@ -88,7 +88,7 @@ def _doubling_words(bound: Any) -> tuple[Goal, ...]:
     return longest_neighbours(closed)
 
 
-def _until_all(bound: Any) -> tuple[Goal, ...]:
+def until_all(bound: Any) -> tuple[Goal, ...]:
     """The first number of doublings after which one block has become P."""
     taken = bound.xreplace({ceil_log2: doublings})
     return (
@@ -161,7 +161,7 @@ GATHERED: tuple[Model, ...] = (
         "After t steps a rank has min(2^t, P) blocks: twice as many as before, until it has all. `doublings` is "
         "ceil(log2 P): 2^(doublings - 1) < P <= 2^doublings. That many steps are enough, and from two ranks on "
         "one fewer is not.",
-        _until_all,
+        until_all,
         "every P",
     ),
     _model(

@@ -96,6 +96,23 @@ def held_blocks(what: str = "blocks") -> tuple[Goal, ...]:
     )
 
 
+def gathered_once(total: Any, block: Any) -> tuple[Goal, ...]:
+    """That an all-gather which sends nothing twice sends, and brings, blocks of `block` words that come to `total`.
+
+    A ring: one in each of P - 1 steps. Bruck, P >= 2: 1, 2, ..., 2^(full - 1) blocks and at last P - 2^full. Doubling,
+    P = 2^doublings: 1, 2, 4, ... blocks.
+    """
+    bruck = block * (2**full - 1 + P - 2**full)
+    doubling = recurrence(total.subs(P, 2**doublings), doublings, 0, lambda words, t: words + block * 2**t)
+    return (
+        *named("ring", around(block)(total)),
+        one_rank(total),
+        *held_blocks(),
+        Goal("Bruck", total - bruck, equal=True),
+        *named("doubling", doubling),
+    )
+
+
 def lengths() -> tuple[Goal, ...]:
     """How many words a message of 2^doublings blocks has at most, of which no more than `rem` are long."""
     words, long, is_long = sp.symbols("words long is_long", nonnegative=True)

@@ -30,7 +30,7 @@ _ERRORS = (
         name=_T + "error_by_scales",
         title="The two-step sum's error is at most the sum of the ranks' scales",
         relation=Le(t.SUM_ERROR, t.scales),
-        assumes=(t.EXACT_METADATA,),
+        assumes=(t.EXACT_METADATA, t.ONE_QUANTISER),
         source=derived(
             "A decoded group has the group's range, and the range of a sum is at most the sum of the ranges: the scale "
             "of the sum is at most the sum of the scales."
@@ -43,7 +43,7 @@ _ERRORS = (
         name=_T + "error_mixed",
         title="With b1 bits in the all-to-all and b2 in the all-gather the error is at most half the ranges over both",
         relation=Le(t.SUM_ERROR, t.ranges / 2 * (1 / (2**t.first_width - 1) + 1 / (2**t.second_width - 1))),
-        assumes=(t.EXACT_METADATA,),
+        assumes=(t.EXACT_METADATA, t.ONE_GROUPING),
         source=derived("Scales are ranges over 2^b - 1, and the range of the sum is at most the sum of the ranges."),
         tightness=1,
         extremal="ranks (0, 3, 1.5, 0) and (0, 3, 0.5 + e, 0) at two bits, e small",

@@ -121,6 +121,16 @@ EXACT_METADATA = Hypothesis(
     "entry exceeds 1 - 8u times its largest number.",
     conditions.stored_exactly,
 )
+ONE_GROUPING = Hypothesis(
+    "one_grouping",
+    "Both stages have the same groups.",
+    ensured="Cases have one size of groups.",
+)
+ONE_QUANTISER = Hypothesis(
+    "one_quantiser",
+    "Both stages have the same bits and groups.",
+    ensured="Cases have one quantiser, unless the claim has two widths.",
+)
 OWN_METADATA = Hypothesis(
     "own_metadata",
     "Scales and zero points are computed and stored in the vector's dtype, rounded to nearest; no range overflows, and "

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import at_most_each
+from commbounds.theory.dense.models_gather import until_all
+from commbounds.theory.finite_laws import at_most_each, proved_by
 from commbounds.theory.model import Goal, recurrence, untied
 from commbounds.theory.oktopk.models_words import (
     ANY_P,
     COUNTS,
     DIVIDES,
+    EQUAL_SHARES,
     GATHERED,
     POSITIVE,
     RANKS,
     WINNERS,
     by_remainder,
+    different_blocks,
     enters,
     gathered,
     heard_of_others,
@@ -38,10 +42,11 @@ _AT_MOST_K = "where P divides the at most k winners"
 def _balanced(bound: Any) -> tuple[Goal, ...]:
     """What a rank sends that balances P equal shares and gathers them."""
     show = bound - 2 * (leaves + gathered)
-    return tuple(
+    cases = (
         Goal(f"balanced; {name}", show, given={**case, **WINNERS, **RANKS}, positive=POSITIVE, zero=GATHERED)
         for name, _, case in overlaps(P * share)
     )
+    return *EQUAL_SHARES, *cases
 
 
 def _quarter(bound: Any) -> tuple[Goal, ...]:
@@ -53,11 +58,11 @@ def _quarter(bound: Any) -> tuple[Goal, ...]:
         "P/2 blocks hold no more than all winners": winners - _last,
     }
     two = {"winners <= k": k - winners, "a block is no more than all winners": winners - _block}
-    balanced = tuple(
-        Goal(goal.name, goal.show, given={**goal.given, "P >= 2": P - 2}, positive=goal.positive, zero=goal.zero)
-        for goal in _balanced(bound)
+    balanced = (
+        goal if goal.equal else replace(goal, given={**goal.given, "P >= 2": P - 2}) for goal in _balanced(bound)
     )
     return (
+        *different_blocks("blocks of a message"),
         *recurrence(2**_d - 1, _d, 0, lambda blocks, step: blocks + 2**step),
         *at_most_each("one more block", 4 * winners / P, P / 4 - 1, _early, quarter),
         Goal(
@@ -97,9 +102,11 @@ def _never(bound: Any) -> tuple[Goal, ...]:
     given = {
         "winners <= k": k - winners,
         "a step sends no block twice": _bits * winners - gathered,
-        "ceil(log2 P) steps": _bits,
+        "bits": _bits,
     }
     return (
+        *proved_by("steps", until_all(index_bits(P))),
+        *different_blocks("blocks of a message"),
         *at_most_each("one more step", winners, _bits, gathered),
         Goal("sent", bound.xreplace({index_bits(P): _bits}) - 2 * gathered, given=given),
     )
@@ -205,8 +212,8 @@ BALANCE = (
     ),
     untied(
         claim="oktopk.balance.never",
-        words=COUNTS + "`bits` is ceil(log2 P), the number of steps of Bruck's all-gather; a rank sends no winner "
-        "twice in one step.",
+        words=COUNTS + "`bits` is ceil(log2 P), the first number of doublings after which Bruck's all-gather has all "
+        "blocks, see dense.allgather.bruck_steps. A message has at most P neighbouring blocks, so no winner twice.",
         scope=f"{ANY_P}, where at most k entries win",
         goals=_never,
     ),

@@ -7,7 +7,8 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import at_most_each, over_all, proved_by
+from commbounds.theory.dense.models_words import gathered_once
+from commbounds.theory.finite_laws import at_least_each, at_most_each, over_all, part_of_all, proved_by
 from commbounds.theory.model import Goal, Model, untied
 from commbounds.theory.oktopk.terms import inbound, selected, winners
 from commbounds.theory.quantities import P, k
@@ -29,6 +30,16 @@ COUNTS = (
 ANY_P = "all vectors and boundaries, every k >= 1 and P >= 1, every rank"
 
 Conditions = dict[str, Any]
+
+
+def different_blocks(name: str) -> tuple[Goal, ...]:
+    """That neighbouring blocks of ranks, no more than P of them, are different, and so hold no more than all."""
+    blocks, first, second = sp.symbols("blocks first second", nonnegative=True)
+    places = {"no more blocks than ranks": P - blocks, "a later place": blocks - 1 - second, "first": first}
+    return (
+        Goal(f"{name}: none comes again", P - 1 - (second - first), given=places),
+        *part_of_all(name),
+    )
 
 
 def overlaps(total: Any) -> Iterator[tuple[str, Any, Conditions]]:
@@ -76,6 +87,8 @@ DIVIDES = (
 )
 
 
+EQUAL_SHARES = proved_by("all-gather", gathered_once((P - 1) * share, share))
+"""That the all-gather of P equal shares sends P - 1 of them, and brings as many."""
 _SPLIT_IN = at_most_each("split, one more rank", k / P, P - 1, _entered, POSITIVE)
 _SPLIT_OUT = at_most_each("split, one more message", k / P, P - 1, _split, POSITIVE)
 
@@ -110,12 +123,13 @@ def _cases(show: Any, total: Any, given: Mapping[str, Any], zero: Mapping[str, A
 
 
 def _even_sent(bound: Any) -> tuple[Goal, ...]:
-    return _cases(bound - 2 * (_split + leaves + gathered), P * share, {**WINNERS, **_EVEN_OUT}, GATHERED)
+    cases = _cases(bound - 2 * (_split + leaves + gathered), P * share, {**WINNERS, **_EVEN_OUT}, GATHERED)
+    return *_SPLIT_OUT, *EQUAL_SHARES, *cases
 
 
 def _any_sent(bound: Any) -> tuple[Goal, ...]:
     given = {**WINNERS, "split: at most all selected entries": k - _split}
-    return _cases(bound - 2 * (_split + leaves + gathered), P * share, given, GATHERED)
+    return *EQUAL_SHARES, *_cases(bound - 2 * (_split + leaves + gathered), P * share, given, GATHERED)
 
 
 def by_remainder(bound: Any) -> Iterator[tuple[str, Any, Any, Any, Conditions]]:
@@ -131,8 +145,9 @@ def by_remainder(bound: Any) -> Iterator[tuple[str, Any, Any, Any, Conditions]]:
 
 
 def _general_sent(bound: Any) -> tuple[Goal, ...]:
-    found = []
+    found = [*proved_by("all-gather", gathered_once(P - 1, sp.S.One))]
     for name, at, least, most, numbers in by_remainder(bound):
+        found += at_most_each(f"{name}; all-gather, one more share", most, P - 1, gathered)
         given = {
             **numbers,
             "the rank's target is no smaller than the smallest": share - least,
@@ -246,14 +261,14 @@ def _path(bound: Any) -> tuple[Goal, ...]:
         **RANKS,
         "split: P - 1 steps of at most k/P entries": (P - 1) * k - P * steps[0],
         "balancing: at most P - 1 steps of at most a target": (P - 1) * share - steps[1],
-        "all-gather: P - 1 shares": (P - 1) * share - steps[2],
     }
     return (
         *at_most_each("split, one more step", k / P, P - 1, steps[0], POSITIVE),
         *at_most_each("balancing, one more step", share, P - 1, steps[1]),
-        *at_most_each("all-gather, one more share", share, P - 1, steps[2]),
-        Goal("path", bound - 2 * sum(steps), given=given, positive=POSITIVE),
-    )
+        *EQUAL_SHARES,
+        Goal("path", bound - 2 * sum(steps), given=given, positive=POSITIVE,
+             zero={"all-gather: P - 1 shares": (P - 1) * share - steps[2]}),
+    )  # fmt: skip
 
 
 def both_ways() -> Iterator[tuple[str, Conditions]]:
@@ -286,22 +301,27 @@ def _even_both(bound: Any) -> tuple[Goal, ...]:
     show = bound - 2 * (_split + _entered + leaves + enters + gathered + _heard)
     given = {**WINNERS, **_EVEN_OUT, **_EVEN_IN}
     zero = {**GATHERED, **_HEARD}
-    return tuple(Goal(name, show, given={**case, **given}, positive=POSITIVE, zero=zero) for name, case in both_ways())
+    both = (Goal(name, show, given={**case, **given}, positive=POSITIVE, zero=zero) for name, case in both_ways())
+    return *_SPLIT_IN, *_SPLIT_OUT, *EQUAL_SHARES, *both
 
 
 def _perfect_both(bound: Any) -> tuple[Goal, ...]:
-    given = {
-        "balancing takes nothing back": leaves,
-        "balancing brings nothing back": enters,
-        "all-gather: every other rank's k/P winners are heard": P * _heard - (P - 1) * k,
-        "all-gather: P - 1 messages of k/P at least": P * gathered - (P - 1) * k,
-    }
-    zero = {
-        "split: k/P to each other rank": P * _split - (P - 1) * k,
-        "split: k/P of each other rank": P * _entered - (P - 1) * k,
-    }
-    show = 2 * (_split + _entered + leaves + enters + gathered + _heard) - bound
-    return (*_SPLIT_IN, *_SPLIT_OUT, *_HEARD_BY_RANKS, Goal("both", show, given=given, positive=POSITIVE, zero=zero))
+    """What all ranks move, message by message, and so the busiest one."""
+    sent, received, moved, most = sp.symbols("sent received moved most", nonnegative=True)
+    each = 2 * (P - 1) * k / P
+    heard = {"the split": _entered - each / 2, "all-gather: the others' winners": _heard - each / 2, "enters": enters}
+    words = sp.Symbol("words_of_one", nonnegative=True)
+    return (
+        *_SPLIT_IN,
+        *at_least_each("all-gather: one more rank that is heard of", k / P, P - 1, _heard, POSITIVE),
+        Goal("a rank receives", 2 * (_entered + enters + _heard) - 2 * each, given=heard, positive=POSITIVE),
+        *at_least_each("ranks, one more", 2 * each, P, received, POSITIVE),
+        *over_all(lambda out, into: out - into, (words, words), case="messages: ", equal=True),
+        *at_most_each("no rank more than the busiest", most, P, moved),
+        Goal("both", most - bound, positive=POSITIVE,
+             given={"no rank more than the busiest": P * most - moved, "all ranks": received - 2 * P * each},
+             zero={"sent and received": moved - sent - received, "what is sent is received": sent - received}),
+    )  # fmt: skip
 
 
 WORDS = (
@@ -379,9 +399,10 @@ WORDS = (
     ),
     untied(
         claim="oktopk.both.perfect",
-        words=COUNTS + "Every rank selects k/P entries of every region, each of which has k/P winners: shares are "
-        "equal before and after balancing. An all-gather moves every share to every other rank at least once.",
-        scope="every k >= 1 and P >= 1, every rank, where regions are perfectly even",
+        words=COUNTS + "Every rank selects k/P entries of every region, each of which has k/P winners. In any all-gather "
+        "a rank hears of every other rank's winners at least once. What a rank sends another receives, so that all "
+        "ranks together send what they receive: the busiest moves no less than the mean.",
+        scope="every k >= 1 and P >= 1, any all-gather, the busiest rank, where regions are perfectly even",
         goals=_perfect_both,
     ),
 )

@@ -182,10 +182,13 @@ BOTH: tuple[Claim, ...] = (
     ),
     Claim(
         name="oktopk.both.perfect",
-        title="With perfectly even regions every rank moves at least 8k(P - 1)/P words in and out",
+        title="With perfectly even regions the busiest rank moves at least 8k(P - 1)/P words in and out",
         relation=Ge(SENT_AND_RECEIVED, 8 * k * (P - 1) / P),
         assumes=(WORDS, EVEN_REGIONS),
-        source=derived("k(P - 1)/P entries each way in the split, and as many in the all-gather."),
+        source=derived(
+            "k(P - 1)/P entries each way in the split. In the all-gather every rank receives as many or more, and all "
+            "ranks together send what they receive."
+        ),
         tightness=1,
         extremal="every rank selects k/P entries of every region, and every region has k/P winners",
         axis="P",

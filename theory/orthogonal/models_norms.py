@@ -6,7 +6,15 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import norm_of_a_sum
+from commbounds.theory.finite_laws import (
+    against_others,
+    at_most_each,
+    norm_of_a_sum,
+    over_all,
+    part_of_all,
+    singular_values,
+    square_of_mean,
+)
 from commbounds.theory.model import Goal, Model, vectors
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.quantities import k, m, n, r
@@ -14,6 +22,7 @@ from commbounds.theory.quantities import k, m, n, r
 _y = sp.Symbol("y", nonnegative=True)
 _before, _after, _gradient = sp.symbols("before after gradient", nonnegative=True)
 _left, _share, _all, _whole, _q = sp.symbols("left share all whole q", nonnegative=True)
+_of_kept = sp.Symbol("of_kept", nonnegative=True)
 
 
 def _quintic_over(square: Any) -> Any:
@@ -48,10 +57,24 @@ def _buffer(bound: Any) -> tuple[Goal, ...]:
     )  # fmt: skip
 
 
+def _top_entries() -> tuple[Goal, ...]:
+    """What Top-K leaves out of the squared Euclidean norm, which is that of the singular values."""
+    return (
+        *singular_values(),
+        *against_others(k, m * n - k, _of_kept, _share),
+        Goal("k entries, each of which is no smaller", (m * n - k) * _all - m * n * _share,
+             given={"the largest and the others": (m * n - k) * _of_kept - k * _share},
+             zero={"all": _all - _of_kept - _share}),
+    )  # fmt: skip
+
+
 def _changed_norm(bound: Any) -> tuple[Goal, ...]:
     """Squared norms of what is left, `left`, its Euclidean one, `share`, and those of the matrix, `whole` and `all`."""
     at = bound.xreplace({sp.Min(m, n): _q})
     return (
+        *_top_entries(),
+        *part_of_all("the largest square"),
+        *at_most_each("a square", _whole, _q, _all),
         Goal(
             "norms",
             at * _whole - _left,
@@ -69,7 +92,12 @@ def _changed_norm(bound: Any) -> tuple[Goal, ...]:
 def _dual_norm(bound: Any) -> tuple[Goal, ...]:
     """The same in the nuclear norm: q is lost on what is left, and nothing on the matrix."""
     at = bound.xreplace({sp.Min(m, n): _q})
+    total, squares, one = sp.symbols("total squares one_value", nonnegative=True)
     return (
+        *_top_entries(),
+        *square_of_mean("square of the sum of what is left"),
+        Goal("square of the sum, one more value", (total + one) ** 2 - squares - one**2,
+             given={"those before": total**2 - squares, "total": total, "value": one}),
         Goal(
             "norms",
             at * _whole - _left,
@@ -81,13 +109,14 @@ def _dual_norm(bound: Any) -> tuple[Goal, ...]:
             },
             positive={"m": m, "n": n, "q": _q},
         ),
-    )
+    )  # fmt: skip
 
 
 def _nuclear_rank(bound: Any) -> tuple[Goal, ...]:
     at = bound.xreplace({sp.Min(m, n): _q})
     kept, rest = sp.symbols("kept_sum rest_sum", nonnegative=True)
     return (
+        *against_others(r, _q - r, kept, rest),
         Goal(
             "squares",
             at * (kept + rest) ** 2 - rest**2,
@@ -109,13 +138,18 @@ def _mass(bound: Any) -> tuple[Goal, ...]:
 
 def _next_value(bound: Any) -> tuple[Goal, ...]:
     largest, after = sp.symbols("largest after", nonnegative=True)
+    value, part = sp.symbols("value part_along_it", nonnegative=True)
     return (
+        *singular_values(),
+        Goal("along one direction", (after**2 - value**2) * part**2,
+             given={"no larger value is left": (after - value) * part**2, "value": value, "after": after}),
+        *over_all(lambda of, made: after**2 * of - made, (part**2, value**2 * part**2), case="directions: "),
         Goal(
             "the next singular value",
             bound * largest**2 - after**2,
             given={"in order": largest - after, "after": after, "largest": largest},
         ),
-    )
+    )  # fmt: skip
 
 
 def model_of(claim: str, words: str, scope: str, goals: Any) -> Model:
@@ -188,7 +222,8 @@ NORMS = (
     ),
     model_of(
         "lowrank.nuclear",
-        "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them.",
+        "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them, which "
+        "are those of what is left.",
         "every matrix but zero, every r from 1 to min(m, n)",
         _nuclear_rank,
     ),
@@ -201,7 +236,8 @@ NORMS = (
     ),
     model_of(
         "lowrank.spectral",
-        "What is left has the singular values from the next on, `after`, which is at most the `largest`.",
+        "What is left, the sum of s u v^T over the values s from the next on, `after`, makes of a vector with the "
+        "`part` along v what is s `part` along u: no longer than `after` times it, which is at most the `largest`.",
         "every matrix but zero, every r below min(m, n)",
         _next_value,
     ),

@@ -178,11 +178,17 @@ def _average(bound: Any) -> tuple[Goal, ...]:
     def off(additions: Any) -> Any:
         return _written(bound.subs(add_depth, additions), wire_unit)
 
+    first, second, normal, half = sp.symbols("first second normal half", nonnegative=True)
+    two_normal = {"one": first - normal, "another": second - normal, "unit <= 1": 1 - 2 * _loss}
     return (
         *relative_errors(),
         *_compounding("the division", sp.Integer(0), off(sp.Integer(0)), _loss),
         *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
-    )
+        Goal("a quotient below the normal range", _loss * (first + second + _others) - _rounding,
+             given={**two_normal, **_named(_loss, _others, normal), "half a smallest number": half - _rounding},
+             zero={"unit times the smallest normal": (1 - _loss) * half - _loss * normal}, positive=_BELOW_ONE),
+        Goal("divided behind", off(_depth + 1) - (off(_depth) + _loss), given={**_named(_loss), "now": off(_depth)}),
+    )  # fmt: skip
 
 
 def _once(bound: Any) -> tuple[Goal, ...]:
@@ -277,8 +283,9 @@ MODELS = by_claim(
         "precision.average.error",
         "A term passes one division, whose quotient is normal or zero, and at most h additions. Each multiplies it "
         "by 1 + error, |error| <= loss = w/(1 + w). By induction on h, beginning with the division, its factor "
-        f"{_FACTOR}Divided behind, a quotient below the normal range is off by less than that, as the claim's proof "
-        "says.",
+        f"{_FACTOR}Divided behind, a quotient below the normal range is off by `half` a smallest number, unit times the "
+        "smallest `normal` one, at most. Then two terms at least are not zero, whose quotients are normal: it is off by "
+        "no more than v times the average of the magnitudes.",
         f"{_OVER}whose quotients are normal or zero, every number of additions, every unit < 1",
         _average,
     ),

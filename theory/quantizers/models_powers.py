@@ -13,6 +13,7 @@ from commbounds.theory.finite_laws import Draws, mean, over_entries
 from commbounds.theory.model import Goal, Model, cases
 from commbounds.theory.quantities import b, index_bits, itembits, n, s
 from commbounds.theory.quantizers.models_dithering import UNBIASED, shrunk, shrunk_model, unbiased, unbiased_model
+from commbounds.theory.quantizers.models_signs import other_sign
 from commbounds.theory.quantizers.powers import BASE_OMEGA, NATURAL_DITHERING_OMEGA, NATURAL_OMEGA
 
 _t = sp.Symbol("t", positive=True)
@@ -163,6 +164,7 @@ _WHOLE = {"a power": _power * (1 + _place) - _power}
 _MULTIPLE = {"the multiple": _factor * (_power * (1 + _place)) - _factor * _power * (1 + _other)}
 _A_POWER = Goal("place of a power", _power * _place, equal=True, zero=_WHOLE)
 _PLACES = {
+    "sign_symmetry": (other_sign(),),
     "fixed_points": (_A_POWER,),
     "idempotence": (_A_POWER,),
     "scale_equivariance": (
@@ -273,7 +275,7 @@ POWERS = (
             claim=f"quantizers.stochasticpower.{statement}",
             words=_THREE + why,
             scope=f"b = 3: {_KERNEL}",
-            goals=partial(_kernel, "stochasticpower", ""),
+            goals=partial(_kernel, "stochasticpower", statement),
         )
         for statement, why in (
             ("sign_symmetry", "Only the sign of the output depends on the sign of x."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import sympy as sp
@@ -71,8 +72,22 @@ def _one_sparse(bound: Any) -> tuple[Goal, ...]:
     return (Goal("error", bound * _magnitude**2 - error**2, equal=True),)
 
 
-def _kernel(bound: Any) -> tuple[Goal, ...]:
-    return (Goal("every float32", bound, equal=True, run="sign.float32"),)
+def other_sign() -> Goal:
+    """That what has the sign of x, and a size that its sign bit does not change, is the opposite for -x."""
+    bit, size, out, opposite = sp.symbols("bit size out opposite", real=True)
+    signs = {"by the sign bit": out - (1 - 2 * bit) * size, "flipped": opposite - (1 - 2 * (1 - bit)) * size}
+    return Goal("the other sign", out + opposite, equal=True, zero=signs)
+
+
+def _again() -> Goal:
+    """That the sign of what is 1, -1 or 0 is that number: times its magnitude, its sign is itself."""
+    out, size, again = sp.symbols("out size again", real=True)
+    one = {"magnitude of an outcome": (size - 1) * again, "sign times magnitude": again * size - out}
+    return Goal("sign of an outcome", again - out, equal=True, zero=one)
+
+
+def _kernel(shown: Goal) -> Callable[[Any], tuple[Goal, ...]]:
+    return lambda bound: (Goal("every float32", bound, equal=True, run="sign.float32"), shown)
 
 
 SIGNS = (
@@ -112,12 +127,12 @@ SIGNS = (
             + why,
             scope="every finite float32 (all 2^32 bit patterns were run when the certificate was made, a check runs "
             "every 1021st)",
-            goals=_kernel,
+            goals=_kernel(shown),
         )
-        for statement, why in (
-            ("sign_symmetry", "No entry is 0, and the sign bit is flipped."),
-            ("sign_symmetry_ternary", "sign(0) = 0: zeros stay zero, and the sign bit of others is flipped."),
-            ("idempotence", "The sign of 1, -1 and, where it is an outcome, of 0 is that number."),
+        for statement, why, shown in (
+            ("sign_symmetry", "No entry is 0, and the sign bit is flipped.", other_sign()),
+            ("sign_symmetry_ternary", "sign(0) = 0: the size of what is sent is 0 for zeros.", other_sign()),
+            ("idempotence", "The sign of 1, -1 and, where it is an outcome, of 0 is that number.", _again()),
         )
     ),
 )

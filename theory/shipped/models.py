@@ -31,9 +31,8 @@ EXTENTS = extents(
             "twomeans.contraction_halves threelc.contraction uniformbuckets.nonexpansive quantilebuckets.nonexpansive "
             "permk_mean.error dynamic_tree.contraction shared_randk_mean.error replacementrandk.variance "
             "replacementrandk.shrunk_contraction bernoullilazy.composed atomic.variance twomeans.below_scaledsign "
-            "atomic.variance_balanced atomic.shrunk_contraction atomic.support"
+            "spectral_atoms.bias spectral_atoms.kept atomic.variance_balanced atomic.shrunk_contraction atomic.support"
         ),
-        (Step.EXPECTATION,): "spectral_atoms.bias spectral_atoms.kept",
         (Step.SUM, Step.FUNCTIONS, Step.CLAIM): "ridge_descent.feedback",
     },
     by_definition="dynamic_tree.smallest "

@@ -6,6 +6,7 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.finite_laws import mean
 from commbounds.theory.model import Goal, recurrence
 from commbounds.theory.shipped.models_draws import model_of
 from commbounds.theory.shipped.terms import (
@@ -33,16 +34,21 @@ _EVERY = "every matrix of 1e-6 and more, every budget"
 _RATE = {"rate": efrate}
 
 
+_in_the_end = sp.Symbol("in_the_end", nonnegative=True)
+_DRAWS = (_chance, 1), (nonedrawn, _in_the_end), (1 - _chance - nonedrawn, 0)
+_AGAIN = {"kept, or nothing is and all are drawn again": _in_the_end - mean(_DRAWS)}
+
+
 def _atom_bias(bound: Any) -> tuple[Goal, ...]:
-    kept = _chance / (1 - nonedrawn)
-    return (Goal("an atom", bound - (kept / _chance - 1), equal=True, positive={"chance": _chance, **_DRAWN}),)
+    bias = bound - (_in_the_end / _chance - 1)
+    return (Goal("an atom", bias, equal=True, positive={"chance": _chance, **_DRAWN}, zero=_AGAIN),)
 
 
 def _atoms_kept(bound: Any) -> tuple[Goal, ...]:
     more = bound.subs(planned, _before + _chance) - bound.subs(planned, _before)
     return (
         Goal("none", bound.subs(planned, 0), equal=True, positive=_DRAWN),
-        Goal("one more atom", more - _chance / (1 - nonedrawn), equal=True, positive=_DRAWN),
+        Goal("one more atom", more - _in_the_end, equal=True, positive=_DRAWN, zero=_AGAIN),
     )
 
 
@@ -139,14 +145,15 @@ def _ridge_feedback(bound: Any) -> tuple[Goal, ...]:
 MEMORIES = (
     model_of(
         "spectral_atoms.bias",
-        "An atom is among those of a draw that keeps something with probability p/(1 - q), and multiplied by 1/p: all "
-        "atoms by the same.",
+        "A draw keeps an atom with its probability p, or keeps nothing, with probability q, and is repeated, or keeps "
+        "others alone: the atom is kept `in_the_end`, and is multiplied by 1/p.",
         _EVERY,
         _atom_bias,
     ),
     model_of(
         "spectral_atoms.kept",
-        "`chance` is the probability of one atom more, before anything is drawn again.",
+        "A draw keeps one atom more with its `chance`, or keeps nothing and is repeated: `in_the_end` it is kept with "
+        "that probability, which is what it adds to the mean number.",
         _EVERY,
         _atoms_kept,
     ),

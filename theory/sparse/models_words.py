@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.cost import log2
-from commbounds.theory.dense.models_words import AROUND, around, full, held_blocks, named, one_rank
+from commbounds.theory.dense.models_words import AROUND, around, full, gathered_once, held_blocks, named, one_rank
 from commbounds.theory.finite_laws import over_all, proved_by
 from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, entries, index_bits, k, mu, n
@@ -34,14 +34,7 @@ _bruck = 2**full - 1
 
 
 def _topka_path(bound: Any) -> tuple[Goal, ...]:
-    d = levels
-    return (
-        *named("ring", around(2 * k)(bound)),
-        one_rank(bound),
-        *held_blocks(),
-        Goal("Bruck", bound - 2 * k * (_bruck + P - 2**full), equal=True),
-        *named("doubling", recurrence(bound.subs(P, 2**d), d, 0, lambda words, t: words + 2 * k * 2**t)),
-    )
+    return gathered_once(bound, 2 * k)
 
 
 def _topka_above(bound: Any) -> tuple[Goal, ...]:
@@ -83,7 +76,7 @@ _TOPKA = (
     untied(
         "sparse.topka.critical_path",
         "Blocks have 2k words. Ring: one block in each of P - 1 steps. Bruck, P >= 2: 1, 2, ..., 2^(full - 1) blocks "
-        "and at last P - 2^full. Doubling, P = 2^levels: 1, 2, 4, ... blocks.",
+        "and at last P - 2^full. Doubling, P = 2^doublings: 1, 2, 4, ... blocks.",
         _EVENLY,
         _topka_path,
     ),
