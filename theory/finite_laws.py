@@ -113,11 +113,11 @@ def against_others(number: Any, others: Any, kept: Any, rest: Any) -> tuple[Goal
     return *goals, Goal("over all pairs", others * kept - number * rest, given={**largest, **counts})
 
 
-def singular_values() -> tuple[Goal, ...]:
-    """That the squares of singular values come to the squared norm: of all of them, or of those that are left.
+def orthonormal_parts() -> tuple[Goal, ...]:
+    """That squares of coordinates in an orthonormal system come to the squared norm, of all or of those that are left.
 
-    ``w`` = u v^T is of one value, ``x`` the sum over those before, ``y`` of another value; all u, and all v, are
-    orthonormal, so that <w, y> is the product of two inner products that vanish.
+    ``x`` is the sum over those before, ``w`` one more element, ``y`` another. Singular values are coordinates: with
+    orthonormal u, and orthonormal v, the elements u v^T are orthonormal.
     """
     x, w, y = sp.symbols("x w y", commutative=False)
     value, squares = sp.symbols("value squares", nonnegative=True)

@@ -93,7 +93,7 @@ def _four_digits() -> tuple[Goal, ...]:
     exact, rounded, power = sp.symbols("exact rounded power", nonnegative=True)
     return (
         Goal("17/18 of the scale", 18 * exact - 17 * rounded,
-             given={"above the power": rounded - power * sp.Rational(9, 8), "half a gap": power / 16 - rounded + exact}),
+             given={"above the power": 8 * rounded - 9 * power, "half a gap": power / 16 - rounded + exact}),
         Goal("17/16 of the scale", 17 * rounded - 16 * exact,
              given={"the power": rounded - power, "half a gap": power / 16 - exact + rounded}),
         Goal("the element is 6", 6 * _ratio - 5, given={"17/18": _ratio - sp.Rational(17, 18)}),
@@ -312,10 +312,10 @@ BLOCKS = (
     named(
         "nvfp4.contraction",
         "In units of the scale a block's largest entry is `top`, from 17/3 to 51/8, and becomes 6, as its "
-        "scale is the nearest number of four digits. `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 to 5/133 for B "
-        "= min(n, block) up to 19. Near every element the squared error of another entry is at most share a^2 + 1 - 25 "
-        "share, and that of the largest at most share top^2 - (B - 1)(1 - 25 share); fewer entries have no larger "
-        "error.",
+        "scale is the nearest number of four digits. `share` is the bound: times 225 B + 64 it is 9 B - 8, from 1/289 "
+        "to 5/133 for B = min(n, block) up to 19. Near every element the squared error of another entry is at most "
+        "share a^2 + 1 - 25 share, and that of the largest at most share top^2 - (B - 1)(1 - 25 share); fewer entries "
+        "have no larger error.",
         "every n, every block of at most 19 entries, every x in R^n but zero whose scales are normal numbers, in real "
         "arithmetic",
         _contracting_nvfp4,

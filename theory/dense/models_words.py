@@ -228,7 +228,11 @@ def _mean_halved(bound: Any) -> tuple[Goal, ...]:
 
 def _doubling_lower_bound(bound: Any) -> tuple[Goal, ...]:
     more = sp.Symbol("more", integer=True, nonnegative=True)
-    found = []
+    ranks, done = sp.symbols("ranks done", integer=True, nonnegative=True)
+    found = [
+        *over_all(lambda words, of: words - n * of, (n, sp.S.One), case="a step, ranks: ", equal=True),
+        *named("a doubling", recurrence(n * ranks * done, done, 0, lambda words, _: words + n * ranks)),
+    ]
     for d, name in ((sp.Integer(0), "one rank"), (sp.Integer(1), "two or three"), (more + 2, "four or more")):
         ranks = 2**d + extra
         received = n * d * 2**d + 2 * n * extra

@@ -97,12 +97,22 @@ def _ring_iid(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _neighbouring_sets() -> tuple[Goal, ...]:
+    """That the peers behind one, as many as the shift, and those behind the peer that far away, are different."""
+    shift, own, theirs = sp.symbols("shift own theirs", integer=True, nonnegative=True)
+    known = {"theirs": theirs, "own": own, "own < shift": shift - 1 - own, "theirs < shift": shift - 1 - theirs}
+    return (
+        Goal("another place", shift + theirs - own - 1, given=known),
+        Goal("not once around", N - 1 - (shift + theirs - own), given={**known, "twice the shift": N - 2 * shift}),
+    )
+
+
 def _one_peer_factor(bound: Any) -> tuple[Goal, ...]:
-    return by_size_of_sets(variance_of_factor(bound), 2)
+    return *_neighbouring_sets(), *by_size_of_sets(variance_of_factor(bound), 2)
 
 
 def _one_peer_exact(bound: Any) -> tuple[Goal, ...]:
-    return whole_mean(bound, sp.Integer(2), _bits)
+    return *_neighbouring_sets(), *whole_mean(bound, sp.Integer(2), _bits)
 
 
 def _own_instead(bound: Any) -> tuple[Goal, ...]:
@@ -248,16 +258,18 @@ MODELS = by_claim(
     ),
     Model(
         claim="gossip.one_peer.factor",
-        words="A round averages two means of disjoint sets, as shifts are different powers of two and N is one: the "
-        "variance is halved. The mean of all has the variance 1/N, so the expected distortion is v - 1/N, of 1 - 1/N "
-        "at the start: v by the claim is shown to be 1 and then halved. Induction on T.",
+        words="Shifts are 1, 2, 4, ..., half of N at most: a peer has the mean of as many peers up to itself as the "
+        "next shift says, and the peer that far away of others: the variance is halved. The mean of all has the "
+        "variance 1/N, so the expected distortion is v - 1/N, of 1 - 1/N at the start: v by the claim is shown to be 1 "
+        "and then halved. Induction on T.",
         scope="every N = 2^d >= 2, every T <= d, real arithmetic",
         goals=_one_peer_factor,
     ),
     Model(
         claim="gossip.one_peer.exact",
-        words="A peer's vector is a weighted sum of the initial ones: `held` equal weights. A round averages two "
-        "means of disjoint sets, as shifts are different powers of two: it doubles `held` and halves the weights, "
+        words="A peer's vector is a weighted sum of the initial ones: `held` equal weights. Shifts are 1, "
+        "2, 4, ..., half of N at most: they are of as many peers up to itself as the next shift says, and those of the "
+        "peer that far away are others. A round doubles `held` and halves the weights, "
         "which add up to one. After log2 N = bits rounds their squared distance from the weights of the mean is zero.",
         scope=f"every N = 2^d, {_LAW}",
         goals=_one_peer_exact,
@@ -334,9 +346,8 @@ EXTENTS = extents(
     {
         (): (
             "push_sum.range restarts.attempts restarts.restarts restarts.capped one_peer.factor mean.own_instead "
-            "push_sum.mean mean.one_way"
+            "push_sum.mean mean.one_way one_peer.exact"
         ),
-        (Step.COUNTING,): "one_peer.exact",
         (Step.SPECTRUM,): "ring.distortion torus.distortion exponential.distortion",
         (Step.SYMMETRY, Step.INDEPENDENCE): "ring.iid",
     },

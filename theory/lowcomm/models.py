@@ -26,7 +26,7 @@ from commbounds.theory.lowcomm.terms import (
     retained,
     retained_second,
 )
-from commbounds.theory.model import STAND_IN, Goal, Model, Step, by_claim, extents, recurrence
+from commbounds.theory.model import STAND_IN, Goal, Model, by_claim, extents, recurrence
 from commbounds.theory.quantities import P
 
 # --- the outer step ----------------------------------------------------------------------------------------------
@@ -326,13 +326,11 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 EXTENTS = extents(
     "lowcomm",
     {
-        (Step.SUM, Step.SPECTRUM): "demo.contraction",
         (): (
             "diloco.effective_step diloco.ball_step local.limit quorum.stragglers loco.compensation loco.late "
             "loco.kept_compensation loco.kept_dead streaming.blend diloco.first_round diloco.progress "
             "local.drift_bound local.drift_sharp qgz.ring e3m0.contraction local.spread local.spread_bound noloco.even "
-            "noloco.odd noloco.half noloco.pull"
+            "noloco.odd noloco.half noloco.pull demo.contraction sparseloco.residual loco.kept_late_rounds"
         ),
-        (Step.SUM, Step.CLAIM): "sparseloco.residual loco.kept_late_rounds",
     },
 )

@@ -9,8 +9,11 @@ import sympy as sp
 
 from commbounds.theory.finite_laws import (
     about_means,
+    against_others,
     at_most_each,
+    orthonormal_parts,
     over_all,
+    proved_by,
     share_of_squares,
     square_with_noise,
     uncorrelated,
@@ -126,7 +129,11 @@ def _residual(bound: Any) -> tuple[Goal, ...]:
     """In units of the largest change; q^2 of what is offered is left at most."""
     most, r = bound.subs(k, chunk * (1 - _q**2)), sp.Symbol("r", positive=True)
     sizes = {"beta q is not one": (1 - decay * _q) ** 2}
+    ordered = {"each kept square >= each other": (chunk - k) * _kept - k * _others}
     return (
+        *against_others(k, chunk - k, _kept, _others),
+        Goal("a chunk", (1 - k / chunk) * (_kept + _others) - _others, given=ordered, positive={"chunk": chunk}),
+        *share_of_squares("chunks"),
         Goal("at first", most.subs(outerrounds, 0), equal=True, positive=sizes),
         Goal(
             "a round more",
@@ -223,6 +230,8 @@ def _kept_late(bound: Any) -> tuple[Goal, ...]:
              zero={"a round": after - AVERAGED - _rho}),
         Goal("the last average", largest - AVERAGED, given={
             **_WEIGHT, "before": (1 + keptstep) / 2 - _e, "the newest error": _half - OWED}),
+        *proved_by("the compensation", _kept_compensation((1 + keptstep) / 2)),
+        *over_all(lambda changed, rounds: rounds * keptstep / 2 + changed, (_rho, sp.S.One), case="roundings: "),
         Goal("all rounds", fresh * bound - (_average - _rest), given={
             "the last average": largest - _average, "roundings": (outerrounds - 1) * keptstep / 2 + _rest},
             positive={"phi": fresh}),
@@ -303,7 +312,12 @@ _kept, _others = sp.symbols("kept others", nonnegative=True)
 
 def _amplitudes(bound: Any) -> tuple[Goal, ...]:
     ordered = {"each kept square >= each other": (chunk - k) * _kept - k * _others}
-    return (Goal("a chunk", bound * (_kept + _others) - _others, given=ordered, positive={"chunk": chunk}),)
+    return (
+        *orthonormal_parts(),
+        *against_others(k, chunk - k, _kept, _others),
+        Goal("a chunk", bound * (_kept + _others) - _others, given=ordered, positive={"chunk": chunk}),
+        *share_of_squares("chunks"),
+    )
 
 
 _ANY_VALUES = "every number of values, all real values"
@@ -318,7 +332,7 @@ ROUNDS = (
     _model(
         "demo.contraction",
         "In a chunk `kept` is the sum of the amplitudes' k largest squares and `others` that of the rest: (chunk - k) "
-        "kept >= k others, summed over all pairs. What is sent is transformed back, so that the squares of what is "
+        "kept >= k others, by a level between them. What is sent is transformed back, so that the squares of what is "
         "left are `others`, as the transform keeps squares, and those of the momentum kept + others. Summed over the "
         "chunks.",
         "every length, chunks that divide it, every k, every momentum but zero, real arithmetic",
@@ -376,8 +390,8 @@ ROUNDS = (
     _model(
         "sparseloco.residual",
         "In units of the largest change M: a residual e of norm at most r and a change c make beta e + c, of norm beta "
-        "r + 1 at most. Top-K of every chunk leaves at most q^2 = 1 - k/chunk of its square "
-        "(sparsifiers.topk.contraction). Induction over the rounds.",
+        "r + 1 at most. Top-K of every chunk leaves at most q^2 = 1 - k/chunk of its square: "
+        "`kept` against `others`. Induction over the rounds.",
         "every length, chunks that divide it, every k, every beta with beta q other than one, every number of rounds",
         _residual,
     ),
@@ -416,8 +430,8 @@ ROUNDS = (
         "loco.kept_late_rounds",
         "A round adds phi (owed - e) to phi times what is late, which is what the compensation changes by before it is "
         "rounded. In all that is the last average before it is rounded, `average`, less all roundings before it, "
-        "`rest`, of which there are T - 1, of kappa/2 at most; by lowcomm.loco.kept_compensation the compensation "
-        "before it is (1 + kappa)/2 at most. Likewise with the other sign.",
+        "`rest`, of which there are T - 1, of kappa/2 at most; the compensation before it is (1 + "
+        "kappa)/2 at most, as goals of lowcomm.loco.kept_compensation show. Likewise with the other sign.",
         "every number of rounds, every weight phi up to 1, every kappa for which eight bits suffice, all gradients for "
         "which no code is cut off, real arithmetic",
         _kept_late,

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
-from commbounds.theory.finite_laws import against_others, norm_of_a_sum, proved_by, singular_values
+from commbounds.theory.finite_laws import against_others, norm_of_a_sum, orthonormal_parts, proved_by
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
@@ -36,7 +36,7 @@ def _of_rho(bound: Any) -> Any:
 def _truncated(bound: Any) -> tuple[Goal, ...]:
     show = _of_q(bound) * (_kept + _rest) - _rest
     return (
-        *singular_values(),
+        *orthonormal_parts(),
         *against_others(r, _q - r, _kept, _rest),
         Goal("contraction", show, given={"each kept >= each other": (_q - r) * _kept - r * _rest}, positive={"q": _q}),
     )
@@ -192,8 +192,8 @@ MODELS = by_claim(
     Model(
         claim="lowrank.lowrank.contraction",
         words=_VALUES + "`kept` is the sum of the r largest of their squares, `rest` that of the q - r others, the "
-        "squared error: the sum of s u v^T with orthonormal u and v has the squared norm of all s^2. None of the r is below "
-        "a level, and no other above it: (q - r) kept >= r rest.",
+        "squared error: the sum of s u v^T with orthonormal u and v has the squared norm of all s^2. None of the r is "
+        "below a level, and no other above it: (q - r) kept >= r rest.",
         scope=_MATRIX,
         goals=_truncated,
     ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all
+from commbounds.theory.finite_laws import over_all, proved_by
 from commbounds.theory.majority.terms import GAUSS, flip, gauss, inverting, snr, tieloss, vote_error, votebits
 from commbounds.theory.model import Goal, Model, Step, by_claim, cases, extents, in_range, recurrence
 from commbounds.theory.quantities import P, choose, n
@@ -48,10 +48,14 @@ def _shards(bound: Any) -> tuple[Goal, ...]:
     of_long = _left * _long + (P - _left - 1) * _short + (P - 1) * _long
     of_short = (_left + 1) * _long + (P - _left - 2) * _short + (P - 1) * _short
     return (
+        *over_all(lambda sent, longs, shorts: sent - _long * longs - _short * shorts, (_long, sp.S.One, sp.S.Zero),
+                  case="another longer block: ", equal=True),
+        *over_all(lambda sent, longs, shorts: sent - _long * longs - _short * shorts, (_short, sp.S.Zero, sp.S.One),
+                  case="another shorter block: ", equal=True),
         Goal("equal blocks", equal - (P - 1) * _short - (P - 1) * _short, equal=True),
         Goal("the owner of a longer block", unequal - of_long, equal=True),
         Goal("the owner of a shorter block", unequal - of_short, given={"a longer message": _long - _short, **_voters}),
-    )
+    )  # fmt: skip
 
 
 def _shards_against_ring(bound: Any) -> tuple[Goal, ...]:
@@ -218,7 +222,11 @@ def _drift(bound: Any) -> tuple[Goal, ...]:
     ways = sp.Symbol("ways", nonnegative=True)
     even, odd = (bound.xreplace({sp.Mod(P, 2): sp.Integer(rest)}) for rest in (0, 1))
     patterns = {"ways to tie": _tied * 2**P - ways}
+    each = sp.Symbol("chance_of_one", nonnegative=True)
     return (
+        *proved_by("patterns of signs", recurrence(2**P, P, 1, lambda patterns, _: patterns + patterns)),
+        *over_all(lambda plus, minus: plus - minus, (each, each), case="a pattern and its opposite: ", equal=True),
+        *over_all(lambda tied, of: tied * 2**P - of, (2**-P, sp.S.One), case="patterns that tie: ", equal=True),
         Goal(
             "even",
             even.xreplace({choose(P, P / 2): ways}) - (_plus + _tied - _minus),
@@ -366,9 +374,7 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {"majority.vote.sh
 EXTENTS = extents(
     "majority",
     {
-        (): "server.worker vote.even_worker vote.distortion",
-        (Step.SYMMETRY,): "ties.drift",
-        (Step.COUNTING,): "shards.busiest",
+        (): "server.worker vote.even_worker vote.distortion ties.drift shards.busiest",
         (Step.SYMMETRY, Step.INDEPENDENCE): "adversaries.half",
         (Step.INDEPENDENCE, Step.CLAIM): "vote.sharp",
         (Step.EXPECTATION, Step.LEMMA): "worker.gauss",

@@ -24,9 +24,9 @@ EXTENTS = extents(
         "random_groups.all_partitions random_groups.skip random_groups.abort random_groups.regrouping mean.one_way "
         "grid.factor grid.failures grid.partial sgd.mean_square sgd.flat sgd.spread random_groups.upper mean.leaving "
         "trials.random trials.fixed trials.keys random_groups.with_replacement sgd.leaving sgd.convex "
-        "sgd.strongly_convex sgd.convex_noiseless sgd.nonconvex_noiseless sgd.averaging_quality",
-        (Step.COUNTING,): "grid.exact grid.late grid.no_repeats grid.rectangular",
-        (Step.LIMIT,): "sgd.nonconvex",
+        "sgd.strongly_convex sgd.convex_noiseless sgd.nonconvex_noiseless sgd.averaging_quality "
+        "grid.exact grid.late grid.rectangular sgd.nonconvex",
+        (Step.COUNTING,): "grid.no_repeats",
         (Step.SYMMETRY,): "sgd.departures",
     },
     by_definition="traffic.equal_chunks traffic.messages",

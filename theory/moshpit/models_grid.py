@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_histories, uncorrelated
+from commbounds.theory.finite_laws import over_all, over_histories, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, cases, recurrence, vectors
 from commbounds.theory.moshpit.models_groups import blocks_of_skipped, seated
 from commbounds.theory.moshpit.terms import M, N, dims, mean_overlap, rounds
@@ -19,6 +19,19 @@ _held, _weight = sp.symbols("held weight", positive=True)
 def off_the_mean(held: Any, weight: Any) -> Any:
     """Squared distance of `held` equal weights, and N - held zeros, from the weights 1/N of the mean."""
     return held * (weight - 1 / N) ** 2 + (N - held) / N**2
+
+
+def sets_by_digit() -> tuple[Goal, ...]:
+    """That the sets of a group's members, whose digits differ, have no peer in common, and so add up.
+
+    A member holds the mean of the peers that had its digit, and its later ones, at the start.
+    """
+    had, digit, other = sp.symbols("had digit other", integer=True)
+    return (
+        Goal("a peer of one set is in no other", (had - other) ** 2 - 1, zero={"its digit is the set's": had - digit},
+             given={"different whole numbers": (digit - other) ** 2 - 1}),
+        *over_all(lambda peers, sets: peers - _held * sets, (_held, sp.S.One), case="sets: ", equal=True),
+    )  # fmt: skip
 
 
 def whole_mean(bound: Any, side: Any, count: Any) -> tuple[Goal, ...]:
@@ -67,7 +80,7 @@ def variance_of_factor(factor: Any) -> Any:
 
 
 def _exact(bound: Any) -> tuple[Goal, ...]:
-    return whole_mean(bound, M, dims)
+    return *sets_by_digit(), *whole_mean(bound, M, dims)
 
 
 def _no_repeats(bound: Any) -> tuple[Goal, ...]:
@@ -84,11 +97,14 @@ def _no_repeats(bound: Any) -> tuple[Goal, ...]:
 def _rectangular(bound: Any) -> tuple[Goal, ...]:
     after = off_the_mean(_held * M, 1 / _held / M)
     positive = {"N": N, "held": _held, "M": M}
-    return (Goal("distortion", bound - after, equal=True, positive=positive, zero={"peers": N - _held * M}),)
+    return (
+        *sets_by_digit(),
+        Goal("distortion", bound - after, equal=True, positive=positive, zero={"peers": N - _held * M}),
+    )
 
 
 def _factor(bound: Any) -> tuple[Goal, ...]:
-    return by_size_of_sets(variance_of_factor(bound), M)
+    return *sets_by_digit(), *by_size_of_sets(variance_of_factor(bound), M)
 
 
 def _failures_of(variance: Any) -> tuple[Goal, ...]:
@@ -133,7 +149,31 @@ def _partial(bound: Any) -> tuple[Goal, ...]:
     overlap, variance, column, rows = sp.symbols("overlap variance column rows", positive=True)
     claimed = bound.subs(mean_overlap(N, M), (overlap + rows / column) / N)
     measured = (variance + column * (rows / column**2)) / N - 1 / N
+    row_cells, row_fewer, of_column, elsewhere = sp.symbols("row row_fewer column_ways elsewhere", positive=True)
+    a, b, summed, choices, ways, longer = sp.symbols("a b summed choices ways longer", positive=True)
+    chance = row_cells * of_column * elsewhere / ways
+    sizes = {"1 + a": 1 + a, "1 + b": 1 + b, "ways": ways}
     return (
+        Goal("other cells", (M - 1) + (M - 1) + (M - 1) ** 2 - (M**2 - 1), equal=True),
+        Goal(
+            "ways, one more cell of a part",
+            longer * of_column * elsewhere - (row_cells + row_fewer) * of_column * elsewhere,
+            equal=True,
+            zero={"it is chosen, or not": longer - row_cells - row_fewer},
+        ),
+        Goal(
+            "numbers in row and column",
+            chance / ((1 + a) * (1 + b)) - mean_overlap.share(row_cells, of_column, elsewhere, ways, a, b),
+            equal=True,
+            positive=sizes,
+        ),
+        Goal(
+            "a peer, of all choices of cells",
+            M**2 * summed / choices - N * summed / ways,
+            equal=True,
+            positive={"choices": choices, "ways": ways},
+            zero={"a choice and one of its cells": N * choices - M**2 * ways},
+        ),
         *independent_inputs(),
         Goal(
             "one more column",
@@ -211,9 +251,10 @@ def _steps(bound: Any) -> tuple[Goal, ...]:
 _LAW = "every stack of vectors, real arithmetic"
 _GRID = f"every side M, every d, N = M^d, {_LAW}"
 _WEIGHTS = (
-    "A peer's vector is a weighted sum of the initial ones: `held` equal weights. A group's members hold means of "
-    "disjoint sets, since they differ in the digit that their chunk indices gave, so that a round multiplies `held` by "
-    "M and divides the weights by M. "
+    "A peer's vector is a weighted sum of the initial ones: `held` equal weights. A key's digits are "
+    "replaced one a round, by chunk indices. A peer holds the mean of those that had its remaining digits at the "
+    "start; a group's members differ in the one that is replaced, so that their sets are disjoint: a round multiplies "
+    "`held` by M and divides the weights by M. "
 )
 _CHUNKS = (
     "n = M full + over, 0 <= over < M: chunks have `full` or full + 1 entries, and full + 1 if over > 0 for some. A "
@@ -293,8 +334,10 @@ GRID_MODELS = by_claim(
         words="A row's mean has the variance 1/n_row, and row means are independent. A peer's vector at the end is the "
         "mean over its column of row means: variance `rows`/`column`^2, with `column` the peers of the column and "
         "`rows` the sum over them of 1/n_row. `overlap` and `variance` are the sums over the columns before of the "
-        "peers' 1/(n_row n_col) and of their variances, equal by induction; the mean overlap is the expectation of the "
-        "one over N, and the mean of all has the variance 1/N.",
+        "peers' 1/(n_row n_col) and of their variances, equal by induction; the mean of all has the variance 1/N. A "
+        "cell that is chosen has M - 1 others in its row, as many in its column, and (M - 1)^2 elsewhere: `summed` is "
+        "the sum over the `ways` to choose N - 1 of these of 1/(n_row n_col), the same for all M^2 cells, and N "
+        "`choices` = M^2 `ways`. So N times the mean overlap, `summed` over `ways`, is the mean of `overlap`.",
         scope="every side M, every N <= M^2, real arithmetic",
         goals=_partial,
     ),

@@ -10,6 +10,7 @@ from commbounds.theory.finite_laws import (
     after_draw,
     independent_of,
     mean,
+    over_all,
     over_histories,
     over_pairs_of_subsets,
     proved_by,
@@ -214,7 +215,18 @@ def _abort(bound: Any) -> tuple[Goal, ...]:
 def _regrouping(bound: Any) -> tuple[Goal, ...]:
     there, further = sp.Symbol("there", nonnegative=True), ((failure, 1), (1 - failure, 0))
     alone = made(bound.subs(regrouped(N, M, failure), there)) - there
-    return *seated(), *recurrence(alone, N, 0, lambda peers, _: after_draw(peers, 1, further))
+    ways, fewer, more, groups = sp.symbols("ways fewer more groups", nonnegative=True)
+    present, absent = sp.symbols("present absent", integer=True, nonnegative=True)
+    peers, chance = present + absent + 1, regrouped.chance
+    before = (1 - failure) * chance(peers, present, failure, fewer), failure * chance(peers, present + 1, failure, ways)
+    sums = ways * (groups + absent), ways * groups, ways * absent
+    return (
+        *seated(),
+        Goal("how many are present, one more peer", chance(peers + 1, present + 1, failure, more) - sum(before),
+             equal=True, zero={"ways": more - ways - fewer}),
+        *over_all(lambda expected, there, alone: expected - there - alone, sums, case="numbers present: ", equal=True),
+        *recurrence(alone, N, 0, lambda peers, _: after_draw(peers, 1, further)),
+    )  # fmt: skip
 
 
 def _one_way(bound: Any) -> tuple[Goal, ...]:
@@ -334,7 +346,8 @@ GROUP_MODELS = by_claim(
     Model(
         claim="moshpit.random_groups.regrouping",
         words=_INVERSE + "`there` is the expected number of groups of the peers present, which the claim's function "
-        "sums up. It remains to count the absent ones: p for each of the N peers, by induction.",
+        "sums up over their number: one more peer is present or not, which `fewer` and as many were in so many `ways` "
+        "before. Every absent one is a group, `absent` of them: p for each of the N peers, by induction.",
         scope=f"every N >= 2, every M, every p, {_LAW}",
         goals=_regrouping,
     ),

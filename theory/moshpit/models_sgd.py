@@ -305,6 +305,27 @@ def _departures(bound: Any) -> tuple[Goal, ...]:
     return (*_of_a_run(sp.Integer(0)), step, Goal("the average", bound - measured, given=given, positive=positive))
 
 
+def _below_e(growth: Any) -> tuple[Goal, ...]:
+    """That so many steps of at most (1 + x)^2, x = gamma L, expand by e at most, by the tangent of exp at 0.
+
+    ``factor`` is exp(x), ``power`` exp(2 x age), and ``rest`` exp(1 - 2 x age).
+    """
+    x = stepsize * smoothness
+    factor, power, rest = sp.symbols("factor power rest", positive=True)
+    return (
+        Goal("expansion, one more step", power * factor**2 - growth * _expansion,
+             given={"tangent of exp": factor - (1 + x), "up to here": power - _expansion, "factor": factor,
+                    "expansion": _expansion, **_small}),
+        Goal("no more than 1 in the exponent", 1 - 2 * x * _age,
+             given={"age <= tau - 1": period - 1 - _age, "gamma <= 1/(2 L (tau - 1))": 1 - 2 * x * (period - 1),
+                    **_small}),
+        Goal("expansion, all steps", _euler - _expansion,
+             given={"tangent of exp": rest - (1 + (1 - 2 * x * _age)), "up to here": power - _expansion,
+                    "power": power, "no more than 1": 1 - 2 * x * _age},
+             zero={"e": _euler - power * rest}),
+    )  # fmt: skip
+
+
 def _nonconvex(bound: Any) -> tuple[Goal, ...]:
     growth = (1 + stepsize * smoothness) ** 2
     grown = Goal(
@@ -337,6 +358,7 @@ def _nonconvex(bound: Any) -> tuple[Goal, ...]:
     return (
         *between_parabolas(smoothness, -smoothness),
         grown,
+        *_below_e(growth),
         *_no_further(growth),
         *square_of_mean(),
         *never_negative("peers, pairs and outcomes"),
@@ -509,7 +531,7 @@ SGD_MODELS = by_claim(
         claim="moshpit.sgd.nonconvex",
         words="`d` is the difference of two peers' points, `g` that of the slopes there, L ||d|| at most: a step "
         "multiplies V by (1 + gamma L)^2 at most, `expansion` since the last average, and adds gamma^2 sigma^2 at "
-        "most; `age` <= tau - 1 steps expand by (1 + gamma L)^(2 (tau - 1)) <= exp(2 gamma L (tau - 1)) <= e, as 1 + "
+        "most; `age` <= tau - 1 steps expand by exp(2 gamma L (tau - 1)) <= e at most, as 1 + "
         "x <= exp(x) and gamma <= 1/(2 L (tau - 1)). Then `s` is the slope at the mean and `g` the mean slope, L^2 V "
         "apart at most in the mean square; `value` and `next` are expected f at the mean, less the infimum: "
         "the descent lemma. Induction over the steps, from `excess`; `sum` adds up ||s||^2.",

@@ -104,9 +104,13 @@ class regrouped(ExactFunction):
     def exact(cls, *arguments: Any) -> Fraction:
         """The sum over A."""
         size, members, p = int(arguments[0]), int(arguments[1]), Fraction(arguments[2])
-        return sum(
-            (comb(size, a) * (1 - p) ** a * p ** (size - a) * (a // members or a) for a in range(size + 1)), Fraction(0)
-        )
+        chances = (cls.chance(size, a, p, comb(size, a)) for a in range(size + 1))
+        return sum((chance * (a // members or a) for a, chance in enumerate(chances)), Fraction(0))
+
+    @staticmethod
+    def chance(size: Any, present: Any, p: Any, ways: Any) -> Any:
+        """The probability that so many of `size` peers are present, which can be in so many ways."""
+        return ways * (1 - p) ** present * p ** (size - present)
 
     def _latex(self, printer: Any, **_: Any) -> str:
         members = printer.doprint(self.args[1])
@@ -125,18 +129,18 @@ class mean_overlap(ExactFunction):
         ways = Fraction(comb(side * side - 1, size - 1))
         return sum(
             (
-                comb(side - 1, a)
-                * comb(side - 1, b)
-                * comb((side - 1) ** 2, size - 1 - a - b)
-                / ways
-                / (1 + a)
-                / (1 + b)
+                cls.share(comb(side - 1, a), comb(side - 1, b), comb((side - 1) ** 2, size - 1 - a - b), ways, a, b)
                 for a in range(side)
                 for b in range(side)
                 if a + b <= size - 1
             ),
             Fraction(0),
         )
+
+    @staticmethod
+    def share(row: Any, column: Any, elsewhere: Any, ways: Any, a: Any, b: Any) -> Any:
+        """What a and b others in row and column add: they are there in row column elsewhere ways of all."""
+        return row * column * elsewhere / ways / (1 + a) / (1 + b)
 
     def _latex(self, _printer: Any, **_: Any) -> str:
         return r"\mathbb{E}\left[\frac{1}{n_\mathrm{row}\,n_\mathrm{col}}\right]"

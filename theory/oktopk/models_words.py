@@ -399,7 +399,8 @@ WORDS = (
     ),
     untied(
         claim="oktopk.both.perfect",
-        words=COUNTS + "Every rank selects k/P entries of every region, each of which has k/P winners. In any all-gather "
+        words=COUNTS
+        + "Every rank selects k/P entries of every region, each of which has k/P winners. In any all-gather "
         "a rank hears of every other rank's winners at least once. What a rank sends another receives, so that all "
         "ranks together send what they receive: the busiest moves no less than the mean.",
         scope="every k >= 1 and P >= 1, any all-gather, the busiest rank, where regions are perfectly even",

@@ -9,7 +9,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.finite_laws import at_most_each
-from commbounds.theory.model import Goal, Step, by_claim, extents, in_range, recurrence, vectors
+from commbounds.theory.model import Goal, by_claim, extents, in_range, recurrence, vectors
 from commbounds.theory.orthogonal import terms as t
 from commbounds.theory.orthogonal.models_express import EXPRESS
 from commbounds.theory.orthogonal.models_norms import NORMS, model_of, of_singular

@@ -10,9 +10,9 @@ from commbounds.theory.finite_laws import (
     against_others,
     at_most_each,
     norm_of_a_sum,
+    orthonormal_parts,
     over_all,
     part_of_all,
-    singular_values,
     square_of_mean,
 )
 from commbounds.theory.model import Goal, Model, vectors
@@ -60,7 +60,7 @@ def _buffer(bound: Any) -> tuple[Goal, ...]:
 def _top_entries() -> tuple[Goal, ...]:
     """What Top-K leaves out of the squared Euclidean norm, which is that of the singular values."""
     return (
-        *singular_values(),
+        *orthonormal_parts(),
         *against_others(k, m * n - k, _of_kept, _share),
         Goal("k entries, each of which is no smaller", (m * n - k) * _all - m * n * _share,
              given={"the largest and the others": (m * n - k) * _of_kept - k * _share},
@@ -140,7 +140,7 @@ def _next_value(bound: Any) -> tuple[Goal, ...]:
     largest, after = sp.symbols("largest after", nonnegative=True)
     value, part = sp.symbols("value part_along_it", nonnegative=True)
     return (
-        *singular_values(),
+        *orthonormal_parts(),
         Goal("along one direction", (after**2 - value**2) * part**2,
              given={"no larger value is left": (after - value) * part**2, "value": value, "after": after}),
         *over_all(lambda of, made: after**2 * of - made, (part**2, value**2 * part**2), case="directions: "),
@@ -222,8 +222,8 @@ NORMS = (
     ),
     model_of(
         "lowrank.nuclear",
-        "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them, which "
-        "are those of what is left.",
+        "`kept_sum` is the sum of the r largest singular values and `rest_sum` that of the others, q - r of them, "
+        "which are those of what is left.",
         "every matrix but zero, every r from 1 to min(m, n)",
         _nuclear_rank,
     ),

@@ -9,16 +9,33 @@ import sympy as sp
 
 from commbounds.theory.dense.node_schedules import nodes
 from commbounds.theory.dense.terms import ceil_log2, unit
-from commbounds.theory.finite_laws import over_all, over_histories, proved_by, relative_errors
-from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents, recurrence
+from commbounds.theory.finite_laws import (
+    at_most_each,
+    over_all,
+    over_histories,
+    part_of_all,
+    proved_by,
+    relative_errors,
+)
+from commbounds.theory.model import CASE, Goal, Model, by_claim, extents, recurrence
 from commbounds.theory.precision.bounds import any_order, compounded
+from commbounds.theory.precision.models_orders import (
+    BELOW_ONE,
+    in_loss,
+    left,
+    loss,
+    named,
+    order_of_additions,
+    others,
+    right,
+    rounding,
+)
 from commbounds.theory.precision.ordering_terms import add_depth
 from commbounds.theory.precision.split_models import MODELS as SPLIT
 from commbounds.theory.precision.terms import addends, least, random_bits, wire_unit
 from commbounds.theory.quantities import P
 
-_left, _right, _further, _others = sp.symbols("left right further others", nonnegative=True)
-_rounding, _loss, _depth, _inner, _outer = sp.symbols("rounding loss depth inner outer", nonnegative=True)
+_depth, _inner, _outer = sp.symbols("depth inner outer", nonnegative=True)
 _casts, _each, _cast = sp.symbols("casts each cast", nonnegative=True)
 _error = sp.Symbol("error", real=True)
 
@@ -29,52 +46,14 @@ _ROUNDED = (
 _OVER = "every input whose sums do not overflow, "
 
 
-def _in_loss(bound: Any, u: Any = unit) -> Any:
-    """The bound with unit/(1 + unit) as a symbol."""
-    return sp.cancel(sp.together(bound.subs(u, _loss / (1 - _loss))))
-
-
-def _named(*symbols: Any) -> dict[str, Any]:
-    return {str(symbol): symbol for symbol in symbols}
-
-
-_BELOW_ONE = {"loss < 1": 1 - _loss}
-
-
-def _any_order(bound: Any) -> tuple[Goal, ...]:
-    def off(terms: Any) -> Any:
-        return _in_loss(bound.subs(P, terms))
-
-    first, second, v = off(1 + _further), off(1 + _others), _loss
-    given = {
-        "of the exact sum": v * ((1 + first) * _left + (1 + second) * _right) - _rounding,
-        "no more than the left operand": (1 + first) * _left - _rounding,
-        "no more than the right operand": (1 + second) * _right - _rounding,
-        **_named(v, _left, _right, _further, _others),
-    }
-    show = off(2 + _further + _others) * (_left + _right) - first * _left - second * _right - _rounding
-    cases = (
-        ("of like numbers", 1, {"not so few left": _further - v * _others, "not so few right": _others - v * _further}),
-        ("many more left", 1 + v * _further, {"many more": v * _further - _others}),
-        ("many more right", 1 + v * _others, {"many more": v * _others - _further}),
-    )
-    return (
-        Goal("one term", off(sp.Integer(1)), equal=True),
-        *(
-            Goal(name, sp.expand(times * show), given={**given, **case}, positive=_BELOW_ONE)
-            for name, times, case in cases
-        ),
-    )
-
-
 def _running(bound: Any) -> tuple[Goal, ...]:
     goals: list[Goal] = []
-    given = {"no more than the term": _right - _rounding, **_named(_left, _right)}
+    given = {"no more than the term": right - rounding, **named(left, right)}
     for side in bound.args if isinstance(bound, sp.Min) else (bound,):
         if side.has(P):
-            goals += _any_order(side)
+            goals += order_of_additions(side)
         else:
-            show = sp.expand(side * (_left + _right) - side * _left - _rounding)
+            show = sp.expand(side * (left + right) - side * left - rounding)
             goals.append(Goal("no more than the magnitudes", show, given=given))
     return tuple(goals)
 
@@ -83,19 +62,19 @@ def _compounding(name: str, now: Any, then: Any, loss: Any) -> tuple[Goal, ...]:
     """A factor within 1 - now and 1 + now, times 1 + error, |error| <= loss, is within 1 - then and 1 + then."""
     given = {"loss + error": loss + _error, "loss - error": loss - _error, "loss": loss, "now": now}
     return (
-        Goal(f"{name}: not larger", 1 + then - (1 + now) * (1 + _error), given=given, positive=_BELOW_ONE),
+        Goal(f"{name}: not larger", 1 + then - (1 + now) * (1 + _error), given=given, positive=BELOW_ONE),
         Goal(
             f"{name}: not smaller",
             (1 - now) * (1 + _error) - (1 - then),
             given={**given, "what is left": 1 - now},
-            positive=_BELOW_ONE,
+            positive=BELOW_ONE,
         ),
     )
 
 
 def _written(bound: Any, u: Any = unit) -> Any:
     """The bound with (1 + rate)^times - 1 written out, and u/(1 + u) as a symbol."""
-    in_loss = bound.replace(compounded, lambda rate, times: (1 + rate) ** times - 1).subs(u, _loss / (1 - _loss))
+    in_loss = bound.replace(compounded, lambda rate, times: (1 + rate) ** times - 1).subs(u, loss / (1 - loss))
     powers = in_loss.replace(
         lambda e: e.is_Pow and e.exp.free_symbols,
         lambda e: sp.expand_power_exp(sp.cancel(sp.together(e.base)) ** e.exp),
@@ -111,7 +90,7 @@ def _tree(bound: Any) -> tuple[Goal, ...]:
         *relative_errors(),
         *proved_by("terms", recurrence(2**_depth, _depth, 1, lambda terms, _: terms + terms)),
         Goal("no addition", off(sp.Integer(0)), equal=True),
-        *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
+        *_compounding("an addition", off(_depth), off(_depth + 1), loss),
     )
 
 
@@ -124,8 +103,8 @@ def _hierarchical(bound: Any) -> tuple[Goal, ...]:
     return (
         *relative_errors(),
         Goal("no addition", off(sp.Integer(0), sp.Integer(0)), equal=True),
-        *_compounding("an addition within", now, off(_inner + 1, _outer), _loss),
-        *_compounding("an addition between", now, off(_inner, _outer + 1), _loss),
+        *_compounding("an addition within", now, off(_inner + 1, _outer), loss),
+        *_compounding("an addition between", now, off(_inner, _outer + 1), loss),
     )
 
 
@@ -161,16 +140,16 @@ def _few_bits(bound: Any) -> tuple[Goal, ...]:
                         zero={"more": more - factor * (up - share) * gap}),
         Goal("excess", 2 * unit - words * (up - share) * gap,
              given={"at least the share": up - share, "less than a word more": 1 - words * (up - share),
-                    "a gap": 2 * unit - gap, **_named(gap, unit)}),
+                    "a gap": 2 * unit - gap, **named(gap, unit)}),
         *(Goal(f"one history, {side}", most * 2 * unit - sign * words * factor * excess,
                given={"excess": 2 * unit - words * excess, "excess at least 0": excess, "above": most - factor,
-                      "below": most + factor, **_named(words, unit, most)}) for side, sign in sides.items()),
+                      "below": most + factor, **named(words, unit, most)}) for side, sign in sides.items()),
         *(goal for side, sign in sides.items() for goal in over_all(
             lambda share, more, sign=sign: 2 * unit * most * share - sign * words * more, (chance, chance * more),
             case=f"all histories, {side}: ")),
         Goal("no addition", off(sp.S.Zero), equal=True),
         Goal("one addition more", words * (off(_depth + 1) - off(_depth)) - 2 * unit * (1 + 2 * unit) ** _depth,
-             equal=True, positive=_named(words)),
+             equal=True, positive=named(words)),
     )  # fmt: skip
 
 
@@ -179,46 +158,54 @@ def _average(bound: Any) -> tuple[Goal, ...]:
         return _written(bound.subs(add_depth, additions), wire_unit)
 
     first, second, normal, half = sp.symbols("first second normal half", nonnegative=True)
-    two_normal = {"one": first - normal, "another": second - normal, "unit <= 1": 1 - 2 * _loss}
+    two_normal = {"one": first - normal, "another": second - normal, "unit <= 1": 1 - 2 * loss}
     return (
         *relative_errors(),
-        *_compounding("the division", sp.Integer(0), off(sp.Integer(0)), _loss),
-        *_compounding("an addition", off(_depth), off(_depth + 1), _loss),
-        Goal("a quotient below the normal range", _loss * (first + second + _others) - _rounding,
-             given={**two_normal, **_named(_loss, _others, normal), "half a smallest number": half - _rounding},
-             zero={"unit times the smallest normal": (1 - _loss) * half - _loss * normal}, positive=_BELOW_ONE),
-        Goal("divided behind", off(_depth + 1) - (off(_depth) + _loss), given={**_named(_loss), "now": off(_depth)}),
+        *_compounding("the division", sp.Integer(0), off(sp.Integer(0)), loss),
+        *_compounding("an addition", off(_depth), off(_depth + 1), loss),
+        Goal("a quotient below the normal range", loss * (first + second + others) - rounding,
+             given={**two_normal, **named(loss, others, normal), "half a smallest number": half - rounding},
+             zero={"unit times the smallest normal": (1 - loss) * half - loss * normal}, positive=BELOW_ONE),
+        Goal("divided behind", off(_depth + 1) - (off(_depth) + loss), given={**named(loss), "now": off(_depth)}),
     )  # fmt: skip
 
 
 def _once(bound: Any) -> tuple[Goal, ...]:
-    off = _in_loss(any_order(P, unit))
-    show = sp.cancel(sp.together(bound.subs({unit: _loss / (1 - _loss), wire_unit: _cast / (1 - _cast)})))
-    given = {"the last rounding": _cast * (1 + off) * _left - _rounding, "P >= 1": P - 1}
-    positive = {**_BELOW_ONE, "cast < 1": 1 - _cast}
-    goal = sp.expand(show * _left - off * _left - _rounding)
-    return (Goal("rounded once", goal, given={**given, **_named(_loss, _cast, _left)}, positive=positive),)
+    off = in_loss(any_order(P, unit))
+    show = sp.cancel(sp.together(bound.subs({unit: loss / (1 - loss), wire_unit: _cast / (1 - _cast)})))
+    given = {"the last rounding": _cast * (1 + off) * left - rounding, "P >= 1": P - 1}
+    positive = {**BELOW_ONE, "cast < 1": 1 - _cast}
+    goal = sp.expand(show * left - off * left - rounding)
+    return (Goal("rounded once", goal, given={**given, **named(loss, _cast, left)}, positive=positive),)
 
 
 def _wider(bound: Any) -> tuple[Goal, ...]:
-    off = _in_loss(any_order(P, unit))
-    given = {"the casts": _loss * addends + P * least / 2 - _casts, "P >= 1": P - 1, **_named(_loss, addends, _casts)}
-    show = sp.expand(_in_loss(bound) - _casts - off * (addends + _casts))
+    off = in_loss(any_order(P, unit))
+    given = {"the casts": loss * addends + P * least / 2 - _casts, "P >= 1": P - 1, **named(loss, addends, _casts)}
+    show = sp.expand(in_loss(bound) - _casts - off * (addends + _casts))
     rounded, size = sp.symbols("rounded size", nonnegative=True)
     return (
-        *proved_by("a sum", _any_order(any_order(P, unit))),
+        *proved_by("a sum", order_of_additions(any_order(P, unit))),
         *over_all(
-            lambda casts, sizes, count: _loss * sizes + count * least / 2 - casts,
+            lambda casts, sizes, count: loss * sizes + count * least / 2 - casts,
             (rounded, size, sp.S.One),
             case="terms: ",
         ),
-        Goal("cast and added", show, given=given, positive=_BELOW_ONE),
+        Goal("cast and added", show, given=given, positive=BELOW_ONE),
     )
 
 
 def _quotients(bound: Any) -> tuple[Goal, ...]:
     given = {"P quotients": P * _each - _casts, "half a smallest number": least / 2 - _each, "P": P}
-    return (Goal("summed", bound - _casts, given=given),)
+    one, other = sp.symbols("multiple other_multiple", integer=True)
+    total = sp.Symbol("total", real=True)
+    return (
+        *at_most_each("quotients", _each, P, _casts),
+        *part_of_all("shares in a partial sum"),
+        Goal("sums of smallest numbers", total - (one + other) * least, equal=True,
+             zero={"a sum of two multiples": total - one * least - other * least}),
+        Goal("summed", bound - _casts, given=given),
+    )  # fmt: skip
 
 
 _FACTOR = (
@@ -235,7 +222,7 @@ MODELS = by_claim(
         "right. They are added with the error `rounding`. The goals show that the sum is off by at most g(2 + further "
         "+ others) (left + right), in three cases that cover all; in two of them times a positive number.",
         f"{_OVER}every order of additions by any tree, every P, every unit < 1",
-        _any_order,
+        order_of_additions,
     ),
     Model(
         "precision.running.sure",
@@ -283,9 +270,9 @@ MODELS = by_claim(
         "precision.average.error",
         "A term passes one division, whose quotient is normal or zero, and at most h additions. Each multiplies it "
         "by 1 + error, |error| <= loss = w/(1 + w). By induction on h, beginning with the division, its factor "
-        f"{_FACTOR}Divided behind, a quotient below the normal range is off by `half` a smallest number, unit times the "
-        "smallest `normal` one, at most. Then two terms at least are not zero, whose quotients are normal: it is off by "
-        "no more than v times the average of the magnitudes.",
+        f"{_FACTOR}Divided behind, a quotient below the normal range is off by `half` a smallest number, unit times "
+        "the smallest `normal` one, at most. Then two terms at least are not zero, whose quotients are normal: it is "
+        "off by no more than v times the average of the magnitudes.",
         f"{_OVER}whose quotients are normal or zero, every number of additions, every unit < 1",
         _average,
     ),
@@ -308,7 +295,8 @@ MODELS = by_claim(
     Model(
         "precision.average.underflow_before",
         "Every one of P quotients is off by at most `each`, half a smallest number below the normal range, and their "
-        "sums are exact there (precision.underflow.sums_are_exact): what they are off by adds up to `casts` at most.",
+        "sums are exact there: multiples of the smallest number, up to the smallest normal one, are floats, and "
+        "partial sums of the magnitudes are no more than all. What they are off by adds up to `casts` at most.",
         "every input whose shares add up to the smallest normal number at most, every P",
         _quotients,
     ),
@@ -338,9 +326,7 @@ EXTENTS = extents(
     "precision",
     {
         (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure stochastic.few_bits "
-        "average.error split.step underflow.wider_input",
-        (Step.SUM, Step.CLAIM): "average.underflow_before split.product split.gradient",
-        (Step.SUM, Step.FUNCTIONS): "split.distance",
-        (Step.NORMS,): "split.root",
+        "average.error split.step underflow.wider_input average.underflow_before split.product split.gradient "
+        "split.distance split.root",
     },
 )

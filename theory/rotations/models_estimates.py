@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import at_most_each, kept_products, over_histories, uncorrelated
+from commbounds.theory.finite_laws import at_most_each, kept_products, over_histories, proved_by, uncorrelated
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import k, n, norm2, s
 from commbounds.theory.rotations.models_transform import HALF_WAY, Goals, length, named, of_length
@@ -284,6 +284,8 @@ def _levels_shrunk(bound: Any) -> tuple[Goal, ...]:
     error = (omega - _slack) / (1 + omega) ** 2 + (omega / (1 + omega)) ** 2
     some, none = (of_length(_branch(bound, zero)) for zero in (False, True))
     return (
+        *proved_by("mean", _level_mean(sp.S.Zero)),
+        *proved_by("variance", _levels(sp.Max(0, omega))),
         Goal("one entry", none, equal=True),
         Goal("two and more", some - error, given={"slack": _slack},
              positive={"s": s, "2 s^2 (1 + omega)": length - 2 + 2 * s**2}),
@@ -347,9 +349,9 @@ DRAWN = (
     ),
     named(
         "rotateddithering.shrunk_contraction",
-        "Unbiased, with the variance omega - slack, omega = (length/2 - 1)/s^2 and slack >= 0 by "
-        "rotations.rotateddithering.variance: divided by 1 + omega it has the variance over its square, and the bias "
-        "omega/(1 + omega). One entry is a level.",
+        "Unbiased, with the variance omega - slack, omega = (length/2 - 1)/s^2 and slack >= 0 as "
+        "goals of rotations.rotateddithering.variance show: divided by 1 + omega it has the variance over its square, "
+        "and the bias omega/(1 + omega). One entry is a level.",
         "every n, every x in R^n but zero, every s >= 1, in real arithmetic",
         _levels_shrunk,
     ),

@@ -20,7 +20,7 @@ _sums, _unsent, _sent, _update, _gradient = sp.symbols("sums unsent sent update 
 _x, _y, _s, _u, _v = sp.symbols("x y s u v", real=True)
 _block, _entry_block = sp.symbols("block entry_block", nonnegative=True)
 _CELLS = {"c": t.cells}
-_BY_SYMMETRY = "Errors of rows are independent, and symmetric as all signs but the entry's own may be turned. "
+_BY_SYMMETRY = "Errors of rows are independent; one turns with the entry's own sign, and is as often above as below. "
 
 
 def _squared(bound: Any, square: Any) -> Any:
@@ -92,30 +92,56 @@ def _over_rows(rows: int, off: Any, value: Callable[[int], Any]) -> Any:
     )
 
 
+def _own_sign() -> tuple[Goal, ...]:
+    """That a row is off to either side equally often: turned by the entry's own sign, what is above is below.
+
+    ``above`` and ``below`` are, of one outcome of all else, whether the error is above or below with this sign.
+    """
+    above, below, ups, downs = sp.symbols("above below ups downs", nonnegative=True)
+    half = sp.Rational(1, 2)
+    return tuple(
+        goal
+        for side, fates in (("above", (above, below)), ("below", (below, above)))
+        for goal in over_histories(
+            f"own sign, {side}", tuple((half, fate) for fate in fates), {ups: above, downs: below}, (ups + downs) / 2
+        )
+    )
+
+
 def _tail(bound: Any, r: int) -> tuple[Goal, ...]:
-    return (Goal("tail", bound.subs(t.rows, r) - _over_rows(r, t.row_off, abs), equal=True),)
+    return *_own_sign(), Goal("tail", bound.subs(t.rows, r) - _over_rows(r, t.row_off, abs), equal=True)
 
 
 def _of_three(bound: Any) -> tuple[Goal, ...]:
     exact = t.other**2 * _over_rows(3, 1 / t.cells, abs)
-    return (Goal("square", bound - exact, equal=True, positive=_CELLS),)
+    return *_own_sign(), Goal("square", bound - exact, equal=True, positive=_CELLS)
 
 
 def _lower(bound: Any) -> tuple[Goal, ...]:
     exact = t.other * _over_rows(2, 1 / t.cells, int)
-    return (Goal("the smaller of two", bound + exact, equal=True, positive=_CELLS),)
+    return *_own_sign(), Goal("the smaller of two", bound + exact, equal=True, positive=_CELLS)
 
 
 def _row_tail(bound: Any) -> tuple[Goal, ...]:
     markov = (_square - t.entry**2) / t.cells - t.tolerance**2 * _square * _chance
+    chance, error, level = sp.symbols("chance_of_one error_squared level", nonnegative=True)
+
+    def statement(squares: Any, offs: Any) -> Any:
+        return squares - level * offs
+
     return (
+        *proved_by("the mean square", _variance(_OF_ENTRY)),
+        Goal("an outcome that is off", statement(chance * error, chance),
+             given={"its square is no less than the level": error - level, "chance": chance}),
+        *over_all(statement, (chance * error, chance), case="off: "),
+        *over_all(statement, (chance * error, sp.S.Zero), case="not off: "),
         Goal(
             "Chebyshev",
             bound - _chance,
             given={"Markov's inequality": markov, "the entry's own square": t.entry**2},
             positive={**_CELLS, "tolerance": t.tolerance, "square": _square},
         ),
-    )
+    )  # fmt: skip
 
 
 def _collision(bound: Any) -> tuple[Goal, ...]:
@@ -178,6 +204,7 @@ def _median_variance(bound: Any) -> tuple[Goal, ...]:
     q = t.row_off
     row = (_square - t.entry**2) / t.cells
     return (
+        *_own_sign(),
         Goal("off as often as one row at most", q - _over_rows(3, q, abs), given=in_range(q)),
         Goal("that of one row", _squared(bound, _square) - row, equal=True, positive=_CELLS),
     )
@@ -304,7 +331,7 @@ MODELS = by_claim(
     Model(
         claim="sketched.row.tail",
         words="`square` is the squared norm, `chance` that of being off: Markov's inequality of the squared error, "
-        "whose mean is that of sketched.row.variance.",
+        "outcome by outcome; goals of sketched.row.variance show its mean.",
         scope="every vector but zero, every c, every positive tolerance; exact arithmetic",
         goals=_row_tail,
         checked_by=("sketched.row.tail", "sketched.row.variance"),
@@ -428,11 +455,10 @@ EXTENTS = extents(
     {
         (): (
             "hashes.collision hashes.sign_pair recovery.one_entry fetchsgd.same fetchsgd.growth minmax.exact "
-            "row.variance_bound row.variance row.error recovery.one_cell"
+            "row.variance_bound row.variance row.error recovery.one_cell median.lower_bias median.of_three median.tail "
+            "row.tail"
         ),
-        (Step.SYMMETRY,): "median.lower_bias median.of_three median.tail",
-        (Step.SYMMETRY, Step.LIMIT): "median.variance",
-        (Step.LEMMA, Step.CLAIM): "row.tail",
+        (Step.LIMIT,): "median.variance",
     },
     by_definition="recovery.second_round words.one_round words.two_rounds",
     every_case="median.tail",

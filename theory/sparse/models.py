@@ -17,11 +17,9 @@ EXTENTS = extents(
             "topka.critical_path topka.above_oktopk topka.below_oktopk topka.below_dense gtopk.below_topka "
             "gtopk.above_oktopk spardl.below_even_split topkdsa.upper_even topkdsa.upper topkdsa.identical "
             "topkdsa.code_switch spardl.most spardl.least spardl.entries spardl.r_sag_most spardl.r_sag_least "
-            "spardl.b_sag"
+            "spardl.b_sag gtopk.received gtopk.sent topkdsa.lower_with_switch"
         ),
         (Step.NORMS,): "gaussiank.laplace_least",
-        (Step.COUNTING,): "gtopk.received gtopk.sent",
-        (Step.SUM, Step.COUNTING): "topkdsa.lower_with_switch",
         (Step.NORMS, Step.LEMMA): "gaussiank.normal_least",
         (Step.NORMS, Step.LIMIT): "gaussiank.student_least",
     },

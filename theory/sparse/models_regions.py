@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.models_words import full, held_blocks, named, one_rank
-from commbounds.theory.finite_laws import at_most_each, over_all
+from commbounds.theory.finite_laws import at_most_each, over_all, part_of_all
 from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.sparse.terms import nonzeros, union
@@ -77,13 +77,20 @@ def _lower(bound: Any) -> tuple[Goal, ...]:
     least = sp.Min(4 * k, n)
     sent = 2 * (P * k - own)
     sizes = {"union - own": union - own, "union - k": union - k}
+    mine = sp.Symbol("own_of_one", nonnegative=True)
     return (
+        *at_most_each("an index has one owner", sp.S.One, union, own),
+        *part_of_all("what one rank selects"),
+        *over_all(lambda words, of_own, ranks: words - 2 * (k * ranks - of_own), (2 * (k - mine), mine, sp.S.One),
+                  case="split, ranks: ", equal=True),
+        *over_all(lambda words, entries: words - 2 * (P - 1) * entries, (2 * (P - 1), sp.S.One), case="sums: ",
+                  equal=True),
         Goal("one rank", (sent - P * bound.xreplace({least: 4 * k})).subs(P, 1), given={"k - own": k - own}),
         Goal(
             "sparse", sent + 2 * union * (P - 1) - P * bound.xreplace({least: 4 * k}), given={**sizes, "P - 2": P - 2}
         ),
         Goal("dense", sent + n * (P - 1) - P * bound.xreplace({least: n}), given={"P k - own": P * k - own}),
-    )
+    )  # fmt: skip
 
 
 def _identical(bound: Any) -> tuple[Goal, ...]:

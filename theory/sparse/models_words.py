@@ -126,10 +126,28 @@ def _tree_steps(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+def _lowest_bit() -> tuple[Goal, ...]:
+    """In which levels rank (2 j + 1) 2^lowest takes part: level t joins 2^(t + 1) i with 2^(t + 1) i + 2^t, to send.
+
+    It is of the first kind below `lowest`, of the second at `lowest`, and not a multiple of 2^t above it.
+    """
+    j, i, level, more = sp.symbols("j i level more", integer=True, nonnegative=True)
+    odd, apart = 2 * j + 1, sp.Symbol("apart", integer=True)
+    return (
+        Goal("receives below its lowest bit", odd * 2 ** (level + 1 + more) - 2 ** (level + 1) * (odd * 2**more),
+             equal=True),
+        Goal("sends at its lowest bit", odd * 2**level - (2 ** (level + 1) * j + 2**level), equal=True),
+        Goal("takes no part above it", (odd - 2 * i) ** 2 - 1,
+             given={"a whole number": apart * (apart + 1)}, zero={"apart": apart - (j - i)}),
+        *proved_by("levels below it", recurrence(2 * k * level, level, 0, lambda words, _: words + 2 * k)),
+    )  # fmt: skip
+
+
 def _tree_busiest(bound: Any) -> tuple[Goal, ...]:
     lowest = sp.Symbol("lowest", integer=True, nonnegative=True)
     closed = bound.xreplace({_bits: levels})
     return (
+        *_lowest_bit(),
         *_each_level(2 * k)(bound),
         Goal(
             "no other rank", closed - 2 * k * (lowest + 1), given={"levels - 1 - lowest": levels - 1 - lowest, "k": k}
