@@ -7,6 +7,7 @@ import sympy as sp
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing
 from commbounds.theory.dropcompute.terms import (
     AFTER_BACKWARD,
+    ALL_CANDIDATES,
     ALL_COMPLETED,
     BETWEEN,
     CHEN_2016,
@@ -185,7 +186,7 @@ STEPS: tuple[Claim, ...] = (
         Le(GAIN, best),
         "Between two elapsed times the completed share is constant while (T + T_c)/(min(tau, T) + T_c) does not grow, "
         "so that the maximum over all tau > 0 is at an elapsed time, if all of these are positive.",
-        assumes=(ENDS_AT_TAU, TAKES_TIME),
+        assumes=(ENDS_AT_TAU, TAKES_TIME, ALL_CANDIDATES),
         tightness=1,
         extremal="the threshold that was chosen",
         note="A micro-batch that takes no time is done before any threshold: latencies 0, 7, 5, 8, 8, 9, 4, 9 and an "

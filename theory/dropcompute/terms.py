@@ -229,6 +229,11 @@ TAKES_TIME = Hypothesis(
     "The first micro-batch of every worker and step takes time.",
     lambda x: bool((x[:, 0] > 0).all()),
 )
+ALL_CANDIDATES = Hypothesis(
+    "all_candidates",
+    "The share of dropped micro-batches is not limited: every elapsed time is a candidate.",
+    ensured="Thresholds are chosen with drop_rate = 1.",
+)
 SOME_TIME = Hypothesis(
     "some_time",
     "At least one micro-batch takes time: otherwise there is no positive threshold.",

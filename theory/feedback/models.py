@@ -7,7 +7,7 @@ contraction of every worker's is contraction of the whole. With q = sqrt(1 - alp
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import sympy as sp
@@ -17,7 +17,7 @@ from commbounds.theory.feedback.models_convex import CONVEX_MODELS
 from commbounds.theory.feedback.models_econtrol import ECONTROL_MODELS
 from commbounds.theory.feedback.models_momentum import MOMENTUM_MODELS
 from commbounds.theory.feedback.models_worst import WORST_MODELS
-from commbounds.theory.finite_laws import about_means, never_negative, noisy_squares, square_of_mean
+from commbounds.theory.finite_laws import about_means, at_most_each, never_negative, noisy_squares, square_of_mean
 from commbounds.theory.model import Goal, Model, by_claim, extents, untied, vectors
 from commbounds.theory.quantities import P, alpha
 from commbounds.theory.smooth_functions import between_parabolas
@@ -82,6 +82,17 @@ def _keeps(noise: Any = 0) -> tuple[Goal, ...]:
     )
 
 
+def _telescoped(first: Any, spent: Callable[..., Any], *sums: Any, **known: Any) -> tuple[Goal, ...]:
+    """That `spent` of the steps' sums is no less than minus `first`, by what every step makes of a potential."""
+    now, following, *one = sp.symbols(f"potential_now potential_next one:{len(sums)}", nonnegative=True)
+    before = {"those before": first + spent(*sums) - now}
+    return (
+        Goal("steps: one more", first + spent(*(a + b for a, b in zip(sums, one, strict=True))) - following,
+             given={**before, "this step": now + spent(*one) - following}, **known),
+        Goal("steps: all", first + spent(*sums), given={**before, "potential": now}, **known),
+    )  # fmt: skip
+
+
 def _residual(bound: Any) -> tuple[Goal, ...]:
     return _stays(bound, 0)
 
@@ -126,6 +137,13 @@ def _ef14_rated(bound: Any, variance: Any) -> tuple[Goal, ...]:
             vectors=(_e, _slope, _at_y),
             hints=(_slope, _at_y),
         ),
+        *_telescoped(
+            t.gap,
+            lambda slopes, residuals, steps: paid * residuals - t.stepsize / 4 * slopes + steps * gains,
+            *(_slopes, _residuals, t.horizon),
+            positive=workers,
+        ),
+        *at_most_each("residuals", _limit(own), t.horizon, _residuals, _LESS),
         Goal(
             "sum",
             _in_q(bound) - _slopes / t.horizon,
@@ -259,6 +277,7 @@ def _ef21_rate(bound: Any) -> tuple[Goal, ...]:
     first = t.gap + t.stepsize / (2 * (1 - _q)) * t.lag
     return (
         *_descent(_FALLEN),
+        *_telescoped(first, lambda slopes: -t.stepsize / 2 * slopes, _slopes, positive=_LESS),
         Goal(
             "sum",
             _in_q(bound) - _slopes / t.horizon,

@@ -133,10 +133,15 @@ def _iterates(bound: Any) -> tuple[Goal, ...]:
         "conservation of mass, divided by P": update + after - before_ - step,
     }
     first = {"both begin at one point": w - x, "residuals begin at zero": before_}
+    applied, left, held = sp.symbols("all_applied all_left all_held", real=True)
+    means = {"update": P * update - applied, "after": P * after - left, "before": P * (before_ + step) - held}
     return (
+        *proved_by("mass", mass(sp.S.Zero)),
+        Goal("conservation of mass, divided by P", update + after - before_ - step, equal=True, positive={"P": P},
+             zero={**means, "mass": held - left - applied}),
         Goal("first", w - x - before_ - bound, equal=True, zero=first),
         Goal("step", w_next - x_next - after - bound, equal=True, zero=zero),
-    )
+    )  # fmt: skip
 
 
 def _stalling(bound: Any) -> tuple[Goal, ...]:

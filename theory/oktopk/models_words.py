@@ -90,6 +90,7 @@ DIVIDES = (
 EQUAL_SHARES = proved_by("all-gather", gathered_once((P - 1) * share, share))
 """That the all-gather of P equal shares sends P - 1 of them, and brings as many."""
 _SPLIT_IN = at_most_each("split, one more rank", k / P, P - 1, _entered, POSITIVE)
+_TO_OTHERS = part_of_all("split, selected entries of other regions")
 _SPLIT_OUT = at_most_each("split, one more message", k / P, P - 1, _split, POSITIVE)
 
 
@@ -129,7 +130,7 @@ def _even_sent(bound: Any) -> tuple[Goal, ...]:
 
 def _any_sent(bound: Any) -> tuple[Goal, ...]:
     given = {**WINNERS, "split: at most all selected entries": k - _split}
-    return *EQUAL_SHARES, *_cases(bound - 2 * (_split + leaves + gathered), P * share, given, GATHERED)
+    return *_TO_OTHERS, *EQUAL_SHARES, *_cases(bound - 2 * (_split + leaves + gathered), P * share, given, GATHERED)
 
 
 def by_remainder(bound: Any) -> Iterator[tuple[str, Any, Any, Any, Conditions]]:
@@ -145,7 +146,7 @@ def by_remainder(bound: Any) -> Iterator[tuple[str, Any, Any, Any, Conditions]]:
 
 
 def _general_sent(bound: Any) -> tuple[Goal, ...]:
-    found = [*proved_by("all-gather", gathered_once(P - 1, sp.S.One))]
+    found = [*_TO_OTHERS, *proved_by("all-gather", gathered_once(P - 1, sp.S.One))]
     for name, at, least, most, numbers in by_remainder(bound):
         found += at_most_each(f"{name}; all-gather, one more share", most, P - 1, gathered)
         given = {
@@ -176,6 +177,8 @@ def _ring_sent(bound: Any) -> tuple[Goal, ...]:
     }
     own = sp.Symbol("own_share", nonnegative=True)
     return (
+        *_TO_OTHERS,
+        *part_of_all("what balancing takes"),
         *heard_of_others(winners, own, gathered),
         Goal("sent", bound - 2 * (_split + leaves + gathered), given=given),
     )

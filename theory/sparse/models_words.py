@@ -9,7 +9,7 @@ import sympy as sp
 
 from commbounds.theory.cost import log2
 from commbounds.theory.dense.models_words import AROUND, around, full, gathered_once, held_blocks, named, one_rank
-from commbounds.theory.finite_laws import over_all, proved_by
+from commbounds.theory.finite_laws import at_most_each, over_all, proved_by
 from commbounds.theory.model import Goal, Model, recurrence, untied
 from commbounds.theory.quantities import P, entries, index_bits, k, mu, n
 from commbounds.theory.sparse.terms import fewest, kept, teams, z
@@ -355,6 +355,7 @@ def _spardl_bsag(bound: Any) -> tuple[Goal, ...]:
         _long_enough(),
         *held_blocks(),
         Goal("teams of one", closed.subs(m, 1) - agreed, equal=True),
+        *at_most_each("one more block", 2 * b, m - 1, gathered),
         Goal(
             "words",
             closed - (_halves(m) / 2 + agreed + gathered),

@@ -92,7 +92,10 @@ RUNS = {
     "shipped.switched.variance_whole": {
         "before": lambda chances, omegas: sum(p * omega for p, omega in zip(chances, omegas, strict=True))
     },
-    "shipped.spectral_atoms.bias": {"chance": lambda planned: planned},
+    "shipped.spectral_atoms.bias": {
+        "chance": lambda planned: planned,
+        "in_the_end": lambda planned, measured: planned * (1 + measured),
+    },
     "shipped.atomic.scale_equivariance": chances,
     "shipped.atomic.sign_symmetry": chances,
     "shipped.atomic.shrunk_contraction": {
