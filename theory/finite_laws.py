@@ -228,6 +228,27 @@ def kept_products() -> tuple[Goal, ...]:
     )
 
 
+def chebyshev() -> tuple[Goal, ...]:
+    """Chebyshev's sum inequality: products of two sequences in one order are, in the mean, no less than the means'.
+
+    One after another. ``products``, ``first`` and ``second`` are the sums over those before.
+    """
+    products, first, second, count = sp.symbols("products first second count", nonnegative=True)
+    a, b, a_before, b_before = sp.symbols("a b a_before b_before", real=True)
+
+    def alike(products: Any, first: Any, second: Any, count: Any) -> Any:
+        return products - a * second - b * first + count * a * b
+
+    more = alike(products + a_before * b_before, first + a_before, second + b_before, count + 1)
+    before = alike(products, first, second, count)
+    return (
+        Goal("products of differences, one more before", more,
+             given={"those before": before, "in one order": (a - a_before) * (b - b_before)}),
+        Goal("sum of products, one more", (count + 1) * (products + a * b) - (first + a) * (second + b),
+             given={"those before": count * products - first * second, "products of differences": before}),
+    )  # fmt: skip
+
+
 def uncorrelated(variance: Any) -> tuple[Goal, ...]:
     """That vectors which have no inner product in the mean, and a `variance` each, add up `variance` times weights^2.
 

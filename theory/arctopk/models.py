@@ -7,13 +7,11 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.terms import ceil_log2
-from commbounds.theory.finite_laws import proved_by
+from commbounds.theory.finite_laws import chebyshev, proved_by
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, untied
 from commbounds.theory.quantities import P, k, m, mu, n, r
 
 _chances, _squares, _kept = sp.symbols("chances squares kept", nonnegative=True)
-_chance, _square = sp.symbols("chance square", nonnegative=True)
-_rows = sp.Symbol("rows", nonnegative=True)
 _sketch_block, _row_block, _d = sp.symbols("sketch_block row_block d", nonnegative=True)
 _average_score = sp.Symbol("average_score", real=True)
 _A = "arctopk.allreduce."
@@ -36,11 +34,6 @@ def _commutes(bound: Any) -> tuple[Goal, ...]:
         ),
         Goal("average kept", kept / P - selected * (gs / P) - bound, equal=True, positive={"P": P}, zero=ranks),
     )
-
-
-def _more(kept: Any, chances: Any, squares: Any, rows: Any) -> Any:
-    """What Chebyshev's sum inequality says is not negative."""
-    return rows * kept - chances * squares
 
 
 def _exchanged() -> tuple[Goal, ...]:
@@ -100,34 +93,13 @@ def _exchanged() -> tuple[Goal, ...]:
 
 
 def _orthogonal(bound: Any) -> tuple[Goal, ...]:
-    alike = _kept - _chance * _squares - _square * _chances + _rows * _chance * _square
-    of, with_square = sp.symbols("chance_before square_before", nonnegative=True)
-    step = {
-        _kept: _kept + of * with_square,
-        _squares: _squares + with_square,
-        _chances: _chances + of,
-        _rows: _rows + 1,
-    }
     return (
         *_exchanged(),
-        Goal(
-            "products of differences, one more row before",
-            alike.subs(step, simultaneous=True),
-            given={"rows before": alike, "chances and squares": (_chance - of) * (_square - with_square)},
-        ),
-        Goal("Chebyshev's inequality, one row", _more(_chance * _square, _chance, _square, 1), equal=True),
-        Goal(
-            "Chebyshev's inequality, another row",
-            _more(_kept + _chance * _square, _chances + _chance, _squares + _square, _rows + 1),
-            given={
-                "for the rows before": _more(_kept, _chances, _squares, _rows),
-                "chances rise with squares: sum over rows of products of differences": alike,
-            },
-        ),
+        *chebyshev(),
         Goal(
             "error",
             bound - (1 - _kept / _squares),
-            given={"Chebyshev's inequality": _more(_kept, _chances, _squares, m)},
+            given={"Chebyshev's inequality": m * _kept - _chances * _squares},
             positive={"squares": _squares, "m": m},
             zero={"k rows are selected": _chances - k},
         ),
@@ -223,8 +195,8 @@ MODELS = by_claim(
     untied(
         claim=_A + "contraction_orthogonal",
         words=_ALIKE + "`chances`, "
-        "`squares` and `kept` are the sums of c, of w and of c w over the `rows` before, `chance` and `square` those "
-        "of one more row: Chebyshev's sum inequality by induction on the rows; then over all m.",
+        "`squares` and `kept` are the sums of c, of w and of c w over the m rows: Chebyshev's sum inequality, by "
+        "induction on the rows.",
         scope="all orthogonal rows, not all zero, every m >= k >= 1 and every rank of the sketch; exact arithmetic",
         goals=_orthogonal,
     ),

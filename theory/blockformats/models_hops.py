@@ -25,6 +25,7 @@ from commbounds.theory.finite_laws import (
     over_histories,
     proved_by,
     relative_errors,
+    share_of_squares,
     square_with_noise,
 )
 from commbounds.theory.model import Goal, in_range
@@ -161,11 +162,16 @@ def _butterfly_bounded(bound: Any) -> tuple[Goal, ...]:
 def _mxfp4_ring(bound: Any) -> tuple[Goal, ...]:
     each = bound.subs(hopgrowth, 1)
     grown = sp.Rational(25, 24) * _noise + _next
+    square, own = sp.symbols("square own_variance", nonnegative=True)
     return (
         *(
             Goal(f"between {c} and {d}", each * _entry**2 - (_entry - c) * (d - _entry), hints=(_entry - middle,))
             for c, d, middle in ((3, 4, sp.Rational(84, 25)), (4, 6, sp.Rational(24, 5)))
         ),
+        *share_of_squares("outcomes of a rounding"),
+        *square_with_noise(),
+        Goal("a rounding", (1 + each) * _before + each * _next - _after, given={"its variance": each * square - own},
+             zero={"independent": _after - _before - own, "what arrived": square - _next - _before}),
         Goal("no rank", bound.subs(hopgrowth, 0), equal=True),
         Goal(
             "one more rank",
@@ -175,7 +181,7 @@ def _mxfp4_ring(bound: Any) -> tuple[Goal, ...]:
                 "a rounding": (1 + each) * _before + each * _next - _after,
             },
         ),
-    )
+    )  # fmt: skip
 
 
 def _hop_bytes(bound: Any) -> tuple[Goal, ...]:

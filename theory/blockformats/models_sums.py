@@ -16,7 +16,7 @@ from commbounds.theory.blockformats.terms import (
     otherfraction,
     ownfraction,
 )
-from commbounds.theory.finite_laws import over_all, share_of_squares, square_with_noise
+from commbounds.theory.finite_laws import chebyshev, over_all, share_of_squares, square_with_noise
 from commbounds.theory.model import Goal, in_range, recurrence
 from commbounds.theory.quantities import P, block, index_bits, n
 
@@ -118,7 +118,8 @@ def _added(bound: Any) -> tuple[Goal, ...]:
 def _equal(bound: Any) -> tuple[Goal, ...]:
     at = bound.xreplace({sp.Mod(P * fraction, 1): _left})
     variance = _left * (1 - _left) ** 2 + (1 - _left) * _left**2
-    return (Goal("a code and the next", at - variance, equal=True),)
+    below = over_all(lambda ups, cells: ups - cells, (sp.S.One, sp.S.One), case="cells below: ", equal=True)
+    return *below, Goal("a code and the next", at - variance, equal=True)
 
 
 def _pair(bound: Any) -> tuple[Goal, ...]:
@@ -142,7 +143,12 @@ def _pair(bound: Any) -> tuple[Goal, ...]:
 
 def _never_worse(bound: Any) -> tuple[Goal, ...]:
     both = (P**2 * ownfraction * otherfraction - _products) / (P * (P - 1))
+    pairs, a, b, all_a, all_b = sp.symbols("pairs a b all_a all_b", nonnegative=True)
     return (
+        *chebyshev(),
+        Goal("different cells, one more", pairs + a * all_b + all_a * b - (all_a + a) * (all_b + b) + _products + a * b,
+             equal=True, zero={"pairs before": pairs - (all_a * all_b - _products)}),
+        *over_all(lambda together: -together, (_together,), case="pairs of ranks: "),
         Goal(
             "a pair",
             ownfraction * otherfraction - both,
@@ -150,7 +156,7 @@ def _never_worse(bound: Any) -> tuple[Goal, ...]:
             positive={"P": P, "P - 1": P - 1},
         ),
         Goal("all of them", bound - (fractionnoise + _together), given={"pairs": -_together}),
-    )
+    )  # fmt: skip
 
 
 _PARTS = "every n that P divides, every P, every block"
@@ -227,9 +233,9 @@ SUMS = (
     named(
         "correlated.never_worse",
         "Chances of two ranks to go up fall from cell to cell, and add up to P f over them; `products` is the sum of "
-        "the products in equal cells, at least P times those of the means (Chebyshev's sum inequality). In different "
-        "cells both go up with the mean of the other products: no more than independently. `together` is the sum of "
-        "all covariances.",
+        "the products in equal cells, at least P times those of the means, as goals of Chebyshev's sum inequality "
+        "show. In different cells both go up with the mean of the other products: no more than independently. "
+        "`together` is the sum of all covariances.",
         _CELLS,
         _never_worse,
     ),

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all, over_histories
+from commbounds.theory.finite_laws import orthonormal_parts, over_all, over_histories, share_of_squares
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.moshpit.models_grid import by_size_of_sets, variance_of_factor, whole_mean
 from commbounds.theory.moshpit.models_groups import second_moment
@@ -39,13 +39,23 @@ def _neighbours(cosine: Any, weight: Any) -> Goal:
     return Goal("neighbours", (one_on + one_back) / weight - 2 * cosine * _x / weight, equal=True)
 
 
+_SQUARES = (*orthonormal_parts(), *share_of_squares("modes"))
+"""That the squares of orthogonal modes, each of which shrinks, come to the squared distance from the mean."""
+
+
 def _ring(bound: Any) -> tuple[Goal, ...]:
     bound = bound.subs(sp.cos(2 * sp.pi / N), _second)
     value = (1 + 2 * _c) / 3
     few = {"all modes are the second": _c - _second}
     given = {"c >= -1": 1 + _c, "c <= c_1": _second - _c, "c_1 >= 0": _second}
     alike = Goal("two or three peers", bound.subs(rounds, 1) - value**2, equal=True, zero=few)
-    return _at_start(bound), _neighbours(_c, 3), alike, _modes(bound, value**2, "four peers or more", given=given)
+    return (
+        *_SQUARES,
+        _at_start(bound),
+        _neighbours(_c, 3),
+        alike,
+        _modes(bound, value**2, "four peers or more", given=given),
+    )
 
 
 def _torus(bound: Any) -> tuple[Goal, ...]:
@@ -58,6 +68,7 @@ def _torus(bound: Any) -> tuple[Goal, ...]:
     three = {_c: sp.Rational(-1, 2), _second: sp.Rational(-1, 2)}
     one = bound.subs(rounds, 1).subs(three)
     return (
+        *_SQUARES,
         _at_start(bound),
         _neighbours(_c, 5),
         Goal("side 3, one angle 0", one - value.subs(three).subs(_other, 1) ** 2, given={}),
@@ -79,6 +90,7 @@ def _exponential(bound: Any) -> tuple[Goal, ...]:
     )
     left = {"bits - 1 unit vectors": (_bits - 1) ** 2 - size, "size": size, "bits >= 1": _bits - 1}
     return (
+        *_SQUARES,
         _at_start(bound),
         longer,
         _modes(bound, size / (_bits + 1) ** 2, given=left, positive={"bits + 1": _bits + 1}),
@@ -346,9 +358,8 @@ EXTENTS = extents(
     {
         (): (
             "push_sum.range restarts.attempts restarts.restarts restarts.capped one_peer.factor mean.own_instead "
-            "push_sum.mean mean.one_way one_peer.exact"
+            "push_sum.mean mean.one_way one_peer.exact ring.distortion torus.distortion exponential.distortion"
         ),
-        (Step.SPECTRUM,): "ring.distortion torus.distortion exponential.distortion",
         (Step.SYMMETRY, Step.INDEPENDENCE): "ring.iid",
     },
     by_definition="ring.words torus.words exponential.words one_peer.words push_sum.words",

@@ -8,7 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import horizon, reach
-from commbounds.theory.finite_laws import against_others, norm_of_a_sum, orthonormal_parts, proved_by
+from commbounds.theory.finite_laws import against_others, chebyshev, norm_of_a_sum, orthonormal_parts, proved_by
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, recurrence, vectors
 from commbounds.theory.quantities import absdet, m, n, r
 
@@ -50,11 +50,6 @@ def _leverage(of: Any, other: Any) -> Any:
 def _powersgd(bound: Any) -> tuple[Goal, ...]:
     weights = {"larger - smaller": _larger - _smaller, "larger": _larger, "smaller": _smaller}
     forms = {"uu": _uu, "vv": _vv, "det": _det}
-    chance, of, other = sp.symbols("leverages leverage leverage_before", nonnegative=True)
-    total, weight, before, count = sp.symbols("weights weight weight_before count", nonnegative=True)
-    alike = _captured - of * total - weight * chance + count * of * weight
-    more = {_captured: _captured + other * before, total: total + before, chance: chance + other, count: count + 1}
-    chebyshev = count * _captured - chance * total
     ones = [1 + a * _uu + b * _vv + a * b * _det for a, b in ((_larger, _smaller), (_smaller, _larger))]
     return (
         Goal(
@@ -63,10 +58,7 @@ def _powersgd(bound: Any) -> tuple[Goal, ...]:
             given={**weights, **forms},
             positive={"first denominator": ones[0], "second denominator": ones[1]},
         ),
-        Goal("products of differences, one more before", alike.subs(more, simultaneous=True),
-             given={"those before": alike, "in one order": (of - other) * (weight - before)}),
-        Goal("sum over pairs, one more", (count + 1) * (_captured + of * weight) - (chance + of) * (total + weight),
-             given={"those before": chebyshev, "products of differences": alike}),
+        *chebyshev(),
         Goal(
             "contraction",
             _of_q(bound) * _total - (_total - _captured),

@@ -193,8 +193,9 @@ MODELS = (
     Model(
         "precision.split.root",
         "The root is the length of (x/sqrt n, sqrt eps), and `other` that of the entries after they moved, which is"
-        " not farther off than the length of the move, by the triangle inequality. Shown is that the bound is not "
-        "below r/other - 1, nor below 1 - r/other where that is positive; both times other (r - d).",
+        " not farther off than the length of the move: of the two, and of the move, none is longer than the others "
+        "together. Shown is that the bound is not below r/other - 1, nor below 1 - r/other where that is positive; "
+        "both times other (r - d).",
         "every entries and every move of less than the root",
         _root,
         ("precision.split.root",),

@@ -27,13 +27,11 @@ EXTENTS = extents(
             "kashin.level randomised_hadamard.correlation ldlq.average drive.two_sparse_bias drive.two_sparse_error "
             "drive.two_sparse_error_biased drive.one_sparse eden.one_sparse drive.projection eden.projection "
             "rotateddithering.unbiased drive.worst_draw drive.worst_draw_biased rotateddithering.variance "
-            "rotated_sum.error rotateddithering.shrunk_contraction"
+            "rotated_sum.error rotateddithering.shrunk_contraction hadamardsketch.shrunk_contraction "
+            "hadamardsketch.entry_variance hadamardsketch.variance"
         ),
-        (Step.CLAIM,): "hadamardsketch.shrunk_contraction",
-        (Step.SYMMETRY, Step.EXPECTATION): "hadamardsketch.entry_variance",
         (Step.INDEPENDENCE, Step.LIMIT): "dithered_hadamard.variance",
         (Step.EXPECTATION, Step.LIMIT): "dithered_hadamard.unbiased",
-        (Step.SYMMETRY, Step.EXPECTATION, Step.SUM): "hadamardsketch.variance",
         (Step.EXPECTATION, Step.LEMMA, Step.SPECTRUM): "drive.contraction eden.contraction",
     },
     by_definition="eden.wire rotateddithering.wire hadamardsketch.wire rotated_mean.bytes rotated_sum.bytes",

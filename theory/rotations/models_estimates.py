@@ -6,7 +6,16 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import at_most_each, kept_products, over_histories, proved_by, uncorrelated
+from commbounds.theory.finite_laws import (
+    at_most_each,
+    independent_of,
+    kept_products,
+    over_all,
+    over_histories,
+    proved_by,
+    two_seats,
+    uncorrelated,
+)
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import k, n, norm2, s
 from commbounds.theory.rotations.models_transform import HALF_WAY, Goals, length, named, of_length
@@ -302,11 +311,32 @@ _NO_SUM = {"weights add up to zero": _V + (length - 1) * _products}
 _SPREAD = (length * _V - length * _products) / length**2
 
 
+def _signed_sum() -> tuple[Goal, ...]:
+    """What the square of the sum of w_j h_j is in the mean, place by place; and that entries' errors add up."""
+    h, so_far, count, own = sp.symbols("h so_far count own", real=True)
+
+    def square(total: Any, places: Any) -> Any:
+        return _V * places + _products * (total**2 - places)
+
+    more = square(so_far + h, count + 1) - square(so_far, count) - (_V * h**2 + 2 * _products * h * so_far)
+    return (
+        *_WEIGHTS,
+        Goal("sum of the weights", k * (length / k - 1) - (length - k), equal=True, positive=_ALONE),
+        *two_seats(length),
+        Goal("square of the sum, one more place", more, equal=True, positive=_ALONE, zero={"a sign": h**2 - 1}),
+        *kept_products(),
+        *independent_of("signs"),
+        *uncorrelated(sp.Symbol("variance_of_one", nonnegative=True)),
+        *over_all(lambda others, of, entries: others - (_q * entries - of), (_q - own, own, sp.S.One),
+                  case="entries, others' squares: ", equal=True),
+    )  # fmt: skip
+
+
 def _sketched(each: Any, positive: Any = None) -> Goals:
     def goals(bound: Any) -> tuple[Goal, ...]:
         positive_ = {**_ALONE, **(positive or {})}
         return (
-            *_WEIGHTS,
+            *_signed_sum(),
             Goal("error", of_length(bound) - each * _SPREAD, equal=True, positive=positive_, zero=_NO_SUM),
         )
 
@@ -317,7 +347,13 @@ def _sketch_shrunk(bound: Any) -> tuple[Goal, ...]:
     omega = (n - 1) * _V / (length - 1)
     error = omega / (1 + omega) ** 2 + (1 - 1 / (1 + omega)) ** 2
     whole = sp.together(1 + omega).as_numer_denom()[0]
-    return (Goal("shrunk", of_length(bound) - error, equal=True, positive={**_ALONE, "1 + omega": whole}),)
+    unbiased = Goal("a rotated entry", k / length * (length / k) - 1, equal=True, positive=_ALONE)
+    variance = proved_by("variance", _sketched(n - 1)(omega))
+    return (
+        unbiased,
+        *variance,
+        Goal("shrunk", of_length(bound) - error, equal=True, positive={**_ALONE, "1 + omega": whole}),
+    )
 
 
 _TWO = "every n >= 2, every x in R^n but zero, every k from 1 to the padded length, in real arithmetic"
@@ -375,8 +411,9 @@ DRAWN = (
     ),
     named(
         "hadamardsketch.shrunk_contraction",
-        "Unbiased, with the variance omega = (length/k - 1)(n - 1)/(length - 1) by rotations.hadamardsketch.variance: "
-        "divided by 1 + omega, that over its square, and the square of the bias.",
+        "Unbiased, with the variance omega = (length/k - 1)(n - 1)/(length - 1), as goals of "
+        "rotations.hadamardsketch.variance show: divided by 1 + omega, that over its square, and the square of the "
+        "bias.",
         _TWO,
         _sketch_shrunk,
     ),

@@ -330,8 +330,8 @@ MODELS = by_claim(
     ),
     Model(
         claim="sketched.row.tail",
-        words="`square` is the squared norm, `chance` that of being off: Markov's inequality of the squared error, "
-        "outcome by outcome; goals of sketched.row.variance show its mean.",
+        words="`square` is the squared norm, `chance` that of being off: the mean of the squared error is at least the "
+        "level times it, outcome by outcome; goals of sketched.row.variance show its mean.",
         scope="every vector but zero, every c, every positive tolerance; exact arithmetic",
         goals=_row_tail,
         checked_by=("sketched.row.tail", "sketched.row.variance"),

@@ -34,8 +34,9 @@ def test_chances_rise_with_squares(norms, K):
     assert sum(chances) == K
     sums = {"rows": 0, "chances": Fraction(0), "squares": Fraction(0), "kept": Fraction(0)}
     for chance, square in zip(chances, squares, strict=True):
-        one_more = {**sums, "chance": chance, "square": square}
-        assert "Chebyshev's inequality, another row" in {name for _, name in met(claim, one_more)}
+        before = {"count": sums["rows"], "first": sums["chances"], "second": sums["squares"], "products": sums["kept"]}
+        one_more = {**before, "a": chance, "b": square}
+        assert "sum of products, one more" in {name for _, name in met(claim, one_more)}
         sums["rows"] += 1
         for name, more in (("chances", chance), ("squares", square), ("kept", chance * square)):
             sums[name] += more

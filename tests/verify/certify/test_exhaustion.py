@@ -205,10 +205,11 @@ def test_a_run_shows_nothing_else():
     certificate = certify.load("quantizers.naturalcompression.sign_symmetry")
     with pytest.raises(certify.CertificateError, match="zero"):
         certify.check(certificate, bound=1)
-    (proof,) = certificate.proofs
+    (proof,) = [proof for proof in certificate.proofs if "run" in proof]
+    others = tuple(other for other in certificate.proofs if other is not proof)
     for wrong in ({**proof, "run": None}, {"at": 0, "goal": proof["goal"]}, {**proof, "terms": []}):
         with pytest.raises(certify.CertificateError):
-            certify.check(replace(certificate, proofs=(wrong,)))
+            certify.check(replace(certificate, proofs=(wrong, *others)))
 
 
 def test_a_goal_about_other_things_is_not_shown_by_a_run():
