@@ -110,26 +110,17 @@ _BELOW_ONE = {"1 - rho": 1 - _rho}
 _series = _rho * (1 - _rho**horizon) / (1 - _rho) * reach
 
 
-def _steps(bound: Any) -> tuple[Goal, ...]:
+def _steps(bound: Any, **given: Any) -> tuple[Goal, ...]:
     return (
         norm_of_a_sum(),
         *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
-        Goal("bound", _of_rho(bound) - _series**2, positive=_BELOW_ONE),
+        Goal("bound", _of_rho(bound) - _series**2, given=given, positive=_BELOW_ONE),
     )
 
 
 def _limit(bound: Any) -> tuple[Goal, ...]:
     power = _rho**horizon
-    return (
-        norm_of_a_sum(),
-        *recurrence(_series, horizon, 0, lambda norm, _: _rho * (norm + reach), positive=_BELOW_ONE),
-        Goal(
-            "bound",
-            _of_rho(bound) - _series**2,
-            given={"rho**t": power, "1 - rho**t": 1 - power, "(rho M)**2": (_rho * reach) ** 2},
-            positive=_BELOW_ONE,
-        ),
-    )
+    return _steps(bound, power=power, below_one=1 - power, square=(_rho * reach) ** 2)
 
 
 def _two(bound: Any) -> tuple[Goal, ...]:
@@ -227,7 +218,7 @@ MODELS = by_claim(
         claim="lowrank.powersgd_ef14.steps",
         words=_CONTRACTED,
         scope=f"every number of steps t, every m, n and r < min(m, n), gradients of norm at most M, {_REAL}",
-        goals=_steps,
+        goals=lambda bound: _steps(bound),
         checked_by=("lowrank.powersgd_ef14.steps", "lowrank.powersgd.contraction"),
     ),
     Model(

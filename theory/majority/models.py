@@ -374,7 +374,8 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {"majority.vote.sh
 EXTENTS = extents(
     "majority",
     {
-        (): "server.worker vote.even_worker vote.distortion ties.drift shards.busiest",
+        (): "server.worker vote.distortion ties.drift shards.busiest",
+        (Step.COUNTING,): "vote.even_worker",
         (Step.SYMMETRY, Step.INDEPENDENCE): "adversaries.half",
         (Step.INDEPENDENCE, Step.CLAIM): "vote.sharp",
         (Step.EXPECTATION, Step.LEMMA): "worker.gauss",

@@ -8,6 +8,7 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.dense.models_gather import until_all
+from commbounds.theory.dense.models_words import gathered_once
 from commbounds.theory.finite_laws import at_most_each, proved_by
 from commbounds.theory.model import Goal, recurrence, untied
 from commbounds.theory.oktopk.models_words import (
@@ -170,19 +171,7 @@ def _unrotated(bound: Any) -> tuple[Goal, ...]:
 
 
 def _sizes(bound: Any) -> tuple[Goal, ...]:
-    full = 2**_d - 1
-    rest = "the last round brings the others"
-    return (
-        *(
-            Goal(f"ring, {g.name}", g.show, equal=True)
-            for g in recurrence(bound, P, 0, lambda heard, ranks: heard + 1, start=1)
-        ),
-        *(
-            Goal(f"full rounds, {g.name}", g.show, equal=True)
-            for g in recurrence(full, _d, 0, lambda heard, round_: heard + 2**round_)
-        ),
-        Goal("Bruck", bound - full - _last, equal=True, zero={rest: _last - (P - 2**_d)}),
-    )
+    return gathered_once(bound, sp.S.One)
 
 
 def _all_rounds(bound: Any) -> tuple[Goal, ...]:
@@ -257,7 +246,7 @@ ROUNDS = (
     untied(
         claim="oktopk.sizes.counted",
         words="On a ring one more rank takes one more step, which brings one number. Bruck's d full rounds bring 2^j "
-        "numbers each, j = 0, ..., d - 1, and the last round brings the `last` = P - 2^d <= 2^d missing ones; "
+        "numbers each, j = 0, ..., d - 1, and the last round brings the P - 2^d <= 2^d missing ones; "
         "recursive doubling of P = 2^d ranks has only full rounds. Inductions on P and on d.",
         scope="every P >= 1, an all-gather that sends nothing twice",
         goals=_sizes,

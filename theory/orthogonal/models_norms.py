@@ -57,58 +57,41 @@ def _buffer(bound: Any) -> tuple[Goal, ...]:
     )  # fmt: skip
 
 
-def _top_entries() -> tuple[Goal, ...]:
-    """What Top-K leaves out of the squared Euclidean norm, which is that of the singular values."""
+def _top_entries(bound: Any, left: Any, whole: Any) -> tuple[Goal, ...]:
+    """What Top-K leaves out of the squared Euclidean norm, `all`, which is that of the singular values: `share`.
+
+    `left` and `whole` are by how much the squared norms of what is left and of the matrix, of which the claim speaks,
+    are less, and more, than they may be.
+    """
+    largest, smaller = (m * n - k) * _of_kept - k * _share, (m * n - k) * _all - m * n * _share
     return (
         *orthonormal_parts(),
         *against_others(k, m * n - k, _of_kept, _share),
-        Goal("k entries, each of which is no smaller", (m * n - k) * _all - m * n * _share,
-             given={"the largest and the others": (m * n - k) * _of_kept - k * _share},
+        Goal("k entries, each of which is no smaller", smaller, given={"the largest and the others": largest},
              zero={"all": _all - _of_kept - _share}),
+        Goal("norms", bound.xreplace({sp.Min(m, n): _q}) * _whole - _left,
+             given={"k entries, each of which is no smaller": smaller, "k <= m n": m * n - k, "what is left": left,
+                    "the matrix": whole},
+             positive={"m": m, "n": n, "q": _q}),
     )  # fmt: skip
 
 
 def _changed_norm(bound: Any) -> tuple[Goal, ...]:
-    """Squared norms of what is left, `left`, its Euclidean one, `share`, and those of the matrix, `whole` and `all`."""
-    at = bound.xreplace({sp.Min(m, n): _q})
     return (
-        *_top_entries(),
         *part_of_all("the largest square"),
         *at_most_each("a square", _whole, _q, _all),
-        Goal(
-            "norms",
-            at * _whole - _left,
-            given={
-                "k entries, each of which is no smaller": (m * n - k) * _all - m * n * _share,
-                "k <= m n": m * n - k,
-                "what is left": _share - _left,
-                "the matrix": _q * _whole - _all,
-            },
-            positive={"m": m, "n": n, "q": _q},
-        ),
+        *_top_entries(bound, _share - _left, _q * _whole - _all),
     )
 
 
 def _dual_norm(bound: Any) -> tuple[Goal, ...]:
     """The same in the nuclear norm: q is lost on what is left, and nothing on the matrix."""
-    at = bound.xreplace({sp.Min(m, n): _q})
     total, squares, one = sp.symbols("total squares one_value", nonnegative=True)
     return (
-        *_top_entries(),
         *square_of_mean("square of the sum of what is left"),
         Goal("square of the sum, one more value", (total + one) ** 2 - squares - one**2,
              given={"those before": total**2 - squares, "total": total, "value": one}),
-        Goal(
-            "norms",
-            at * _whole - _left,
-            given={
-                "k entries, each of which is no smaller": (m * n - k) * _all - m * n * _share,
-                "k <= m n": m * n - k,
-                "what is left": _q * _share - _left,
-                "the matrix": _whole - _all,
-            },
-            positive={"m": m, "n": n, "q": _q},
-        ),
+        *_top_entries(bound, _q * _share - _left, _whole - _all),
     )  # fmt: skip
 
 

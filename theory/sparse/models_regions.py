@@ -7,9 +7,9 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.dense.models_words import full, held_blocks, named, one_rank
+from commbounds.theory.dense.models_words import gathered_once, one_rank
 from commbounds.theory.finite_laws import at_most_each, over_all, part_of_all
-from commbounds.theory.model import Goal, Model, recurrence, untied
+from commbounds.theory.model import Goal, Model, untied
 from commbounds.theory.quantities import P, k, n
 from commbounds.theory.sparse.terms import nonzeros, union
 
@@ -94,19 +94,11 @@ def _lower(bound: Any) -> tuple[Goal, ...]:
 
 
 def _identical(bound: Any) -> tuple[Goal, ...]:
-    steps, share = sp.symbols("steps share", integer=True, nonnegative=True)
-    before = 2**full - 1
-    closed = bound.subs(k, P * share)
-    d = sp.Symbol("doublings", integer=True, nonnegative=True)
+    share = sp.Symbol("share", integer=True, nonnegative=True)
+    split = 2 * share * (P - 1)
     return (
-        *named("ring", recurrence(closed.subs(P, steps + 1), steps, 0, lambda words, _: words + 2 * 2 * share)),
-        one_rank(bound),
-        *held_blocks(),
-        Goal("Bruck", closed - 2 * share * ((P - 1) + before + P - 2**full), equal=True),
-        *named(
-            "doubling",
-            recurrence(closed.subs(P, 2**d) - 2 * share * (2**d - 1), d, 0, lambda words, t: words + 2 * share * 2**t),
-        ),
+        *over_all(lambda words, steps: words - 2 * share * steps, (2 * share, sp.S.One), case="split: ", equal=True),
+        *gathered_once(sp.expand(bound.subs(k, P * share) - split), 2 * share),
     )
 
 
