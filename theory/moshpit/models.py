@@ -25,9 +25,8 @@ EXTENTS = extents(
         "grid.factor grid.failures grid.partial sgd.mean_square sgd.flat sgd.spread random_groups.upper mean.leaving "
         "trials.random trials.fixed trials.keys random_groups.with_replacement sgd.leaving sgd.convex "
         "sgd.strongly_convex sgd.convex_noiseless sgd.nonconvex_noiseless sgd.averaging_quality "
-        "grid.exact grid.late grid.rectangular sgd.nonconvex",
+        "grid.exact grid.late grid.rectangular sgd.nonconvex sgd.departures",
         (Step.COUNTING,): "grid.no_repeats",
-        (Step.SYMMETRY,): "sgd.departures",
     },
     by_definition="traffic.equal_chunks traffic.messages",
 )

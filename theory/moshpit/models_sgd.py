@@ -12,6 +12,7 @@ from commbounds.theory.finite_laws import (
     noisy_squares,
     over_all,
     over_pairs_of_subsets,
+    over_subsets,
     proved_by,
     square_of_mean,
     uncorrelated,
@@ -302,7 +303,20 @@ def _departures(bound: Any) -> tuple[Goal, ...]:
     given = {"the steps, times peers": left.subs(_weights, iterations)}
     positive = {"K": iterations, "gamma": stepsize, "n'": survivors}
     measured = _sum / iterations + _now / (stepsize * iterations)
-    return (*_of_a_run(sp.Integer(0)), step, Goal("the average", bound - measured, given=given, positive=positive))
+    centre, squares = sp.Symbol("centre", commutative=False), sp.symbols("squares", nonnegative=True)
+    return (
+        *proved_by("those that stay", over_subsets(lambda n, k: k / n, sp.S.One, sp.S.Zero)),
+        Goal(
+            "about the weighted mean",
+            (squares - 2 * centre * _m + centre**2) - (squares - _m**2),
+            given={"from the centre": (_m - centre) ** 2},
+            vectors=(_m, centre),
+        ),
+        *under_tangents("f at the mean of all"),
+        *_of_a_run(sp.Integer(0)),
+        step,
+        Goal("the average", bound - measured, given=given, positive=positive),
+    )
 
 
 def _below_e(growth: Any) -> tuple[Goal, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from commbounds.theory.finite_laws import shown_by_entries
-from commbounds.theory.model import Step, by_claim, extents
+from commbounds.theory.model import by_claim, extents
 from commbounds.theory.quantizers.models_dithering import DITHERING
 from commbounds.theory.quantizers.models_powers import POWERS
 from commbounds.theory.quantizers.models_signs import SIGNS
@@ -23,6 +23,7 @@ def _per_entry(cases: Sequence[str], *entries: str) -> dict[str, tuple[str, ...]
 _LEVELS = ("level 0", "level >= 1")
 _OCTAVES = ("below", "above")
 SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "quantizers.qsgd.elias": {"entries: those before": "entries: none", "entries: this one": "entry"},
     "quantizers.qsgd.variance": _per_entry(_QSGD, *_LEVELS),
     "quantizers.qsgd.second_moment": _per_entry(_QSGD, *_LEVELS),
     "quantizers.qsgd.variance_printed": _per_entry(("n/s**2, ", "sqrt(n)/s, "), *_LEVELS),
@@ -58,8 +59,7 @@ EXTENTS = extents(
         "qsgd.support qsgd.support_printed maxdithering.variance terngrad.variance terngrad.error "
         "naturaldithering.variance naturaldithering.variance_printed qsgd.shrunk_contraction "
         "maxdithering.shrunk_contraction terngrad.shrunk_contraction naturaldithering.shrunk_contraction "
-        "stochasticpower.shrunk_contraction naturalcompression.shrunk_contraction",
-        (Step.EXPECTATION, Step.SUM, Step.NORMS): "qsgd.elias",
+        "stochasticpower.shrunk_contraction naturalcompression.shrunk_contraction qsgd.elias",
     },
     by_definition="scaledsign.one_sparse",
 )

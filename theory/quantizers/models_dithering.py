@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import Draws, after_draw, mean, over_entries, proved_by
+from commbounds.theory.finite_laws import Draws, after_draw, mean, over_all, over_entries, proved_by
 from commbounds.theory.model import Goal, Model, cases, vectors
 from commbounds.theory.quantities import itembits, n, norm1, norm2, norminf, s
 from commbounds.theory.quantizers.dithering import MAX_OMEGA, QSGD_OMEGA, TERN_OMEGA
@@ -187,7 +187,25 @@ def _qsgd_elias(bound: Any) -> tuple[Goal, ...]:
     show = (_of_w(least) - itembits) / _w**2 + _slope / mean * (_w / s) * (_value**2 - s**2 / _w**2) - _bits
     positive = {"w": _w, "s": s, "w + s": _w + s}
     known = {"concavity": sp.cancel((tangent - _bits) * (_w + s)), "slope": _slope}
-    return (Goal("entry", show, given=known, positive=positive, hints=(_w * _value - s,)),)
+    whole, logarithm, low, high, total = sp.symbols("whole logarithm low_bits high_bits total_bits", nonnegative=True)
+    multiplier = sp.cancel(_slope / mean * _w / s)
+    levels = {level: (_w + s) * tangent.subs(_value, level) for level in (_level, _level + 1)}
+    below = {"low": levels[_level] - (_w + s) * low, "high": levels[_level + 1] - (_w + s) * high}
+    over_levels = sp.expand((_w + s) * tangent.subs(_value, _level + _f) - (_w + s) * ((1 - _f) * low + _f * high))
+
+    def statement(entries: Any, of: Any, bits: Any) -> Any:
+        return (_of_w(least) - itembits) / _w**2 * entries + multiplier * (of - s**2 / _w**2 * entries) - bits
+
+    return (
+        Goal("bits of a level", sp.cancel(levels[_level] - (_w + s) * (2 + 2 * whole)), positive=positive, given={
+            "rounded down": (_w + s) * (logarithm - whole),
+            "tangent": sp.cancel(levels[_level] / 2 - (_w + s) * (1 + logarithm))}),
+        Goal("both levels", sp.cancel(over_levels), positive=positive,
+             given={**{name: sp.cancel(e) for name, e in below.items()}, **_FRACTION}),
+        Goal("entry", show, given=known, positive=positive, hints=(_w * _value - s,)),
+        *over_all(statement, (sp.S.One, _value**2, _bits), (_w**2, s**2, total),
+                  _of_w(least) - itembits - total, "entries: ", positive),
+    )  # fmt: skip
 
 
 _ROOT = sp.sqrt(1 + (n - 1) / s**2)
