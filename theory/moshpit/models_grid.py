@@ -22,12 +22,19 @@ def off_the_mean(held: Any, weight: Any) -> Any:
 
 
 def sets_by_digit() -> tuple[Goal, ...]:
-    """That the sets of a group's members, whose digits differ, have no peer in common, and so add up.
+    """What a member has the mean of: the peers whose remaining digits at the start were its own, whatever the others.
 
-    A member holds the mean of the peers that had its digit, and its later ones, at the start.
+    A peer's digits at the start are a number, ``low`` those that were replaced in the rounds before. A group's members
+    have the ``rest`` in common, and every digit before it, one each: their sets have no peer in common, and together
+    they are the peers with that ``rest``.
     """
-    had, digit, other = sp.symbols("had digit other", integer=True)
+    rest, had, digit, other, low = sp.symbols("rest had digit other low", integer=True, nonnegative=True)
+    power = M**rounds
+    digits = {"digit < M": M - 1 - digit, "low < power": power - 1 - low, "power": power}
     return (
+        Goal("the digit is one of those below", (rest * M + digit) * power + low
+             - (rest * M ** (rounds + 1) + (digit * power + low)), equal=True),
+        Goal("there are M times as many", M ** (rounds + 1) - 1 - (digit * power + low), given=digits),
         Goal("a peer of one set is in no other", (had - other) ** 2 - 1, zero={"its digit is the set's": had - digit},
              given={"different whole numbers": (digit - other) ** 2 - 1}),
         *over_all(lambda peers, sets: peers - _held * sets, (_held, sp.S.One), case="sets: ", equal=True),
