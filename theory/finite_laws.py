@@ -122,10 +122,10 @@ def orthonormal_parts() -> tuple[Goal, ...]:
     x, w, y = sp.symbols("x w y", commutative=False)
     value, squares = sp.symbols("value squares", nonnegative=True)
     return (
-        Goal("orthogonal to one more", (x + value * w) * y, equal=True, vectors=(x, w, y),
+        Goal("no product with one more", (x + value * w) * y, equal=True, vectors=(x, w, y),
              zero={"those before": x * y, "orthonormal": w * y}),
         Goal("squared norm, one more value", (x + value * w) ** 2 - squares - value**2, equal=True, vectors=(x, w),
-             zero={"squared norm before": x**2 - squares, "orthogonal": x * w, "of norm one": w**2 - 1}),
+             zero={"squared norm before": x**2 - squares, "no product": x * w, "of norm one": w**2 - 1}),
     )  # fmt: skip
 
 
