@@ -146,12 +146,22 @@ def test_collections_and_their_entries_are_judged(mine, target, names):
     assert [report.subject for report in reports] == names
 
 
+def test_a_file_alone_stands_for_all_subjects_that_it_names(mine):
+    text = MINE.partition("hangs, spins")[0] + "both, _private = [right, wrong], subject(same)\n"
+    mine.with_name("alone.py").write_text(text)
+    called("alone.py", "--here", "--only", "SignSymmetric", "--out", "out.jsonl")
+    reports = [report_from_json(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [report.subject for report in reports] == ["same", "halved", "printing"]
+
+
 @pytest.mark.parametrize(
     ("target", "said"),
     [
         ("nowhere_to_be_found:right", "there is no module 'nowhere_to_be_found'"),
         ("nowhere.py:right", "there is no file nowhere.py"),
-        ("mine.py", "must be module:subject or file.py:subject"),
+        ("mine.py:", "must be module:subject or file.py:subject"),
+        ("nowhere.py", "there is no file nowhere.py"),
+        ("json", "json gives no subject a name: say which is meant, json:NAME"),
         ("mine.py:nothing", "has nothing called 'nothing'"),
         ("mine.py:subs[2]", "there is no entry 2"),
         ("mine.py:named['c']", "there is no entry 'c'"),

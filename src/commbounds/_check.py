@@ -41,7 +41,7 @@ def _file(name: str, parameter: str, told: str, **options: Any) -> Callable[[T],
 
 
 @click.command()
-@click.argument("targets", nargs=-1, required=True, metavar="MODULE:SUBJECT...")
+@click.argument("targets", nargs=-1, required=True, metavar="MODULE[:SUBJECT]...")
 @click.option("--budget", type=click.Choice(("quick", "standard", "thorough")), default="quick", show_default=True)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Root of all randomness.")
 @click.option(
@@ -85,9 +85,10 @@ def check(
 ) -> None:
     """Judge implementations by what they claim. Each is a Codec, Stateful or AllReduce of the conformance kit.
 
-    MODULE:SUBJECT names one, or a list of them, in an importable module or a file (path/to/file.py:subject). It runs in
-    a process of its own, which is killed when it hangs and started again when it dies. Programs of ranks run under
-    mpirun: mpirun -n 3 commbounds check --mpi MODULE:SUBJECT; there the first call that hangs ends the job.
+    MODULE:SUBJECT names one, or a list of them, in an importable module or a file (path/to/file.py:subject); a module
+    or a file alone stands for all subjects that have names in it. A subject runs in a process of its own, which is
+    killed when it hangs and started again when it dies. Programs of ranks run under mpirun: mpirun -n 3 commbounds
+    check --mpi MODULE:SUBJECT; there the first call that hangs ends the job.
 
     Exits with 0 if nothing failed but what was expected to, 1 if something did, 2 for wrong usage and for subjects that
     cannot be loaded.

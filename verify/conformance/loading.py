@@ -42,7 +42,8 @@ def loaded(target: str) -> list[Subject]:
     ----------
     target : str
         ``module:name`` or ``file.py:name``, where `name` is a subject, or a list, tuple or mapping of subjects; with
-        ``name[0]`` or ``name['key']`` one of those. Modules are looked for in the working directory too.
+        ``name[0]`` or ``name['key']`` one of those. ``module`` or ``file.py`` alone stands for all subjects that have
+        names of their own in it. Modules are looked for in the working directory too.
 
     Raises
     ------
@@ -56,10 +57,20 @@ def loaded(target: str) -> list[Subject]:
     if not isinstance(target, str):
         raise TypeError(f"target must be a string such as 'module:subject', got {shown(target)}")
     place, colon, name = target.partition(":")
-    if not colon or not place or not name:
+    if not place or (colon and not name):
         raise ValueError(f"target must be module:subject or file.py:subject, got {shown(target)}")
-    base, bracket, key = name.partition("[")
     module = _module(place)
+    if not colon:
+        named = [name for name, value in vars(module).items() if isinstance(value, Subject) and name[0] != "_"]
+        if not named:
+            raise ValueError(f"{place} gives no subject a name: say which is meant, {place}:NAME")
+        return [subject for name in named for subject in _subjects(module, f"{place}:{name}")]
+    return _subjects(module, target)
+
+
+def _subjects(module: ModuleType, target: str) -> list[Subject]:
+    place, _, name = target.partition(":")
+    base, bracket, key = name.partition("[")
     if not hasattr(module, base):
         raise ValueError(f"{place} has nothing called {base!r}")
     found = getattr(module, base)
