@@ -163,7 +163,16 @@ def _orders(choices: Mapping[str, tuple[Any, ...]]) -> Callable[[int], Iterator[
 
 def corpus(name: str) -> Callable[[Budget], Iterator[Case]]:
     """Every family at small sizes, with the options that the hypotheses leave, in turn; more of them with the level."""
-    return _families(options_of(name))
+    families = _families(options_of(name))
+    return (lambda budget: itertools.chain(families(budget), _folded())) if name == "oktopk.both.perfect" else families
+
+
+def _folded() -> Iterator[Case]:
+    """Even regions where recursive doubling folds: some ranks get the others' winners from one alone."""
+    for P, allgather in itertools.product((3, 5, 6, 7), _ALL["allgather"]):
+        case = family_case("all ranks own", P, 2 * P * P, P, allgather=allgather)
+        assert case is not None
+        yield case
 
 
 @shared
