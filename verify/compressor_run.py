@@ -110,7 +110,8 @@ def law_gap(run: CompressorRun) -> tuple[float, float] | None:
             )
         ]
         # the probability is the fractional part of levels * |x| / norm: three roundings of a number <= levels
-        return float(np.max(gaps)), kernel.resolution + 4.0 * eps * max(float(getattr(run.c, "levels", 1)), 1.0)
+        levels = float(getattr(run.c, "levels", getattr(run.c, "top", 1)))
+        return float(np.max(gaps)), kernel.resolution + 4.0 * eps * max(levels, 1.0)
     matched = np.abs(outputs[:, None, :] - kernel.y[None, :, :]).max(axis=2) <= near
     return float(np.abs(p - matched @ kernel.p).max()), kernel.resolution
 

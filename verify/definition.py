@@ -111,6 +111,8 @@ class Definition:
     exact : tuple of inputs
         Of a compressor: where its `law` is compared with what its kernel does, once for all hyper-parameters that rows
         have; tuples of rationals, of no more than four entries.
+    lawful : callable (hyper-parameters) -> bool
+        Whether `law` is what the kernel does with these.
     """
 
     space: Space
@@ -122,6 +124,7 @@ class Definition:
     own: Mapping[str, str] = field(default_factory=dict)
     arrays: int = 1
     exact: tuple[tuple[Fraction, ...], ...] = ()
+    lawful: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
     def said(self, given: Given) -> Said:
         """What the definition says of a case."""
@@ -262,9 +265,9 @@ def _with_law(definition: Definition, rows: Iterable[Mapping[str, Any]]) -> Iter
     """A row for all hyper-parameters that rows have."""
     met = set()
     for row in rows if definition.exact else ():
-        parameters = repr(definition.space.make(**row).parameters)
-        if parameters not in met:
-            met.add(parameters)
+        parameters = definition.space.make(**row).parameters
+        if repr(parameters) not in met and definition.lawful(parameters):
+            met.add(repr(parameters))
             yield Case({**row, LAW: len(definition.exact)})
 
 

@@ -45,12 +45,6 @@ class Replica:
     broadcast_state: Mask | None = None
 
 
-def fresh_replica(parameters: ArrayLike) -> Replica:
-    """A replica of the (n,) `parameters` that is not stale."""
-    row = np.array(parameters)
-    return Replica(row, np.zeros(row.shape, np.int64))
-
-
 def lossy_step(
     comm: Communicator,
     state: Replica,

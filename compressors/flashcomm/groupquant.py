@@ -166,10 +166,8 @@ class GroupQuantizer(Compressor):
         if self.zero != "float" or self.scale != "float":
             raise ValueError("the law is defined for zero='float' and scale='float'")
         entries = checked_exact(x)
-        marginals: list[list[tuple[Fraction, Fraction]]] = []
-        for start in range(0, len(entries), self.group):
-            marginals += self._marginals(entries[start : start + self.group])
-        return product_law(marginals)
+        parts = (entries[start : start + self.group] for start in range(0, len(entries), self.group))
+        return product_law([marginal for part in parts for marginal in self._marginals(part)])
 
     def _marginals(self, part: tuple[Fraction, ...]) -> list[list[tuple[Fraction, Fraction]]]:
         """The law of every entry of a group."""

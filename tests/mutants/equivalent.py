@@ -332,6 +332,13 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
         "2.0 * -25",
     ): "float16 rounds these numbers to the same zeros; it takes longer",
     (
+        "compressors/flashcomm/groupquant.py",
+        "GroupQuantizer._marginals",
+        "rest = [part[i] for i in kept] or [Fraction(0)]",
+        "0",
+        "1",
+    ): "a group that is all spikes has no entry between its levels: none is read from them",
+    (
         "compressors/flashcomm/ranges.py",
         "_ends32",
         "for g in range(lows.size):",

@@ -11,7 +11,7 @@ from samples import each_once
 from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott
 from commbounds.collectives.packetloss.links import lossy_broadcast_on_rank as lossy_broadcast
-from commbounds.collectives.packetloss.training_on_rank import fresh_replica, lossy_step, lossy_training
+from commbounds.collectives.packetloss.training_on_rank import Replica, lossy_step, lossy_training
 from commbounds.collectives.ranks import ThreadWorld, packets, parcel
 from commbounds.verify.experiments.packetloss.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
@@ -24,6 +24,12 @@ TRIALS = ("drift_trials", "staleness_trials")
 EVERY = pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
 MODULE = "commbounds.collectives.packetloss.links."
 THERE = np.ones((3, 3, 1), bool)
+
+
+def fresh_replica(parameters):
+    return Replica(np.array(parameters), np.zeros(np.shape(parameters), np.int64))
+
+
 TWINS = {
     "reduce": lambda comm, x: lossy_reduce_scatter(comm, x, THERE),
     "broadcast": lambda comm, x: lossy_broadcast(comm, x, np.ones([2, 1, 1][comm.rank]), THERE),

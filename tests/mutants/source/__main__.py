@@ -106,9 +106,11 @@ class Book:
             The mutant.
         subjects : int
             Most subjects all of whose claims judge it; of the others that reach it the definitions do, if they are of
-            its own column.
+            its own column, and last those of the column that do not seem to: cases may be given it as an argument.
         """
         near, own = self.subjects(mutant), column_of(mutant)
+        if near:
+            near += [s for s, groups in self._groups.items() if groups[0][0].startswith(f"{own}.") and s not in near]
         groups = [(at, group) for at, subject in enumerate(near) for group in self._groups[subject]]
         judging = [(at, group) for at, group in groups if at < max(subjects, 1) or group[0].startswith(f"{own}.")]
         first = [(name,) for _, group in judging for name in sorted(group) if by_case((name,))]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
 
 from commbounds.compressors.flashcomm import GroupQuantizer, StochasticGroupQuantizer, packed_bytes
+from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, chosen, compressed, givens
 from commbounds.verify.definitions import flashcomm, groupquant
@@ -199,16 +200,20 @@ def _refused(nodes: bool) -> list[Given]:
     return found if not nodes else [*found, Given({"stack": np.ones((4, 3))}, {**quantiser, "node": 3})]
 
 
+def _lawful(given: Mapping[str, Any]) -> bool:
+    """Whether scales and zero points are stored as they are."""
+    floats = given.get("zero", "float") == given.get("scale", "float") == "float"
+    return floats and given.get("metadata", "float32") in ("float32", "float64")
+
+
+def _quantiser(name: str, space: Space) -> Definition:
+    twin, examples = getattr(groupquant, name), partial(_quantised, name)
+    return Definition(space, compressed, twin, examples=examples, exact=EXACT, lawful=_lawful)
+
+
 DEFINITIONS = {
-    "GroupQuantizer": Definition(
-        NEAREST, compressed, groupquant.GroupQuantizer, examples=lambda: _quantised("GroupQuantizer")
-    ),
-    "StochasticGroupQuantizer": Definition(
-        STOCHASTIC,
-        compressed,
-        groupquant.StochasticGroupQuantizer,
-        examples=lambda: _quantised("StochasticGroupQuantizer"),
-    ),
+    "GroupQuantizer": _quantiser("GroupQuantizer", NEAREST),
+    "StochasticGroupQuantizer": _quantiser("StochasticGroupQuantizer", STOCHASTIC),
     "packed": Definition(
         CODES, _packed, groupquant.packed, examples=lambda: givens(packed_cases()), refused={"bits": (0, 9)}
     ),

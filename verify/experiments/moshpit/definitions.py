@@ -295,7 +295,7 @@ TRIALS = TRIALS.including(*TRIALS.every(**_CROWDED, rounds=(7,), trials=(5,), p=
 
 def _rare_draws() -> list[Given]:
     """Draws that are as likely as a failure; cells whose shuffle has a draw to be drawn anew, and one just not."""
-    peers, many = np.array([[1.0], [3.0]]), np.arange(12.0)[:, np.newaxis] ** 2
+    peers, many = np.array([[1.0], [3.0]]), np.arange(40.0)[:, np.newaxis] ** 2
     cells = {"kind": "fixed", "M": 64, "rounds": 3, "trials": 1, "p": 0.5}
     drawn = moshpit.Numbers(5, 0)
     drawn.shuffled([0, 1])

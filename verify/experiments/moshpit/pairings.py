@@ -106,10 +106,6 @@ def _trial_on_rank(comm: Communicator, given: Given) -> RankResult:
 # --- one average ------------------------------------------------------------------------------------------------------
 
 
-def _rows_and_keys(found: tuple[Array, Array], P: int) -> list[RankResult]:
-    return [{"result": own, "keys": found[1]} for own in found[0]]
-
-
 def _attempts(found: tuple[Array, int, bool], P: int) -> list[RankResult]:
     result, attempts, done = found
     return [{"result": own, "attempts": attempts, "done": done} for own in result]
@@ -121,7 +117,7 @@ PAIRINGS = (
     on_definition(
         "moshpit",
         DEFINITIONS["moshpit"],
-        of_all=_rows_and_keys,
+        of_all=lambda found, P: [{"result": own, "keys": found[1]} for own in found[0]],
         of_one=lambda found: dict(zip(("result", "keys"), found, strict=True)),
     ),
     on_definition(

@@ -39,10 +39,10 @@ DEFAULTS = {
 }  # fmt: skip
 
 
-def _made_up(start: int | None, k: int, stack: Any, seed: int) -> OkTopkState | None:
-    """A state before iteration `start`: thresholds at, just below and just above entries, and uneven regions."""
-    if start is None:
-        return None
+def _made_up(start: Any, k: int, stack: Any, seed: int) -> Any:
+    """A state before iteration `start`, thresholds at and just beside entries, uneven regions; or what is no number."""
+    if not isinstance(start, int):
+        return start
     (P, n), rng = stack.shape, np.random.default_rng([seed, 1])
     entries = np.abs(np.float64(rng.choice(stack.ravel(), P + 1)))
     entries = np.where(np.isfinite(entries), entries, 1.0)

@@ -9,7 +9,7 @@ from commbounds.collectives.oktopk.state import OkTopkRankState, OkTopkResult, O
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.verify.definition import Given
-from commbounds.verify.experiments.oktopk.definitions import DEFINITIONS
+from commbounds.verify.experiments.oktopk.definitions import DEFINITIONS, ITERATIONS
 from commbounds.verify.pairing import Pairing, RankResult, on_definition, on_rows
 
 
@@ -39,7 +39,7 @@ def _in_turn(iterations: list[list[RankResult]], traffics: list[Traffic]) -> tup
 
 
 def _started(state: OkTopkState | None, rank: int) -> OkTopkRankState | None:
-    return None if state is None else OkTopkRankState.of(state, rank)
+    return OkTopkRankState.of(state, rank) if isinstance(state, OkTopkState) else state
 
 
 def _iterated(given: Given) -> tuple[list[RankResult], Traffic]:
@@ -89,10 +89,11 @@ def _stepped_on_rank(comm: Communicator, given: Given) -> RankResult:
     return {"iterations": tuple(iterations)}
 
 
+NO_STATE = ITERATIONS.every(P=(1, 4), start=("no state",))
 PAIRINGS: tuple[Pairing, ...] = (
     on_definition(
         "oktopk_boundaries", DEFINITIONS["oktopk_boundaries"], of_all=lambda boundaries, P: [{"result": boundaries}] * P
     ),
-    on_rows("oktopk_allreduce", DEFINITIONS["oktopk_allreduce"].space, _iterated, _iterated_on_rank),
+    on_rows("oktopk_allreduce", ITERATIONS.including(*NO_STATE), _iterated, _iterated_on_rank),
     on_rows("OkTopkSGD", DEFINITIONS["OkTopkSGD"].space, _stepped, _stepped_on_rank),
 )

@@ -152,7 +152,7 @@ def _training(
     rng, process = np.random.default_rng(seed), LOSSES[loss]
     packets = _arrived(rng, P, n, packet, 0.0).shape[2]
     links = {}
-    if step and isinstance(process, GilbertElliott):
+    if step > 2 and isinstance(process, GilbertElliott):
         receivers = 1 if process.shared else P
         for name, count in (("reduce_state", P * P * packets), ("broadcast_state", P * receivers * packets)):
             links[name] = rng.random(count) < 0.5
@@ -264,6 +264,8 @@ STALE = Space(
     },
 ).search(receivers=(1, 140))
 
+_FROM_ZERO = Given({}, {"workers": 130, "steps": 9, "loss": Bernoulli(0.4)}, {"seed": 5295129468930455499})
+"""Its losses are drawn with a key of zero."""
 DEFINITIONS = {
     "lossy_reduce_scatter": Definition(REDUCE, _reduced, packetloss.lossy_reduced, examples=_special),
     "lossy_broadcast": Definition(BROADCAST, called("result", "traffic"), packetloss.lossy_heard),
@@ -275,6 +277,6 @@ DEFINITIONS = {
         examples=_as_likely_as_drawn,
         refused=dict.fromkeys(("seed", "trial"), (-1, 2**64)),
     ),
-    "drift_trials": Definition(DRIFT, _drifted, packetloss.drifted),
+    "drift_trials": Definition(DRIFT, _drifted, packetloss.drifted, examples=lambda: [_FROM_ZERO]),
     "staleness_trials": Definition(STALE, _stale, packetloss.stale),
 }

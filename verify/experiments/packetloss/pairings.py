@@ -19,8 +19,8 @@ from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.definition import Given
 from commbounds.verify.experiments.packetloss.definitions import DEFINITIONS, GRADIENTS, LOSSES
-from commbounds.verify.pairing import RankResult, on_definition, on_rows
-from commbounds.verify.space import RANKS, LeftOut, Space
+from commbounds.verify.pairing import RankCase, RankResult, on_definition, on_rows
+from commbounds.verify.space import RANKS, SEED, LeftOut, Space
 
 
 def _shards(values: Array, P: int) -> list[Array]:
@@ -209,6 +209,18 @@ def _staleness_on_rank(comm: Communicator, given: Given) -> RankResult:
     return {"largest": int(stale.max()), "smallest": int(stale.min())}
 
 
+_TRAINING = on_rows("lossy_training", DEFINITIONS["lossy_training"].space, _trained, _trained_on_rank)
+
+
+def _training_rows(P: int) -> Iterator[RankCase]:
+    """The rows of its space; and one rank's losses are drawn from another place."""
+    yield from _TRAINING.rows(P) if _TRAINING.rows else ()
+    first = next(iter(_TRAINING.cases(P)))
+    settings = {**first.settings, "loss": "independent", "trial": 0}
+    for unlike in ({SEED: settings[SEED] + 1}, {"trial": 1}) if P > 1 else ():
+        yield replace(first, settings=settings, unlike=unlike)
+
+
 PAIRINGS = (
     on_definition("lossy_reduce_scatter", DEFINITIONS["lossy_reduce_scatter"], of_all=_shards_of),
     on_rows("lossy_broadcast", DEFINITIONS["lossy_broadcast"].space, _heard, _heard_on_rank),
@@ -219,7 +231,7 @@ PAIRINGS = (
         _stepped_on_rank,
         LeftOut("parameters that overflow are refused", lambda rate: rate == 1e308),
     ),
-    on_rows("lossy_training", DEFINITIONS["lossy_training"].space, _trained, _trained_on_rank),
+    replace(_TRAINING, rows=_training_rows),
     on_rows("drift_trials", _TRIALS, _drift, _drift_on_rank),
     on_rows("staleness_trials", _UNSHARED, _staleness, _staleness_on_rank),
 )
