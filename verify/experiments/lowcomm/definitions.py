@@ -466,7 +466,6 @@ DEFINITIONS = {
         OUTER,
         _outer_rounds,
         lowcomm.in_rounds(lowcomm.of_outer_round),
-        examples=lambda: [Given({"stack": np.eye(2), "anchor": np.ones(2, ">f8"), "momentum": np.ones(2, ">f8")})],
         refused={
             **beyond(outer_lr=(0.0, 100.0), mu=(0.0, 1.0), blend=(0.0, 1.0)),
             "start": (-1, Of("n", lambda n: n)),
