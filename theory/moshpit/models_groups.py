@@ -65,12 +65,16 @@ def blocks_of_skipped(became: Any) -> tuple[Goal, ...]:
 def seated() -> tuple[Goal, ...]:
     """That E A = a I + b J with `projection`, and what it does to a sum of squares, over groupings and seats.
 
-    A grouping has seats, and peers take them in any order.
+    A grouping has seats, and peers take them in any order. What a group's mean leaves of the squares is what the
+    vectors have as products with it: the squares after a round are <x, A x>.
     """
     trace, whole, members, groups, size = sp.symbols("trace whole members groups size", positive=True)
     chance, chances = sp.symbols("chance chances", positive=True)
     diagonal, other, traces, expected = sp.symbols("diagonal other traces expected", real=True)
-    squares, pairs, sums = sp.symbols("squares pairs sums", real=True)
+    squares, pairs, sums, products, after = sp.symbols("squares pairs sums products after", real=True)
+    own_after, own_products = sp.symbols("own_after own_products", real=True)
+    x, average, deviations = vectors("x average deviations")
+    of_members = {"members": products - after - deviations * average}
     one, two, known = 1 / N, 1 / (N * (N - 1)), {"N": N, **_several}
     before = {"diagonal before": diagonal - traces * one, "other entries before": other - (N * chances - traces) * two}
     a, b = (expected - (N - expected) / (N - 1)) * one, (N - expected) * two
@@ -87,6 +91,13 @@ def seated() -> tuple[Goal, ...]:
              equal=True, positive=known, zero=before),
         Goal("a row adds up to 1", a + b * N - 1, equal=True, positive=known),
         Goal("the trace is E R", N * (a + b) - expected, equal=True, positive=known),
+        Goal("squares after and products, one more member",
+             products + x * average - (after + average**2) - (deviations + x - average) * average,
+             equal=True, vectors=(x, average, deviations), zero=of_members),
+        Goal("squares after are products with the vectors before", products - after, equal=True,
+             vectors=(average, deviations), zero={**of_members, "about the mean": deviations * average}),
+        *over_all(lambda after, products: after - products, (own_after, own_products), case="squares and products, "
+                  "group by group: ", equal=True),
         Goal("one round takes a of the squares", (_a + _b) * squares + _b * pairs - _a * squares, equal=True,
              zero={"products": pairs - (sums - squares), "the sum is zero": sums}),
     )  # fmt: skip
