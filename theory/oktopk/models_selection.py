@@ -6,7 +6,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import at_most_each, proved_by
+from commbounds.theory.finite_laws import at_most_each, over_all, proved_by
 from commbounds.theory.model import Goal, Model, untied
 from commbounds.theory.oktopk.models_words import POSITIVE, RANKS, global_count, heard_of_others
 from commbounds.theory.oktopk.terms import union, winners
@@ -32,15 +32,32 @@ _ONE_MORE = Goal(
 )
 
 
+_came, _theirs, _heard, _held, _enters, _split = sp.symbols("came theirs heard held enters split", nonnegative=True)
+_TELLING = (
+    *over_all(lambda came, theirs: came - theirs, (_came, _theirs), case="all-gather, one more rank: "),
+    Goal(
+        "a rank is told what others own",
+        _received - (winners - _own),
+        given={
+            "all-gather: the others' winners at least": _heard - (winners - _held),
+            "balancing: holds its own and what comes at most": _own + _enters - _held,
+            "split": _split,
+        },
+        zero={"received": _received - (_split + _enters + _heard)},
+    ),
+    _ONE_MORE,
+)
+
+
 def _lower_most(bound: Any) -> tuple[Goal, ...]:
     given = {"all ranks": _told(P), "none receives more than the most, summed": P * _most - _total}
     most = at_most_each("no rank more than the most", _most, P, _total, POSITIVE)
-    return (_ONE_MORE, *most, Goal("most", 2 * _most - bound, given=given, positive=POSITIVE, zero=_OWNER))
+    return (*_TELLING, *most, Goal("most", 2 * _most - bound, given=given, positive=POSITIVE, zero=_OWNER))
 
 
 def _lower_mean(bound: Any) -> tuple[Goal, ...]:
     show = 2 * _total / P - bound
-    return (_ONE_MORE, Goal("mean", show, given={"all ranks": _told(P)}, positive=POSITIVE, zero=_OWNER))
+    return (*_TELLING, Goal("mean", show, given={"all ranks": _told(P)}, positive=POSITIVE, zero=_OWNER))
 
 
 def _mean_gathered(bound: Any) -> tuple[Goal, ...]:
@@ -123,17 +140,19 @@ def mass(bound: Any) -> tuple[Goal, ...]:
 SELECTION = (
     untied(
         claim="oktopk.lower.most",
-        words="Every rank ends with all winners. It knows the sum of a winner that another rank owns only if it "
-        "receives a pair for it, for any boundaries, balancing and all-gather. `total` and `owned` are sums over the "
-        "`ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        words="A rank owns the winners of its region, `own`; balancing brings `enters` and takes some away, so that it "
+        "holds own + enters at most. In any all-gather every other rank's share comes to it at least once. It receives "
+        "`split`, `enters` and `heard`. `total` and `owned` are sums over the `ranks` before, `received` and `own` "
+        "those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_most,
     ),
     untied(
         claim="oktopk.lower.mean",
-        words="Every rank ends with all winners. It knows the sum of a winner that another rank owns only if it "
-        "receives a pair for it, for any boundaries, balancing and all-gather. `total` and `owned` are sums over the "
-        "`ranks` before, `received` and `own` those of one more: induction on the ranks.",
+        words="A rank owns the winners of its region, `own`; balancing brings `enters` and takes some away, so that it "
+        "holds own + enters at most. In any all-gather every other rank's share comes to it at least once. It receives "
+        "`split`, `enters` and `heard`. `total` and `owned` are sums over the `ranks` before, `received` and `own` "
+        "those of one more: induction on the ranks.",
         scope=f"{_EVERY}, any number of winners, every P >= 1",
         goals=_lower_mean,
     ),
