@@ -21,6 +21,7 @@ from commbounds.theory.blockformats.models_blocks import named
 from commbounds.theory.blockformats.terms import elementbits
 from commbounds.theory.finite_laws import (
     kept_products,
+    mean,
     over_all,
     over_histories,
     proved_by,
@@ -83,9 +84,14 @@ def _nested(bound: Any) -> tuple[Goal, ...]:
 
 def _at_a_number(bound: Any) -> tuple[Goal, ...]:
     down, up = cutplace * finestep, (1 - cutplace) * finestep
-    within = (1 - cutplace) * down * (_below - down) + cutplace * up * (_above - up)
-    between = (1 - cutplace) * down**2 + cutplace * up**2
-    return (Goal("both stages", bound.subs(bothgaps, _below + _above) - within - between, equal=True),)
+    lower, higher = (1 - cutplace) * down / _below, cutplace * up / _above
+    positive = {"below": _below, "above": _above}
+    moved = ((lower, -_below), (higher, _above), (1 - lower - higher, sp.S.Zero))
+    squares = mean(tuple((chance, move**2) for chance, move in moved))
+    return (
+        Goal("both stages: the mean", mean(moved), equal=True, positive=positive),
+        Goal("both stages", bound.subs(bothgaps, _below + _above) - squares, equal=True, positive=positive),
+    )
 
 
 def _even_sums(bound: Any) -> tuple[Goal, ...]:
@@ -247,8 +253,9 @@ HOPS = (
     ),
     named(
         "table.at_a_number",
-        "`below` and `above` are the gaps before and after the number. Either multiple adds the variance of its own "
-        "rounding, whose mean it is; and there is the variance between them.",
+        "`below` and `above` are the gaps before and after the number. The first stage takes it down or up to a "
+        "multiple, and the second takes that to the number before it, or after it, with the share of the gap as its "
+        "chance, or back: three outcomes.",
         "every table, every fine step that is at most the gaps, every number of the table but the ends",
         _at_a_number,
     ),

@@ -23,6 +23,7 @@ from commbounds.theory.dropcompute.terms import (
     truth,
 )
 from commbounds.theory.finite_laws import (
+    at_most_each,
     drawn_next,
     independent_of,
     never_negative,
@@ -273,7 +274,13 @@ def _gain_bounded(bound: Any) -> tuple[Goal, ...]:
         "shortest": shortest,
     }
     positive = {**_positive(), "M a + overhead": M * shortest + overhead}
-    return *never_negative("bounds"), Goal("cap", bound - _done * _OF_ALL, given=given, positive=positive)
+    own = sp.Symbol("own", nonnegative=True)
+    return (
+        *over_all(lambda took, count: took - shortest * count, (own, sp.S.One), case="completed, one by one: "),
+        *at_most_each("micro-batches", longest, M, slowest),
+        *never_negative("bounds"),
+        Goal("cap", bound - _done * _OF_ALL, given=given, positive=positive),
+    )
 
 
 def _gain_degenerate(bound: Any) -> tuple[Goal, ...]:

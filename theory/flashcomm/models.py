@@ -14,12 +14,12 @@ EXTENTS = extents(
     {
         (): (
             "groupquant.error groupquant.order groupquant.error_rounded groupquant.ends_rounded groupquant.stored "
-            "groupquant.repaired groupquant.repaired_rounded groupquant.integer_point groupquant.log2_inflation "
+            "groupquant.repaired groupquant.repaired_rounded groupquant.integer_point "
             "stochastic.unbiased stochastic.variance spikes.error twostep.error twostep.error_by_scales "
             "twostep.error_mixed ring.error oneshot.error twostep.unbiased bitplanes.lossless"
         )
     },
-    by_definition="groupquant.value_bits spikes.range spikes.pays_isolated twostep.bytes ring.bytes "
-    "oneshot.bytes twostep.bridge ring.bridge",
+    by_definition="groupquant.value_bits groupquant.log2_inflation spikes.range spikes.pays_isolated twostep.bytes "
+    "ring.bytes oneshot.bytes twostep.bridge ring.bridge",
     every_case="bitplanes.lossless",
 )

@@ -262,10 +262,7 @@ def _range(bound: Any) -> tuple[Goal, ...]:
             return sp.S.Zero
         if (count, loss) != (R, p) or steps not in (t, t + 1):
             return staleness_range(count, loss, steps)
-        return _before + (0 if steps == t else widened(steps))
-
-    def widened(steps: Any) -> Any:
-        return 1 - (1 - p**steps) ** R - p ** (R * steps)
+        return _before + (0 if steps == t else staleness_range.widens(count, loss, steps))
 
     wider = bound.subs(t, t + 1).replace(staleness_range, summed) - bound.replace(staleness_range, summed)
     at = {"q": q - p ** (t + 1), "none is staler": none - (1 - q) ** R, "all are": all_ - p ** (R * (t + 1))}

@@ -104,7 +104,12 @@ class staleness_range(ExactFunction):
     def exact(cls, *arguments: Any) -> Fraction:
         """By the sum."""
         count, loss, steps = int(arguments[0]), Fraction(arguments[1]), int(arguments[2])
-        return sum((1 - (1 - loss**s) ** count - loss ** (count * s) for s in range(1, steps + 1)), Fraction(0))
+        return sum((cls.widens(count, loss, s) for s in range(1, steps + 1)), Fraction(0))
+
+    @staticmethod
+    def widens(count: Any, loss: Any, step: Any) -> Any:
+        """What step s adds: the chance that some, and not all, receivers missed the last s updates."""
+        return 1 - (1 - loss**step) ** count - loss ** (count * step)
 
     def _latex(self, printer: Any, **_: Any) -> str:
         count, _loss, steps = (printer.doprint(a) for a in self.args)

@@ -17,7 +17,7 @@ from commbounds.theory.finite_laws import (
     proved_by,
     relative_errors,
 )
-from commbounds.theory.model import CASE, Goal, Model, by_claim, extents, recurrence
+from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents, recurrence
 from commbounds.theory.precision.bounds import any_order, compounded
 from commbounds.theory.precision.models_orders import (
     BELOW_ONE,
@@ -326,7 +326,7 @@ EXTENTS = extents(
     "precision",
     {
         (): "any.sure running.sure tree.sure hierarchical.sure stochastic.running_sure stochastic.few_bits "
-        "average.error split.step underflow.wider_input average.underflow_before split.product split.gradient "
-        "split.distance split.root",
+        "average.error split.step underflow.wider_input split.product split.gradient split.distance split.root",
+        (Step.CLAIM,): "average.underflow_before",
     },
 )

@@ -8,7 +8,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all, over_histories, proved_by
+from commbounds.theory.finite_laws import mean, over_all, over_histories, proved_by
 from commbounds.theory.model import Goal, Model, Step, by_claim, extents, in_range, vectors
 from commbounds.theory.quantities import P, k, n, norm2
 from commbounds.theory.sketched import terms as t
@@ -235,13 +235,16 @@ def _parity(bound: Any) -> tuple[Goal, ...]:
 def _one_entry(bound: Any) -> tuple[Goal, ...]:
     """Half of the error is the probability that one of the zeros, one less than entries, shares the counter."""
     zeros = sp.Symbol("zeros", nonnegative=True)
+    own, missed, false = sp.symbols("own missed false", real=True)
     at = bound.subs(n, zeros + 1)
     longer = at.subs(zeros, zeros + 1) / 2
     free = (1 - 1 / t.cells) * (1 - at / 2)
     return (
         Goal("no zero", at.subs(zeros, 0), equal=True, positive=_CELLS),
         Goal("one more zero", longer - (1 - free), equal=True, positive=_CELLS),
-    )
+        Goal("shared, or not", mean(((at / 2, missed + false), (1 - at / 2, sp.S.Zero))) - at * own**2, equal=True,
+             zero={"the entry is missed": missed - (own - 0) ** 2, "a zero is taken for it": false - (0 - own) ** 2}),
+    )  # fmt: skip
 
 
 def _level_exact(bound: Any) -> tuple[Goal, ...]:

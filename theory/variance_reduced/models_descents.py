@@ -279,8 +279,17 @@ def _averaged_weights(bound: Any) -> tuple[Goal, ...]:
 def _silent_move(bound: Any) -> tuple[Goal, ...]:
     """With r, the root of n, and the scale of what was moved."""
     r, scale = sp.symbols("r scale", positive=True)
+    sign, before = sp.symbols("sign before", real=True)
     moved = stepsize * (1 - z.momentum_factor) * z.gradient_norm
+    momentum = z.momentum_factor * before + (1 - z.momentum_factor) * z.gradient_norm
     return (
+        Goal("momentum from zero", stepsize * momentum - moved, equal=True, zero={"none before": before}),
+        Goal(
+            "a sign times the scale: the server's root mean square is the scale",
+            (sign * scale) ** 2 - scale**2,
+            equal=True,
+            zero={"sign": sign**2 - 1},
+        ),
         Goal(
             "a silent entry",
             bound.subs(sp.sqrt(n), r) - scale / z.adam_epsilon,
