@@ -72,7 +72,7 @@ TRUSTED = {
         "verify/certify/counterexamples.py",
         "verify/certify/enclosures.py",
     ),
-    "the models of proofs, with how much each shows": ("theory/*/models*.py", "theory/finite_laws.py"),
+    "the models of proofs, with how much each shows": ("theory/*/models*.py", "theory/*_laws.py"),
     "the models of refutations": ("theory/*/refutations*.py",),
 }
 """What has to be believed, and where it is."""

@@ -3,7 +3,7 @@
 import pytest
 import sympy as sp
 
-from commbounds.theory import finite_laws, smooth_functions
+from commbounds.theory import finite_laws, smooth_functions, subset_laws
 from commbounds.theory.model import Goal, Model, vectors
 from commbounds.verify.certify import letters
 from commbounds.verify.certify.finder import NotFoundError, proof_of
@@ -54,7 +54,7 @@ def test_at_most_each(most, missing):
 @pytest.mark.parametrize(
     "goals",
     [
-        finite_laws.over_pairs_of_subsets,
+        subset_laws.over_pairs_of_subsets,
         lambda: finite_laws.uncorrelated(sp.Symbol("variance")),
         lambda: finite_laws.independent_of("a draw"),
         finite_laws.relative_errors,

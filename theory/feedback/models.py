@@ -255,10 +255,7 @@ def _descent_sharp(bound: Any) -> tuple[Goal, ...]:
             "descent",
             (1 - q) ** 2 * (1 + q) * (at - _after - t.stepsize / (2 * (1 - q)) * _lag_after),
             given={
-                "L-smooth: f - <grad f, step> + L/2 ||step||^2 - f+": t.gap
-                - t.stepsize * _slope * move
-                + t.smoothness / 2 * t.stepsize**2 * move**2
-                - _after,
+                **_smooth(t.gap, _after, _slope, t.stepsize * move),
                 "lags: q^2 ||lag - turn||^2 - lag+": q**2 * ((d - turn) ** 2 + (apart - turns) ** 2) - _lag_after,
                 "the average turn: (L gamma)^2 ||estimate||^2 - ||turn||^2": q**2 * (r**2 * move**2 - turn**2),
                 "all turns: (L~ gamma)^2 ||estimate||^2 - ||turn||^2 - ||turn_apart||^2": q**2

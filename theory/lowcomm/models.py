@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all, share_of_squares, two_seats
+from commbounds.theory.finite_laws import over_all, share_of_squares
 from commbounds.theory.lowcomm.models_rounds import AVERAGED, OWED, ROUNDS, compensated
 from commbounds.theory.lowcomm.terms import (
     arrive_first,
@@ -28,6 +28,7 @@ from commbounds.theory.lowcomm.terms import (
 )
 from commbounds.theory.model import STAND_IN, Goal, Model, by_claim, extents, recurrence
 from commbounds.theory.quantities import P
+from commbounds.theory.subset_laws import two_seats
 
 # --- the outer step ----------------------------------------------------------------------------------------------
 

@@ -12,9 +12,7 @@ from commbounds.theory.finite_laws import (
     mean,
     over_all,
     over_histories,
-    over_pairs_of_subsets,
     proved_by,
-    two_seats,
     uncorrelated,
 )
 from commbounds.theory.model import Goal, Model, by_claim, recurrence, vectors
@@ -31,6 +29,7 @@ from commbounds.theory.moshpit.terms import (
     spread,
     survivors,
 )
+from commbounds.theory.subset_laws import over_pairs_of_subsets, two_seats
 
 _a, _b = sp.symbols("a b", real=True)
 _groups = sp.Symbol("groups", integer=True, positive=True)

@@ -11,8 +11,6 @@ from commbounds.theory.finite_laws import (
     never_negative,
     noisy_squares,
     over_all,
-    over_pairs_of_subsets,
-    over_subsets,
     proved_by,
     square_of_mean,
     uncorrelated,
@@ -38,6 +36,7 @@ from commbounds.theory.moshpit.terms import (
     survivors,
 )
 from commbounds.theory.smooth_functions import between_parabolas
+from commbounds.theory.subset_laws import over_pairs_of_subsets, over_subsets
 
 _x, _m, _g, _s, _d, _u, _w = vectors("x m g s d u w")
 """Vectors: a peer's point and the mean, less a minimiser, gradients there, a difference of points, two noises."""

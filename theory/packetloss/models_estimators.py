@@ -6,16 +6,10 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import (
-    over_all,
-    over_histories,
-    over_pairs_of_subsets,
-    over_subsets,
-    proved_by,
-    uncorrelated,
-)
+from commbounds.theory.finite_laws import over_all, over_histories, proved_by, uncorrelated
 from commbounds.theory.model import Goal, Model, by_claim, recurrence
 from commbounds.theory.packetloss.terms import N, S, arrived, coordinates, inverse_arrivals, onefewer, p, sigma, squares
+from commbounds.theory.subset_laws import over_pairs_of_subsets, over_subsets
 
 _sum, _own, _words, _weight = sp.symbols("sum own words weight")
 _inside, _both, _deviations, _some, _inverse = sp.symbols("inside both deviations some inverse", nonnegative=True)

@@ -13,13 +13,13 @@ from commbounds.theory.finite_laws import (
     over_all,
     over_histories,
     proved_by,
-    two_seats,
     uncorrelated,
 )
 from commbounds.theory.model import Goal
 from commbounds.theory.quantities import k, n, norm2, s
 from commbounds.theory.rotations.models_transform import HALF_WAY, Goals, length, named, of_length
 from commbounds.theory.rotations.terms import centroid_ratio, minor, smallest_entry
+from commbounds.theory.subset_laws import two_seats
 
 _a, _b, _q, _scale, _inner, _code = sp.symbols("a b q scale inner code", positive=True)
 _total, _padding, _mean_square = sp.symbols("total padding mean_square", nonnegative=True)

@@ -6,11 +6,12 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import over_all, over_subsets, share_of_squares
+from commbounds.theory.finite_laws import over_all, share_of_squares
 from commbounds.theory.model import Goal, recurrence
 from commbounds.theory.quantities import P, k, n, norm2bar, sumsq
 from commbounds.theory.shipped.models_draws import model_of
 from commbounds.theory.shipped.terms import delay, dgcsteps, momentum
+from commbounds.theory.subset_laws import over_subsets
 
 _m, _t, _g, _u, _v, _w, _sent = sp.symbols("m t g u v w sent", real=True)
 _total, _came, _after = sp.symbols("total came after", real=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import sympy as sp
 
-from commbounds.theory.finite_laws import of_the_largest, over_all, over_subsets, proved_by
+from commbounds.theory.finite_laws import of_the_largest, over_all, proved_by
 from commbounds.theory.model import Goal, Model, by_claim, extents, vectors
 from commbounds.theory.quantities import (
     P,
@@ -26,6 +26,7 @@ from commbounds.theory.quantities import (
     sumsq,
     threshold,
 )
+from commbounds.theory.subset_laws import over_subsets
 
 _kept, _rest, _lost = sp.symbols("kept rest lost", nonnegative=True)
 _blocks, _length, _full = sp.symbols("blocks length full", nonnegative=True)

@@ -10,16 +10,10 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.feedback.terms import smoothness, smoothness_apart, stepsize
-from commbounds.theory.finite_laws import (
-    never_negative,
-    over_all,
-    over_histories,
-    over_subsets,
-    proved_by,
-    square_with_noise,
-)
+from commbounds.theory.finite_laws import never_negative, over_all, over_histories, proved_by, square_with_noise
 from commbounds.theory.model import PART, Goal, Model, by_claim, extents, vectors
 from commbounds.theory.quantities import P, k, n, norm1, norm2
+from commbounds.theory.subset_laws import over_subsets
 from commbounds.theory.variance_reduced import terms as t
 from commbounds.theory.variance_reduced import zeroone_terms as z
 from commbounds.theory.variance_reduced.estimates import ESTIMATE_CLAIMS
