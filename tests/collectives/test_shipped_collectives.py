@@ -1,5 +1,7 @@
 """Shipped collectives: sizes and ends that their sources name, and one coding of QuickReduce number by number."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -13,6 +15,7 @@ from commbounds.collectives.shipped_collectives import (
     quickreduce,
     torchft_allreduce,
 )
+from commbounds.theory import claims
 from commbounds.verify import conformance as cf
 
 FINITE = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
@@ -114,6 +117,23 @@ def test_what_is_claimed_of_a_port_goes_by_its_settings():
 def test_sums_of_ones_in_float8_end_before_the_ranks_do(element, stuck):
     for P in (stuck - 1, stuck, stuck + 1, 2 * stuck):
         assert (nccl_sum(np.ones((P, 3)), element)[0] == min(P, stuck)).all()
+
+
+@pytest.mark.parametrize(
+    ("element", "unit", "terms", "off"),
+    [
+        ("e5m2", Fraction(1, 8), (640, 4096, 512, 640, 512, 1280, 1024, -1024), Fraction(9, 19)),
+        ("e4m3", Fraction(1, 16), (9, 128, 8, 9, 8, 9, 8, 9, 8, 18, 16), Fraction(9, 23)),
+    ],
+)
+def test_sums_of_float8_that_are_rounded_into_the_next_binade(element, unit, terms, off):
+    """The sharp bound of few ranks, (P - 1)u/(1 + (P - 1)u), does not hold of 8 and of 11."""
+    P, sizes = len(terms), sum(map(abs, terms))
+    found = nccl_sum(np.roll(terms, 1).astype(np.float64).reshape(P, 1), element)[0][0, 0]
+    error = abs(Fraction(float(found)) - sum(terms))
+    assert error / sizes == off
+    assert off > (P - 1) * unit / (1 + (P - 1) * unit)
+    assert error <= claims()["shipped_collectives.nccl.error"].bound(P=P, element_unit=unit, sizes=sizes)
 
 
 @pytest.mark.parametrize("element", ["e4m3", "e5m2"])

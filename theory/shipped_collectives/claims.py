@@ -9,6 +9,7 @@ from commbounds.theory.blockformats.terms import element_unit
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Standing, for_one_reason
 from commbounds.theory.flashcomm.terms import BYTES_SENT, DISAGREEING, SUM_ERROR, group, ranges, width
 from commbounds.theory.implementations import defined
+from commbounds.theory.precision.bounds import any_order
 from commbounds.theory.precision.ordering_terms import NOT_FINITE, SEVERAL
 from commbounds.theory.quantities import P, Quantity, n
 from commbounds.theory.sources import Repository, derived
@@ -103,7 +104,7 @@ WHOLE = Hypothesis(
 )
 
 _LOOSE = "loose: float16's roundings are not largest in all stages at once; cases reach 96, 99, 99.7 and 99.8 %"
-_RECURSIVE = (P - 1) * element_unit / (1 + (P - 1) * element_unit) * sizes
+_RECURSIVE = any_order(P, element_unit) * sizes
 """Of float8, whose unit is 1/16 (E4M3) or 1/8 (E5M2)."""
 _Q, _F, _T, _H, _N = (
     f"shipped_collectives.{name}." for name in ("quickreduce", "flashinfer", "torchft", "hook", "nccl")
@@ -325,21 +326,22 @@ CLAIMS: tuple[Claim, ...] = (
     ),
     _claim(
         _N + "error",
-        "The error of NCCL's sum of float8 is at most (P - 1)u/(1 + (P - 1)u) of the sum of the magnitudes",
+        "The error of NCCL's sum of float8 is at most (P - 1)u/(1 + u) of the sum of the magnitudes",
         Le(SUM_ERROR, _RECURSIVE),
         "A sum of two numbers of float8 that float16 does not hold is not half-way between two of float8: they are 2^8 "
-        "apart at least, so that the larger one is next to it. So every hop rounds once, correctly; and of P - 1 such "
-        "roundings the bound is that of recursive summation where (P - 1)u is one at most.",
+        "apart at least, so that the larger one is next to it. So every hop rounds once, correctly, as in "
+        "precision.any.sure.",
         _NCCL,
         (BELOW,),
         tightness=1,
-        extremal="one, and then u on every other rank: every sum is half-way, and becomes one again",
-        note="Sums of ones stop at 16 (E4M3) and 8 (E5M2), from 17 and from 9 ranks on. There is no scale; the caller "
-        "has to leave headroom.",
+        extremal="two ranks, which hold one and u: half-way, and one again",
+        note="(P - 1)u/(1 + (P - 1)u) holds for P <= 1 + 1/(2u), not beyond: see precision.running.sharp_beyond. Sums "
+        "of ones stop at 16 (E4M3) and 8 (E5M2), from 17 and from 9 ranks on. There is no scale; the caller has to "
+        "leave headroom.",
     ),
     _claim(
         _N + "error_of_any",
-        "The error of NCCL's sum of float8 is at most (P - 1)u/(1 + (P - 1)u) of the sum of any magnitudes",
+        "The error of NCCL's sum of float8 is at most (P - 1)u/(1 + u) of the sum of any magnitudes",
         Le(SUM_ERROR, _RECURSIVE),
         "One expects it of a sum of finite numbers. Refuted beyond 448 (E4M3) and 57344 (E5M2), where conversions "
         "saturate: a sum is clipped without an infinity or a NaN.",

@@ -7,10 +7,14 @@ from typing import Any
 
 import sympy as sp
 
+from commbounds.theory.blockformats.terms import element_unit
 from commbounds.theory.finite_laws import over_all
 from commbounds.theory.model import Goal, Model, by_claim, extents
+from commbounds.theory.precision.models import SHOWN_BY as SHOWN_OF_SUMS
+from commbounds.theory.precision.models_orders import order_of_additions
+from commbounds.theory.precision.terms import unit
 from commbounds.theory.quantities import P
-from commbounds.theory.shipped_collectives.claims import channel_scales, divisor, maxima, total
+from commbounds.theory.shipped_collectives.claims import channel_scales, divisor, maxima, sizes, total
 
 _off, _errors, _second, _last, _level, _code, _point = sp.symbols("off errors second last level code point", real=True)
 _top, _step, _power = sp.symbols("top step power", nonnegative=True)
@@ -104,8 +108,18 @@ MODELS = by_claim(
         "for the sum of the scales, of which `top` is one. The mean is that of the ranks' errors.",
         _from_zero_point,
     ),
+    _model(
+        "nccl.error",
+        "The model of precision.any.sure. A hop adds two numbers of float8 and rounds correctly: float16 in between, "
+        "with 11 digits for 4 at most, changes no sum. Nothing is cut off at the largest number. The magnitudes of an "
+        "entry add up to left + right.",
+        lambda bound: order_of_additions((bound / sizes).xreplace({element_unit: unit})),
+        "every input whose sums stay below the largest number, every P, every unit < 1",
+    ),
 )
 
-SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {}
+SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "shipped_collectives.nccl.error": SHOWN_OF_SUMS["precision.any.sure"]
+}
 
-EXTENTS = extents("shipped_collectives", {(): "torchft.error_cut torchft.error flashinfer.error hook.error"})
+EXTENTS = extents("shipped_collectives", {(): "torchft.error_cut torchft.error flashinfer.error hook.error nccl.error"})

@@ -87,3 +87,24 @@ def test_codes_from_a_zero_point():
     rows = [np.float32([255.0, *np.abs(row[1:]) / 2]) for row in ROWS]
     found = [wide(shipped.quantization_hook(row[None])[0][0]) for row in rows]
     of_sums(claim, [Fraction(1)] * 6, Fraction(1, 2), found, list(map(wide, rows)), P=6)
+
+
+@pytest.mark.models("shipped_collectives.nccl.error")
+@pytest.mark.parametrize(("element", "unit"), [("e4m3", Fraction(1, 16)), ("e5m2", Fraction(1, 8))])
+def test_sums_in_float8(element, unit):
+    """A term more, of either sign, at every length: what its addition rounds, and two cases of numbers of terms."""
+    claim, seen = f"{_PREFIX}nccl.error", set()
+    rng = np.random.default_rng(0)
+    for P in range(2, 20):
+        terms = wide(shipped.float8(rng.choice([-1, 1], P) * 2.0 ** rng.uniform(-4, 3, P), element))
+        held, sizes = terms[0], abs(terms[0])
+        for count, term in enumerate(terms[1:]):
+            stack = np.array([[float(term)], [float(held)]])
+            (total,) = wide(shipped.nccl_sum(stack, element)[0][0])
+            values = {"loss": unit / (1 + unit), "left": sizes, "right": abs(term), "further": count, "others": 0,
+                      "rounding": abs(total - held - term)}  # fmt: skip
+            name = "many more left" if count else "of like numbers"
+            assert failing(goals(claim)[name], **values) == []
+            seen.add(name)
+            held, sizes = total, sizes + abs(term)
+    assert len(seen) == 2

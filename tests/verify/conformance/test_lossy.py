@@ -15,6 +15,7 @@ from zoo.lossy_sums import LEVELS, NEAREST, RANDOM, at_random, coded, decoded, e
 from zoo.lossy_unseen import held_back
 
 from commbounds.collectives.ranks import parcel
+from commbounds.theory import claims as book
 from commbounds.verify import conformance as cf
 
 EFFORT = 0.2
@@ -519,6 +520,11 @@ def test_eight_bits_are_biased_by_what_they_cut_off():
     assert law.bias == (-(2.0**-16),)  # below 2^-8 of a step of 2^-7: no word rounds it up
     law = cf.word_law(lambda x, words: to_bfloat16(x, words << np.uint32(8)), [1.0 + 3 * 2.0**-16], bits=8)
     assert law.relative_bias == (-(2.0**-9),)
+    x = np.float32(1) + np.arange(256, dtype=np.float32) * np.float32(2.0**-23)
+    law = cf.word_law(lambda x, words: to_bfloat16(x, words << np.uint32(8)), x, bits=8)
+    bound = book()["precision.stochastic.few_bits"].bound(P=2, unit=Fraction(1, 2**8), random_bits=8)
+    off = [abs(bias) / Fraction(v) for bias, v in zip(law.bias, x.tolist(), strict=True)]
+    assert Fraction(99, 100) * bound < max(off) <= bound
 
 
 def test_words_that_are_shared_are_seen():
@@ -672,6 +678,8 @@ def test_eight_bits_of_its_words_are_biased_by_what_they_do_not_hold(torchcomms)
     x = (np.uint32(0x3F801200) + lost.astype(np.uint32)).view(np.float32)
     law = cf.word_law(lambda x, words: torchcomms.rounded(x, words << np.uint32(8)), x, bits=8)
     assert law.relative_bias == tuple(Fraction(-int(m), 2**16) for m in lost)
+    bound = book()["precision.stochastic.few_bits"].bound(P=2, unit=Fraction(1, 2**8), random_bits=8)
+    assert all(abs(bias) <= bound * Fraction(v) for bias, v in zip(law.bias, x.tolist(), strict=True))
 
 
 def test_its_ranks_have_words_of_their_own(torchcomms):
