@@ -8,11 +8,11 @@ from typing import Any
 import sympy as sp
 
 from commbounds.theory.blockformats.terms import element_unit
+from commbounds.theory.dense.terms import unit
 from commbounds.theory.finite_laws import over_all
 from commbounds.theory.model import Goal, Model, by_claim, extents
 from commbounds.theory.precision.models import SHOWN_BY as SHOWN_OF_SUMS
 from commbounds.theory.precision.models_orders import order_of_additions
-from commbounds.theory.precision.terms import unit
 from commbounds.theory.quantities import P
 from commbounds.theory.shipped_collectives.claims import channel_scales, divisor, maxima, sizes, total
 
