@@ -58,6 +58,7 @@ ALLOWED = {
     "src/commbounds/_parallel.py": ({"precision"}, "tolerances of what is split"),
     "src/commbounds/_tolerance_plans.py": ({"precision"}, "tolerances of what is split"),
     "src/commbounds/_quantised.py": ({"precision"}, "tolerances of sums"),
+    "tests/verify/conformance/test_lossy.py": ({"precision"}, "what roundings by a few bits are off by"),
     "tests/test_along.py": ({"precision"}, "tolerances of sums"),
     "tests/test_orders.py": ({"precision"}, "what is simulated"),
     "tests/test_exact_inputs.py": ({"precision"}, "formats of sums"),
