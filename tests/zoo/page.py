@@ -59,7 +59,8 @@ def row(broken):
     """The line of the table for one broken subject."""
     report = cf.check(broken.subject)
     if broken.name in UNSTEADY and not report.passed:
-        return f"| {cell(broken.defect)} | {broken.killed_by[0]} |  | {UNSTEADY[broken.name]} |"
+        fails = ", ".join(broken.killed_by)
+        return f"| {cell(broken.defect)} | {fails} |  | {UNSTEADY[broken.name]} |"
     failures = sorted(report.failures, key=lambda f: short(f.claim) not in broken.killed_by)
     shown = failures[0]
     said = cell(re.sub(r"; \w+\.pyx?:\d+ in .*", "", shown.message))
