@@ -18,7 +18,7 @@ from commbounds.theory.finite_laws import (
     relative_errors,
 )
 from commbounds.theory.model import CASE, Goal, Model, Step, by_claim, extents, recurrence
-from commbounds.theory.precision.bounds import any_order, compounded
+from commbounds.theory.precision.bounds import any_order, any_tree, compounded
 from commbounds.theory.precision.models_orders import (
     BELOW_ONE,
     in_loss,
@@ -136,6 +136,7 @@ def _few_bits(bound: Any) -> tuple[Goal, ...]:
     sides = {"above": 1, "below": -1}
     return (
         *relative_errors(),
+        *proved_by("every draw", _stochastic(any_tree(P - 1, unit, "stochastic"))),
         *over_histories("an addition", fates, {factors: factor, additional: more}, factors + additional,
                         zero={"more": more - factor * (up - share) * gap}),
         Goal("excess", 2 * unit - words * (up - share) * gap,
@@ -261,7 +262,7 @@ MODELS = by_claim(
         "words = 2^r. An addition multiplies a term by 1 + (1 - share) gap with chance `up`, else by 1 - share gap: "
         "gap is that of the neighbours over the exact sum, 2 unit at most, and words up is the next whole number from "
         "words share on. Below zero the same holds with the signs changed. After h additions a term's factor is at "
-        "most `most`, which is (1 + 2 unit)^h, for every draw: see precision.stochastic.running_sure. By induction on "
+        "most `most`, which is (1 + 2 unit)^h, for every draw. By induction on "
         "h <= P - 1 the factor's mean is off 1 by ((1 + 2 unit)^h - 1)/words at most.",
         f"{_OVER}every P, every unit, every number of bits",
         _few_bits,

@@ -47,6 +47,7 @@ from commbounds.theory.precision.terms import (
     ONE_FORMAT,
     RABENSEIFNER,
     ROOM,
+    ROOM_TO_GROW,
     ROUNDED_OTHERWISE,
     RUNNING,
     RUNNING_WORST,
@@ -346,7 +347,7 @@ _UNDERFLOW = (
     ),
 )
 
-_RANDOM = (ONE_FORMAT, STOCHASTIC, ON_THE_WIRE, ROOM)
+_RANDOM = (ONE_FORMAT, STOCHASTIC, ON_THE_WIRE, ROOM_TO_GROW)
 _STEP_VARIANCE = unit**2 / (1 + 2 * unit)
 _VARIANCE = (
     "Given its operands, a rounding of 1 + t has the variance t (2u - t), at most u^2/(1 + 2u) of (1 + t)^2. Roundings "
@@ -368,7 +369,7 @@ _STOCHASTIC = (
         source=CONNOLLY.recalled(
             "stochastic rounding, mean independence", "A rounding has its operand as its mean, given all before it."
         ),
-        assumes=(STOCHASTIC, ON_THE_WIRE, ROOM),
+        assumes=(STOCHASTIC, ON_THE_WIRE, ROOM_TO_GROW),
         axis="P",
     ),
     Claim(
@@ -382,7 +383,7 @@ _STOCHASTIC = (
             "addition multiplies a magnitude by 1 + 2u at most. So along a term's way the means are off by 2^-r times "
             "the sum of 2u (1 + 2u)^j over the additions before."
         ),
-        assumes=(ONE_FORMAT, BY_FEW_BITS, ON_THE_WIRE, ROOM),
+        assumes=(ONE_FORMAT, BY_FEW_BITS, ON_THE_WIRE, ROOM_TO_GROW),
         tightness=(1 - 2**random_bits * unit / 2) / (1 + unit**2),
         extremal="two ranks, which hold 1 and u^2",
         note="Kernels that add a word of r bits below the last digit and cut off are off by as much towards zero.",

@@ -105,6 +105,13 @@ def _quarter(x: Any, wire: str) -> bool:
     return all(math.fsum(entries) <= quarter for entries in (room * abs(x)).T.tolist())
 
 
+def _grown(x: Any, wire: str) -> bool:
+    """Whether no sum of the ranks' magnitudes, a gap larger after every addition, is beyond the largest number."""
+    known, room = format_named(wire), 2.0**-64
+    most = room * float(known.largest) / (1 + 2 * float(known.unit)) ** (len(x) - 1)
+    return all(math.fsum(entries) <= most for entries in (room * abs(x)).T.tolist())
+
+
 def _all_small(x: Any, wire: str) -> bool:
     """Whether no sum of the ranks' magnitudes is beyond the wire's smallest normal number."""
     normal = float(format_named(wire).normal)
@@ -131,6 +138,11 @@ ROOM = Hypothesis(
     "room_for_sums",
     "In no entry do the magnitudes add up to more than a quarter of the largest number that is sent.",
     _quarter,
+)
+ROOM_TO_GROW = Hypothesis(
+    "room_to_grow",
+    "In no entry do the magnitudes, times (1 + 2u)^(P - 1), add up to more than the largest number that is sent.",
+    _grown,
 )
 BELOW_NORMAL = Hypothesis(
     "below_normal", "In every entry the magnitudes add up to the wire's smallest normal number at most.", _all_small

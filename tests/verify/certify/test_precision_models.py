@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from commbounds.collectives.precision.rounding import added_in, rounded_to
+from commbounds.theory.precision import terms
 from commbounds.theory.precision.formats import FORMATS, Format
 
 NARROW = [name for name in FORMATS if name not in ("float64", "float32")]
@@ -81,6 +82,20 @@ def test_an_addition_by_few_bits(name, bits):
         assert 0 <= excess <= 2 * known.unit * abs(a + b) / words
         shares += [excess * words / (2 * known.unit * abs(a + b))] if a + b else []
     assert max(shares) > Fraction(1, 2)
+
+
+def test_sums_that_are_rounded_up_overflow_where_a_quarter_is_left():
+    kind = "float8_e5m2"
+    known = FORMATS[kind]
+    x = np.array([[12288.0], *[[float(known.smallest)]] * 10])
+    totals = [x[0]]
+    for term in x[1:]:
+        totals.append(added_in(totals[-1], term, known, np.zeros(1)))
+    assert np.isfinite(totals[-2]).all()
+    assert np.isinf(totals[-1]).all()
+    assert terms._quarter(x, kind)
+    assert not terms._grown(x, kind)
+    assert terms._grown(x[:-4], kind)
 
 
 @pytest.mark.models("precision.average.underflow_before", "precision.underflow.wider_input")
