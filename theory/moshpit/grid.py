@@ -6,6 +6,7 @@ import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.moshpit.terms import (
+    CUT_GROUPS,
     DISTORTION,
     DIVISIBLE,
     FIRST_SWEEP,
@@ -182,7 +183,7 @@ GRID_CLAIMS = (
         title="A peer that sends without receiving moves the mean: q (1 - q) (1 - rho) D_0 / N in the mean square",
         relation=Eq(MEAN_SHIFT, deaf * (1 - deaf) * (1 - (r - 1) / (N - 1)) * spread / N),
         kind=Kind.EXPECTED,
-        assumes=(ONE_ROUND, SEVERAL_PEERS),
+        assumes=(CUT_GROUPS, ONE_ROUND, SEVERAL_PEERS),
         source=derived(
             "The mean moves by (1/N) sum over deaf peers of x_i - (its group's mean), and these differences add up to "
             "zero over all peers: variance q (1-q)/N^2 sum ||x_i - mean||^2, where E sum = N (1 - rho) D_0, rho = "
@@ -196,7 +197,7 @@ GRID_CLAIMS = (
         title="Peers that leave after T rounds move the mean: rho^T D_0 (N - n)/(n (N - 1)) in the mean square",
         relation=Eq(MEAN_SHIFT, ((r - 1) / (N - 1)) ** rounds * spread * (N - survivors) / (survivors * (N - 1))),
         kind=Kind.EXPECTED,
-        assumes=(RANDOM_SURVIVORS, SEVERAL_PEERS),
+        assumes=(CUT_GROUPS, RANDOM_SURVIVORS, SEVERAL_PEERS),
         source=derived("The variance of the mean of a sample without replacement, and the factor of random groups."),
         axis="survivors",
     ),

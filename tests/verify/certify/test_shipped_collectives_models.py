@@ -92,7 +92,7 @@ def test_codes_from_a_zero_point():
 @pytest.mark.models("shipped_collectives.nccl.error")
 @pytest.mark.parametrize(("element", "unit"), [("e4m3", Fraction(1, 16)), ("e5m2", Fraction(1, 8))])
 def test_sums_in_float8(element, unit):
-    """A term more, of either sign, at every length: what its addition rounds, and two cases of numbers of terms."""
+    """A term more, of either sign, at every length: what its addition rounds, in two cases, whatever is drawn."""
     claim, seen = f"{_PREFIX}nccl.error", set()
     rng = np.random.default_rng(0)
     for P in range(2, 20):
