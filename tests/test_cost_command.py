@@ -17,7 +17,7 @@ def run(*arguments):
 
 
 def test_every_schedule_is_shown_with_its_formula_and_its_value():
-    result = run("--P", "8", "--n", "800", "--k", "80")
+    result = run("-P", "8", "-n", "800", "--k", "80")
     assert result.exit_code == 0
     for name in SCHEDULES:
         assert re.search(rf"^{name}\b", result.output, re.MULTILINE)

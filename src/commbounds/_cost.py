@@ -38,8 +38,8 @@ def _number(value: Any) -> Any:
 
 @click.command()
 @click.argument("names", nargs=-1, shell_complete=_SCHEDULE_NAMES)
-@click.option("--P", "ranks", type=WHOLE, default=16, show_default=True, help="Ranks.")
-@click.option("--n", "entries", type=WHOLE, default=1_000_000, show_default=True, help="Words of a vector.")
+@click.option("--P", "-P", "ranks", type=WHOLE, default=16, show_default=True, help="Ranks.")
+@click.option("--n", "-n", "entries", type=WHOLE, default=1_000_000, show_default=True, help="Words of a vector.")
 @click.option("--k", "selected", type=WHOLE, default=None, help="Entries that a rank selects; default: 1 % of n.")
 @click.option("--alpha", default="1e-6", show_default=True, help="Seconds a step.")
 @click.option("--beta", default="3.2e-10", show_default=True, help="Seconds a word (4 bytes at 100 Gbit/s).")

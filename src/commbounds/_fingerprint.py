@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("target", required=False, metavar="[MODULE:FUNCTION]")
-@click.option("--P", "ranks", type=WHOLE, default=None, help="Ranks, of a function.")
+@click.option("--P", "-P", "ranks", type=WHOLE, default=None, help="Ranks, of a function.")
 @click.option("--sizes", default="1,8,100,1000", show_default=True, help="Entries, with commas between them.")
 @click.option(
     "--dtypes", default=None, help="float32, float64, float16, bfloat16, fp8 ..., with commas; default: what there is."

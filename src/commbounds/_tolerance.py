@@ -23,8 +23,10 @@ def _schedules() -> tuple[str, ...]:
 
 @click.command()
 @click.argument("op", default="allreduce")
-@click.option("--P", "ranks", type=WHOLE, required=True, help="Ranks.")
-@click.option("--n", "entries", type=WHOLE, default=1, show_default=True, help="Entries, which share --probability.")
+@click.option("--P", "-P", "ranks", type=WHOLE, required=True, help="Ranks.")
+@click.option(
+    "-n", "--n", "entries", type=WHOLE, default=1, show_default=True, help="Entries that share --probability."
+)
 @click.option("--dtype", default="float32", show_default=True, help="Format of what is sent, and of the result.")
 @click.option("--accumulate", default=None, help="Format of the additions; default: --dtype.")
 @click.option(

@@ -340,7 +340,7 @@ def report(
 
 @main.command()
 @click.option("--quick", is_flag=True, help="Three rounds instead of nine.")
-@click.option("--n", "entries", type=Count(1000), default=25_000_000, show_default=True, help="Vector length.")
+@click.option("--n", "-n", "entries", type=Count(1000), default=25_000_000, show_default=True, help="Vector length.")
 @click.argument("parts", nargs=-1)
 def bench(quick: bool, entries: int, parts: tuple[str, ...]) -> None:
     """Measure speed beside numpy, torch and MPI, as ratios. PARTS select what is timed (all without)."""
