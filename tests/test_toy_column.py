@@ -40,13 +40,13 @@ def folder(tmp_path_factory):
     return made
 
 
-def run(folder, *arguments, code=0):
+def run(folder, *arguments, code=0, stream="stdout"):
     """What the command prints, with the folder named in the environment."""
     given = {**os.environ, "COMMBOUNDS_COLUMNS": str(folder)}
     command = [sys.executable, "-m", "commbounds", *map(str, arguments)]
     done = subprocess.run(command, env=given, capture_output=True, text=True, check=False)
     assert done.returncode == code, done.stdout + done.stderr
-    return done.stdout
+    return getattr(done, stream)
 
 
 def test_its_claims_are_in_the_book(folder):
@@ -156,6 +156,8 @@ def test_a_column_that_cannot_be_imported_is_an_error_in_its_own_rows(tmp_path):
     listed = run(tmp_path, "claims", "torn.*", code=1)
     assert "torn.import" in listed
     assert "SyntaxError: invalid syntax" in listed
+    for named in ("torn.ring.alone", "torn.ring.*"):
+        assert "torn.import: SyntaxError: invalid syntax" in run(tmp_path, "verify", named, code=1, stream="stderr")
     asked = ("torn.*", "halves.*", "moons.*", "sparsifiers.topk.wire")
     rows = run(tmp_path, "verify", *asked, "--jobs", "1", code=1).splitlines()
     of = {row.split()[0]: row for row in rows if "." in row.partition(" ")[0]}

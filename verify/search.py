@@ -156,8 +156,11 @@ def _simpler(x: Array, fixed: int) -> Iterator[Array]:
         yield _with(x, zeroed, 0.0)
     wide = flat.astype(np.float64)
     largest = float(np.abs(wide).max())
-    if largest not in (0.0, 1.0) and np.isfinite(largest):
-        scaled = (x.astype(np.float64) / largest).astype(x.dtype)
+    whole = largest < 2.0**53 and bool((wide == np.rint(wide)).all())
+    for divisor in (largest, float(np.gcd.reduce(wide.astype(np.int64))) if whole else 1.0):
+        if divisor in (0.0, 1.0) or not np.isfinite(divisor):
+            continue
+        scaled = (x.astype(np.float64) / divisor).astype(x.dtype)
         # of long arrays, of which single numbers are not looked at, in any case
         if places.size > 64 or _complexities(scaled.ravel()[places].astype(np.float64)) < _complexities(wide[places]):
             yield scaled

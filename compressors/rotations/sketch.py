@@ -47,8 +47,6 @@ from commbounds.compressors.rotations.message import (
 )
 from commbounds.compressors.rotations.signs import brought_near_one
 
-_NO_CODES = np.zeros(0, np.int16)
-
 
 @dataclass(frozen=True)
 class HadamardSketch(Compressor):

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from commbounds.columns import columns
-from commbounds.verify.contents import claim_entries
+from commbounds.verify.contents import UNREAD, claim_entries, unread
 
 _LIKENESS = 0.6
 """Of two names, from which one may be meant by the other; difflib's own default."""
@@ -23,12 +23,17 @@ def check_patterns(patterns: Iterable[str]) -> None:
     ------
     click.UsageError
         One matches none; the message says which patterns would.
+    click.ClickException
+        One matches none, and its column cannot be imported.
     """
     if not patterns:
         return
     names = [entry.name for entry in claim_entries()]
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
+            torn = f"{pattern.partition('.')[0]}.{UNREAD}"
+            if torn in names:
+                raise click.ClickException(f"{torn}: {unread(torn)}")
             raise click.UsageError(f"no claim matches {pattern!r}{meant(pattern, names)}")
 
 

@@ -4,6 +4,7 @@ from zoo.collectives import COLLECTIVES
 from zoo.feedback import FEEDBACK
 from zoo.levels import LEVELS
 from zoo.lossy_collectives import LOSSY
+from zoo.lossy_kinds import LOSSY_KINDS
 from zoo.lossy_ranks import LOSSY_RANKS
 from zoo.lossy_sums import LOSSY_SUMS
 from zoo.lossy_unseen import LOSSY_UNSEEN
@@ -24,6 +25,7 @@ ZOO: tuple[Broken, ...] = (
     *LOSSY_SUMS,
     *LOSSY_RANKS,
     *LOSSY_UNSEEN,
+    *LOSSY_KINDS,
     *PROCESSES,
 )
 """Every broken subject."""

@@ -115,7 +115,7 @@ def _refused() -> Iterator[Given]:
         np.ones((0, 2)),
         x.astype(np.float16),
         x.astype(np.int64),
-        x * np.inf,
+        np.full((2, 3), np.inf),
         np.full((2, 3), np.nan),
     ):
         yield Given({"x": bad}, {"rank": 1}, one)
