@@ -43,15 +43,29 @@ def own_last_bit(state, bucket):
     return done(bucket.buffer())
 
 
-def wraps(state, bucket):
-    """The sum of int8 codes is formed in int8."""
+def in_eight_bits(bucket, dtype):
+    """The mean of codes of eight bits, which are added in `dtype`."""
     tensor, P = bucket.buffer(), distributed.get_world_size()
     top = tensor.abs().max().reshape(1)
     distributed.all_reduce(top, distributed.ReduceOp.MAX)
     scale = torch.where(top > 0, top / 127, 1)
-    codes = torch.clamp(torch.round(tensor / scale), -127, 127).to(torch.int8)
+    codes = torch.clamp(torch.round(tensor / scale), -127, 127).to(dtype)
     distributed.all_reduce(codes)
     return done(codes.to(tensor.dtype) * scale / P)
+
+
+def wraps(state, bucket):
+    """The sum of int8 codes is formed in int8."""
+    return in_eight_bits(bucket, torch.int8)
+
+
+def does_not_wrap(state, bucket):
+    """It is formed in int32."""
+    return in_eight_bits(bucket, torch.int32)
+
+
+def half_a_step(stack):
+    return float(abs(stack).max()) / 254
 
 
 def raises(state, bucket):
@@ -124,6 +138,9 @@ broken = {
     "hangs": cf.torch_ddp_hook(hangs, no_state, MEAN, ranks=(2,), time_limit=2.0),
     "dies": cf.torch_ddp_hook(dies, no_state, MEAN, ranks=(2,)),
 }
+LOSSY = {"op": "mean", "ranks": (2, 3), "magnitudes": (1e-30, 1e30)}
+CODED = [cf.AbsoluteError(half_a_step), cf.Bounded(1.001), cf.RanksAgree()]
+lossy = {hook.__name__: cf.torch_ddp_hook(hook, no_state, CODED, **LOSSY) for hook in (wraps, does_not_wrap)}
 feedback = cf.torch_ddp_hook(
     every_other, memory, FEEDBACK, stateful=True, residual=held, ranks=(2,), shape=(3,), effort=0.02
 )
