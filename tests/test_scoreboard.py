@@ -78,7 +78,10 @@ def test_the_results_are_of_their_schema():
 def test_there_are_many_subjects_of_many_packages():
     judged = {(result["package"], result["subject"]) for result in BOARD.results if "problem" not in result}
     assert len(judged) >= 20
-    assert len({package for package, _ in judged}) >= 7
+    packages = {package for package, _ in judged}
+    assert len(packages) >= 7
+    readme = (FOLDER.parents[1] / "README.md").read_text(encoding="utf-8")
+    assert f"{len(judged)} subjects from {len(packages)} packages" in readme
     assert {result["package"] for result in BOARD.results} == set(BOARD.packages)
 
 
