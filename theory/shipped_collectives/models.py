@@ -1,4 +1,4 @@
-"""What certificates about shipped collectives prove: errors of codes that are cut, in float8, and from a zero point."""
+"""What certificates about shipped collectives prove: errors of codes in float16, float8, from a zero point, or cut."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import sympy as sp
 from commbounds.theory.blockformats.terms import element_unit
 from commbounds.theory.dense.terms import unit
 from commbounds.theory.finite_laws import over_all
+from commbounds.theory.flashcomm.terms import width
 from commbounds.theory.model import Goal, Model, by_claim, extents
 from commbounds.theory.precision.models import SHOWN_BY as SHOWN_OF_SUMS
 from commbounds.theory.precision.models_orders import order_of_additions
@@ -74,12 +75,112 @@ def _from_zero_point(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+# --- QuickReduce, whose arithmetic is that of float16 -----------------------------------------------------------------
+
+_U, _UNIT = sp.Rational(1, 2**11), 2**24
+"""Float16 rounds by 2^-11 of a number, small ones by half of 2^-24, in which lengths are measured here."""
+_HOP, _LARGER, _NEAR = 2000, sp.Rational(101, 100), sp.Rational(1, 128)
+_entry, _scale, _up, _size = sp.symbols("entry scale up size", nonnegative=True)
+_number, _scaled, _product, _multiple, _read, _rounding = sp.symbols(
+    "number scaled product multiple read rounding", real=True
+)
+_ranks, _behind, _lost = sp.symbols("ranks behind lost", real=True)
+
+
+def _apart(x: Any, y: Any, most: Any, name: str) -> dict[str, Any]:
+    """That two numbers are at most so far apart."""
+    return {f"{name}, above": most - (x - y), f"{name}, below": most + (x - y)}
+
+
+def _side(conditions: Mapping[str, Any], side: str) -> dict[str, Any]:
+    return {name: condition for name, condition in conditions.items() if name.endswith(side)}
+
+
+def _coded(top: int) -> tuple[Goal, ...]:
+    """One coding of a block, whose codes lie between -top and top - 1: its errors, and how large what is read is."""
+    reached = {"reached": _size - sp.Rational(_UNIT, 65000) * top}
+    scale = _apart(top * _scale, _size, sp.Rational(top, 2), "the scale")
+    step = _apart(_step, _scale, 1 + _U * _scale, "the step")
+    block, up = {**reached, **scale, **step}, {"up": _up, "not clamped": sp.Rational(65504, 65536) - _up}
+    inverse = _apart(_up * _step / 256, 1, sp.Rational(51, 50) * _U, "the reciprocal")
+    near = {"near": 1 + _NEAR - _up * _scale / 256}
+    product = sp.Rational(31, 10) * _U * _size + sp.Rational(65, 64) * top
+    scaled = _apart(_scaled, _entry * _up / 256, _U * _entry * _up / 256 + _U / 64, "scaled")
+    goals = [
+        Goal("not clamped", sp.Rational(65504, _UNIT) * _step - 1, given=block),
+        Goal(
+            "a normal number, in units of one",
+            2**14 - _step,
+            given={
+                "in the range": 65000 - _size,
+                **_side(_apart(top * _scale, _size, sp.Rational(top, 1000), "the scale"), "above"),
+                **_side(_apart(_step, _scale, sp.Rational(1, 1000) + _U * _scale, "the step"), "above"),
+            },
+        ),
+        Goal("near", near["near"], given={**up, **_side(step, "below"), **_side(inverse, "above")}),
+    ]
+    for (name, sign), mine, other in zip(_SIDES, ("above", "below"), ("below", "above"), strict=True):
+        given = {**_side(scaled, mine), **_side(inverse, mine), **_side(step, other), **scale, **up, **near}
+        given |= {"entry": _entry, "in the block": _size - _entry, "scale": _scale}
+        goals.append(Goal(f"product, {name}", product - sign * (_scaled * _scale - _entry), given=given))
+    entry = {**block, **_apart(_product, _number, product, "product"), **_apart(_number, 0, _size, "in the block")}
+    error = (sp.Rational(1, top) + _U) * _size + top
+    codes = {
+        "rounded": _apart(_multiple, _product, _scale / 2, "half a step"),
+        "cut above": {"cut": _product - _multiple, **_apart(_multiple, (top - 1) * _scale, 0, "the last")},
+        "cut below": {"cut": _multiple - _product, **_apart(_multiple, -top * _scale, 0, "the first")},
+    }
+    read = _apart(_read, _multiple, _U * top * _scale + _HALF, "read")
+    for case, code in codes.items():
+        for name, sign in _SIDES:
+            goals.append(Goal(f"{case}, {name}", error - sign * (_read - _number), given={**entry, **code, **read}))
+    within = {**block, **_apart(_multiple, 0, top * _scale, "codes"), **read}
+    return (*goals, *(Goal(f"read, {name}", _LARGER * _size - sign * _read, given=within) for name, sign in _SIDES))
+
+
+def _in_halves(bound: Any, b: int) -> tuple[Goal, ...]:
+    """The coding of every rank's block, their sum, and the owner's coding of that."""
+    top = 2 ** (b - 1)
+    share, goals = sp.Rational(1, top) + _U, list(_coded(top))
+    goals.append(
+        Goal(
+            "one more sum",
+            _ranks * (_behind + _size) - _lost - _rounding,
+            given={
+                "before": (_ranks - 1) * _behind - _lost,
+                "rounding": _HOP * _U * (_LARGER * (_behind + _size) + _lost / _HOP) - _rounding,
+                **{str(letter): letter for letter in (_lost, _behind, _size)},
+                "one at least": _ranks - 1,
+                "seven at most": 7 - _ranks,
+            },
+        )
+    )
+    units = {maxima: maxima / _UNIT, total: total / _UNIT}
+    for name, sign in _SIDES:
+        goals += over_all(
+            lambda size, off, count, sign=sign: share * size + count * top - sign * off,
+            (_size, _off, sp.S.One),
+            case=f"ranks, {name}: ",
+        )
+        given = {
+            "all ranks": share * maxima + P * top - sign * _errors,
+            "all sums": (P - 1) * maxima - sign * _lost,
+            "the owner": share * total + top - sign * _second,
+            "P >= 1": P - 1,
+        }
+        off = _errors + _lost / _HOP + _second
+        goals.append(
+            Goal(f"all, {name}", sp.expand(_UNIT * bound.subs(width, b).xreplace(units)) - sign * off, given=given)
+        )
+    return tuple(goals)
+
+
 _REAL = "every input, every P, in real arithmetic"
 _ADDED = " What all ranks are off by adds up, one rank after another; then the sum is coded in the same way."
 
 
-def _model(name: str, words: str, goals: Any, scope: str = _REAL) -> Model:
-    return Model(f"shipped_collectives.{name}", words, scope, goals, (f"shipped_collectives.{name}",))
+def _model(name: str, words: str, goals: Any, scope: str = _REAL, instances: Any = ({},)) -> Model:
+    return Model(f"shipped_collectives.{name}", words, scope, goals, instances=instances)
 
 
 _E4M3 = (
@@ -89,6 +190,22 @@ _E4M3 = (
 )
 
 MODELS = by_claim(
+    _model(
+        "quickreduce.error",
+        "In units of 2^-24, the distance of small numbers of float16, a block whose largest magnitude is `size` has "
+        "the `scale` size/top, and a `step` one off it; signs are such that the scale is positive. `up` is the step's "
+        "reciprocal over 2^16, which does not overflow and is a normal number, as two goals say. `scaled` is number "
+        "times reciprocal (of an `entry` that is not negative: negative ones are the same with all signs turned), "
+        "`product` that times the scale, and `multiple` the code times the scale: codes are rounded, or cut above or "
+        "below. `read` is that, rounded. Every operation in float16 rounds by 2^-11 of its result at most (the "
+        "reciprocal by 0.51/0.50 of that, as processors do), or by half of 2^-24 below 2^-14, where sums are exact. A "
+        "block of zeros is read as it is. What ranks are off by, and their blocks' sizes, add up. Of `ranks` ranks, "
+        "whose sizes add up to `behind`, the sum has lost 1/2000 of `lost`, and the next one of `rounding`; the first "
+        "one rounds nothing. The owner codes the sum as ranks do.",
+        _in_halves,
+        "every input, every P <= 8 (more it does not have), codes of {b} bits",
+        [{"b": b} for b in (3, 4, 6, 8)],
+    ),
     _model(
         "torchft.error_cut",
         "A step is a 127th of a row's largest magnitude `top`. An entry lies `level` of them from zero, on a side, "
@@ -122,4 +239,8 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
     "shipped_collectives.nccl.error": SHOWN_OF_SUMS["precision.any.sure"]
 }
 
-EXTENTS = extents("shipped_collectives", {(): "torchft.error_cut torchft.error flashinfer.error hook.error nccl.error"})
+EXTENTS = extents(
+    "shipped_collectives",
+    {(): "quickreduce.error torchft.error_cut torchft.error flashinfer.error hook.error nccl.error"},
+    every_case="quickreduce.error",
+)

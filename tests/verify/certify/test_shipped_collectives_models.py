@@ -89,6 +89,81 @@ def test_codes_from_a_zero_point():
     of_sums(claim, [Fraction(1)] * 6, Fraction(1, 2), found, list(map(wide, rows)), P=6)
 
 
+def coding(numbers, width, sign):
+    """What becomes of float16 numbers, the first of which is the largest, in units of 2^-24: as `quick_code` has it."""
+    top, largest = 2 ** (width - 1), float(numbers[0])
+    scale = -sign * float(shipped.halves(-largest / top))
+    step = -sign * float(shipped.halves(-sign * scale + 2.0**-24))
+    up = -sign * float(shipped.halves(-sign / step))
+    block = {"size": abs(largest), "scale": scale, "step": step}
+    yield {name: Fraction(v) * 2**24 for name, v in block.items()} | {"up": Fraction(up) / 2**16}, {}
+    blocks = np.zeros((1, 32, 2), np.float16)
+    blocks[0, : len(numbers), 0] = numbers
+    found = shipped.quick_read(shipped.quick_code(blocks.ravel(), width), 64, width).reshape(32, 2)[: len(numbers), 0]
+    for number, read in zip(numbers, found, strict=True):
+        x = -sign * float(number)
+        scaled = float(shipped.halves(x * up))
+        code = float(np.rint(np.clip(scaled, -top, top - 1)))
+        assert float(shipped.halves(code * scale)) == -sign * float(read)
+        lengths = {"number": x, "product": scaled * scale, "multiple": code * scale, "read": -sign * float(read)}
+        case = "rounded" if -top <= scaled <= top - 1 else "cut above" if scaled > 0 else "cut below"
+        yield {name: Fraction(v) * 2**24 for name, v in lengths.items()} | {"scaled": Fraction(scaled)}, case
+
+
+@pytest.mark.models("shipped_collectives.quickreduce.error")
+@pytest.mark.parametrize("width", [3, 4, 6, 8])
+def test_codes_in_float16(width):
+    """Blocks of all sizes that the claim is about, of either sign: what every operation rounds."""
+    claim, rng, seen = f"{_PREFIX}quickreduce.error", np.random.default_rng(width), set()
+    at = {"b": width}
+
+    def holds(name, values, sides=True):
+        for goal in [f"{name}, {side}" for side in ("not above", "not below")] if sides else [name]:
+            assert failing(goals(claim, **at)[goal], **values) == [], (goal, values)
+        seen.add(name)
+
+    sizes = [*2 ** (width - 1) / 64900 * np.array([1.0, 1.5, 3.0]), *2.0 ** rng.uniform(-8, 15.9, 6), 65000 - 8]
+    for size in sizes:
+        for sign in (1.0, -1.0):
+            others = rng.uniform(-1, 1, 24) * size
+            numbers = shipped.halves(sign * np.array([size, -0.998 * size, size / 3, 0.0, -size / 2, *others]))
+            (block, _), *rest = coding(numbers, width, sign)
+            holds("not clamped", block, False)
+            holds("near", block, False)
+            whole = {name: v / 2**24 for name, v in block.items()}
+            holds("a normal number, in units of one", whole, False)
+            for values, case in rest:
+                values = block | values
+                holds(case, values)
+                holds("read", values)
+                turned = -1 if values["number"] < 0 else 1
+                holds("product", values | {"entry": turned * values["number"], "scaled": turned * values["scaled"]})
+    assert {"rounded", "read", "product"} < seen
+    assert "cut above" in seen
+    rows = shipped.halves(rng.standard_normal((8, 64)))
+    read = [shipped.quick_read(shipped.quick_code(row, width), 64, width) for row in rows]
+    whole = [shipped.quick_sum(read[: count + 1]) for count in range(8)]
+    sizes = [[Fraction(float(np.abs(row[at::2]).max())) * 2**24 for at in (0, 1)] for row in rows]
+    for i in range(64):
+        exact = [sum(Fraction(float(row[i])) for row in read[: count + 1]) for count in range(8)]
+        lost = [abs(Fraction(float(total[i])) - e) * 2**24 * 2000 for total, e in zip(whole, exact, strict=True)]
+        for count in range(1, 8):
+            off = abs(lost[count] - lost[count - 1])
+            values = {"ranks": count, "behind": sum(s[i % 2] for s in sizes[:count]), "size": sizes[count][i % 2]}
+            holds("one more sum", values | {"lost": lost[count - 1], "rounding": off}, False)
+        ranks = [Fraction(float(r[i] - x[i])) * 2**24 for r, x in zip(read, rows, strict=True)]
+        before = (sum(s[i % 2] for s in sizes[:7]), sum(ranks[:7]), 7)
+        values = {"size": sizes[7][i % 2], "off": ranks[7]} | {f"before_{k}": v for k, v in enumerate(before)}
+        for side in ("not above", "not below"):
+            assert failing(goals(claim, **at)[f"ranks, {side}: one more"], **values) == []
+        total = Fraction(float(np.abs(whole[7][i % 2 :: 2]).max())) * 2**24
+        again = shipped.quick_read(shipped.quick_code(whole[7], width), 64, width)[i]
+        second = (Fraction(float(again)) - Fraction(float(whole[7][i]))) * 2**24
+        last = (Fraction(float(whole[7][i])) - exact[7]) * 2**24 * 2000
+        holds("all", {"maxima": before[0] + sizes[7][i % 2], "total": total, "P": 8, "errors": sum(ranks),
+                      "lost": last, "second": second})  # fmt: skip
+
+
 @pytest.mark.models("shipped_collectives.nccl.error")
 @pytest.mark.parametrize(("element", "unit"), [("e4m3", Fraction(1, 16)), ("e5m2", Fraction(1, 8))])
 def test_sums_in_float8(element, unit):
