@@ -17,24 +17,33 @@ from commbounds.theory.precision.models_orders import order_of_additions
 from commbounds.theory.quantities import P
 from commbounds.theory.shipped_collectives.claims import channel_scales, divisor, maxima, sizes, total
 
-_off, _errors, _second, _last, _level, _code, _point = sp.symbols("off errors second last level code point", real=True)
+_off, _errors, _second, _last, _lost = sp.symbols("off errors second last lost", real=True)
+_level, _code, _point = sp.symbols("level code point", real=True)
 _top, _step, _power = sp.symbols("top step power", nonnegative=True)
 _low, _high = sp.symbols("low high", real=True)
 _SIDES = (("not above", 1), ("not below", -1))
 _HALF = sp.Rational(1, 2)
 
 
-def _summed(bound: Any, share: Any, divided: Any, again: bool, rounded: bool = False) -> tuple[Goal, ...]:
-    """That errors of `share` of every rank's largest add up, with those of the sum, and of its own rounding."""
+def _summed(
+    bound: Any, share: Any, divided: Any, again: bool, rounded: bool = False, each: Any = 0, hop: Any = 0
+) -> tuple[Goal, ...]:
+    """That errors of `share` of every rank's largest, and of `each`, add up, with those of sums between, and behind."""
     goals: list[Goal] = []
     for name, sign in _SIDES:
-        goals += over_all(lambda top, off, sign=sign: share * top - sign * off, (_top, _off), case=f"ranks, {name}: ")
-        given = {f"all ranks, {name}": share * maxima - sign * _errors}
+        goals += over_all(
+            lambda top, off, count, sign=sign: share * top + each * count - sign * off,
+            (_top, _off, sp.S.One),
+            case=f"ranks, {name}: ",
+        )
+        given = {f"all ranks, {name}": share * maxima + each * P - sign * _errors}
         if again:
-            given[f"the sum, {name}"] = share * total - sign * _second
+            given[f"the sum, {name}"] = share * total + each - sign * _second
         if rounded:
             given[f"bfloat16, {name}"] = (1 + share) * total / 256 - sign * _last
-        off = _errors + (_second if again else 0) + (_last if rounded else 0)
+        if hop:
+            given |= {f"sums between, {name}": (P - 1) * maxima - sign * _lost, "P >= 1": P - 1}
+        off = _errors + (_second if again else 0) + (_last if rounded else 0) + hop * _lost
         goals.append(Goal(f"all, {name}", bound - sign * off / divided, given=given, positive={"divided": divided}))
     return tuple(goals)
 
@@ -79,12 +88,12 @@ def _from_zero_point(bound: Any) -> tuple[Goal, ...]:
 
 _U, _UNIT = sp.Rational(1, 2**11), 2**24
 """Float16 rounds by 2^-11 of a number, small ones by half of 2^-24, in which lengths are measured here."""
-_HOP, _LARGER, _NEAR = 2000, sp.Rational(101, 100), sp.Rational(1, 128)
+_LARGER, _NEAR = sp.Rational(101, 100), sp.Rational(1, 128)
 _entry, _scale, _up, _size = sp.symbols("entry scale up size", nonnegative=True)
 _number, _scaled, _product, _multiple, _read, _rounding = sp.symbols(
     "number scaled product multiple read rounding", real=True
 )
-_ranks, _behind, _lost = sp.symbols("ranks behind lost", real=True)
+_ranks, _behind = sp.symbols("ranks behind", real=True)
 
 
 def _apart(x: Any, y: Any, most: Any, name: str) -> dict[str, Any]:
@@ -140,39 +149,20 @@ def _coded(top: int) -> tuple[Goal, ...]:
 
 def _in_halves(bound: Any, b: int) -> tuple[Goal, ...]:
     """The coding of every rank's block, their sum, and the owner's coding of that."""
-    top = 2 ** (b - 1)
-    share, goals = sp.Rational(1, top) + _U, list(_coded(top))
-    goals.append(
-        Goal(
-            "one more sum",
-            _ranks * (_behind + _size) - _lost - _rounding,
-            given={
-                "before": (_ranks - 1) * _behind - _lost,
-                "rounding": _HOP * _U * (_LARGER * (_behind + _size) + _lost / _HOP) - _rounding,
-                **{str(letter): letter for letter in (_lost, _behind, _size)},
-                "one at least": _ranks - 1,
-                "seven at most": 7 - _ranks,
-            },
-        )
+    top, hop = 2 ** (b - 1), sp.Rational(1, 2000)
+    given = {
+        "before": (_ranks - 1) * _behind - _lost,
+        "rounding": _U / hop * (_LARGER * (_behind + _size) + hop * _lost) - _rounding,
+        **{str(letter): letter for letter in (_lost, _behind, _size)},
+        "one at least": _ranks - 1,
+        "seven at most": 7 - _ranks,
+    }
+    in_units = bound.subs(width, b).xreplace({maxima: maxima / _UNIT, total: total / _UNIT})
+    return (
+        *_coded(top),
+        Goal("one more sum", _ranks * (_behind + _size) - _lost - _rounding, given=given),
+        *_summed(sp.expand(_UNIT * in_units), sp.Rational(1, top) + _U, sp.S.One, True, each=top, hop=hop),
     )
-    units = {maxima: maxima / _UNIT, total: total / _UNIT}
-    for name, sign in _SIDES:
-        goals += over_all(
-            lambda size, off, count, sign=sign: share * size + count * top - sign * off,
-            (_size, _off, sp.S.One),
-            case=f"ranks, {name}: ",
-        )
-        given = {
-            "all ranks": share * maxima + P * top - sign * _errors,
-            "all sums": (P - 1) * maxima - sign * _lost,
-            "the owner": share * total + top - sign * _second,
-            "P >= 1": P - 1,
-        }
-        off = _errors + _lost / _HOP + _second
-        goals.append(
-            Goal(f"all, {name}", sp.expand(_UNIT * bound.subs(width, b).xreplace(units)) - sign * off, given=given)
-        )
-    return tuple(goals)
 
 
 _REAL = "every input, every P, in real arithmetic"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Mapping
-from functools import lru_cache
 from typing import Any
 
 import ml_dtypes
@@ -14,7 +12,7 @@ import numpy as np
 from commbounds.array_types import Array, Floats
 from commbounds.verify.conformance.claim import NotHere, Number, number
 from commbounds.verify.conformance.inputs import generic
-from commbounds.verify.conformance.subject import AllGather, AllReduce, Stateful, Subject
+from commbounds.verify.conformance.subject import AllGather, AllReduce, Stateful, Subject, parameters_of
 
 UNIT = 2.0**-53
 ROUNDINGS = 8.0
@@ -134,16 +132,8 @@ def sized(name: str, value: Number, subject: Subject, x: Array, high: float = ma
 
 def given_sizes(function: Callable[..., Any], sizes: Mapping[str, int]) -> tuple[int, ...]:
     """The sizes in the order of the function's parameters, if these are named after them; else as they come."""
-    try:
-        names = _parameters(function)
-    except (TypeError, ValueError):  # a builtin without a signature, an unhashable callable
-        return tuple(sizes.values())
+    names = parameters_of(function)
     return tuple(sizes[name] for name in names) if names and {*names} <= {*sizes} else tuple(sizes.values())
-
-
-@lru_cache(maxsize=1 << 10)
-def _parameters(function: Callable[..., Any]) -> tuple[str, ...]:
-    return tuple(inspect.signature(function).parameters)
 
 
 def generic_case(subject: Subject, rng: np.random.Generator, size: int, P: int = 0) -> Array | None:

@@ -104,20 +104,18 @@ def check(
         findings.append(finding)
         if progress is not None:
             progress(finding)
-    left: tuple[str, ...] = process.left_behind() if isinstance(process, Process) else ()
-    if left and findings:
-        said = f"left behind: {'; '.join(left)}"
-        findings[0] = replace(findings[0], evidence="; ".join(part for part in (findings[0].evidence, said) if part))
-    if bench.lost and findings and not any(finding.verdict is CheckVerdict.FAIL for finding in findings):
-        findings[0] = replace(
-            findings[0], verdict=CheckVerdict.FAIL, message=f"a later call: {bench.lost[0]}", expected=""
-        )
-    ending = process.finish() if isinstance(process, Process) else ""
-    offences = process.offences if isinstance(process, Process) else []
-    if (offences or ending) and findings and findings[0].verdict is not CheckVerdict.FAIL:
+    wrong = [f"a later call: {bench.lost[0]}"] if bench.lost else []
+    if any(finding.verdict is CheckVerdict.FAIL for finding in findings):
+        wrong = []
+    if isinstance(process, Process):
+        if (left := process.left_behind()) and findings:
+            said = f"left behind: {'; '.join(left)}"
+            findings[0] = replace(findings[0], evidence="; ".join(filter(None, (findings[0].evidence, said))))
+        ending, offences = process.finish(), process.offences
         said = f"left something behind in {len(offences)} of the calls: {'; '.join(dict.fromkeys(offences))}"
-        message = "; ".join([said[:1000]] * bool(offences) + [ending] * bool(ending))
-        findings[0] = replace(findings[0], verdict=CheckVerdict.FAIL, message=message, expected="")
+        wrong = wrong or [said[:1000]] * bool(offences) + [ending] * bool(ending)
+    if wrong and findings and findings[0].verdict is not CheckVerdict.FAIL:
+        findings[0] = replace(findings[0], verdict=CheckVerdict.FAIL, message="; ".join(wrong), expected="")
     return Report(subject.name, tuple(findings), budget, seed, versions())
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +45,9 @@ def executable(
         raise TypeError(f"kind must be Codec, Stateful or AllReduce, got {shown(kind)}")
     limit = checked_limit(options.pop("time_limit", 30.0))
     options.setdefault("name", str(command[0]))
-    return _remote(kind, Remote(Process(command, limit)), claims, options)
+    asked = [bool(options.pop(name, False)) if kind is Codec else False for name in ("uniforms", "bits")]
+    made: Callable[..., Subject] = kind
+    return made(claims=claims, **_calls(kind, Remote(Process(command, limit)), *asked), **options)
 
 
 def isolated(subject: Subject) -> Subject:
@@ -66,23 +68,16 @@ def isolated(subject: Subject) -> Subject:
         return subject
     command = [sys.executable, "-m", "commbounds.verify.conformance.serve", subject.origin]
     remote = Remote(Process(command, subject.time_limit))
-    common: dict[str, Any] = {"time_limit": float("inf"), "outside": remote}
-    if isinstance(subject, Codec):
-        call = remote.roundtrip_with if subject.injectable else remote.roundtrip
-        return replace(subject, roundtrip=call, bits=subject.bits and remote.bits, **common)
-    if isinstance(subject, Stateful):
-        return replace(subject, factory=remote.factory, **common)
-    if isinstance(subject, AllReduce):
-        return replace(subject, run=remote.run, **common)
-    raise TypeError(f"subject must be a Codec, Stateful or AllReduce, got {subject!r}")
+    calls = _calls(
+        type(subject), remote, getattr(subject, "injectable", False), getattr(subject, "bits", None) is not None
+    )
+    return replace(subject, **calls)
 
 
-def _remote(kind: type[Subject], remote: Remote, claims: Sequence[SubjectClaim], options: dict[str, Any]) -> Subject:
-    common: dict[str, Any] = {"time_limit": float("inf"), "outside": remote}
-    if kind is Codec:
-        call = remote.roundtrip_with if options.pop("uniforms", False) else remote.roundtrip
-        bits = remote.bits if options.pop("bits", False) else None
-        return Codec(call, claims, bits=bits, **common, **options)
-    if kind is Stateful:
-        return Stateful(remote.factory, claims, **common, **options)
-    return AllReduce(remote.run, claims, **common, **options)
+def _calls(kind: type[Subject], remote: Remote, uniforms: bool, bits: bool) -> dict[str, Any]:
+    """What a process carries out, by the fields of that kind of subject."""
+    common = {"time_limit": float("inf"), "outside": remote}
+    if issubclass(kind, Codec):
+        call = remote.roundtrip_with if uniforms else remote.roundtrip
+        return {"roundtrip": call, "bits": remote.bits if bits else None, **common}
+    return common | ({"factory": remote.factory} if issubclass(kind, Stateful) else {"run": remote.run})

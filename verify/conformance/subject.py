@@ -124,16 +124,12 @@ class Subject:
         checked_limit(self.time_limit)
         if not 0.0 < checked_real("effort", self.effort) <= 1.0:
             raise ValueError(f"effort must be in (0, 1], got {self.effort!r}")
-        for check, reason in self.waivers.items():
-            if not isinstance(reason, str) or not reason.strip():
-                raise ValueError(
-                    f"waivers must say why: the waiver of {check!r} must give its reason, got {shown(reason)}"
-                )
-        for failing, reason in self.expected_failures.items():
-            if not isinstance(reason, str) or not reason.strip():
-                raise ValueError(
-                    f"expected_failures must say why: that of {failing!r} must give its reason, got {shown(reason)}"
-                )
+        for name, what in (("waivers", "the waiver"), ("expected_failures", "that")):
+            for about, reason in getattr(self, name).items():
+                if not isinstance(reason, str) or not reason.strip():
+                    raise ValueError(
+                        f"{name} must say why: {what} of {about!r} must give its reason, got {shown(reason)}"
+                    )
         if not self.name:
             object.__setattr__(self, "name", self._called())
 
@@ -215,6 +211,14 @@ def _require_call(name: str, function: Any, *given: str) -> None:
         ) from None
 
 
+def parameters_of(function: Any) -> Mapping[str, inspect.Parameter]:
+    """A function's parameters by their names; none where they cannot be known, as of some builtins."""
+    try:
+        return inspect.signature(function).parameters
+    except (TypeError, ValueError):
+        return {}
+
+
 def _name_of(function: Any, default: str) -> str:
     return str(getattr(function, "__name__", None) or type(function).__name__ or default)
 
@@ -269,10 +273,7 @@ class Codec(Subject):
     @property
     def injectable(self) -> bool:
         """Whether uniforms can be handed in."""
-        try:
-            return "uniforms" in inspect.signature(self.roundtrip).parameters
-        except (TypeError, ValueError):
-            return False
+        return "uniforms" in parameters_of(self.roundtrip)
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,10 +67,8 @@ class _Finite(_Universal):
     label: ClassVar[str] = "finite in, finite out"
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        if isinstance(bench.subject, AllReduce) and not _sum_fits(case.x):
-            raise NotHere("the sum is beyond the dtype")
-        if isinstance(bench.subject, Stateful) and not _sum_fits(case.x):
-            raise NotHere("what would be remembered is beyond the dtype")
+        if isinstance(bench.subject, AllReduce | Stateful) and not _sum_fits(case.x):
+            raise NotHere("the sum, or what would be remembered, is beyond the dtype")
         y = bench.output(case).astype(np.float64)
         wrong = ~np.isfinite(y)
         if (at := first_place(wrong)) is None:
@@ -172,42 +170,30 @@ class _Globals(_Universal):
     label: ClassVar[str] = "global generators untouched"
 
     def violation(self, bench: Bench, case: CheckCase) -> str | None:
-        outputs, touched = _elsewhere(bench, case) if bench.subject.outside is not None else _here(bench, case)
-        if touched:
+        if bench.foreign:
+            raise NotHere("the subject runs in a process that does not tell of its generators")
+        (first, used), (second, more) = (_under(bench, case, number) for number in (1, 2))
+        if touched := used | more:
             return f"the global generator of {' and '.join(sorted(touched))} was used"
-        return _compared(outputs[0], outputs[1], "calls under two states of the global generators")
+        return _compared(first, second, "calls under two states of the global generators")
 
 
-def _here(bench: Bench, case: CheckCase) -> tuple[list[Array], set[str]]:
-    """Outputs under two states of the global generators, and the names of those that were used."""
+def _under(bench: Bench, case: CheckCase, number: int) -> tuple[Array, set[str]]:
+    """The output under a state of the global generators, and the names of those that were used."""
+    if (remote := bench.subject.outside) is not None:  # they are those of its process, a Python server
+        remote.watch = number
+        try:
+            return bench.output(case).copy(), set(remote.touched)
+        finally:
+            remote.watch = 0
     kept = generators.states()
-    outputs, touched = [], set[str]()
     try:
-        for number in (1, 2):
-            generators.put(number)
-            before = generators.fingerprints(generators.states())
-            outputs.append(bench.output(case).copy())
-            after = generators.fingerprints(generators.states())
-            touched |= {name for name in before if before[name] != after.get(name)}
+        generators.put(number)
+        before = generators.fingerprints(generators.states())
+        output, after = bench.output(case).copy(), generators.fingerprints(generators.states())
+        return output, {name for name in before if before[name] != after.get(name)}
     finally:
         generators.restored(kept)
-    return outputs, touched
-
-
-def _elsewhere(bench: Bench, case: CheckCase) -> tuple[list[Array], set[str]]:
-    """As `_here`, where the generators are those of the subject's process, which has to be a Python server."""
-    remote = bench.subject.outside
-    if bench.foreign:
-        raise NotHere("the subject runs in a process that does not tell of its generators")
-    outputs, touched = [], set[str]()
-    try:
-        for number in (1, 2):
-            remote.watch = number
-            outputs.append(bench.output(case).copy())
-            touched |= set(remote.touched)
-    finally:
-        remote.watch = 0
-    return outputs, touched
 
 
 @dataclass(frozen=True)

@@ -153,7 +153,7 @@ def test_codes_in_float16(width):
             holds("one more sum", values | {"lost": lost[count - 1], "rounding": off}, False)
         ranks = [Fraction(float(r[i] - x[i])) * 2**24 for r, x in zip(read, rows, strict=True)]
         before = (sum(s[i % 2] for s in sizes[:7]), sum(ranks[:7]), 7)
-        values = {"size": sizes[7][i % 2], "off": ranks[7]} | {f"before_{k}": v for k, v in enumerate(before)}
+        values = {"top": sizes[7][i % 2], "off": ranks[7]} | {f"before_{k}": v for k, v in enumerate(before)}
         for side in ("not above", "not below"):
             assert failing(goals(claim, **at)[f"ranks, {side}: one more"], **values) == []
         total = Fraction(float(np.abs(whole[7][i % 2 :: 2]).max())) * 2**24

@@ -63,13 +63,14 @@ def test_a_broken_hook_fails_by_the_claim_that_it_breaks(name, claim):
     assert np.size(finding.counterexample) <= 6
 
 
+@pytest.mark.wide
 def test_a_hook_that_codes_is_held_to_half_a_step_of_the_mean():
     claims = ["AbsoluteError", "Bounded", "RanksAgree"]
     report = cf.check(loaded("lossy['does_not_wrap']"), only=claims)
     assert report.passed, report
     assert not report.not_judged
-    report = cf.check(loaded("lossy['wraps']"), only=claims)
-    assert {finding.claim.split("(")[0] for finding in report.failures} == {"AbsoluteError", "Bounded"}
+    (finding,) = cf.check(loaded("lossy['wraps']"), only=claims).failures
+    assert finding.claim.startswith("AbsoluteError")
 
 
 @pytest.mark.parametrize(

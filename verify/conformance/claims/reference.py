@@ -17,7 +17,7 @@ from commbounds.verify.conformance.bench import Bench
 from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
 from commbounds.verify.conformance.injected import uniforms_for
-from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful
+from commbounds.verify.conformance.subject import AllReduce, AllReduceResult, Stateful, parameters_of
 from commbounds.verify.kernel_law import injection
 
 
@@ -93,7 +93,7 @@ class Matches(Sure):
     def _both(self, bench: Bench, case: CheckCase) -> tuple[Array, Array]:
         """The subject's output and the reference's."""
         ours = isinstance(self.reference, Reference)
-        takes = injection(self.reference) == "uniforms" if ours else "uniforms" in _parameters(self.reference)
+        takes = injection(self.reference) == "uniforms" if ours else "uniforms" in parameters_of(self.reference)
         if takes and getattr(bench.subject, "injectable", False):
             uniforms = uniforms_for(bench, case)
             return bench.output(case, uniforms=uniforms), self._expected(case, uniforms)
@@ -117,20 +117,9 @@ class Matches(Sure):
             raise NotHere(f"the reference raised {type(error).__name__}: {error}") from error
 
 
-def _parameters(function: Callable[..., Any]) -> list[str]:
-    """The names of the function's parameters; none where they cannot be known."""
-    try:
-        return list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
-        return []
-
-
 def _wants_seed(function: Callable[..., Any]) -> bool:
     """Whether the function takes a seed: as a second positional argument of that name, or of any without a default."""
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return False
+    parameters = list(parameters_of(function).values())
     return (
         len(parameters) > 1
         and parameters[1].name != "uniforms"
