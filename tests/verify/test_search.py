@@ -59,6 +59,11 @@ def test_what_a_case_returns_is_climbed_on():
         ([3.25, -7.5, 0.125, 9.0], lambda x: x.size > 1 and bool(x.all()), [1.0, 1.0]),
         ([[1.5, 2.5], [0.3, 4.0]], lambda x: bool((x[:, -1] >= 2).any()), [[2.0]]),
         ([-124.0], lambda x: bool((np.frexp(x[x != 0.0])[0] % 0.5).any()), [3.0]),
+        (
+            [6240.0, 6720.0],
+            lambda x: x.size == 2 and bool((7 * x / (abs(x).max() or 1.0) % 1 == 0.5).any()),
+            [1.0, 14.0],
+        ),
         ([1.0, -0.97265625], lambda x: x.size == 2 and bool(0.0 < abs(x[1]) < abs(x[0])), [1.0, 0.75]),
     ],
 )
