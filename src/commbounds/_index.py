@@ -31,10 +31,14 @@ def check_patterns(patterns: Iterable[str]) -> None:
     names = [entry.name for entry in claim_entries()]
     for pattern in patterns:
         if not fnmatch.filter(names, pattern):
-            torn = f"{pattern.partition('.')[0]}.{UNREAD}"
-            if torn in names:
-                raise click.ClickException(f"{torn}: {unread(torn)}")
+            _see_readable(pattern)
             raise click.UsageError(f"no claim matches {pattern!r}{meant(pattern, names)}")
+
+
+def _see_readable(pattern: str) -> None:
+    torn = f"{pattern.partition('.')[0]}.{UNREAD}"
+    if why := unread(torn):
+        raise click.ClickException(f"{torn}: {why}")
 
 
 def current(_context: click.Context, _parameter: click.Parameter, value: Any) -> Any:
@@ -46,6 +50,7 @@ def current(_context: click.Context, _parameter: click.Parameter, value: Any) ->
         return value
     from commbounds.theory.column import current_name
 
+    _see_readable(value)
     name = current_name(value)
     if name != value:
         click.echo(f"{value} is called {name} now", err=True)
