@@ -27,6 +27,8 @@ from commbounds.verify.conformance.subject import Subject, with_more_ranks
 from commbounds.verify.conformance.universal import UNIVERSAL
 from commbounds.verify.confront import versions
 
+_TOO_SHORT = "it needs more than the seconds of time_limit, as to compile in the first call, or it never answers"
+
 
 def check(
     subject: Subject,
@@ -151,7 +153,7 @@ def _judged(claim: SubjectClaim, bench: Bench) -> CheckFinding:
         if finding.verdict is CheckVerdict.FAIL:
             finding = replace(
                 finding,
-                likely=likely_mistake(bench, str(claim)),
+                likely=_TOO_SHORT if "no answer within" in finding.message else likely_mistake(bench, str(claim)),
                 instead=instead(bench, claim, finding),
                 book=claim.in_book,
             )

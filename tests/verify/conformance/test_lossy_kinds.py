@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 import pytest
-from zoo import ZOO
+from zoo import ZOO, lossy_sums
 from zoo.lossy_kinds import LOSSY_KINDS, UNUSUAL
 
 from commbounds.verify import conformance as cf
@@ -101,3 +101,20 @@ def test_a_subject_whose_long_inputs_cost_minutes_is_judged_in_seconds():
     assert time.monotonic() - begun < 25.0, "a claim may take twice its share, and a call ends when it ends"
     assert not report.failures, report
     assert any("no time for" in finding.evidence for finding in report.findings)
+
+
+def test_entries_that_are_rounded_together_are_noted_where_means_are_right():
+    """Where `Independent` is claimed it fails, and nothing is noted."""
+    for draws, noted in ((lossy_sums.one_uniform, True), (lossy_sums.at_random, False)):
+        finding = cf.check(cf.AllReduce(draws, [cf.Unbiased()], effort=0.05), only=["Unbiased"])["Unbiased"]
+        assert finding.verdict == "pass"
+        assert ("to be noted: the sums of the errors over" in finding.evidence) == noted
+
+
+def test_a_limit_that_is_reached_names_what_sets_it():
+    def waits(x, seed):
+        time.sleep(1.0)
+
+    report = cf.check(cf.Codec(waits, time_limit=0.05), only=["answers"])
+    assert "time_limit" in report["answers"].likely
+    assert "time_limit" in str(report)

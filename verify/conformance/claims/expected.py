@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -12,12 +13,14 @@ import numpy as np
 from commbounds.array_types import Array
 from commbounds.verify.conformance.aims import ROUNDINGS, aim, magnitudes, require_room, roundings, sized
 from commbounds.verify.conformance.bench import Bench
+from commbounds.verify.conformance.calls import Unanswered
 from commbounds.verify.conformance.case import CheckCase, first_place
 from commbounds.verify.conformance.claim import COLLECTIVES, NotHere, Number, Sure, checked
+from commbounds.verify.conformance.claims.independent import Independent
 from commbounds.verify.conformance.claims.mean_error import MeanError, Varies, judged_in_mean
 from commbounds.verify.conformance.claims.projections import sampled_mean
 from commbounds.verify.conformance.injected import injected_law, readable
-from commbounds.verify.conformance.report import CheckFinding
+from commbounds.verify.conformance.report import CheckFinding, CheckVerdict
 from commbounds.verify.conformance.subject import AllReduce, Subject
 from commbounds.verify.conformance.summed import summed_laws
 
@@ -79,6 +82,7 @@ class Unbiased(Sure):
     An output that is the same in all draws, at all inputs, counts as the only one there is.
     Where the subject also claims `Variance`, the mean along the input is tested by that claim besides, without this
     assumption; then a failure says that the two claims cannot both hold.
+    A pass notes where few draws show that entries are rounded together, as by one uniform: `Independent` is that claim.
     """
 
     about: ClassVar[tuple[str, ...]] = ("compressor", *COLLECTIVES)
@@ -129,4 +133,8 @@ class Unbiased(Sure):
             claimed = [claim for claim in bench.subject.claims if isinstance(claim, Variance)]
             return sampled_mean(self, bench, noted, partial(claimed[0].share, bench.subject) if claimed else None)
 
-        return judged_in_mean(self, bench, sampled)
+        finding = judged_in_mean(self, bench, sampled)
+        if finding.verdict is CheckVerdict.PASS and bench.randomised and not bench.late:
+            with contextlib.suppress(Unanswered):
+                return replace(finding, evidence=finding.evidence + Independent().noted(bench))
+        return finding
