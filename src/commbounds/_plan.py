@@ -65,9 +65,7 @@ def _shapes(path: Path) -> tuple[tuple[int, ...], ...]:
 
 @click.command()
 @click.option("--P", "-P", "ranks", type=WHOLE, default=16, show_default=True, help="Ranks.")
-@click.option(
-    "-n", "--n", "entries", type=WHOLE, default=None, help="Entries of a square matrix, for --tensors."
-)
+@click.option("-n", "--n", "entries", type=WHOLE, default=None, help="Entries of a square matrix, for --tensors.")
 @click.option("--tensors", type=RegularFile(exists=True), help="JSON: the shapes of the model's tensors.")
 @click.option("--dtype", type=click.Choice(list(_ITEMS)), default="float32", show_default=True, help="Of an entry.")
 @click.option(
