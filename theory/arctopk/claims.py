@@ -1,7 +1,5 @@
 """ARC-Top-K: all-reduce-compatible Top-K: the claims."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.arctopk import terms as t

@@ -1,7 +1,5 @@
 """What ARC-Top-K costs on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from commbounds.theory.planning import Cluster, MethodCost, method_cost, summed_cost

@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works of the column arctopk."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any

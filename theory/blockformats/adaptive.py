@@ -1,7 +1,5 @@
 """Claims about blocks that adapt to their entries: Four Over Six, and shared microexponents."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

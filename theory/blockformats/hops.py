@@ -1,7 +1,5 @@
 """Claims about sums of table numbers (THC), and about roundings hop after hop (DynamiQ)."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Claims about elements that share a power of two: errors, what the scale's rule changes, stochastic rounding."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

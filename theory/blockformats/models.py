@@ -1,7 +1,5 @@
 """What certificates about block-scaled formats prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from commbounds.theory.blockformats.models_blocks import BLOCKS

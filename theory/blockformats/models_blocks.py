@@ -1,7 +1,5 @@
 """What certificates prove of a block: errors of entries that share a scale, stochastic rounding, sizes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """What certificates prove of blocks that end at 4 or 6, and of sums of table numbers and of codes."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

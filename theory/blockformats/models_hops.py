@@ -1,7 +1,5 @@
 """What certificates prove of sums of table numbers, of roundings hop after hop, and of shared microexponents."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

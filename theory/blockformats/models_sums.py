@@ -1,7 +1,5 @@
 """What certificates prove of sums in block-scaled formats: bytes, two roundings, shared scales, correlated codes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

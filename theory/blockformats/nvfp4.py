@@ -1,7 +1,5 @@
 """Claims about NVFP4, whose scales are E4M3 numbers, and about MS-EDEN, which rotates and rescales."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.blockformats.terms import (

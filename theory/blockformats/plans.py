@@ -1,7 +1,5 @@
 """What formats with a scale a block cost on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

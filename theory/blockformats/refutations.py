@@ -1,7 +1,5 @@
 """Where refuted claims about block-scaled formats are computed: the models of their smallest counterexamples."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.blockformats.hops import halvings, hopnoise, ring_growth, tablenoise, tailshare

@@ -1,7 +1,5 @@
 """Claims about sums: rounded at every hop or twice, added as codes that share a scale, correlated roundings."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.blockformats.terms import (

@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works of the column blockformats."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

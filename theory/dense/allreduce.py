@@ -1,7 +1,5 @@
 """Claims about the four dense all-reduces: what they move, and what they end with."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge

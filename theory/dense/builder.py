@@ -1,7 +1,5 @@
 """An all-reduce, as the builder of the claims that all four dense ones make."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims about reduce-scatter and all-gather, and about what no rank can avoid."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

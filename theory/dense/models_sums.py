@@ -1,7 +1,5 @@
 """What certificates about what the dense collectives end with prove: whose terms are in a sum, and its rounding."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 

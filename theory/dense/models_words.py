@@ -4,8 +4,6 @@ Blocks have `q` words, and the first `rem` of them one more. P = 2^doublings + e
 the first 2 extra ranks are folded in pairs, so that 2^doublings ranks are left.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -3,8 +3,6 @@
 Every rank has its own link of either kind; ranks of one node do not share theirs.
 """
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Ge, Hypothesis

@@ -1,7 +1,5 @@
 """What exact sums cost on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from commbounds.theory.book import claims

@@ -1,7 +1,5 @@
 """Schedules of the dense collectives: as printed, and exact for every number of ranks and words."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Symbols, conditions and works of the column dense and of the schedules."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

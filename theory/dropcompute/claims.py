@@ -1,7 +1,5 @@
 """DropCompute: stragglers: the claims."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim
 from commbounds.theory.dropcompute.completed import COMPLETIONS
 from commbounds.theory.dropcompute.formulas import FORMULAS

@@ -1,7 +1,5 @@
 """DropCompute: micro-batches that are completed before the threshold, in expectation."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing

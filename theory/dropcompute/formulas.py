@@ -1,7 +1,5 @@
 """DropCompute: the published formulas for normal workers and for E[T], and how close they are."""
 
-from __future__ import annotations
-
 import math
 
 import sympy as sp

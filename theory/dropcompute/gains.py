@@ -1,7 +1,5 @@
 """DropCompute: what a threshold gains."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """What certificates about DropCompute prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from commbounds.theory.dropcompute import models_moments, models_sgd, models_steps

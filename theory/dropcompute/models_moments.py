@@ -1,7 +1,5 @@
 """What certificates about completed micro-batches and gains prove."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

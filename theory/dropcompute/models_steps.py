@@ -1,7 +1,5 @@
 """What certificates about steps, and about the slowest of the workers, prove."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where refuted claims about DropCompute are computed: the models of their smallest counterexamples."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.dropcompute.terms import (

@@ -1,7 +1,5 @@
 """DropCompute: the gradient that a threshold leaves, and SGD with batches of random size."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

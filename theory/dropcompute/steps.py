@@ -1,7 +1,5 @@
 """DropCompute: what holds in every single step, and of thresholds chosen on calibration steps."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing

@@ -1,7 +1,5 @@
 """DropCompute: the slowest of N workers, in expectation."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Error feedback: the claims."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason

@@ -1,7 +1,5 @@
 """Claims about EControl, whose corrections send a share of the error that has added up."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

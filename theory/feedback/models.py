@@ -5,8 +5,6 @@ workers, a vector stands for all workers' vectors, one below the other, and the 
 contraction of every worker's is contraction of the whole. With q = sqrt(1 - alpha) all is rational in q.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What certificates about EControl prove; vectors as in `commbounds.theory.feedback.models`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What certificates about EF21M and ARC-Top-K inside it prove; vectors as in `commbounds.theory.feedback.models`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -5,8 +5,6 @@ interpolation inequalities of smooth functions for every two points, and contrac
 L = 1.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from itertools import chain, permutations

@@ -1,7 +1,5 @@
 """Claims about EF21M, that is EF21 with momentum, and about ARC-Top-K inside it."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason

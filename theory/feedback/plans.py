@@ -1,7 +1,5 @@
 """What compressors with EF21 cost on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Where refuted claims about error feedback are computed: the models of their smallest counterexamples."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.feedback.terms import convexity, error_weight, gap, lag, slope, smoothness, stepsize

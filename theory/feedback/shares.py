@@ -1,7 +1,5 @@
 """Claims about the worst case of few steps: what share of a printed rate any function and compressor can come to."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -4,8 +4,6 @@ A semidefinite programme (performance estimation) gave the shares, and they were
 none is exceeded; runs on quadratics and on Huber's functions show how near one comes.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from fractions import Fraction
 

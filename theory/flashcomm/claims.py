@@ -1,7 +1,5 @@
 """Flash Communication: quantised all-reduce: the claims."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Kind, Le, Standing

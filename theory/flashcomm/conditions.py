@@ -1,7 +1,5 @@
 """What hypotheses of the column flashcomm ask of a vector `x` and of its quantiser, `compressor`."""
 
-from __future__ import annotations
-
 from typing import Any
 
 _SIGNIFICANT = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}

@@ -1,7 +1,5 @@
 """What certificates about Flash Communication prove."""
 
-from __future__ import annotations
-
 from commbounds.theory.flashcomm.models_kernels import KERNELS
 from commbounds.theory.flashcomm.models_quantiser import QUANTISER
 from commbounds.theory.flashcomm.models_sums import COSTS, SPIKES, SUMS

@@ -1,7 +1,5 @@
 """What certificates prove about kernels of Flash Communication that were run on all of their inputs, and bit planes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates about the group quantiser prove: exact arithmetic, stored metadata, and the rounding of floats."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

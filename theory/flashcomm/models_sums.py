@@ -1,7 +1,5 @@
 """What certificates about quantised all-reduces, spikes and log2 scales prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims about bit planes and spikes."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

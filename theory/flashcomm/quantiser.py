@@ -1,7 +1,5 @@
 """Claims about the group quantiser and its metadata."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Schedules of the quantised all-reduces, in words of 32 bits; a group has a scale and a zero point of 16 bits each."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

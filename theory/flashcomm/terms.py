@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works of the column flashcomm."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Gossip averaging, push-sum and all-reduce with restarts: the claims."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

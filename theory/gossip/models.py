@@ -1,7 +1,5 @@
 """What certificates about gossip, push-sum and restarts prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Hypotheses of the column gossip; its symbols are those of moshpit."""
 
-from __future__ import annotations
-
 from math import isqrt
 
 import sympy as sp

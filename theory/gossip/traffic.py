@@ -1,7 +1,5 @@
 """Claims about what gossip and push-sum send."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq
 from commbounds.theory.gossip.terms import NO_LOSS
 from commbounds.theory.moshpit.terms import SEVERAL_PEERS, N, rounds

@@ -1,7 +1,5 @@
 """Low-communication training: the claims."""
 
-from __future__ import annotations
-
 from commbounds.theory.implementations import defined
 from commbounds.theory.lowcomm.kept import KEPT_CLAIMS
 from commbounds.theory.lowcomm.local import LOCAL_CLAIMS

@@ -1,7 +1,5 @@
 """Claims about errors that are kept in eight bits, and about outer gradients of four: LoCo, Streaming DiLoCo."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

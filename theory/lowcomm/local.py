@@ -1,7 +1,5 @@
 """Claims about local SGD: how far workers drift apart, and where they end."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about LoCo's compensation and about quantised reduce-scatters (qgZ)."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

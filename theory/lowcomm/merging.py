@@ -1,7 +1,5 @@
 """Claims about merges with a quorum and about random pairs (NoLoCo)."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

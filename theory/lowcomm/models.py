@@ -1,7 +1,5 @@
 """What certificates about low-communication training prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What certificates prove of workers that drift apart, of merges, of compensation that is kept, and of codes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims about DiLoCo and Streaming DiLoCo: words, the outer step, its stability."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Code, Eq, Ge, Kind, Le, Standing

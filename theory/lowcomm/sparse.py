@@ -1,7 +1,5 @@
 """Claims about SparseLoCo and DeMo: what residuals hold, what is lost, what an average is, bits."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing

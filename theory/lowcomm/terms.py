@@ -1,7 +1,5 @@
 """Symbols, measured quantities, hypotheses and sources of the column lowcomm."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import gcd
 

@@ -1,7 +1,5 @@
 """Claims about low-rank compression of matrices."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about PowerSGD with error feedback: with a fresh sketch in every step, and with a warm start."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing, for_one_reason

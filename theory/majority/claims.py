@@ -1,7 +1,5 @@
 """Sign SGD with majority vote: what is claimed of its bits, of the vote's error, of adversaries and of ties."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing, for_one_reason

@@ -1,7 +1,5 @@
 """Symbols, functions, quantities and hypotheses of the column majority."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Moshpit all-reduce and Moshpit SGD: the claims."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim
 from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.moshpit.grid import GRID_CLAIMS

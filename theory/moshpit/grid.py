@@ -1,7 +1,5 @@
 """Claims about Moshpit all-reduce on grids, full or not, about the mean, and about what is sent."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """What certificates about Moshpit prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from commbounds.theory.model import Step, extents

@@ -1,7 +1,5 @@
 """What certificates about Moshpit all-reduce on grids, about the mean and about what is sent prove."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Claims about averaging in random groups, with and without failures."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.moshpit.terms import (
     ABORTED,

@@ -1,7 +1,5 @@
 """Claims about Moshpit SGD."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, for_one_reason

@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works of the columns about averaging among peers: moshpit and gossip."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from math import comb
 from typing import Any

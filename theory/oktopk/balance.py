@@ -1,7 +1,5 @@
 """Claims about data balancing in Ok-Topk: always, never, or above four times the mean."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

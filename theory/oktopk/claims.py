@@ -1,7 +1,5 @@
 """Ok-Topk: sparse all-reduce in less than 6k words: the claims."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim
 from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.oktopk.balance import BALANCE

@@ -1,7 +1,5 @@
 """Claims about Ok-Topk SGD: error feedback's identity, the residual, a bound on the gradient, the assumption on xi."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing, for_one_reason

@@ -1,7 +1,5 @@
 """The conditions under which claims about Ok-Topk are made."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates about balancing, about the split and about the number of rounds in Ok-Topk prove."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What certificates about regions, thresholds, gathered sums and the least that is received in Ok-Topk prove."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates about the words of Ok-Topk prove: the counts of one rank, for every number of ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

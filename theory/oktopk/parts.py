@@ -1,7 +1,5 @@
 """Claims about the parts of Ok-Topk: split, boundaries, re-evaluation of the thresholds, number of rounds."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

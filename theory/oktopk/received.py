@@ -1,7 +1,5 @@
 """Claims about the words that a rank receives in Ok-Topk: upper bounds, and the lower bound for any method."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge, Le, Standing

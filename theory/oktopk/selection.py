@@ -1,7 +1,5 @@
 """Claims about what Ok-Topk selects and returns: thresholds, their reuse, the result, conservation of mass."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about the words that a rank sends in Ok-Topk, and about both directions together."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge, Le, Standing

@@ -1,7 +1,5 @@
 """What the claims about Ok-Topk measure, and the symbols of their bounds."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from commbounds.theory.quantities import Quantity

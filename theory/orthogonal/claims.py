@@ -1,7 +1,5 @@
 """Claims about orthogonalised updates: what becomes of singular values, and what Dion sends and keeps."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about compressed orthogonalised updates: Dion's factors and buffers, and what contracts in which norm."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about iterations that bring singular values near one: how fast, and how near."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge, Le, Standing

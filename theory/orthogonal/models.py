@@ -1,7 +1,5 @@
 """What certificates about orthogonalised updates prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """What certificates prove of Polar Express and of the growth under cubic iterations."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

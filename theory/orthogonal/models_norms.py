@@ -1,7 +1,5 @@
 """What certificates about Newton-Schulz of degree 5, Dion's residual, and contraction in other norms prove."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

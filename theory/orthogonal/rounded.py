@@ -1,7 +1,5 @@
 """Claims about where Muon's interval ends, and about its iterations as the code runs them: in bfloat16."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing

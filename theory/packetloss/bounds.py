@@ -1,7 +1,5 @@
 """Packet loss: bounds of the drift after any number of steps, and the reported constant."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Kind, Le, Standing
 from commbounds.theory.packetloss.quantities import (
     AUTOREGRESSIVE,

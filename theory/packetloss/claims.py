@@ -1,7 +1,5 @@
 """Distributed training under packet loss: the claims."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim
 from commbounds.theory.implementations import defined, rank_by_rank
 from commbounds.theory.packetloss import bounds, drift, estimators, training, variants

@@ -1,7 +1,5 @@
 """Packet loss: exact laws of staleness and drift, t steps after the replicas were equal."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq, Kind
 from commbounds.theory.packetloss.quantities import (
     AGES_IN_ORDER,

@@ -1,7 +1,5 @@
 """Packet loss: claims about the estimate of a mean from what arrives, and about words moved."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.packetloss.quantities import (
     BELOW_ONE,

@@ -1,7 +1,5 @@
 """What certificates about packet loss prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from commbounds.theory.model import by_claim, extents

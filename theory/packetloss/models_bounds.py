@@ -1,7 +1,5 @@
 """What certificates about limits of the drift, and about means over the steps, prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

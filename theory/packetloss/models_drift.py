@@ -1,7 +1,5 @@
 """What certificates about staleness and drift prove, where the book has an exact law."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates about the estimate of a mean, and about words moved, prove."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates about training on replicas that drift prove."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What is proved of a cluster that loses messages."""
 
-from __future__ import annotations
-
 from commbounds.theory.planning import Cluster, bound_of
 
 

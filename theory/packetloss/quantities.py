@@ -1,7 +1,5 @@
 """Quantities, hypotheses and works of the column packetloss."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Eq, Hypothesis, Le

@@ -1,7 +1,5 @@
 """Symbols of the column packetloss, and functions of them."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Packet loss: the stalest of many workers, and training on replicas that drift."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Ge, Kind, Le, for_one_reason

@@ -1,7 +1,5 @@
 """Packet loss: drift under bursts, shared fates, certain loss and packets, and averaged over the steps."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason

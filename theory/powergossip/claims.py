@@ -1,7 +1,5 @@
 """PowerGossip: the claims."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Standing

@@ -7,8 +7,6 @@ Rounding x to nearest changes it by u/(1 + u) |x| at most, u = 2^-digits, and by
 the normal range, where sums of numbers of one format are exact. Nothing may overflow.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Bytes on the critical path of all-reduces that send in one number format and add in another."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Precision and the order of sums: the claims."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim
 from commbounds.theory.implementations import defined
 from commbounds.theory.precision import ordering, quantised, split

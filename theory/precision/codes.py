@@ -1,7 +1,5 @@
 """How far an all-reduce that sends codes of a few bits may be off: `coded_bound`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """What certificates about sums in narrow formats prove: a sum by any tree, addition by addition, and its casts."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What certificates prove of one sum in any order of additions, on which others rest."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

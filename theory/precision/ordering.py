@@ -1,7 +1,5 @@
 """Claims about bits: on all ranks, in fused buffers, by the number of ranks; about averages, overflow and growth."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Symbols, quantities and hypotheses of what depends on the order and the place of additions."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -4,8 +4,6 @@ Bounds are in exact fractions where they are rational, and floats rounded up els
 differ by no more than both their bounds together. `reduce` is the sum over the ranks: `Reduction`, of any all-reduce.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ of an entry's sum is bounded by the ranks' group ranges, or by the magnitudes of
 a range is twice at most. It is not bounded by the magnitudes of the entry itself: `precision.quantised.own_entries`.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Where refuted claims about rounded sums are computed: the models of their smallest counterexamples."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

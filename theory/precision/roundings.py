@@ -1,7 +1,5 @@
 """How often a term of the sum is rounded on its way through an all-reduce: counted in the schedules' phases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType

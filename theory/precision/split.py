@@ -1,7 +1,5 @@
 """Computations that are split over ranks: the claims, whose bounds `parallel` puts numbers in."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

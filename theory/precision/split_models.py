@@ -1,7 +1,5 @@
 """What certificates about split computations prove: stage after stage, and how far roots and steps move."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Claims about sums in one format and in two, to nearest and stochastic; about worst cases, underflow and bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Symbols, functions, quantities, hypotheses and works of the column precision."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """How far a correct all-reduce may be off, for the test that wants to know: `tolerance`, `Tolerance`."""
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Mapping

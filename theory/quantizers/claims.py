@@ -1,7 +1,5 @@
 """Claims about quantisers: what sending a few bits per entry costs."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

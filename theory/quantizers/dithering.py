@@ -1,7 +1,5 @@
 """Claims about quantisers with equidistant levels, stochastically rounded: QSGD, max-norm dithering, TernGrad."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

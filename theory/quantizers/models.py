@@ -1,7 +1,5 @@
 """What certificates about quantisers prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 from commbounds.theory.finite_laws import shown_by_entries

@@ -1,7 +1,5 @@
 """What certificates about rounding to powers prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

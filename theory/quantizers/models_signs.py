@@ -1,7 +1,5 @@
 """What certificates about signs prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

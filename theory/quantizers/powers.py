@@ -1,7 +1,5 @@
 """Claims about quantisers that round to powers: natural compression and dithering, base-b and nearest powers."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about rotation-based compressors: DRIVE, EDEN, stochastic rotated quantisation, the Hadamard sketch."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

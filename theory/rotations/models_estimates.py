@@ -1,7 +1,5 @@
 """What certificates prove of estimates: scales that follow from the codes, drawn levels, drawn entries."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates prove of subtractive dithering, of Kashin's representation, and of rounding with feedback."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates prove of the randomised Hadamard transform, of messages' sizes, and of several ranks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Claims about representations of small range, and about rotations that are uniformly distributed."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Claims about subtractive dithering after a rotation, and about rounding with feedback."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

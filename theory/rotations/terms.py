@@ -1,7 +1,5 @@
 """Symbols, quantities and hypotheses of the claims about rotation-based compressors."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

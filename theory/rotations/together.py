@@ -1,7 +1,5 @@
 """Claims about what ranks do with rotated vectors together."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about the randomised Hadamard transform and about the quantiser of a normal number."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about compressors that packages ship."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim
 from commbounds.theory.implementations import defined
 from commbounds.theory.shipped.codes import CODES

@@ -1,7 +1,5 @@
 """Claims about compressors without randomness: 1-bit SGD, 3LC, and means of buckets."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

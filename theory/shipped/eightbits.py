@@ -1,7 +1,5 @@
 """Claims about codes of eight bits and fewer: bitsandbytes' dynamic map, and INCEPTIONN."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing

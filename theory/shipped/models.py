@@ -1,7 +1,5 @@
 """What certificates about compressors that packages ship prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from commbounds.theory.model import PART, Step, by_claim, extents

@@ -1,7 +1,5 @@
 """What certificates prove of compressors without randomness: means of groups, and 3LC's three values."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

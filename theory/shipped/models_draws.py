@@ -1,7 +1,5 @@
 """What certificates prove of compressors that draw: with replacement, all or nothing, ATOMO, TernGrad clipped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

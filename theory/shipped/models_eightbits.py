@@ -1,7 +1,5 @@
 """What certificates prove of the dynamic map, and of entries that are cut by their exponent."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates prove of spectral ATOMO, of switching, of signs with a memory, and of what is compressed again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

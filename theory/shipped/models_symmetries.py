@@ -1,7 +1,5 @@
 """What certificates prove of changes of sign and factors: outcome by outcome, each with the probability that it had."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """What certificates prove of workers together: Perm-K, Rand-K with one seed, and Deep Gradient Compression."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Where refuted claims about what packages ship are computed: the models of their smallest counterexamples."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.model import Refutation, by_claim

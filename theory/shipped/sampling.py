@@ -1,7 +1,5 @@
 """Claims about compressors that draw: with replacement, everything or nothing, ATOMO, and a clipped TernGrad."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Code, Eq, Kind, Le, Standing

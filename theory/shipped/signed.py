@@ -1,7 +1,5 @@
 """Claims about spectral ATOMO as sampled by its code, switching, and signs with a memory."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

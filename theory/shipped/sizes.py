@@ -1,7 +1,5 @@
 """Claims that packages make about compressors of other columns, and about sizes."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Kind, Le, Standing

@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works of the column shipped."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims about what workers do together: Perm-K, Rand-K with one seed, and Deep Gradient Compression."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing
 from commbounds.theory.quantities import P, k, n, norm2bar, sumsq
 from commbounds.theory.shipped.terms import (

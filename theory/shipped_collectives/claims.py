@@ -1,7 +1,5 @@
 """Shipped collectives: the claims."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What certificates about shipped collectives prove: errors of codes in float16, float8, from a zero point, or cut."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

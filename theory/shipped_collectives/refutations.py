@@ -1,7 +1,5 @@
 """Where refuted claims about shipped collectives are computed: the models of their smallest counterexamples."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.blockformats.terms import element_unit

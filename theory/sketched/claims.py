@@ -1,7 +1,5 @@
 """Claims about sketches: hashes, estimates, what is recovered and forgotten, and the words of their collectives."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason

@@ -1,7 +1,5 @@
 """What certificates about sketches prove."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works of the column sketched."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

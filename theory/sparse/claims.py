@@ -1,7 +1,5 @@
 """Sparse all-reduces before Ok-Topk, and SparDL: the claims."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim
 from commbounds.theory.implementations import defined
 from commbounds.theory.sparse.gaussiank import GAUSSIANK

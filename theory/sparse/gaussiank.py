@@ -1,7 +1,5 @@
 """Claims about Gaussiank: what it moves, and how many entries a normal-quantile threshold lets pass."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Hypothesis, Le, Standing

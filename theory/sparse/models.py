@@ -1,7 +1,5 @@
 """What certificates about sparse all-reduces before Ok-Topk, and SparDL, prove."""
 
-from __future__ import annotations
-
 from commbounds.theory.model import Step, by_claim, extents
 from commbounds.theory.sparse.models_quantiles import QUANTILES
 from commbounds.theory.sparse.models_regions import REGIONS

@@ -1,7 +1,5 @@
 """What certificates about Gaussiank's share of a law's midpoint quantiles prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What certificates about TopkDSA, the lower bound of sparse all-reduces and the conservation of mass prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

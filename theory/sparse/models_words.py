@@ -1,7 +1,5 @@
 """What certificates about TopkA, gTopk, Gaussiank and SparDL prove: their words and steps, for every P and k."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What sparse sums cost on a cluster."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from commbounds.theory.planning import Cluster, MethodCost, method_cost, sparse_cost

@@ -1,7 +1,5 @@
 """Claims about TopkDSA, whose words depend on the input, and what any sparse all-reduce has to receive."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about what sparse all-reduces return: no mass is lost, and whether the update is the top-k of the sum."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq, Hypothesis, Source, Standing
 from commbounds.theory.hypotheses import EXACT_SUMS
 from commbounds.theory.sources import derived

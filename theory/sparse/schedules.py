@@ -1,7 +1,5 @@
 """Schedules of the sparse collectives; an entry is two words, its index and its value."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What the claims about sparse all-reduces measure and assume, and the symbols of their bounds."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any
 

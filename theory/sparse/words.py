@@ -1,7 +1,5 @@
 """Claims about the words that TopkA, gTopk and SparDL move."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

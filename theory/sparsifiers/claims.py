@@ -1,7 +1,5 @@
 """Claims about sparsifiers: what keeping a few of a vector's entries costs."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq, Le, Standing
 from commbounds.theory.compression import CompressorClaims
 from commbounds.theory.hypotheses import NONZERO, SOME_ALPHA

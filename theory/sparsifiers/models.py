@@ -1,7 +1,5 @@
 """What certificates about sparsifiers prove."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

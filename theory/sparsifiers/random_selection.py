@@ -1,7 +1,5 @@
 """Claims about compressors that keep entries drawn at random: Rand-K and adaptive random sparsification."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing

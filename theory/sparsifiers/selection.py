@@ -1,7 +1,5 @@
 """Claims about compressors that keep the largest entries: Top-K, whole, by blocks and by chunks."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le, Standing

@@ -1,7 +1,5 @@
 """Claims about MARINA and DASHA: estimates that follow the gradient by its compressed changes."""
 
-from __future__ import annotations
-
 from commbounds.theory.claim import Claim, Eq, Kind, Le, Standing, for_one_reason
 from commbounds.theory.feedback.terms import stepsize
 from commbounds.theory.quantities import P, k, n

@@ -1,7 +1,5 @@
 """Claims about 1-bit LAMB: what is frozen, layers at one scale, the factor of the frozen coefficient, and bytes."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Code, Eq, Ge, Le, Standing

@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works about 1-bit LAMB."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Claims about lazy aggregation (LAG, CLAG), and about EF21-P, which compresses the model."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Le

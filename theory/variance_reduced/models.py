@@ -1,7 +1,5 @@
 """What certificates about compression with memory prove."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import chain

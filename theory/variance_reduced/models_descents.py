@@ -1,7 +1,5 @@
 """What certificates prove of descents with memory at printed step sizes, and of what signs leave on the way."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

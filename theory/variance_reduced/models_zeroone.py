@@ -1,7 +1,5 @@
 """What certificates prove of 0/1 Adam: weight decay that enters the momentum, and bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -1,7 +1,5 @@
 """Claims about the compression stage of 1-bit Adam."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Le, Standing

@@ -1,7 +1,5 @@
 """What MARINA costs on a cluster."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from fractions import Fraction

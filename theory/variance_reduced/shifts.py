@@ -1,7 +1,5 @@
 """Claims about DIANA: an estimate without bias, shifts that learn the gradients, and the step size that follows."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Eq, Ge, Kind, Le, Standing, for_one_reason

@@ -1,7 +1,5 @@
 """Claims about 0/1 Adam, its local steps and its refreshes, and about layers that share a scale in 1-bit LAMB."""
 
-from __future__ import annotations
-
 import sympy as sp
 
 from commbounds.theory.claim import Claim, Code, Eq, Le, Standing

@@ -1,7 +1,5 @@
 """Symbols, quantities, hypotheses and works about 0/1 Adam, and about layers that share a scale."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import sympy as sp

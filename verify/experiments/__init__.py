@@ -4,8 +4,6 @@ Its ``definitions.py`` has a dict ``DEFINITIONS``: the studies of the claims ``C
 Those of ``COLUMN.NAME.ranks`` follow from the pairings.
 """
 
-from __future__ import annotations
-
 from types import ModuleType
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`bind`: a claim, its compressor, and the defaults that follow from what the claim measures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

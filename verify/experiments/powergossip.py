@@ -1,7 +1,5 @@
 """PowerGossip: the claims bound to what they are about, and the cases on which they are judged."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Inputs that round worst: what theory calls extremal for the quantisers."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from math import sqrt

@@ -1,7 +1,5 @@
 """Which hyper-parameters to try on an input of n entries, and each compressor's natural parameter."""
 
-from __future__ import annotations
-
 from commbounds.columns import Registry
 from commbounds.verify.compressor_study import Setups, Sweep
 

@@ -1,7 +1,5 @@
 """Shipped collectives: the claims bound to what they are about, and the cases on which they are judged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
 from functools import partial

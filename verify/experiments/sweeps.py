@@ -1,7 +1,5 @@
 """What columns share that say which hyper-parameters to try: numbers of kept entries, and natural parameters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

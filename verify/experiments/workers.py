@@ -1,7 +1,5 @@
 """Several workers: what averaging compressed vectors does, measured on stacks (P, n)."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """ARC-Top-K beside its definition: the spaces of its cases."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from functools import partial
 from typing import Any

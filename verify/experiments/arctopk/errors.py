@@ -1,7 +1,5 @@
 """What ARC-Top-K loses, in expectation over its sketch: measured through the implementation where angles tell it."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from itertools import pairwise

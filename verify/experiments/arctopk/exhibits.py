@@ -1,7 +1,5 @@
 """ARC-Top-K: all-reduce-compatible Top-K: figures about more than one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

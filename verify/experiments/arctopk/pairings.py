@@ -1,7 +1,5 @@
 """ARC-Top-K, all ranks at once, beside its rank program."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 from commbounds.verify.experiments.arctopk.definitions import DEFINITIONS, UNDECIDED

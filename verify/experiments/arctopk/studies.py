@@ -1,7 +1,5 @@
 """ARC-Top-K: all-reduce-compatible Top-K: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Test vectors: ARC-Top-K."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 

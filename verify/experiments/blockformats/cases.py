@@ -1,7 +1,5 @@
 """Vectors for block formats, and what is measured of them in exact arithmetic."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Block formats and all-reduces in them, beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from typing import Any

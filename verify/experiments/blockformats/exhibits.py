@@ -1,7 +1,5 @@
 """Figures of the block formats: what the scale's rule changes, and what sums of real gradients lose."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims about sums of table numbers and about roundings hop after hop, bound to the collectives."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

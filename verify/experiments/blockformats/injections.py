@@ -1,7 +1,5 @@
 """Laws read off kernels that round every entry twice, at random, and send one of the two."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims about NVFP4 and MS-EDEN, bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction

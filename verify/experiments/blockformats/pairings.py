@@ -1,7 +1,5 @@
 """The ranks of the block formats' all-reduces beside their sums in one process."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.blockformats.definitions import DEFINITIONS
 from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import LeftOut

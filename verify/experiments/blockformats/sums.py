@@ -1,7 +1,5 @@
 """Claims about sums in block formats, bound to the collectives."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

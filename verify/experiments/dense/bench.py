@@ -1,7 +1,5 @@
 """Speed of the dense all-reduces, all words counted: beside the literal ones, numpy, and processes that talk."""
 
-from __future__ import annotations
-
 import importlib.util
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Stacks on which dense collectives are run, and what is measured there."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

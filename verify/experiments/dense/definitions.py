@@ -1,7 +1,5 @@
 """Classical collectives beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

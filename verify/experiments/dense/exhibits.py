@@ -1,7 +1,5 @@
 """Classical all-reduce, reduce-scatter and all-gather: figures about more than one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any

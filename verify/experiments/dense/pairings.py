@@ -1,7 +1,5 @@
 """Classical collectives, all ranks at once, beside their rank programs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds import collectives

@@ -1,7 +1,5 @@
 """Classical all-reduce, reduce-scatter and all-gather: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial

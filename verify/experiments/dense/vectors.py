@@ -1,7 +1,5 @@
 """Test vectors: classical all-reduce, reduce-scatter and all-gather."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.dense.definitions import DEFINITIONS
 from commbounds.verify.vectors.case import VectorCase, VectorSubject
 from commbounds.verify.vectors.collectives import SIZES, case_of, full_sizes, held_to, ranks, special_stacks

@@ -1,7 +1,5 @@
 """Speed of simulated steps beside vectorised numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

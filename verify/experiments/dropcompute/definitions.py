@@ -1,7 +1,5 @@
 """Steps that drop work beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """DropCompute: claims confronted with the exact laws of elapsed times, in floats with a derived slack."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,5 @@
 """DropCompute: stragglers: figures about more than one claim."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

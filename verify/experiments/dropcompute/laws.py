@@ -1,7 +1,5 @@
 """DropCompute: latency laws that studies share, small laws enumerated in rationals, and exact laws in floats."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """DropCompute: how close the published formulas are to the exact laws, and where a threshold settles."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """The gradient of a step that drops work beside its rank-by-rank twin."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds import collectives

@@ -1,7 +1,5 @@
 """DropCompute: expected times by a second way, for bounds on gains: it shares no code with `StepLaw`."""
 
-from __future__ import annotations
-
 import math
 from functools import cached_property, lru_cache
 from typing import Any

@@ -1,7 +1,5 @@
 """DropCompute's scale graph, its threshold curves and its noise sweep, computed exactly and simulated."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from functools import cache, partial

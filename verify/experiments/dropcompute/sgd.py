@@ -1,7 +1,5 @@
 """DropCompute: the gradient that a threshold leaves, and SGD with random batches, bound to their code."""
 
-from __future__ import annotations
-
 import bisect
 import itertools
 import math

@@ -1,7 +1,5 @@
 """DropCompute: expectations over small laws of latency, enumerated through the implementation in rationals."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

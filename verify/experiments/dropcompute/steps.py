@@ -1,7 +1,5 @@
 """DropCompute: claims about single steps and about thresholds chosen on calibration steps, bound to their code."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """DropCompute: stragglers: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from commbounds.theory.dropcompute import claims as dropcompute
 from commbounds.verify.experiments.dropcompute.exact import EXACT_STUDIES
 from commbounds.verify.experiments.dropcompute.maps import MAP_STUDIES

@@ -1,7 +1,5 @@
 """DropCompute: simulated steps against the exact laws, and the largest of normals, bound to their code."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

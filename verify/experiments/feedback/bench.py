@@ -1,7 +1,5 @@
 """Speed of error feedback: EF21M with Top-K beside vectorised numpy; ARC-Top-K beside the dense mean."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 

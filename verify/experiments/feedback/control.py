@@ -1,7 +1,5 @@
 """EControl: one step from any state, and descents of which nothing is lost."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Strongly convex quadratics, one worker and several: one step from any state, with feedback and without."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from typing import Any

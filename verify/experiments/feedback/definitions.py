@@ -1,7 +1,5 @@
 """Error feedback beside its definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Descents of several workers: identities, descent of potentials, rates; without noise, or with all its signs."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Error feedback: figures about more than one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

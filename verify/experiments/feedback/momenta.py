@@ -1,7 +1,5 @@
 """What one step of EF21M does to momenta and lags, all signs of the noise enumerated."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

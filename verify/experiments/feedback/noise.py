@@ -1,7 +1,5 @@
 """EF21M under noise: its bound, alone and with ARC-Top-K; how noise floors fall with the number of workers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator

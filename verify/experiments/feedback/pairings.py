@@ -1,7 +1,5 @@
 """Descents with error feedback beside their rank-by-rank twins, over several steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from types import MappingProxyType

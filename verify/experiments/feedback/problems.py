@@ -1,7 +1,5 @@
 """Problems whose smoothness, convexity and minimum are known: quadratics, and logistic regression on digits."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache

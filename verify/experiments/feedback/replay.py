@@ -7,8 +7,6 @@ semidefinite solver gave them, are below. L = 1, kappa = L/mu, eps = 1 - delta =
 workers (2026, arXiv:2605.31594) prints no rates; a formula of its code for two workers is run against steps of ours.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from functools import partial

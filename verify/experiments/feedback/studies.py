@@ -1,7 +1,5 @@
 """Error feedback: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

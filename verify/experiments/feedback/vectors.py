@@ -1,7 +1,5 @@
 """Test vectors: error feedback."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any

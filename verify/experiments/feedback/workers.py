@@ -1,7 +1,5 @@
 """What one worker's memory does: EF14's residual, with noise and without, and EF21's lag."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Speed of the group quantiser, there and back: beside numpy's division form and torch, all to the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

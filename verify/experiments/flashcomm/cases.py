@@ -1,7 +1,5 @@
 """Vectors and stacks on which group quantisers are confronted."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

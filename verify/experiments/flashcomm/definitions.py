@@ -1,7 +1,5 @@
 """Group quantisers, bit planes and quantised sums beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Runs of Flash Communication's kernels: rounding of metadata, codes of the group quantiser, bit planes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

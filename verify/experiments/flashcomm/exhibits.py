@@ -1,7 +1,5 @@
 """Flash Communication: quantised all-reduce: figures about more than one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """How the group quantiser's metadata are stored, and what they cost: the claims bound to the implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Quantised all-reduces, whose ranks are run in lockstep, beside their programs elsewhere, which send real bytes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from commbounds.verify.experiments.flashcomm.definitions import DEFINITIONS

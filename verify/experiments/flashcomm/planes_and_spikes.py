@@ -1,7 +1,5 @@
 """Bit planes and spikes: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

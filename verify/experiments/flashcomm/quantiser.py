@@ -1,7 +1,5 @@
 """The group quantisers' claims, bound to their implementations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any

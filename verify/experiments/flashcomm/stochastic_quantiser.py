@@ -1,7 +1,5 @@
 """Stochastic rounding between levels: the claims bound to the implementation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any

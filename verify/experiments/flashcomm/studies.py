@@ -1,7 +1,5 @@
 """Flash Communication: quantised all-reduce: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

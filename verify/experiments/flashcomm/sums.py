@@ -1,7 +1,5 @@
 """Errors of quantised all-reduces: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Test vectors: group quantisers, bit planes, and quantised all-reduces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import Any

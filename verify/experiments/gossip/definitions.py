@@ -1,7 +1,5 @@
 """Gossip, push-sum and restarts beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from math import isqrt
 from typing import Any
 

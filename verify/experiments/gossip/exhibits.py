@@ -1,7 +1,5 @@
 """Gossip averaging and push-sum: figures about more than one claim."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

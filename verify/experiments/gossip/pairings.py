@@ -1,7 +1,5 @@
 """Gossip and push-sum, all ranks at once, beside their rank programs."""
 
-from __future__ import annotations
-
 from commbounds import collectives
 from commbounds.collectives.gossip.mixing import push_sum_on_rank
 from commbounds.collectives.ranks import Communicator

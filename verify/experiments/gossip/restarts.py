@@ -1,7 +1,5 @@
 """Studies of all-reduce with restarts: all failures of an attempt enumerated."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

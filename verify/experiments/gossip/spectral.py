@@ -1,7 +1,5 @@
 """Studies of how fast gossip shrinks the distortion: small integers exactly, others with their rounding."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from functools import partial

@@ -1,7 +1,5 @@
 """Gossip averaging, push-sum and all-reduce with restarts: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

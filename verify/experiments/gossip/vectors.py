@@ -1,7 +1,5 @@
 """Test vectors: gossip, push-sum, and all-reduce with restarts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 from commbounds.verify.experiments.gossip.definitions import DEFINITIONS

@@ -1,7 +1,5 @@
 """Figures about more than one claim of the column."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

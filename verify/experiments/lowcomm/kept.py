@@ -1,7 +1,5 @@
 """Errors that LoCo keeps in eight bits, and E3M0: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Local SGD: workers that take steps of their own, averaged by the outer round with step 1 and no momentum."""
 
-from __future__ import annotations
-
 import itertools
 from fractions import Fraction
 from typing import Any

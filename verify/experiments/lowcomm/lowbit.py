@@ -1,7 +1,5 @@
 """LoCo's compensation and quantised reduce-scatters: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

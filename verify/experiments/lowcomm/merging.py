@@ -1,7 +1,5 @@
 """Merges with a quorum, and random pairs: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """DiLoCo and Streaming DiLoCo: the claims bound to the outer round."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from fractions import Fraction

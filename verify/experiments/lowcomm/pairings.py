@@ -1,7 +1,5 @@
 """Rounds of the column, whose ranks are run in lockstep, beside their programs elsewhere."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.lowcomm.definitions import DEFINITIONS
 from commbounds.verify.pairing import on_definition
 

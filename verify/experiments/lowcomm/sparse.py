@@ -1,7 +1,5 @@
 """SparseLoCo and DeMo: the claims bound to their rounds, their bins and their bits."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """The claims of the column, bound to their implementations."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.lowcomm.kept import KEPT_STUDIES
 from commbounds.verify.experiments.lowcomm.local import LOCAL_STUDIES
 from commbounds.verify.experiments.lowcomm.lowbit import LOWBIT_STUDIES

@@ -1,7 +1,5 @@
 """Test vectors of the column: small dyadic numbers, which every order of addition gives the same bits."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Low-rank compressors beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any

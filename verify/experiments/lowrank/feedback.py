@@ -1,7 +1,5 @@
 """PowerSGD with error feedback, run on sequences of gradients that may depend on what was lost."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The low-rank compressors' claims, bound to their implementations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Test vectors: low-rank compressors."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """The majority vote beside its definition: the space of its cases."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds.collectives.majority import WAYS, ZEROS

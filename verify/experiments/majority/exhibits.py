@@ -1,7 +1,5 @@
 """Figures of the majority vote: its error, and what it sends."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The ranks of a majority vote beside the vote in one process."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.majority.definitions import DEFINITIONS
 from commbounds.verify.pairing import on_definition
 

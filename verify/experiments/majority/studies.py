@@ -1,7 +1,5 @@
 """Claims about the majority vote: bytes, the vote's error, ties and whole stacks."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence

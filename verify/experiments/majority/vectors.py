@@ -1,7 +1,5 @@
 """Test vectors of the majority vote."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from typing import Any

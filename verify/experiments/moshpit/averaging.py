@@ -1,7 +1,5 @@
 """Exact measurement of averages among peers: whole-number inputs, distortions, enumeration of failures."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Speed of trials of averaging in groups, beside the same in numpy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

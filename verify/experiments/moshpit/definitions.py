@@ -1,7 +1,5 @@
 """Averaging in groups and Moshpit SGD beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any

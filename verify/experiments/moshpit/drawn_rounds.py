@@ -1,7 +1,5 @@
 """The draws of a trial of `group_trials`, made again: who meets whom, for the programs that a trial stands in for."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Moshpit all-reduce: figures about more than one claim."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import partial

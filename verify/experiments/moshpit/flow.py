@@ -1,7 +1,5 @@
 """Studies of the mean under averaging in groups, and of what Moshpit all-reduce sends."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from dataclasses import replace

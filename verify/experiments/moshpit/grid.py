@@ -1,7 +1,5 @@
 """Studies of Moshpit all-reduce on grids, full or not, with failures or without."""
 
-from __future__ import annotations
-
 import itertools
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Studies of counter-based trials: sequential tests against the exact factors."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

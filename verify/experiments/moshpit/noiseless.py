@@ -1,7 +1,5 @@
 """Runs of Moshpit SGD without noise: gradient descent by all peers."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

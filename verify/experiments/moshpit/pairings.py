@@ -1,7 +1,5 @@
 """Averages in groups, all ranks at once, beside their rank programs: a rank is given its vector, and what all know."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds import collectives

@@ -1,7 +1,5 @@
 """Studies of averaging in random groups: all groups and failures of small sizes enumerated; sequential tests beyond."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace

@@ -5,8 +5,6 @@ the first iteration after which the variance about the *current* mean is below a
 github.com/yandex-research/moshpit-sgd, averaging_experiments/plot_results.ipynb; its printed output is kept below.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Studies of Moshpit SGD: all noises and groups of small sizes enumerated."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Moshpit all-reduce and Moshpit SGD: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.moshpit.flow import FLOW_STUDIES
 from commbounds.verify.experiments.moshpit.grid import GRID_STUDIES
 from commbounds.verify.experiments.moshpit.group_trials import TRIAL_STUDIES

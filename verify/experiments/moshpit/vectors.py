@@ -1,7 +1,5 @@
 """Test vectors: averaging in groups, and Moshpit SGD."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

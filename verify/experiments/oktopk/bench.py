@@ -1,7 +1,5 @@
 """Speed of Ok-Topk, all words counted: split and reduce beside numpy, scipy and torch; a step beside its filters."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

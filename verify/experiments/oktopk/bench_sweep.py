@@ -1,7 +1,5 @@
 """Speed of the volume sweep of Ok-Topk: an iteration of every family, words counted, over the number of ranks."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

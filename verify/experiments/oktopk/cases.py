@@ -1,7 +1,5 @@
 """Which iterations of Ok-Topk a claim is confronted with: grids, families, generated, neighbouring, extremal ones."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial

@@ -1,7 +1,5 @@
 """Ok-Topk SGD: exact runs on integers, the mean residual, the pair of ranks that stalls."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction

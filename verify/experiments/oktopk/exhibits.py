@@ -1,7 +1,5 @@
 """Ok-Topk: sparse all-reduce in less than 6k words: figures about more than one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

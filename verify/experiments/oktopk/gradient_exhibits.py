@@ -1,7 +1,5 @@
 """Ok-Topk on recorded gradients and on a quadratic: figures about reuse, words by phase, and the assumption on xi."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds.collectives import OkTopkSGD

@@ -1,7 +1,5 @@
 """What Ok-Topk returns, against its definition; conservation of mass; thresholds that drifted."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """Ok-Topk and its descent beside their rank-by-rank twins, over iterations that reuse thresholds and regions."""
 
-from __future__ import annotations
-
 from commbounds.array_types import Array
 from commbounds.collectives import OkTopkSGD, OkTopkSGDState, oktopk_allreduce
 from commbounds.collectives.oktopk.sgd_on_rank import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step

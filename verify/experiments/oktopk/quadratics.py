@@ -1,7 +1,5 @@
 """Ok-Topk SGD on quadratics with full batches: the bound on the mean squared gradient."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any

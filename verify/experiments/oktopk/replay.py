@@ -4,8 +4,6 @@ The paper publishes the bound 6k(P - 1)/P and no words by family of inputs. The 
 simulation that was written before this implementation, and shares no code with it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

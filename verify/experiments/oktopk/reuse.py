@@ -1,7 +1,5 @@
 """Ok-Topk on recorded gradients: consecutive steps with error feedback, with thresholds that are reused."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

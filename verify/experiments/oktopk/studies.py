@@ -1,7 +1,5 @@
 """Ok-Topk: sparse all-reduce in less than 6k words: claims bound to collectives."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial

@@ -1,7 +1,5 @@
 """Words of Ok-Topk over the number of ranks, family by family, relative to the published bound."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Test vectors: Ok-Topk, and descents around it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What compressors leave out of a matrix, in the spectral and in the nuclear norm."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

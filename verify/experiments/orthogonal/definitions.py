@@ -1,7 +1,5 @@
 """Orthogonalised and low-rank updates beside their definitions: several rounds, and the spaces of their cases."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures of orthogonalised updates: what becomes of singular values, of real gradients too."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds.array_types import Floats

@@ -1,7 +1,5 @@
 """Orthogonalised updates, all ranks in one process beside every rank by itself."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from commbounds.verify.experiments.orthogonal.definitions import DEFINITIONS

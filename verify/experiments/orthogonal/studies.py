@@ -1,7 +1,5 @@
 """Orthogonalised updates: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

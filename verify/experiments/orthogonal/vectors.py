@@ -1,7 +1,5 @@
 """Test vectors of orthogonalised updates."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Speed of drift trials, beside numpy: all trials at once, step by step, and one trial at once over all its steps."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

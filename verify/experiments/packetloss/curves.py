@@ -1,7 +1,5 @@
 """Packet loss: curves over the loss probability."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

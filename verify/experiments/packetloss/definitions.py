@@ -1,7 +1,5 @@
 """Averaging and training over links that lose packets, beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Packet loss: whole runs of training on quadratics under every history of losses, and on non-convex functions."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence

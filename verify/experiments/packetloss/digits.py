@@ -4,8 +4,6 @@ The data are package data (`digits.npz`, which `commbounds.verify.make_digits` m
 those of the recorded gradients: a multilayer perceptron 64-32-10 with 2410 parameters.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files

@@ -1,7 +1,5 @@
 """Packet loss: the figure about a network that is trained over links that lose packets."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds.array_types import Floats

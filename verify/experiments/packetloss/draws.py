@@ -1,7 +1,5 @@
 """Packet loss: draws through the implementation's own losses, for sequential tests."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

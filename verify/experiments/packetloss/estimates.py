@@ -4,8 +4,6 @@ All gradients are multiples of 2520 and all divisors that occur divide them exac
 results are the rational numbers themselves.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Distributed training under packet loss: figures about more than one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

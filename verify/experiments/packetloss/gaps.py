@@ -4,8 +4,6 @@ The owner adds a unit vector of its own to its shard in every step. What a recei
 has missed; the gaps under any other updates follow by linearity, exactly.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

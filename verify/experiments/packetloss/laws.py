@@ -1,7 +1,5 @@
 """Packet loss: staleness and drift after every history of losses, exactly."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial

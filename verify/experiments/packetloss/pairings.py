@@ -1,7 +1,5 @@
 """Averaging and training over links that lose packets beside their rank-by-rank twins."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Distributed training under packet loss: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction

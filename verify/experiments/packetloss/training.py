@@ -1,7 +1,5 @@
 """Packet loss: runs of the training loop, with hostile and with real gradients."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Test vectors: reduction and broadcast over links that lose packets, and what follows from them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

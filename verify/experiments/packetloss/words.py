@@ -1,7 +1,5 @@
 """Packet loss: draws of the reduce-scatter's estimates, and counts of words."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Stacks for all-reduces in several formats, and what is measured there."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -5,8 +5,6 @@ quarters of the gap between its neighbours. Four uniform numbers an addition, 1/
 over the additions of an entry, give its law exactly; every entry of a stack is one combination.
 """
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """All-reduces in narrow formats beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Precision and the order of sums: figures about more than one claim."""
 
-from __future__ import annotations
-
 from commbounds.verify.exhibit import Maker
 from commbounds.verify.experiments.precision import growth
 

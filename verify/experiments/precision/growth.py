@@ -1,7 +1,5 @@
 """How the error of an all-reduce in few digits grows with the number of ranks: figures, and fitted exponents."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

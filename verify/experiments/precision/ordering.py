@@ -1,7 +1,5 @@
 """Bits, averages, overflow and growth: the claims about the order of additions bound to the simulation."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

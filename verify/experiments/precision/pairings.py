@@ -1,7 +1,5 @@
 """The ranks of an all-reduce in two formats beside all of them in one process."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.precision.definitions import DEFINITIONS
 from commbounds.verify.pairing import on_definition
 

@@ -1,7 +1,5 @@
 """Errors of quantised all-reduces against the ranks' groups: the claims bound to the collectives of flashcomm."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any

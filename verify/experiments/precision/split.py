@@ -1,7 +1,5 @@
 """Computations that are split over ranks: the claims about them bound to their simulation."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Claims about sums in several formats, bound to the all-reduce that adds in one and sends in another."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

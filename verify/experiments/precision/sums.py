@@ -1,7 +1,5 @@
 """Simulated all-reduces in rounded arithmetic: the stacks that they are run on, and what is read off."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Test vectors of the all-reduce that adds in one format and sends in another."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

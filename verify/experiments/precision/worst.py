@@ -6,8 +6,6 @@ s. The ratio is exceeded where some V(s) is positive; the input that shows it ha
 until none is (Dinkelbach 1967). Everything is counted in whole multiples of the smallest number.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache

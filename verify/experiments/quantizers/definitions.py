@@ -1,7 +1,5 @@
 """Quantisers beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from fractions import Fraction
 from functools import cache

@@ -1,7 +1,5 @@
 """Runs of the quantisers' kernels on every float32."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import cache
 

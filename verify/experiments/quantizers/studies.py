@@ -1,7 +1,5 @@
 """The quantisers' claims, bound to their implementations."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import cache

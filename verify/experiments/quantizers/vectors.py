@@ -1,7 +1,5 @@
 """Test vectors: quantisers."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from functools import partial
 

@@ -1,7 +1,5 @@
 """Rotation-based compressors, mechanisms and sums beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Rotated vectors as bits, and what a receiver makes of them: signs and places follow from a seed that both have."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Figures: what the Hadamard rotation makes of sparse vectors, and of the mean over workers."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims about Kashin's representation, subtractive dithering, uniform rotations and rounding with feedback."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterable

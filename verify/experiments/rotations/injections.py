@@ -1,7 +1,5 @@
 """Laws read off kernels that rotate: all patterns of the rotation's signs, and all subsets of the rotated entries."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from typing import Any

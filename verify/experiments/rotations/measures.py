@@ -1,7 +1,5 @@
 """How the quantities of rotation-based compressors are measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction

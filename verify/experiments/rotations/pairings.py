@@ -1,7 +1,5 @@
 """The ranks of the collectives beside the collectives in one process."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.rotations.definitions import DEFINITIONS
 from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import LeftOut

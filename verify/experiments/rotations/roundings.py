@@ -1,7 +1,5 @@
 """Claims about subtractive dithering after a rotation, and about rounding with feedback."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """The claims about rotation-based compressors, bound to their implementations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Claims about what ranks do with rotated vectors together."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Test vectors: rotation-based compressors, the transform and the quantiser of a normal number."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """What packages ship beside its definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cache

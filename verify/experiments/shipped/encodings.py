@@ -1,7 +1,5 @@
 """Messages of the column as bits, and what a receiver makes of them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

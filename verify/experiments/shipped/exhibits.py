@@ -1,7 +1,5 @@
 """Figures of the column: biases of what is shipped, and the mean's error by how much workers agree."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

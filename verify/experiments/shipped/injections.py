@@ -1,7 +1,5 @@
 """Laws read off kernels that take places drawn with replacement."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """Test vectors of the column's mechanisms: dynamic map, INCEPTIONN, and signs with a memory."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Claims about what else one worker does: dynamic map, INCEPTIONN, spectral ATOMO, switching, signs with a memory."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

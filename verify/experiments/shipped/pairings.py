@@ -1,7 +1,5 @@
 """The ranks of the column's collectives beside them in one process."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from commbounds.verify.experiments.shipped.definitions import DEFINITIONS

@@ -1,7 +1,5 @@
 """The column's claims about compressors, bound to their implementations; those about several workers beside them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Claims about what workers do together: Perm-K, Rand-K with one seed, Deep Gradient Compression."""
 
-from __future__ import annotations
-
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence

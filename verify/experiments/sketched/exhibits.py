@@ -1,7 +1,5 @@
 """Figures of sketches of recorded gradients: the estimates' error, and the growth of feedback within the sketch."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds.array_types import Array

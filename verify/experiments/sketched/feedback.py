@@ -1,7 +1,5 @@
 """Claims about what the ranks do with sketches together."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction

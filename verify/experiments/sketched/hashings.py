@@ -1,7 +1,5 @@
 """All hashings of a few entries, and many sketches of the same vector in one: what laws are enumerated by."""
 
-from __future__ import annotations
-
 import itertools
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Sketches, all ranks in one process beside every rank by itself."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from commbounds.verify.experiments.sketched.definitions import DEFINITIONS

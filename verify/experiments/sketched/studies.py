@@ -1,7 +1,5 @@
 """Sketches: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator, Sequence
 from fractions import Fraction

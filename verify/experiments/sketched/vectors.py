@@ -1,7 +1,5 @@
 """Test vectors of sketches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

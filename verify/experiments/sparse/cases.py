@@ -1,7 +1,5 @@
 """Sparse all-reduces: the stacks to measure them on, and what is measured."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Sparse all-reduces beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial

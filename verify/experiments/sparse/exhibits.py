@@ -1,7 +1,5 @@
 """Sparse all-reduces before Ok-Topk, and SparDL: figures about more than one claim."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

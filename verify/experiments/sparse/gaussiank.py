@@ -1,7 +1,5 @@
 """Studies of Gaussiank: what it moves, and how many entries its threshold lets pass."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction

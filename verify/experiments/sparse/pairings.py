@@ -1,7 +1,5 @@
 """Sparse all-reduces, whose ranks are run in lockstep, beside their programs elsewhere."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from commbounds.verify.experiments.sparse.definitions import DEFINITIONS

@@ -1,7 +1,5 @@
 """Studies of TopkDSA's words and of the lower bound: they depend on the input."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Studies of what sparse all-reduces return: mass, and what gTopk's update is."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from fractions import Fraction

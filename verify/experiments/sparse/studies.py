@@ -1,7 +1,5 @@
 """Sparse all-reduces before Ok-Topk, and SparDL: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.sparse.gaussiank import GAUSSIANK
 from commbounds.verify.experiments.sparse.regions import REGIONS
 from commbounds.verify.experiments.sparse.results import RESULTS

@@ -1,7 +1,5 @@
 """Test vectors: sparse all-reduces."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Studies of the words that TopkA, gTopk and SparDL move: the same for every input."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

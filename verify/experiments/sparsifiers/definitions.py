@@ -1,7 +1,5 @@
 """Sparsifiers beside their definitions: the spaces of their cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """The sparsifiers' claims, bound to their implementations."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor

@@ -1,7 +1,5 @@
 """Test vectors: sparsifiers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial

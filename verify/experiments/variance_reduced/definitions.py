@@ -1,7 +1,5 @@
 """Methods with memory beside their definitions: several rounds from a state that is given, and the spaces of cases."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Potentials of DIANA, MARINA, DASHA and EF21-P after one step on quadratics; whole runs of MARINA."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """One step, all choices of all ranks gone through: what is expected of it, in rational numbers where these fit."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass

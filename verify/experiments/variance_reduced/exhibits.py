@@ -1,7 +1,5 @@
 """Figures of compression with memory: shift weights and step sizes, descents, signs of real gradients."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 import numpy as np

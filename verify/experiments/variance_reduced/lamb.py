@@ -1,7 +1,5 @@
 """1-bit LAMB: frozen coefficients, layers at one scale, runs with a moving factor, the length of steps, and bytes."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

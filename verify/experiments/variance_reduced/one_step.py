@@ -1,7 +1,5 @@
 """Identities and inequalities of one step of DIANA, MARINA, DASHA and lazy aggregation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial

@@ -1,7 +1,5 @@
 """Compression with memory, all ranks in one process beside every rank by itself."""
 
-from __future__ import annotations
-
 from functools import partial
 
 from commbounds.verify.experiments.variance_reduced.definitions import DEFINITIONS

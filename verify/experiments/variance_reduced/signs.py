@@ -1,7 +1,5 @@
 """The compression stage of 1-bit Adam: what a worker leaves out, whole runs, and bytes."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from typing import Any

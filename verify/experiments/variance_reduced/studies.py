@@ -1,7 +1,5 @@
 """Compression with memory: the claims bound to their implementations."""
 
-from __future__ import annotations
-
 from commbounds.verify.experiments.variance_reduced.descents import DESCENTS
 from commbounds.verify.experiments.variance_reduced.lamb import LAMB
 from commbounds.verify.experiments.variance_reduced.one_step import ONE_STEP

@@ -1,7 +1,5 @@
 """Test vectors of compression with memory: one step from a state that is given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 

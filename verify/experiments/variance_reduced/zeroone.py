@@ -1,7 +1,5 @@
 """0/1 Adam: what averages make of momenta and weights, its refreshes and bytes; layers that share a scale."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from fractions import Fraction
