@@ -38,6 +38,7 @@ ALLOWED = {
         {"majority", "precision", "sketched"},
         "models on which most rests, of whatever column",
     ),
+    "tests/theory/test_functions.py": ({"majority", "precision"}, "functions of all columns, counted out"),
     "docs/plan_checks.py": ({"blockformats", "variance_reduced"}, "one table of runs of methods from several columns"),
     "tests/browser/test_site_in_a_browser.py": ({"majority", "rotations"}, "what readers type into the search"),
     # a column builds on one that comes after it in the book
