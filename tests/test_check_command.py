@@ -120,6 +120,24 @@ def test_what_passes_exits_with_0_and_what_fails_with_1_and_a_reproduction(mine)
     assert "0.25, claimed at most 0" in spoken.stdout, spoken.stderr
 
 
+def test_a_reference_that_raises_leaves_a_claim_unjudged_which_exits_with_1_unless_waived(mine):
+    mine.write_text(
+        MINE
+        + """
+def refuses(x):
+    raise RuntimeError("no reference today")
+
+owed = cf.Codec(lambda x, seed: x.copy(), [cf.Matches(refuses)], effort=0.1)
+waived = cf.Codec(owed.roundtrip, owed.claims, effort=0.1, waivers={"Matches(reference=refuses)": "installed nowhere"})
+"""
+    )
+    for name, status in (("owed", 1), ("waived", 0)):
+        done = called(f"{mine}:{name}", "--here", "--only", "Matches")
+        assert done.exit_code == status, done.output
+        assert "0 pass, 0 fail, 1 not judged" in done.output
+    assert "no reference today" in done.output
+
+
 def test_reports_are_written_as_json_lines_and_only_chooses_the_claims(mine):
     done = called(f"{mine}:subs", "--here", "--only", "Contraction", "--only", "SignSymmetric()", "--out", "out.jsonl")
     assert done.exit_code == 1
