@@ -16,7 +16,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.verify.conformance.budgets import BUDGETS, CheckBudget
-from commbounds.verify.conformance.calls import Died, Hopeless, OutOfTime, TimedOut, Unanswered, called
+from commbounds.verify.conformance.calls import Died, Hopeless, OutOfTime, TimedOut, Unanswered, called, first_limit
 from commbounds.verify.conformance.case import CheckCase, literal
 from commbounds.verify.conformance.cases import Cases
 from commbounds.verify.conformance.claim import NotHere, SubjectClaim, Sure
@@ -55,6 +55,7 @@ class Bench:
         self._lost: dict[tuple[Any, ...], str] = {}
         self._failing, self._answering, self._last = 0.0, 0.0, ""
         self._randomised: bool | None = None
+        self._called = False
         self._cases = Cases(subject, budget, seed)
         self.unread: str | None = None
         """Why laws cannot be read off; empty if they can, None as long as nobody asked."""
@@ -110,9 +111,10 @@ class Bench:
                 raise Hopeless(f"calls hung or killed their process: {'; '.join(self._lost.values())}")
         if self._failing > max(_FAILING, self._answering):
             raise Hopeless(f"calls without an answer took {self._failing:.0f} s: {self._last}")
-        begun = time.monotonic()
+        limit = self.subject.time_limit if self._called else first_limit(self.subject.time_limit)
+        begun, self._called = time.monotonic(), True
         try:
-            answer = called(function, *arguments, limit=self.subject.time_limit, **options)
+            answer = called(function, *arguments, limit=limit, **options)
         except (TimedOut, Died) as error:
             key = _shapes(arguments)
             self._lost[key] = f"{error}, for an input of shape {', '.join(map(str, key))}"

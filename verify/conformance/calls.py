@@ -15,6 +15,17 @@ START_LIMIT = 50.0
 """Seconds that a subject may take to be loaded, or to answer ``hello``: imports, compilation."""
 
 
+def first_limit(limit: float) -> float:
+    """Seconds that a first call may take, which may have to compile: ten times as many, up to `START_LIMIT`.
+
+    Examples
+    --------
+    >>> first_limit(2.0), first_limit(30.0), first_limit(100.0)
+    (20.0, 50.0, 100.0)
+    """
+    return max(limit, min(10.0 * limit, START_LIMIT))
+
+
 class Unanswered(Exception):
     """The subject did not give a usable answer: it raised, ran out of time, died, or returned something else."""
 

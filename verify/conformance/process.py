@@ -19,7 +19,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.verify.conformance.bench import Unusable
-from commbounds.verify.conformance.calls import START_LIMIT, Died, Hopeless, TimedOut, Unanswered
+from commbounds.verify.conformance.calls import START_LIMIT, Died, Hopeless, TimedOut, Unanswered, first_limit
 from commbounds.verify.conformance.memory import available_bytes, resident_bytes, shared_out_bytes
 from commbounds.verify.conformance.offspring import (
     FURTHER,
@@ -147,6 +147,8 @@ class Process:
             request = {**request, "reap": sorted(self._ended)}
             self._ended.clear()
         limit = min(self.time_limit, max(_LEAST, self.time_limit / _HURRY)) if self._hung else self.time_limit
+        if not (self._calls or self._hung) and "name" in self.hello:
+            limit = first_limit(limit)
         reply, answers = self._exchanged(encoded(request, arrays), limit)
         self._look_around(reply, self._said.count - said)
         self._hung |= time.monotonic() - begun > _SLOW and not {"returned", "error"}.isdisjoint(reply)

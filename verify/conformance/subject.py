@@ -68,7 +68,7 @@ class Subject:
     expected_failures : mapping of str to str
         Claims and universal checks that are known to fail, as they print, each with the reason. One that passes fails.
     time_limit : float
-        Seconds that a call may take; the first one may have to compile or import.
+        Seconds that a call may take; the first one, which may have to compile, ten times as many, up to 50.
     effort : float
         Share of a budget's calls that are made; below 1 for subjects whose calls are slow.
     origin : str

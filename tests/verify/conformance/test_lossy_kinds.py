@@ -111,10 +111,15 @@ def test_entries_that_are_rounded_together_are_noted_where_means_are_right():
         assert ("to be noted: the sums of the errors over" in finding.evidence) == noted
 
 
-def test_a_limit_that_is_reached_names_what_sets_it():
-    def waits(x, seed):
-        time.sleep(1.0)
+def test_a_limit_that_is_reached_names_what_sets_it_and_a_first_call_may_compile():
+    def waits(x, seed, seconds=(0.2, 0.0, 0.2, 0.2, 0.2)):
+        calls.append(seed)
+        time.sleep(seconds[min(len(calls), len(seconds)) - 1])
+        return x
 
-    report = cf.check(cf.Codec(waits, time_limit=0.05), only=["answers"])
-    assert "time_limit" in report["answers"].likely
-    assert "time_limit" in str(report)
+    for waiting, verdict in (((0.2, 0.0), "pass"), ((0.0, 0.3, 0.3, 0.3, 0.0), "fail")):
+        calls = []
+        subject = cf.Codec(lambda x, seed, waiting=waiting: waits(x, seed, waiting), time_limit=0.1, effort=0.05)
+        report = cf.check(subject, only=["answers"])
+        assert report["answers"].verdict == verdict, report
+        assert ("time_limit" in str(report)) == (verdict == "fail")
