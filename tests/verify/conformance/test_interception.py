@@ -186,6 +186,8 @@ def test_torch_is_given_words_too():
     torch.rand(1)  # what is imported at a first call may draw as well
     found, told = drawn(drawing, np.arange(1, 9) * STEP)
     assert found == [[1, 2], [1, 2], [1, 1], [5], [6]]
+    whole, _ = drawn(lambda: [torch.randint(0, 8, (1,)).numpy(), torch.randint(3, 7, (1,)).numpy()], [0.625, 0.5])
+    assert whole == [[5 / STEP], [3 / STEP + 2 / STEP]]
     _, told = drawn(lambda: [torch.randn(2).numpy()], np.arange(3) * STEP)
     assert told.refused == "torch's aten::randn"
 
