@@ -27,7 +27,7 @@ from .judging import Trial, Verdict, judged
 from .operators import SourceMutant, mutants_of, sources
 from .preloaded import by_case
 from .reach import Reach
-from .table import Tally, page, tally
+from .table import Tally, judged_again, page, shown_again, tally
 
 ROOMS = ("compressors", "collectives")
 
@@ -216,6 +216,13 @@ def stored() -> dict[str, Tally]:
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in TALLIES.glob("*.json")}
 
 
+def keep(tallies: dict[str, Tally], commit: str) -> None:
+    """Store what became of the mutants of columns, judged at a commit."""
+    for column, of in tallies.items():
+        lines = json.dumps(of | {"judged at": commit}, indent=1, sort_keys=True)
+        (TALLIES / f"{column}.json").write_text(f"{lines}\n", encoding="utf-8")
+
+
 def tallied(everything: list[SourceMutant], wanted: list[SourceMutant], *known: Any) -> dict[str, Tally]:
     """`tally` of every column that the sample has mutants of."""
     there, of = Counter(map(column_of, everything)), defaultdict(list)
@@ -298,12 +305,18 @@ def _show(text: str, table: Path | None) -> None:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Judge none: keep the tallies of columns that files of this folder are about, and make the page of all.",
 )
-@click.option("--commit", default="", help="With --results: the commit that these columns were judged at.")
+@click.option(
+    "--survivors", is_flag=True, help="Judge the stored survivors of the columns that match, and keep what came of it."
+)
+@click.option("--commit", default="", help="With --results or --survivors: the commit that columns were judged at.")
 @click.option("--table", type=click.Path(path_type=Path, dir_okay=False), help="Write the page of the table there.")
 @click.option("--executor", "where", default="process", show_default=True, help="process, dask:ADDRESS or mpi.")
 @click.option("--jobs", type=click.IntRange(1), default=processors(), help="Most mutants at a time.")
 @click.option("--controls/--no-controls", "controlled", default=True, help="Run the claims that killed without mutant.")
-def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, commit, table, where, jobs, controlled):
+def main(
+    patterns, sample, seed, minutes, limit, most, subjects, out, results, survivors, commit, table, where, jobs,
+    controlled,
+):  # fmt: skip
     """Judge mutants of the source by the claims of the book.
 
     PATTERNS, shell style, are columns ("majority", "shared") or path:function ("collectives/majority.py:_packed").
@@ -316,6 +329,9 @@ def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, c
         wanted = drawn(chosen(everything, patterns or ["*"]), sample or 0, seed)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
+    again = {column: shown_again(of, everything) for column, of in stored().items()} if survivors else {}
+    if survivors:
+        wanted = [m for found in again.values() for m in found if m in set(wanted)]
     until = time.time() + 60 * minutes
     book, reasons = Book(texts), explained(everything)
     unreached = {m.name for m in everything if not book.subjects(m)}
@@ -323,9 +339,7 @@ def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, c
         verdicts = collected(results, texts)
         judged_in = {column_of(m) for m in wanted if m.name in verdicts}
         told = [m for m in wanted if m.name in verdicts or (m.name in reasons and column_of(m) in judged_in)]
-        for column, of in tallied(everything, told, verdicts, reasons, unreached, ()).items():
-            lines = json.dumps(of | {"judged at": commit}, indent=1, sort_keys=True)
-            (TALLIES / f"{column}.json").write_text(f"{lines}\n", encoding="utf-8")
+        keep(tallied(everything, told, verdicts, reasons, unreached, ()), commit)
         _show(page(stored(), everything, reasons, ()), table)
         return
     kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts, sources({"verify": located("verify")}))
@@ -349,10 +363,15 @@ def main(patterns, sample, seed, minutes, limit, most, subjects, out, results, c
             work_off(runs, kept, executor, jobs, float("inf"), lambda: bar.advance(shown))
     verdicts = {m.name: kept.verdicts[m.path, m.name] for m in wanted if (m.path, m.name) in kept.verdicts}
     failing = {name for (path, name), verdict in kept.verdicts.items() if not path and verdict.how}
+    if survivors:
+        columns_of, of = {column_of(m) for m in wanted}, stored()
+        keep({c: judged_again(of[c], again[c], verdicts, reasons, failing) for c in columns_of}, commit)
+        _show(page(stored(), everything, reasons, ()), table)
+        return
     tallies = tallied(everything, wanted, verdicts, reasons, unreached, failing)
     _show(page(tallies, everything, reasons, failing), table)
-    survivors = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how]
-    sys.exit(any(column_of(m) in FULLY_KILLED for m in survivors))
+    left = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how]
+    sys.exit(any(column_of(m) in FULLY_KILLED for m in left))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,8 @@
 """The page of the table: per column how many mutants, what killed them, which survive, and which cannot be told."""
 
-from collections import Counter
-from collections.abc import Collection, Mapping
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from .judging import OUTCOMES, Verdict
@@ -71,10 +72,60 @@ def tally(
         "judged by kind": dict(Counter(m.operator for m in wanted if m.name in verdicts)),
         "killed by kind": dict(Counter(m.operator for m in killed)),
         "claims": dict(Counter(claims)),
-        "survivors": [
-            f"- `{m.path}:{m.line}` ({m.operator}) `{m.before}` becomes `{m.after}`"
-            for m in sorted(surviving, key=lambda m: (m.path, m.line))
-        ],
+        "survivors": list(map(line_of, sorted(surviving, key=lambda m: (m.path, m.line)))),
+    }
+
+
+def line_of(mutant: SourceMutant) -> str:
+    """The line of the page that shows a mutant that survives."""
+    return f"- `{mutant.path}:{mutant.line}` ({mutant.operator}) `{mutant.before}` becomes `{mutant.after}`"
+
+
+def _parts(line: str) -> tuple[str, int]:
+    """A line without its number, and the number."""
+    (number,) = re.findall(r"^- `[^`:]+:(\d+)`", line)
+    return line.replace(f":{number}`", "`", 1), int(number)
+
+
+def shown_again(of: Tally, everything: Iterable[SourceMutant]) -> list[SourceMutant]:
+    """The mutants that a tally shows as survivors, wherever their lines are by now; those that are gone left out."""
+    places, found = defaultdict(list), []
+    for mutant in everything:
+        text, number = _parts(line_of(mutant))
+        places[text].append((number, mutant))
+    for line in of["survivors"]:
+        text, number = _parts(line)
+        if places[text]:
+            nearest = min(places[text], key=lambda place: abs(place[0] - number))
+            places[text].remove(nearest)
+            found.append(nearest[1])
+    return found
+
+
+def judged_again(
+    of: Tally,
+    again: list[SourceMutant],
+    verdicts: Mapping[str, Verdict],
+    reasons: Mapping[str, str],
+    failing: Collection[str],
+) -> Tally:
+    """A tally after its survivors were judged again; those that are no mutants any more have left its sample.
+
+    Parameters
+    ----------
+    of : Tally
+        As it was.
+    again : list of SourceMutant
+        Its survivors, of `shown_again`: what has no verdict still survives.
+    verdicts, reasons, failing
+        As of `tally`.
+    """
+    now = tally(of["mutants"], again, {m.name: Verdict(()) for m in again} | dict(verdicts), reasons, (), failing)
+    return of | {
+        "sample": of["sample"] - len(of["survivors"]) + len(again),
+        "equivalent": of["equivalent"] + now["equivalent"],
+        "survivors": now["survivors"],
+        **{name: dict(Counter(of[name]) + Counter(now[name])) for name in ("killed", "claims")},
     }
 
 
