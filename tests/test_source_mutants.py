@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from mutants.equivalent import EQUIVALENT, explained
+from mutants.equivalent import EQUIVALENT, SURVIVING, explained
 from mutants.source import __main__ as command
 from mutants.source.judging import Trial, Verdict, judged
 from mutants.source.operators import OPERATORS, mutants_of, mutated, sources
 from mutants.source.reach import Reach
-from mutants.source.table import page
+from mutants.source.table import judged_again, line_of, page, shown_again
 
 from commbounds.columns import columns
 
@@ -233,6 +233,13 @@ def test_a_mutant_that_cannot_be_put_in_place_is_an_error_of_the_tool(apart):
 
 def test_the_reasons_are_those_of_mutants_that_there_are():
     assert len(explained(everything())) >= len(EQUIVALENT)
+    assert not set(explained(everything())) & set(explained(everything(), SURVIVING))
+
+
+def test_every_survivor_is_explained():
+    sentences = explained(everything(), SURVIVING)
+    shown = [mutant for of in command.stored().values() for mutant in shown_again(of, everything())]
+    assert {mutant.name for mutant in shown} == set(sentences)
 
 
 def test_a_reason_for_a_line_that_has_changed_is_an_error(monkeypatch):
@@ -244,7 +251,9 @@ def test_a_reason_for_a_line_that_has_changed_is_an_error(monkeypatch):
 def shown(there, wanted, verdicts, reasons, failing, **more):
     """The page of one column."""
     tallies = command.tallied(there, wanted, verdicts, reasons, (), failing)
-    return page({column: of | more for column, of in tallies.items()}, there, reasons, failing)
+    return page(
+        {column: of | more for column, of in tallies.items()}, there, reasons, failing, {there[1].name: "nothing asks"}
+    )
 
 
 def test_the_page_counts_every_mutant_once():
@@ -254,7 +263,7 @@ def test_the_page_counts_every_mutant_once():
     wanted = [one, two, three, four]
     text = shown([*wanted, *rest], wanted, verdicts, {three.name: "nothing reads it"}, ("b",))
     assert f"| majority | {len(rest) + 4} | 4 | 1 | 1 | 0 | 0 | 0 | 1 | 0 | 1 |\n" in text
-    assert f"`{two.path}:{two.line}` ({two.operator}) `{two.before}` becomes `{two.after}`" in text
+    assert f"`{two.path}:{two.line}` ({two.operator}) `{two.before}` becomes `{two.after}`: nothing asks\n" in text
     assert "nothing reads it" in text
     assert "`b` is not as the book says in plain Python" in text
 
@@ -278,7 +287,22 @@ def test_one_page_is_made_of_the_files_of_several_runs(tmp_path):
     assert not any(verdict.how for verdict in changed.values())
 
 
+def test_survivors_that_are_judged_again_are_put_into_the_tally_of_their_column():
+    one, two, three, four, *rest = mutants_of("collectives/majority.py", texts()["collectives/majority.py"])
+    moved = [replace(mutant, line=mutant.line - 2) for mutant in (one, two, three, four)]
+    gone = replace(four, before="what stood there once")
+    of = {"mutants": 9, "sample": 8, "killed": {"refuted": 3}, "equivalent": 0, "unreached": 0, "claims": {"b": 1},
+          "survivors": [line_of(mutant) for mutant in (*moved, gone)]}  # fmt: skip
+    again = shown_again(of, [one, two, three, four, *rest])
+    assert again == [one, two, three, four]
+    verdicts = {one.name: Verdict(("a",), {"a": "no"}, "error"), two.name: Verdict(("a",))}
+    after = judged_again(of, again, verdicts, {three.name: "nothing reads it"}, ())
+    assert after["survivors"] == [line_of(two), line_of(four)]
+    counts = {"sample": 7, "killed": {"refuted": 3, "error": 1}, "equivalent": 1, "claims": {"a": 1, "b": 1}}
+    assert {name: after[name] for name in counts} == counts
+
+
 def test_the_page_is_that_of_the_stored_tallies():
     path = Path(command.__file__).parents[3] / "docs" / "mutation.md"
-    pages = path.read_text("utf-8"), page(command.stored(), everything(), {}, ())
+    pages = path.read_text("utf-8"), page(command.stored(), everything(), {}, (), explained(everything(), SURVIVING))
     assert pages[0].partition("\n## Equivalent")[0] == pages[1].partition("\n## Equivalent")[0]

@@ -6,14 +6,13 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.compressors.base import as_array, as_numbers, checked_real, shown
+from commbounds.compressors.base import as_array, checked_real, shown
 
 
 def checked_workers(workers: ArrayLike, rows: int) -> Array:
@@ -73,24 +72,3 @@ def checked_between(name: str, value: Any, low: float, high: float) -> float:
     if not low <= number <= high:
         raise ValueError(f"{name} must be in [{low:g}, {high:g}], got {shown(value)}")
     return number
-
-
-def checked_beside(name: str, value: ArrayLike | None, like: Array) -> Array:
-    """`value` as an array of the shape and dtype of `like`; zeros for None.
-
-    Raises
-    ------
-    TypeError, ValueError
-        It holds no numbers, has another shape or dtype, or is not finite.
-    """
-    if value is None:
-        return np.zeros_like(like)
-    array = as_numbers(value, name, kinds="f")
-    if array.shape != like.shape:
-        raise ValueError(f"{name} must have shape {like.shape}, got {array.shape}")
-    if array.dtype.newbyteorder("=") != like.dtype:
-        raise TypeError(f"{name} must be {like.dtype}, as the vectors are, got {array.dtype}")
-    array = np.ascontiguousarray(array, like.dtype)
-    if not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite, got NaN or infinity")
-    return array

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
+from commbounds.collectives._stack import checked_state
 from commbounds.collectives.dense.allreduce import ring_allreduce
-from commbounds.collectives.lowcomm._parts import checked_beside, checked_between
+from commbounds.collectives.lowcomm._parts import checked_between
 from commbounds.collectives.ranks._agreement import agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
@@ -119,14 +120,16 @@ def diloco_round(
     >>> state.anchor[0].tolist(), traffic.sent.tolist()
     ([2.0, 2.0], [2, 2])
     """
-    found: dict[str, Array] = {}
+
+    def remembered(row: Array) -> tuple[Array, Array]:
+        given = ("anchor", anchor), ("momentum", np.zeros_like(row) if momentum is None else momentum)
+        held, speed = (checked_state(value, name, row.shape, row.dtype) for name, value in given)
+        return held, speed
 
     def settings(row: Array) -> Mapping[str, Any]:
         n = row.shape[1]
         first = checked_count("start", start, 0, n - 1)
         last = checked_count("stop", n if stop is None else stop, first + 1, n)
-        found["anchor"] = checked_beside("anchor", anchor, row[0])
-        found["momentum"] = checked_beside("momentum", momentum, row[0])
         return {
             "outer_lr": checked_between("outer_lr", outer_lr, 0.0, 100.0),
             "mu": checked_between("mu", mu, 0.0, 1.0),
@@ -134,11 +137,11 @@ def diloco_round(
             "direction": checked_choice("direction", direction, DIRECTIONS),
             "the fragment": (first, last),
             "blend": checked_between("blend", blend, 0.0, 1.0),
-            "the checksum of anchor and momentum": checksum(found["anchor"], found["momentum"]),
+            "the checksum of anchor and momentum": checksum(*remembered(row[0])),
         }
 
     local = agreed_row(comm, vector, settings)[0]
-    old, m = checked_beside("anchor", anchor, local), checked_beside("momentum", momentum, local)
+    old, m = remembered(local)
     part = slice(int(start), local.size if stop is None else int(stop))
     change = old[part] - local[part] if direction == "anchor - local" else local[part] - old[part]
     g = ring_allreduce.on_rank(comm, change) / local.dtype.type(comm.size)

@@ -22,7 +22,7 @@ from commbounds._workers import processors
 from commbounds.columns import columns
 from commbounds.folders import cache_folder, written
 
-from ..equivalent import FULLY_KILLED, explained
+from ..equivalent import FULLY_KILLED, SURVIVING, explained
 from .judging import Trial, Verdict, judged
 from .operators import SourceMutant, mutants_of, sources
 from .preloaded import by_case
@@ -333,14 +333,14 @@ def main(
     if survivors:
         wanted = [m for found in again.values() for m in found if m in set(wanted)]
     until = time.time() + 60 * minutes
-    book, reasons = Book(texts), explained(everything)
+    book, reasons, sentences = Book(texts), explained(everything), explained(everything, SURVIVING)
     unreached = {m.name for m in everything if not book.subjects(m)}
     if results:
         verdicts = collected(results, texts)
         judged_in = {column_of(m) for m in wanted if m.name in verdicts}
         told = [m for m in wanted if m.name in verdicts or (m.name in reasons and column_of(m) in judged_in)]
         keep(tallied(everything, told, verdicts, reasons, unreached, ()), commit)
-        _show(page(stored(), everything, reasons, ()), table)
+        _show(page(stored(), everything, reasons, (), sentences), table)
         return
     kept = Kept(out or cache_folder() / "source-mutants.jsonl", texts, sources({"verify": located("verify")}))
     files = packages()
@@ -366,10 +366,10 @@ def main(
     if survivors:
         columns_of, of = {column_of(m) for m in wanted}, stored()
         keep({c: judged_again(of[c], again[c], verdicts, reasons, failing) for c in columns_of}, commit)
-        _show(page(stored(), everything, reasons, ()), table)
+        _show(page(stored(), everything, reasons, (), sentences), table)
         return
     tallies = tallied(everything, wanted, verdicts, reasons, unreached, failing)
-    _show(page(tallies, everything, reasons, failing), table)
+    _show(page(tallies, everything, reasons, failing, sentences), table)
     left = [m for m in wanted if m.name in verdicts and not verdicts[m.name].how]
     sys.exit(any(column_of(m) in FULLY_KILLED for m in left))
 

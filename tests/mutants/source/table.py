@@ -18,7 +18,7 @@ A mutant is killed where a claim is not as the book says (*refuted*), where it c
 implementation raises (*raises*), where the claims take more than the limit (*time-out*), or where its process ends
 (*ends*). *Equivalent* is one that changes no result, with its reason below. *Unreached* is one in a function that no
 registered implementation uses and no column owns. All others that were judged *survive*: each shows a case that the
-book does not have, or a function that only studies use.
+book does not have, or a function that only studies use, and says which.
 
 """
 SAMPLED = """A random sample of each column was judged, by the definitions and the pairings of its own column alone, for
@@ -130,7 +130,11 @@ def judged_again(
 
 
 def page(
-    tallies: Mapping[str, Tally], everything: list[SourceMutant], reasons: Mapping[str, str], failing: Collection[str]
+    tallies: Mapping[str, Tally],
+    everything: list[SourceMutant],
+    reasons: Mapping[str, str],
+    failing: Collection[str],
+    sentences: Mapping[str, str],
 ) -> str:
     """The page, in Markdown.
 
@@ -142,7 +146,10 @@ def page(
         All that there are.
     reasons, failing
         As of `tally`.
+    sentences : mapping of str to str
+        Why a mutant survives that is not equivalent.
     """
+    why = {_parts(line_of(m))[0]: f": {sentences[m.name]}" for m in everything if m.name in sentences}
     rows, ends = [], {column: of.get("judged at", "") for column, of in sorted(tallies.items())}
     for column in ends:
         of = tallies[column]
@@ -175,7 +182,8 @@ def page(
         text += [f"Columns whose killers were not kept: {', '.join(without)}.\n"] if without else []
         text += [_table(["claim", "mutants"], [[f"`{claim}`", str(count)] for claim, count in claims[:40]])]
     text += ["## Survivors\n"]
-    text += [line for column in ends for line in tallies[column]["survivors"]] or ["None."]
+    survivors = [line for column in ends for line in tallies[column]["survivors"]]
+    text += [line + why.get(_parts(line)[0], "") for line in survivors] or ["None."]
     text += ["\n## Equivalent ones\n"]
     text += [f"- `{m.path}:{m.line}` `{m.before}` becomes `{m.after}`: {reasons[m.name]}"
              for m in everything if m.name in reasons] or ["None."]  # fmt: skip

@@ -111,11 +111,11 @@ CODES = Space(
 
 
 def _sum(
-    P: int, n: int, data: str, dtype: str, width: int, group: int, metadata: str, spikes: bool, drawn: str, seed: int,
-    second: str = "default", **options: Any,
+    P: int, n: int, data: str, dtype: str, width: int, group: int, metadata: str, spikes: bool, zero: str, drawn: str,
+    seed: int, second: str = "default", **options: Any,
 ) -> Given:  # fmt: skip
     cls = GroupQuantizer if drawn == "nothing" else StochasticGroupQuantizer
-    held = chosen("default", group=group, metadata=metadata, spikes=spikes)
+    held = chosen("default", group=group, metadata=metadata, spikes=spikes, zero=zero)
     parameters = {"quantiser": cls(width, **held), **chosen("default", **options)}
     if second != "default":
         parameters["second"] = GroupQuantizer(5, 2) if second == "other" else StochasticGroupQuantizer(2, 3)
@@ -150,9 +150,13 @@ SUMS = (
             "group": (4, "default", 1, 3),
             "metadata": ("default", "float64", "bfloat16"),
             "spikes": ("default", True),
+            "zero": ("default", "integer", "clamped"),
             "drawn": ("nothing", "seed"),
         },
         options=("dtype", "group", "drawn", "spikes"),
+    )
+    .without(
+        "zero points of stochastic quantisers are floats.", lambda zero, drawn: zero != "default" and drawn != "nothing"
     )
     .hidden_by(data=HIDING, width=(3, 5, 6), group=(2, 5, 16, 32))
     .search(n=(1, 24))
