@@ -110,7 +110,7 @@ class Definition:
         hides what it does, such as a vector of zeros.
     exact : tuple of inputs
         Of a compressor: where its `law` is compared with what its kernel does, once for all hyper-parameters that rows
-        have; tuples of rationals, of no more than four entries.
+        have; tuples of rationals, of no more than five entries.
     lawful : callable (hyper-parameters) -> bool
         Whether `law` is what the kernel does with these.
     """

@@ -334,6 +334,13 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
     (
         "compressors/flashcomm/groupquant.py",
         "GroupQuantizer._marginals",
+        "last = max((i for i in kept if i != first), key=lambda i: (part[i], -i), default=first)",
+        "-i",
+        "i",
+    ): "of equal largest entries the one that is no spike is the largest of the rest, which is read as it is, too",
+    (
+        "compressors/flashcomm/groupquant.py",
+        "GroupQuantizer._marginals",
         "rest = [part[i] for i in kept] or [Fraction(0)]",
         "0",
         "1",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache, partial
 from typing import Any
 
@@ -80,8 +81,8 @@ def _quantised(name: str) -> list[Given]:
         Given({"x": np.full(5, 3.0, np.float32)}, {"width": 2, "zero": "integer", "repaired": True}, drawn),
         Given({"x": np.array([1e6, 1e6 + 1, 7e4], np.float64)}, {"width": 8, "metadata": "float16"}, drawn),
         Given({"x": np.array([1.0, 1 + 2.0**-52])}, {"width": 8, "zero": "integer"}, drawn),
-        # a range just above a power of two, whose logarithm is rounded down to it
-        Given({"x": np.array([0.0, 4 + 2.0**-50])}, {"width": 1, "scale": "log2", "theta": 1}, drawn),
+        # a range just above a power of two, whose logarithm is rounded down to it; and one that is a power of two
+        Given({"x": np.array([0, 16 + 2.0**-48, 0, 16])}, {"width": 1, "group": 2, "scale": "log2", "theta": 1}, drawn),
     ]
     return [*givens(group_cases() if name == "GroupQuantizer" else stochastic_group_cases()), *found]
 
@@ -210,7 +211,8 @@ def _lawful(given: Mapping[str, Any]) -> bool:
 
 def _quantiser(name: str, space: Space) -> Definition:
     twin, examples = getattr(groupquant, name), partial(_quantised, name)
-    return Definition(space, compressed, twin, examples=examples, exact=EXACT, lawful=_lawful)
+    exact = (*EXACT, tuple(map(Fraction, (7, -9, 3, 40, -2))))  # between two spikes one that is on no level
+    return Definition(space, compressed, twin, examples=examples, exact=exact, lawful=_lawful)
 
 
 DEFINITIONS = {
