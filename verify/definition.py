@@ -403,12 +403,13 @@ def _with(given: Given, name: str, value: Any) -> Given:
 
 
 def _others(value: Any, values: Sequence[Any]) -> Iterator[Any]:
-    """Other values: of an array the same entries, backwards; of anything else those that other rows have."""
+    """Other values: of an array the same entries, backwards; of anything else those that other rows have; or half."""
     if isinstance(value, np.ndarray):
         backwards = np.ascontiguousarray(value[..., ::-1])
-        yield from [] if np.array_equal(backwards, value) else [backwards]
-        return
-    yield from {repr(other): other for other in values if repr(other) != repr(value)}.values()
+        found = [] if np.array_equal(backwards, value) else [backwards]
+    else:
+        found = list({repr(other): other for other in values if repr(other) != repr(value)}.values())
+    yield from found or ([0.5 * value] if np.asarray(value).dtype.kind == "f" else [])
 
 
 def _found(definition: Definition, implementation: Any, given: Given) -> Said | None:

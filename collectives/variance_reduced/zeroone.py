@@ -173,8 +173,7 @@ def zeroone_gradient(
     )
     comm.common(lambda: checked_choice("scale", scale, SCALES))
     agreed_states(comm, momentum=before, variance=squares)
-    if not comm.one_caller:
-        agreed_alike(comm, {"clock": (steps, interval, refreshes)})
+    agreed_alike(comm, {"clock": (steps, interval, refreshes)})
     error, left = errors[comm.rank], np.array_split(served, P)[comm.rank]
     steps += 1
     fresh = steps % interval == 0
@@ -295,8 +294,7 @@ def zeroone_local(
     comm.common(lambda: checked_choice("scale", scale, SCALES))
     root = comm.common(lambda: _root(squares, dtype.type(least)))
     agreed_states(comm, variance=squares)
-    if not comm.one_caller:
-        agreed_alike(comm, {"elapsed": since})
+    agreed_alike(comm, {"elapsed": since})
     at, held, fallen, error = (row[comm.rank] for row in rows)
     left, gamma, since = np.array_split(served, P)[comm.rank], dtype.type(size), since + size
     with np.errstate(over="ignore", invalid="ignore"):

@@ -349,7 +349,7 @@ def main(
         groups = () if m.name in reasons else still(m, kept, book.groups(m, subjects))
         if groups:
             room, _, inner = m.path.partition("/")
-            trials[m.name] = Trial(m.name, m.path, str(files[room] / inner), groups, limit, until, most)
+            trials[m.name] = Trial(m.name, m.path, str(files[room] / inner), groups, limit, until, most, not survivors)
     click.echo(f"{len(everything)} mutants, {len(wanted)} chosen, {len(trials)} to be judged", err=True)
     from rich.console import Console
     from rich.progress import Progress

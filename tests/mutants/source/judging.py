@@ -54,6 +54,9 @@ class Trial:
         When it is given up, of the clock of `time.time`.
     most : float
         Seconds of processor time after which it survives without meeting the rest of the cases.
+    traced : bool
+        Whether all cases are run without a mutant first, to learn what they call; else those alone that kill one:
+        quicker where mutants are few.
     """
 
     mutant: str
@@ -63,6 +66,7 @@ class Trial:
     limit: float = 120.0
     until: float = float("inf")
     most: float = float("inf")
+    traced: bool = True
 
     @property
     def source(self) -> str:
@@ -178,6 +182,7 @@ class Host:
         self._seconds: dict[Unit, float] = {}
         self._calls: dict[Unit, frozenset[Called]] = {}
         self._known: dict[Called, Called] = {}
+        self._holds: dict[Unit, bool] = {}
 
     def judged(self, trial: Trial) -> Verdict | str | None:
         """See `judged`; a string says why the mutant could not be put in place."""
@@ -191,9 +196,9 @@ class Host:
         if trial.mutant:
             put = partial(self._functions.put if quick else _imported_anew, trial.module, tree)
         for groups in self._batches(trial.groups, quick):
-            units = [unit for group in groups for unit in self._units(group, quick) if self._may_notice(unit, changed)]
-            units.sort(key=self._rank)
-            unit, killers, how = self._forked(units, put, trial) if units else (None, {}, "")
+            of_all = [unit for group in groups for unit in self._units(group, quick, trial.traced)]
+            units = sorted((unit for unit in of_all if self._may_notice(unit, changed)), key=self._rank)
+            unit, killers, how = self._killed(units, put, trial)
             if how == "failed":
                 return f"{trial.mutant}: {killers}"
             if how == "given up":
@@ -204,6 +209,20 @@ class Host:
                 return Verdict(tuple(met), killers, how, round(_processor_time() - begun, 2))
             met += [claim for group in groups for claim in group]
         return Verdict(tuple(met), {}, "", round(_processor_time() - begun, 2))
+
+    def _killed(self, units: list[Unit], put: Callable[[], None], trial: Trial) -> tuple[Unit | None, Killers, str]:
+        """As `_forked`; cases that do not hold without the mutant kill none."""
+        begin = 0
+        while begin < len(units):
+            unit, killers, how = self._forked(units[begin:], put, trial)
+            if trial.traced or not how or how in ("failed", "given up") or not by_case(unit.claims):
+                return unit, killers, how
+            if unit not in self._holds:
+                self._holds[unit] = not self._forked([unit], self._functions.forget, replace(trial, mutant=""))[2]
+            if self._holds[unit]:
+                return unit, killers, how
+            begin = units.index(unit) + 1
+        return None, {}, ""
 
     def _may_notice(self, unit: Unit, changed: frozenset[Called] | None) -> bool:
         """Whether a unit may say something else where these functions are changed: a case that calls none cannot."""
@@ -222,12 +241,13 @@ class Host:
 
         return (tuple(batch) for _, batch in groupby(groups, kind))
 
-    def _units(self, group: tuple[str, ...], quick: bool) -> list[Unit]:
+    def _units(self, group: tuple[str, ...], quick: bool, traced: bool) -> list[Unit]:
         if not by_case(group):
             return [Unit(group, partial(_findings, group))]
         (claim,) = group
         if claim not in self._cases:
-            self._cases[claim] = self._holding([Unit(group, partial(_told, claim, case)) for case in cases(claim)])
+            units = [Unit(group, partial(_told, claim, case)) for case in cases(claim)]
+            self._cases[claim] = self._holding(units) if traced else (units, set())
         if quick:
             return self._cases[claim][0]
         return [Unit(group, partial(_made_anew, claim, self._cases[claim][1]))]

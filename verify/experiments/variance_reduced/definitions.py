@@ -231,6 +231,7 @@ DEFINITIONS = {
         space,
         in_rounds("estimate", partial(twins.carried, name), twins.of_round),
         twins.in_rounds(name),
+        refused={"scale": ("largest",)} if "scale" in space.axes else {},
         own=OWN if name != "zeroone_local" else {"server_errors": OWN["server_errors"]},
     )
     for name, space in SPACES.items()
