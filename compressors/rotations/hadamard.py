@@ -13,8 +13,6 @@ from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count
 
 Signs = NDArray[np.int8]
 
-_FEW = 64
-"""Entries up to which a Python set is quicker than an array."""
 _PLUS, _MINUS = np.int8(1), np.int8(-1)
 MOST_ENTRIES = 2**24
 """Entries of a vector that is rotated: the transform is done at once, in float64."""
@@ -72,11 +70,7 @@ def checked_signs(signs: ArrayLike, n: int) -> Signs:
     found = as_numbers(signs, "signs", kinds="iu")
     if found.shape != (n,):
         raise ValueError(f"signs must have the shape of x, {(n,)}, got {found.shape}")
-    if found.size <= _FEW:
-        right = set(found.tolist()) <= {-1, 1}
-    else:
-        right = bool((np.abs(found.astype(np.int64, copy=False)) == 1).all())
-    if not right:
+    if not ((found == 1) | (found == -1)).all():
         raise ValueError(f"signs must be -1 or 1, got {found.min()} to {found.max()}")
     return found.astype(np.int8)
 

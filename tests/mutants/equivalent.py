@@ -1092,13 +1092,6 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
     ): "clip(a, b, c) is min(max(a, b), c), and the larger of two numbers is the same in either order",
     (
         "compressors/rotations/hadamard.py",
-        "_FEW",
-        "_FEW = 64",
-        "64",
-        "65",
-    ): "one way and the other find the same of 65 signs; one is quicker",
-    (
-        "compressors/rotations/hadamard.py",
         "forward",
         "np.multiply(x, signs, out=y[: x.size])",
         "np.multiply(x, signs, out=y[:x.size])",
