@@ -173,14 +173,11 @@ def _recursively(teams: Communicator, bag: Entries, h: int, held: Array) -> Entr
 
 
 def _at_once(teams: Communicator, bag: Entries, h: int, sent: int, held: Array) -> Entries:
-    """The `h` largest of the block over all teams, from the `sent` largest of each; this rank keeps its own drops."""
+    """The `h` largest of the block over all teams, from the `sent` largest of each; this rank keeps what it cuts."""
     bag, dropped = strongest(bag, sent)
     held[dropped.indices] += dropped.values
     first, *others = gathered_entries(teams, bag, held.size, "bruck")
     total = first
     for part in others:
         total = added(total, part)
-    agreed, dropped = strongest(total, h)
-    mine = np.isin(bag.indices, dropped.indices, assume_unique=True)
-    held[bag.indices[mine]] += bag.values[mine]
-    return agreed
+    return strongest(total, h)[0]

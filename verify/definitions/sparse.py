@@ -181,6 +181,8 @@ def spardl_allreduce(stack, k, teams=1, synchronise="r-sag", sag_entries=None):
     m = P // teams
     h = k // m
     sag_entries = h if sag_entries is None else sag_entries
+    if not -(-h // teams) <= sag_entries <= h:
+        raise ValueError
     held, steps = [list(x) for x in stack], []
 
     def take(rank, block):
@@ -267,7 +269,10 @@ def of_sparse(twin):
             return {"refused": "ValueError"}
         given = {name: held["inputs"][name] for name in ("quantile",) if name in held["inputs"]}
         rows = [list(row) for row in stack]
-        update, residual, selected, words, *thresholds = twin(rows, **held["parameters"], **given)
+        try:
+            update, residual, selected, words, *thresholds = twin(rows, **held["parameters"], **given)
+        except ValueError:
+            return {"refused": "ValueError"}
         phases = words if isinstance(words, dict) else {}
         steps = [step for part in phases.values() for step in part] if phases else words
         result = {

@@ -30,12 +30,12 @@ def shape_of(P: int, graph: str, rows: int, columns: int, rank: int, rounds: int
 
 
 def _given(
-    P: int, rows: int, columns: int, data: str, dtype: str, graph: str | None, rank: int, rounds: int | None,
-    start: int, warm: bool | None, epsilon: float | None, drawn: str, seed: int,
+    P: int, rows: int, columns: int, data: str, dtype: str, graph: str | None, rank: int | None, rounds: int | None,
+    start: int | None, warm: bool | None, epsilon: float | None, drawn: str, seed: int,
 ) -> Given:  # fmt: skip
     options = chosen(rows=rows, rank=rank, rounds=rounds, graph=graph, start=start, warm=warm, epsilon=epsilon)
     times = 1 if rounds is None else rounds
-    shape = shape_of(P, graph or "ring", rows, columns, rank, times, warm is not False)
+    shape = shape_of(P, graph or "ring", rows, columns, rank or 1, times, warm is not False)
     values = np.random.default_rng(seed).integers(-2, 3, shape).astype(np.float64)
     return Given(
         {"stack": stack_of(data, P, rows * columns, dtype, seed)},
@@ -53,9 +53,9 @@ CASES = Space(
         "data": tuple(KINDS),
         "dtype": ("float32", "float64"),
         "graph": (None, *GRAPHS),
-        "rank": (1, 2, 4),
+        "rank": (None, 1, 2, 4),
         "rounds": (None, 0, 1, 3, 5),
-        "start": (1, 0, 2),
+        "start": (None, 1, 0, 2),
         "warm": (None, True, False),
         "epsilon": (None, 0.0, 0.25),
         "drawn": ("seed", "small integers"),
@@ -65,7 +65,12 @@ CASES = Space(
 ).search(P=(1, 10), rounds=(0, 6), start=(0, 4))
 
 DEFINITIONS = {
-    "powergossip_rounds": Definition(CASES, called(("result", "factors"), "traffic"), definitions.powergossip)
+    "powergossip_rounds": Definition(
+        CASES,
+        called(("result", "factors"), "traffic"),
+        definitions.powergossip,
+        refused={"rank": (0,), "rounds": (-1,)},
+    )
 }
 
 # --- many ranks -------------------------------------------------------------------------------------------------------
