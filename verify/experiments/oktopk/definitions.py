@@ -149,7 +149,7 @@ ITERATIONS = (
 def _by_hand() -> Sequence[Given]:
     """Data that hide what options do; and vectors longer than what is compared, and added, in one go."""
     edges = ITERATIONS.replaced(data=EDGES, n=(Of("P", lambda P: P), 33), named=(False,), rounds=(3,))
-    long = ((2, 4097, "float32", 40), (2, 16385, "float64", 100), (1, 8191, "float32", 4100), (1, 40000, "float32", 60))
+    long = ((2, 4097, "float32", 40), (2, 16385, "float64", 100), (1, 8191, "float32", 4100), (2, 40000, "float32", 60))
     return [
         *(edges.make(**row) for row in replace(edges, options=("data",), periods=()).covering()),
         *(Given({"iterations": [stack_of("normal", P, n, dtype, n)]}, {"k": k}) for P, n, dtype, k in long),
