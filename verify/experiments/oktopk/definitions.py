@@ -147,10 +147,14 @@ ITERATIONS = (
 
 @cache
 def _by_hand() -> Sequence[Given]:
-    """Data that hide what options do; and vectors longer than what is compared, and added, in one go."""
+    """Data that hide what options do, or no numbers; and vectors longer than what is compared, or added, at once."""
     edges = ITERATIONS.replaced(data=EDGES, n=(Of("P", lambda P: P), 33), named=(False,), rounds=(3,))
     long = ((2, 4097, "float32", 40), (2, 16385, "float64", 100), (1, 8191, "float32", 4100), (2, 40000, "float32", 60))
+    first = stack_of("normal", 2, 9, "float32", 1)
+    later = 4 * first
+    later[1, 8] = np.nan  # a threshold that is raised at once leaves it out of the sums
     return [
+        Given({"iterations": [first, later]}, {"k": 1, "controller": STEEP}),
         *(edges.make(**row) for row in replace(edges, options=("data",), periods=()).covering()),
         *(Given({"iterations": [stack_of("normal", P, n, dtype, n)]}, {"k": k}) for P, n, dtype, k in long),
     ]
