@@ -115,7 +115,7 @@ def mixed_precision_allreduce(
 
     (x,) = agreed_row(comm, vector, settings)
     plan = plan_of(schedule, comm.size, nodes)
-    chosen = comm.common(lambda: _uniforms(plan, comm.size, x.size, rng, uniforms))
+    chosen = comm.common(lambda: _uniforms(uniforms_shape(schedule, comm.size, x.size, nodes), rng, uniforms))
     if chosen is not None and not comm.one_caller:
         agreed_alike(comm, {"the checksum of the uniforms": checksum(chosen)})
     formats = _formats(wire, accumulate)
@@ -149,9 +149,8 @@ def _checked_formats(wire: str, accumulate: str | None, dtype: np.dtype[Any]) ->
 
 
 def _uniforms(
-    plan: StepPlan, P: int, n: int, rng: np.random.Generator | None, uniforms: ArrayLike | None
+    shape: tuple[int, int, int], rng: np.random.Generator | None, uniforms: ArrayLike | None
 ) -> Uniforms | None:
-    shape = (2 * plan.additions + 2, P, n)
     if uniforms is None:
         return None if rng is None else checked_rng(rng, "stochastic rounding").random(shape)
     array = np.asarray(uniforms, np.float64)

@@ -173,7 +173,7 @@ class UniformBuckets(_Buckets):
         wide = x.astype(np.float64) / top
         mean = math.fsum(wide) / x.size
         width = self.sigmas * math.sqrt(math.fsum((wide - mean) ** 2) / (x.size - 1)) / self.buckets
-        if width > 0.0 and x.min() < x.max():
+        if x.min() < x.max():
             _uniform_codes(wide, mean, width, self.buckets, codes)
         return codes
 

@@ -66,6 +66,7 @@ WRONG = [
     (lambda: HadamardSketch(1).compress_with(np.ones(3), [0.5], [1, 1, 1]), TypeError, "kept must be"),
     (lambda: DRIVE().compress_with(np.ones(3), [1, 1]), ValueError, "signs must have the shape"),
     (lambda: DRIVE().compress_with(np.ones(3), [1, 0, 1]), ValueError, "signs must be -1 or 1"),
+    (lambda: DRIVE().compress_with(np.ones(65), [2**64 - 1] * 65), ValueError, "signs must be -1 or 1"),
     (lambda: DRIVE().compress_with(np.ones(3), [1.0, 1.0, 1.0]), TypeError, "signs must be"),
     (lambda: DRIVE().compress_with(np.full(4, 3e38, np.float32), [1, 1, 1, 1]), ValueError, "scale x down"),
     (lambda: EDEN(3).compress_with(np.array([1.7e308]), [1]), ValueError, "scale x down"),

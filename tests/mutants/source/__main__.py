@@ -329,8 +329,10 @@ def main(
         wanted = drawn(chosen(everything, patterns or ["*"]), sample or 0, seed)
     except ValueError as error:
         raise click.UsageError(str(error)) from error
-    again = {column: shown_again(of, everything) for column, of in stored().items()} if survivors else {}
+    again = {}
     if survivors:
+        touched = {column_of(m) for m in wanted}
+        again = {c: shown_again(of, everything) for c, of in stored().items() if of["survivors"] and c in touched}
         wanted = [m for found in again.values() for m in found if m in set(wanted)]
     until = time.time() + 60 * minutes
     book, reasons, sentences = Book(texts), explained(everything), explained(everything, SURVIVING)
@@ -364,8 +366,8 @@ def main(
     verdicts = {m.name: kept.verdicts[m.path, m.name] for m in wanted if (m.path, m.name) in kept.verdicts}
     failing = {name for (path, name), verdict in kept.verdicts.items() if not path and verdict.how}
     if survivors:
-        columns_of, of = {column_of(m) for m in wanted}, stored()
-        keep({c: judged_again(of[c], again[c], verdicts, reasons, failing) for c in columns_of}, commit)
+        of = stored()
+        keep({c: judged_again(of[c], found, verdicts, reasons, failing) for c, found in again.items()}, commit)
         _show(page(stored(), everything, reasons, (), sentences), table)
         return
     tallies = tallied(everything, wanted, verdicts, reasons, unreached, failing)

@@ -207,6 +207,7 @@ def _simulated_by_hand() -> Sequence[Given]:
         Given({"stack": np.ones((2, 0))}),
         *many,
         *_unrounded(),
+        *_drawn(),
     ]
 
 
@@ -219,6 +220,16 @@ def _unrounded() -> Iterator[Given]:
                 options = chosen(schedule=schedule, wire=wire, accumulate=accumulate, average=average, **nodes)
                 stack = _stack("normal", P, 7, "float64", P)
                 yield Given({"stack": stack}, {**options, "own": "unrounded", "kept": "unrounded"})
+
+
+def _drawn() -> Iterator[Given]:
+    """Every rounding draws a number of its own: of sums, of what is sent, and of halves below the smallest number."""
+    for P, schedule, average in itertools.product((4, 6, 8), SIMULATED, (None, "halving")):
+        nodes = {"nodes": 2} if schedule == "hierarchical" else {}
+        for accumulate, unit in (("bfloat16", 1.0), ("float8_e5m2", 2.0**-15)):
+            if not _no_halves(average, P, schedule):
+                options = chosen(schedule=schedule, accumulate=accumulate, average=average, rounding="stochastic")
+                yield Given({"stack": unit * _stack("normal", P, 7, "float64", P)}, {**options, **nodes}, {"seed": P})
 
 
 def _split(

@@ -102,6 +102,7 @@ DEFINITIONS = {
         ),
         _hashed,
         sketched.hashes_said,
+        refused={"prime": (1, 2**31), "cells": (0, 2**31)},
     ),
     "count_sketch": Definition(Space(_vector, VECTORS).search(n=(1, 70)), called("table"), sketched.table_said),
     "sketch_estimates": Definition(
