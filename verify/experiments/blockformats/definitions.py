@@ -90,10 +90,11 @@ MICROSCALING = {"element": ELEMENTS, "block": BLOCKS, "scale": ROUNDED}
 SCALED = {"block": BLOCKS, "scale": ENDS}
 
 HALFWAY = tuple(
-    tuple(map(Fraction, x)) for x in ((2688, 102, 114), (1536, 68, 76), (1536, 102, 114), (1536, 5 / 1024, 3 / 1024))
+    tuple(map(Fraction, x))
+    for x in ((2688, 102, 114), (1536, 68, 76), (1536, 102, 114), (1536, 5 / 1024, 3 / 1024), (1536, 0, 12, 7))
 )
 """Between scales of E4M3, 16 and 18 or 18 and 20, of NVFP4 and of Four Over Six, which
-ends at 4 or at 6; and next to a scale of zero."""
+ends at 4 or at 6; next to a scale of zero; and where 4 and 6 err alike."""
 
 # --- all-reduces ---------------------------------------------------------------------------------------------------
 
@@ -194,6 +195,11 @@ def _turned_ties() -> list[Given]:
     return [Given({"x": x.astype(dtype)}, {"dim": 4}, {"signs": signs}) for dtype in ("float32", "float64")]
 
 
+def _two_stretches() -> list[Given]:
+    """More entries than are coded at once."""
+    return [Given({"x": vector_of("normal", 2**16 + 5, "float32", 3)})]
+
+
 def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definition:
     def made(x: Array) -> Given:
         shapes = {"uniforms": x.shape, "pairs": (2, x.size), "signs": (16,)}
@@ -203,8 +209,8 @@ def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definit
         return Given({"x": x}, options, drawn)
 
     by_hand = of_hostile(made)
-    examples = (lambda: [*by_hand(), *_turned_ties()]) if "signs" in names else by_hand
-    return Definition(space, compressed, twin, examples=examples, exact=(*EXACT, *HALFWAY))
+    more = _turned_ties if "signs" in names else _two_stretches if twin is blockformats.of_microexponents else list
+    return Definition(space, compressed, twin, examples=lambda: [*by_hand(), *more()], exact=(*EXACT, *HALFWAY))
 
 
 DEFINITIONS = {
@@ -271,6 +277,7 @@ DEFINITIONS = {
         ).search(P=(1, 12), n=(1, 40)),
         summed,
         blockformats.looked_up,
+        examples=lambda: [Given({"stack": np.zeros((3, 5))}, {"table": (0, 1), "rotated": False}, {"seed": 3})],
     ),
     "multihop_allreduce": Definition(HOPS, summed, blockformats.by_hops, examples=_special(quantiser=NVFP4(2))),
 }
