@@ -200,7 +200,14 @@ def _two_stretches() -> list[Given]:
     return [Given({"x": vector_of("normal", 2**16 + 5, "float32", 3)})]
 
 
-def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definition:
+def _long_block() -> list[Given]:
+    """Blocks of more entries than the formats have."""
+    return [Given({"x": vector_of("normal", 130, "float32", 3)}, {"block": 64})]
+
+
+def _compressor(
+    space: Space, twin: Any, *names: str, further: Callable[[], list[Given]] = list, **options: Any
+) -> Definition:
     def made(x: Array) -> Given:
         shapes = {"uniforms": x.shape, "pairs": (2, x.size), "signs": (16,)}
         drawn = {name: uniforms_of("given", shapes[name], str(x.dtype), 5) for name in names}
@@ -209,8 +216,7 @@ def _compressor(space: Space, twin: Any, *names: str, **options: Any) -> Definit
         return Given({"x": x}, options, drawn)
 
     by_hand = of_hostile(made)
-    more = _turned_ties if "signs" in names else _two_stretches if twin is blockformats.of_microexponents else list
-    return Definition(space, compressed, twin, examples=lambda: [*by_hand(), *more()], exact=(*EXACT, *HALFWAY))
+    return Definition(space, compressed, twin, examples=lambda: [*by_hand(), *further()], exact=(*EXACT, *HALFWAY))
 
 
 DEFINITIONS = {
@@ -218,7 +224,7 @@ DEFINITIONS = {
     "StochasticMicroscaling": _compressor(
         _vectors(_drawn, **MICROSCALING, drawn=DRAWN), blockformats.of_microscaling, "uniforms", scale="rceil"
     ),
-    "NVFP4": _compressor(_vectors(_plain, **SCALED), blockformats.of_nvfp4),
+    "NVFP4": _compressor(_vectors(_plain, **SCALED), blockformats.of_nvfp4, further=_long_block),
     "StochasticNVFP4": _compressor(_vectors(_drawn, **SCALED, drawn=DRAWN), blockformats.of_nvfp4, "uniforms", block=4),
     "FourOverSix": _compressor(_vectors(_plain, **SCALED), blockformats.of_four_over_six, block=3),
     "StochasticFourOverSix": _compressor(
@@ -227,10 +233,16 @@ DEFINITIONS = {
         "pairs",
     ),
     "SharedMicroexponents": _compressor(
-        _vectors(_plain, digits=(None, 1, 2, 3, 4, 7, 10), block=BLOCKS), blockformats.of_microexponents, block=3
+        _vectors(_plain, digits=(None, 1, 2, 3, 4, 7, 10), block=BLOCKS),
+        blockformats.of_microexponents,
+        further=_two_stretches,
+        block=3,
     ),
     "MSEden": _compressor(
-        _vectors(_turned, dim=(None, 1, 4, 16, 64), drawn=("given", "seed")), blockformats.of_eden, "signs"
+        _vectors(_turned, dim=(None, 1, 4, 16, 64), drawn=("given", "seed")),
+        blockformats.of_eden,
+        "signs",
+        further=_turned_ties,
     ),
     "requantised_allreduce": Definition(
         Space(
