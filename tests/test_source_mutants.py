@@ -238,8 +238,8 @@ def test_the_reasons_are_those_of_mutants_that_there_are():
 
 def test_every_survivor_is_explained():
     sentences = explained(everything(), SURVIVING)
-    shown = [mutant for of in command.stored().values() for mutant in shown_again(of, everything())]
-    assert {mutant.name for mutant in shown} == set(sentences)
+    shown = {line_of(mutant) for of in command.stored().values() for mutant in shown_again(of, everything())}
+    assert shown == {line_of(mutant) for mutant in everything() if mutant.name in sentences}
 
 
 def test_a_reason_for_a_line_that_has_changed_is_an_error(monkeypatch):

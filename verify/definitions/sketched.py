@@ -164,6 +164,8 @@ def asked_again(held):
     given, options = held["inputs"], held["parameters"]
     stack = given["stack"]
     total, traffic = sketched_topk(lists(stack), *_hashed(given), options["cells"], options["k"], options["candidates"])
+    if not np.isfinite(total).all():
+        return {"refused": "ValueError"}
     return {"total": everywhere(total, stack), "traffic": traffic}
 
 

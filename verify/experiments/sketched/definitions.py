@@ -83,6 +83,14 @@ STACKS = {
 FEW = ("dtype", "cells")
 """Of options of all of them, those that are tried in every two with every number of ranks."""
 
+
+def _sums_beyond() -> list[Given]:
+    """Entries that cancel in a table, whose own sums overflow."""
+    hashes = {"buckets": np.zeros((1, 2), np.int64), "signs": np.array([[1, -1]], np.int8)}
+    given = {"stack": np.full((2, 2), 3e38, np.float32), **hashes}
+    return [Given(given, {"cells": 1, "candidates": 2, "k": 1})]
+
+
 DEFINITIONS = {
     "polynomial_hashes": Definition(
         Space(
@@ -133,6 +141,7 @@ DEFINITIONS = {
         ),
         called("total", "traffic"),
         sketched.asked_again,
+        examples=_sums_beyond,
     ),
     "fetchsgd_step": Definition(
         Space(
