@@ -25,7 +25,7 @@ from commbounds.verify.compressor_run import law_lines
 from commbounds.verify.differences import Said, arrays_of, differences, other_bits
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
-from commbounds.verify.space import Of, Space
+from commbounds.verify.space import SEED, Of, Space
 from commbounds.verify.study import Case, Outcome, Study
 from commbounds.verify.vectors.case import VectorCase
 from commbounds.verify.vectors.compressors import received
@@ -90,7 +90,7 @@ class Definition:
     Parameters
     ----------
     space : Space
-        The cases; `Space.make` gives a `Given` for their settings.
+        The cases; `Space.make` gives a `Given` for their settings. Arrays of every fourth are not contiguous.
     run : callable (implementation, Given) -> mapping
         What the implementation says: everything that it returns, states, masks, counters and traffic among it.
     twin : callable (mapping) -> mapping
@@ -220,6 +220,13 @@ def _shared(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
             yield name
 
 
+def _spread(value: Any) -> Any:
+    """The same in memory that is not contiguous: every other entry of an array, or of those in a list."""
+    if isinstance(value, list):
+        return [_spread(one) for one in value]
+    return np.repeat(value, 2, axis=-1)[..., ::2] if isinstance(value, np.ndarray) and value.ndim else value
+
+
 def _is_numeric(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
 
@@ -233,6 +240,8 @@ def _given(definition: Definition, case: Case) -> Given:
         return Given({})
     row = {name: value for name, value in case.settings.items() if name not in (BEYOND, LAW)}
     made: Given = definition.space.make(**row)
+    if row[SEED] % 4 == 3:
+        made = replace(made, inputs={name: _spread(value) for name, value in made.inputs.items()})
     if BEYOND in case.settings:
         name, number = case.settings[BEYOND]
         return _with(made, name, number)

@@ -270,20 +270,21 @@ class Space:
     def _further(self, rows: Sequence[Settings]) -> Iterator[Settings]:
         """Rows as these, with a further value of an axis: for each so many that every P and option is beside it."""
         seeds = itertools.count(len(rows))
+        places = [{axis: self._place(row, axis) for axis in self.axes} for row in rows] if self.hiding else []
         for name, values in self.hiding.items():
             rounds = ("rounds",) if name in self.periods else ()
             beside = dict.fromkeys(("P", *rounds, *self.chosen_options))
             axes = [other for other in beside if other in self.axes and other != name]
             for place, value in enumerate(values):
-                turned = [*rows[41 * place % len(rows) :], *rows[: 41 * place % len(rows)]]
-                held = [(row, {(axis, repr(row[axis])) for axis in axes}) for row in turned]
-                missing = set().union({("", "")}, *(pairs for _, pairs in held))  # at least one row
+                held = [(row, {(axis, at[axis]) for axis in axes}) for row, at in zip(rows, places, strict=True)]
+                held = held[41 * place % len(rows) :] + held[: 41 * place % len(rows)]
+                missing = set().union({("", -1)}, *(pairs for _, pairs in held))  # at least one row
                 while missing and held:
                     row, pairs = max(held, key=lambda one: len(one[1] & missing))
                     held = [one for one in held if one[0] is not row and one[1] & missing]
                     further = self._with(row, name, value)
                     if self.excluded(further) is None:
-                        missing -= {*pairs, ("", "")}
+                        missing -= {*pairs, ("", -1)}
                         yield {**further, SEED: row[SEED] // 1000 * 1000 + next(seeds)}
 
     @cached_property
@@ -401,6 +402,10 @@ class Space:
             if isinstance(present, Of):
                 changed[other] = present.at(changed)
         return changed
+
+    def _place(self, settings: Mapping[str, Any], name: str) -> int:
+        """Which value of an axis the settings have: the first of those that are equal; -1 where it is another."""
+        return next((i for i, value in enumerate(self.axes[name]) if self._is_at(settings, name, value)), -1)
 
     @staticmethod
     def _is_at(settings: Mapping[str, Any], name: str, value: Any) -> bool:

@@ -18,7 +18,7 @@ from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import shipped_collectives as definitions
 from commbounds.verify.family import Family
 from commbounds.verify.pairing import on_definition
-from commbounds.verify.space import RANKS, Of, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.study import Outcome, studies
 
 _EPS = float(np.finfo(np.float32).eps)
@@ -58,16 +58,18 @@ def _cases(n: tuple[Any, ...], options: Mapping[str, Any], rows: bool = False) -
         return Given({"stack": _stack(data, P, size, seed, dtype)}, given, {})
 
     axes = {"P": RANKS, "n": n, "data": DATA, "dtype": ("float32", "float64"), **options}
-    return Space(make, axes, options=("dtype", *options))
+    return Space(make, axes, options=("dtype", *options), hiding={"n": TILES})
 
 
 CASES = {
-    "quickreduce": _cases(
-        sizes(70, 130), {"width": (8, 4, 6, 3), "tile": (512, 1024), "saturates": (True, False)}
-    ).without(_NO_ATOMS, _atoms),
-    "flashinfer_allreduce": _cases(sizes(40), _GROUPS),
-    "torchft_allreduce": _cases(sizes(), {"columns": (1, 3, 4), "native": (True, False), "mean": (False, True)}, True),
-    "quantization_hook": _cases(sizes(16), {"channel": (None, 1, 4, 7)}),
+    "quickreduce": _cases(sizes(70, 130), {"width": (8, 4, 6, 3), "tile": (512, 1024), "saturates": (True, False)})
+    .without(_NO_ATOMS, _atoms)
+    .hidden_by(tile=(1536, 2048), n=(*TILES, 511, 513, 1025)),
+    "flashinfer_allreduce": _cases(sizes(40), _GROUPS).hidden_by(group=(2, 4, 5, 7, 16)),
+    "torchft_allreduce": _cases(
+        sizes(), {"columns": (1, 3, 4), "native": (True, False), "mean": (False, True)}, True
+    ).hidden_by(columns=(2, 5, 7, 8, 16)),
+    "quantization_hook": _cases(sizes(16), {"channel": (None, 1, 4, 7)}).hidden_by(channel=(2, 3, 5, 8, 16, 32)),
     "nccl_sum": _cases(sizes(16), {"element": ("e4m3", "e5m2")}),
 }
 _REFUSED: dict[str, dict[str, tuple[Any, ...]]] = {

@@ -94,7 +94,7 @@ ARCS = (
     )
     .without("Sums of products whose order is left open, where others decide.", _open)
     .without("A format whose range the numbers leave.", _beyond)
-    .hidden_by(data=HIDING, n=(17, 33, 65, 129), m=(17, 33, 65), K=FEW)
+    .hidden_by(data=HIDING, n=(3, 4, 7, 8, 9, 17, 33, 65), m=(9, 17, 33, 65), K=FEW, rank=(5, 8))
     .search(P=(1, 12), m=(1, 20), n=(1, 9))
 )
 

@@ -1,6 +1,6 @@
 """Classical collectives beside their definitions: the spaces of their cases."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -10,7 +10,7 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import dense
 from commbounds.verify.differences import Said
-from commbounds.verify.space import RANKS, TILES, Space, sizes
+from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 DTYPES = ("float32", "float64")
 HUGE = (*KINDS, "overflow", "NaN")
@@ -37,6 +37,10 @@ def _stacks(P: int, n: int, data: str, dtype: str, algorithm: str | None = None,
     return Given({"stack": stack_with(data, P, n, dtype, seed)}, _named(algorithm))
 
 
+def _just_below(size: int) -> Callable[[int], int]:
+    return lambda P: max(size * P - 1, 1)
+
+
 def _even_blocks(P: int, n: int, data: str, dtype: str, algorithm: str | None, seed: int) -> Given:
     return Given({"blocks": stack_with(data, P, n, dtype, seed)}, _named(algorithm))
 
@@ -61,10 +65,12 @@ def _sizes(P: int, n: int, lengths: str, dtype: str, unit: int, algorithm: str |
     return Given({"sizes": words if dtype == "list" else np.array(words, dtype)}, _named(algorithm))
 
 
+BLOCKS_OF = tuple(Of(f"{size} P - 1", _just_below(size)) for size in (17, 33, 65))
+"""Blocks of one entry more than a tile, but for one of them."""
 SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 64, *TILES), "data": HUGE, "dtype": DTYPES})
 SUMS = SUMS.hidden_by(P=(10, 11, 13, 15)).search(P=(1, 20), n=(1, 70))
 SUMS = SUMS.including(*SUMS.every(P=SUMS.axes["P"], n=(33,), data=("normal",), dtype=DTYPES))
-SCATTERS = SUMS.replaced(algorithm=ALGORITHMS)
+SCATTERS = SUMS.replaced(algorithm=ALGORITHMS).hidden_by(n=BLOCKS_OF)
 WHOLE = Space(_even_blocks, dict(SCATTERS.axes)).search(P=(1, 20), n=(1, 70))
 BLOCKS = Space(
     _uneven_blocks,

@@ -223,7 +223,7 @@ SPARSE = (
             "share": (None, "ranks", "senders"),
             "rounds": (1, 3),
         },
-        options=("k", "chunk", "bins", "share", "rounds"),
+        options=("dtype", "k", "chunk", "bins", "share", "rounds"),
     )
     .without(
         "what bins are off by in one round would be added to in the next", lambda bins, rounds: bins and rounds > 1
@@ -258,7 +258,7 @@ DEMO = Space(
         "share": (None, "ranks", "senders"),
         "signed": (None, False, True),
     },
-    options=("k", "share", "signed"),
+    options=("dtype", "k", "share", "signed"),
     combined=(("chunk", "k", "share", "signed"),),
 )
 

@@ -1,6 +1,6 @@
 """Low-rank compressors beside their definitions: the spaces of their cases."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from typing import Any
 
@@ -14,14 +14,18 @@ from commbounds.verify.differences import Said
 from commbounds.verify.experiments.lowrank.vectors import matrix_cases
 from commbounds.verify.space import Of, Space
 
-DATA = ("ties", "normal", "zeros", "signs", "sparse", "of all sizes", "alike", "one rank", "eighths", "subnormal")
+DATA = (
+    *("ties", "normal", "zeros", "signs", "sparse", "of all sizes", "alike", "one rank", "eighths", "subnormal"),
+    "orthogonal",
+)
 _FLOATS = ("float32", "float64")
-SIZES = (1, 2, 3, 4, 7)
+SIZES, LARGER = (1, 2, 3, 4, 5, 7), (6, 9, 17, 33)
 RANKS = (
     1,
     Of("min(m, n)", lambda m, n: min(m, n)),
     Of("ceil(min(m, n) / 2)", lambda m, n: -(-min(m, n) // 2)),
     2,
+    3,
     Of("min(m, n) + 1", lambda m, n: min(m, n) + 1),
 )
 SHAPES: dict[str, Sequence[Any]] = {
@@ -36,7 +40,8 @@ SHAPES: dict[str, Sequence[Any]] = {
 
 
 def _matrix(m: int, n: int, data: str, dtype: str, exponent: int, seed: int) -> Array:
-    return np.ldexp(stack_of(data, m, n, dtype, seed), exponent).astype(dtype)
+    made = 2 * np.eye(m, n) if data == "orthogonal" else stack_of(data, m, n, dtype, seed)
+    return np.ldexp(made, exponent).astype(dtype)
 
 
 SKETCHES = (
@@ -67,15 +72,17 @@ def _power(m: int, n: int, rank: int, data: str, dtype: str, exponent: int, sket
     return Given({"x": _matrix(m, n, data, dtype, exponent, seed)}, {"rank": rank}, randomness)
 
 
-POWER = Space(
-    _power, {**SHAPES, "data": tuple(kind for kind in DATA if kind != "of all sizes"), "sketch": SKETCHES}
-).search(m=(1, 9), n=(1, 9))
-BEST = Space(
+def _space(make: Callable[..., Given], **axes: Any) -> Space:
+    space = Space(make, {**SHAPES, **axes}, combined=(("m", "n", "rank"),), hiding={"m": LARGER, "n": LARGER})
+    return space.search(m=(1, 9), n=(1, 9))
+
+
+POWER = _space(_power, data=tuple(kind for kind in DATA if kind != "of all sizes"), sketch=SKETCHES)
+BEST = _space(
     lambda m, n, rank, data, dtype, exponent, seed: Given(
         {"x": _matrix(m, n, data, dtype, exponent, seed)}, {"rank": rank}
-    ),
-    SHAPES,
-).search(m=(1, 9), n=(1, 9))
+    )
+)
 
 
 def _nearly_dependent() -> Iterator[Given]:
@@ -197,6 +204,6 @@ def _common(implementation: Any, given: Given) -> Said:
 
 
 DEFINITIONS = {
-    "PowerSGD": Definition(POWER, compressed, lowrank.power_sgd, examples=_power_by_hand, arrays=2),
-    "LowRank": Definition(BEST, _common, lowrank.truncated, examples=_best_by_hand, arrays=2),
+    "PowerSGD": Definition(POWER, compressed, lowrank.power_sgd, examples=_power_by_hand),
+    "LowRank": Definition(BEST, _common, lowrank.truncated, examples=_best_by_hand),
 }

@@ -14,6 +14,8 @@ from commbounds.verify.space import RANKS, Of, Space
 Shape = tuple[int, int]
 DATA = ("ties", "normal", "zeros", "signs", "sparse", "cancelling", "alike", "one rank")
 SHAPES = ((2, 3), (3, 2), (1, 1), (1, 4), (4, 1), (3, 3), (4, 5), (5, 4))
+MORE_SHAPES = ((2, 2), (5, 5), (2, 7), (3, 17), (33, 2))
+"""Beside all ranks and all options, though not beside all data."""
 ITERATIONS = (None, "muon", "cubic", "quintic", "polar_express")
 
 
@@ -60,22 +62,27 @@ def _dion(
 
 
 def _space(make: Any, **axes: Any) -> Space:
-    return Space(
-        make, {"P": RANKS, "shape": SHAPES, "data": DATA, "dtype": ("float32", "float64"), **axes}, tuple(axes)
-    )
+    axes = {"dtype": ("float32", "float64"), **axes}
+    return Space(make, {"P": RANKS, "shape": SHAPES, "data": DATA, **axes}, tuple(axes)).hidden_by(shape=MORE_SHAPES)
 
 
 COUNTS = (1, Of("m n", lambda shape: shape[0] * shape[1]), Of("half", lambda shape: -(-shape[0] * shape[1] // 2)))
-RANKS_OF = (1, Of("min(m, n)", lambda shape: min(shape)))
+FEW = (
+    Of("min(2, m n)", lambda shape: min(2, shape[0] * shape[1])),
+    Of("min(3, m n)", lambda shape: min(3, shape[0] * shape[1])),
+)
+RANKS_OF = (1, Of("min(m, n)", lambda shape: min(shape)), Of("min(2, m, n)", lambda shape: min(2, *shape)))
 
 SPACES = {
     "muon_update": _space(
         _muon, steps=(None, 0, 1, 2, 9), iteration=ITERATIONS, arithmetic=(None, "dtype", "bfloat16"), rounds=(1, 3)
+    ).hidden_by(steps=(3, 4, 6, 8)),
+    "ef21_muon": _space(_ef21, k=COUNTS, steps=(None, 0, 2), iteration=ITERATIONS, rounds=(3,)).hidden_by(
+        k=FEW, steps=(1, 3, 4, 9)
     ),
-    "ef21_muon": _space(_ef21, k=COUNTS, steps=(None, 0, 2), iteration=ITERATIONS, rounds=(3,)),
     "dion_update": _space(
         _dion, rank=RANKS_OF, mu=(None, 0.0, 0.75, 1.0), right=(None, "columns", "orthonormal"), rounds=(3,)
-    ),
+    ).hidden_by(mu=(0.5,)),
 }
 
 DEFINITIONS = {

@@ -17,7 +17,11 @@ from commbounds.verify.vectors.numbers import Record
 
 PACKETS = (None, 1, 2, 5)
 LOST = (0.4, 0.0, 1.0)
-FEW = (1, Of("P", lambda P: P), Of("3 P + 1", lambda P: 3 * P + 1), Of("max(P - 1, 1)", lambda P: max(P - 1, 1)))
+IN_PACKETS = (
+    Of("two full packets a part", lambda P, packet: 2 * P * (packet or 2)),
+    Of("three packets a part, one of them short", lambda P, packet: 3 * P * (packet or 1) - P + 1),
+)
+FEW = (1, Of("max(P - 1, 1)", lambda P: max(P - 1, 1)), Of("3 P + 1", lambda P: 3 * P + 1), *IN_PACKETS)
 """Numbers of entries, where many rounds are run."""
 
 
@@ -52,18 +56,18 @@ REDUCE = (
         _reduce,
         {
             "P": RANKS,
-            "n": sizes(16, *TILES),
+            "packet": PACKETS,
+            "n": (*sizes(16), *IN_PACKETS),
             "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal", "over"),
             "dtype": ("float32", "float64"),
             "estimator": (None, "arrivals", "owner", "expected"),
             "p": (0.25, 0.0, 0.1),
-            "packet": PACKETS,
             "lost": LOST,
         },
-        options=("dtype", "estimator", "packet", "lost"),
+        options=("n", "dtype", "estimator", "packet"),
     )
     .without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
-    .hidden_by(packet=(3, 4, 6, 7))
+    .hidden_by(packet=(3, 4, 6, 7), n=TILES)
     .search(P=(1, 12), n=(1, 40), packet=(1, 12))
 )
 
@@ -78,13 +82,14 @@ BROADCAST = Space(
     _broadcast,
     {
         "P": RANKS,
-        "n": sizes(16, *TILES),
+        "packet": PACKETS,
+        "n": (*sizes(16), *IN_PACKETS),
         "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal"),
         "dtype": ("float32", "float64"),
-        "packet": PACKETS,
         "lost": LOST,
     },
-    hiding={"packet": (3, 4, 6, 7)},
+    options=("n", "dtype", "packet"),
+    hiding={"packet": (3, 4, 6, 7), "n": TILES},
 ).search(P=(1, 12), n=(1, 40), packet=(1, 12))
 
 
@@ -109,18 +114,18 @@ STEP = Space(
     _step,
     {
         "P": RANKS,
-        "n": sizes(16, *TILES),
+        "packet": PACKETS,
+        "n": (*sizes(16), *IN_PACKETS),
         "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal"),
         "dtype": ("float32", "float64"),
         "estimator": (None, "arrivals", "owner", "expected"),
         "p": (0.25, 0.1),
-        "packet": PACKETS,
         "lost": LOST,
         "rate": (0.5, 0.1, 0.0, -0.3, 1e308),
         "step": (0, 3, 100),
     },
-    options=("estimator", "packet", "lost"),
-    hiding={"packet": (3, 4, 6, 7)},
+    options=("n", "dtype", "estimator", "packet"),
+    hiding={"packet": (3, 4, 6, 7), "n": TILES},
 ).search(P=(1, 12), n=(1, 40), packet=(1, 12))
 
 # --- training ----------------------------------------------------------------------------------------------------
@@ -177,6 +182,7 @@ TRAINING = (
         _training,
         {
             "P": RANKS,
+            "packet": (None, 1, 2),
             "n": FEW,
             "dtype": ("float32", "float64"),
             "gradient": tuple(GRADIENTS),
@@ -184,13 +190,12 @@ TRAINING = (
             "rounds": (0, 1, 3, 5),
             "rate": (0.5, 0.1),
             "estimator": (None, "arrivals", "owner", "expected"),
-            "packet": (None, 1, 2),
             "trial": (None, 0, 3),
             "broadcast_only": (None, False, True),
             "step": (0, 2, 100),
             "watched": (None, True),
         },
-        options=("loss", "estimator", "packet", "broadcast_only", "step"),
+        options=("n", "loss", "estimator", "packet", "broadcast_only", "step"),
     )
     .without(
         "where everything is lost, nothing can be divided by what arrives",

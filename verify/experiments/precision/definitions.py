@@ -76,7 +76,7 @@ MIXED = (
             "rounds_own": (None, True, False),
             "drawn": (None, "seed", "uniforms", "quarters"),
         },
-        options=("schedule", "formats", "per_hop", "rounds_own", "drawn"),
+        options=("dtype", "schedule", "formats", "per_hop", "rounds_own", "drawn"),
         hiding={"n": (17, 33, 65)},
     )
     .without("An average whose roundings are stochastic is refused.", lambda average, drawn: bool(average and drawn))
@@ -140,7 +140,7 @@ SIMULATIONS = (
             "kept": (None, "as sent", "unrounded"),
             "rounding": (None, "nearest", "stochastic"),
         },
-        options=("schedule", "formats", "per_hop", "own", "kept", "average"),
+        options=("dtype", "schedule", "formats", "per_hop", "own", "kept", "average"),
         hiding={"n": (17, 33, 65)},
     )
     .without("Infinities that a draw decides on.", _drawing)
@@ -261,7 +261,7 @@ SPLIT = Space(
         "target": (None, 0, 1),
         "eps": (None, 0.5, 2.0**-12),
     },
-    options=("of", "formats", "tf32", "divisor", "target", "eps"),
+    options=("dtype", "of", "formats", "tf32", "batches", "divisor", "target", "eps"),
     hiding={"n": (17, 33, 65)},
 ).search(P=(1, 12), n=(1, 12))
 

@@ -37,19 +37,23 @@ def _random(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any
 LAST = (Fraction(2) ** 128 - 2**100, Fraction(2) ** 128 - 2**104 + 2**80)
 """Powers that float32 rounds to infinity, and to its largest number."""
 LEVELS = (1, 2, 3, 4, 127, 128, 200, 32_767)
+BETWEEN = (5, 6, 7, 8, 15, 16, 63, 255)
+"""Numbers of levels, and some between that are beside all other options alone."""
 SPACES = {
     "Sign": vectors(given({}, "zero"), zero=("default", 1, 0)),
     "ScaledSign": vectors(given({}, "zero"), zero=("default", 1, 0)),
-    "QSGD": vectors(_random, levels=LEVELS, drawn=DRAWN).without(
-        "a norm beyond float32 or float64.", lambda data: data in ("huge", "over")
-    ),
-    "MaxDithering": vectors(_random, levels=LEVELS, drawn=DRAWN),
+    "QSGD": vectors(_random, levels=LEVELS, drawn=DRAWN)
+    .without("a norm beyond float32 or float64.", lambda data: data in ("huge", "over"))
+    .hidden_by(levels=BETWEEN),
+    "MaxDithering": vectors(_random, levels=LEVELS, drawn=DRAWN).hidden_by(levels=BETWEEN),
     "TernGrad": vectors(_random, drawn=DRAWN),
     "NaturalCompression": vectors(_random, drawn=DRAWN),
-    "NaturalDithering": vectors(_random, levels=(1, 2, 3, 8, 127, 128, 1023), drawn=DRAWN).without(
-        "a norm beyond float32 or float64.", lambda data: data in ("huge", "over")
+    "NaturalDithering": vectors(_random, levels=(1, 2, 3, 8, 127, 128, 1023), drawn=DRAWN)
+    .without("a norm beyond float32 or float64.", lambda data: data in ("huge", "over"))
+    .hidden_by(levels=(4, 5, 6, 7, 9, 16)),
+    "StochasticPower": vectors(_random, base=(2, 3, Fraction(3, 2), 1.25, 10, 2.0**40, *LAST), drawn=DRAWN).hidden_by(
+        base=(4, 5, 8, 2.5)
     ),
-    "StochasticPower": vectors(_random, base=(2, 3, Fraction(3, 2), 1.25, 10, 2.0**40, *LAST), drawn=DRAWN),
     "NearestPower": vectors(given({})),
 }
 BAD: dict[str, tuple[Mapping[str, Any], ...]] = {

@@ -15,7 +15,7 @@ from commbounds.verify.definitions import shipped as twins
 from commbounds.verify.differences import Said
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
 from commbounds.verify.experiments.shipped.vectors import cases
-from commbounds.verify.experiments.sparsifiers.definitions import COUNTS, DTYPES, LENGTHS, defined
+from commbounds.verify.experiments.sparsifiers.definitions import BETWEEN, COUNTS, DTYPES, FEW, LENGTHS, defined
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 
 # --- vectors -----------------------------------------------------------------------------------------------------
@@ -41,8 +41,9 @@ def _vector(data: str, n: int, dtype: str, seed: int) -> Array:
 
 
 def _space(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
-    space = Space(make, {"n": LENGTHS, "data": _BOTH, "dtype": DTYPES, **options}).search(n=(1, 70))
-    return space.without(
+    combined = tuple(("n", "dtype", name) for name in options)
+    space = Space(make, {"n": LENGTHS, "data": _BOTH, "dtype": DTYPES, **options}, combined=combined).search(n=(1, 70))
+    return space.hidden_by(n=BETWEEN).without(
         "infinite in float32.", lambda data, dtype: data in ("over", "of both ends") and dtype == "float32"
     )
 
@@ -80,11 +81,11 @@ def _decided(n: int, data: str, dtype: str, budget: Any, drawn: str, seed: int) 
     return made
 
 
-BUCKETS = (None, 2, 3, 4, 9, 15, 1000, 2**15 - 1)
+BUCKETS, MORE_BUCKETS = (None, 2, 3, 4, 9, 15, 1000, 2**15 - 1), (5, 7, 8, 16, 32)
 SPACES = {
     "ReplacementRandK": _space(
         _picked,
-        k=(*COUNTS, Of("2 n + 1", lambda n: 2 * n + 1)),
+        k=(*COUNTS, *FEW, Of("2 n + 1", lambda n: 2 * n + 1)),
         added=(None, False, True),
         drawn=("seed", "picks", "one place", "the last ones"),
     ),
@@ -92,7 +93,7 @@ SPACES = {
         _lazily,
         keep=(Fraction(1, 2), 0.75, Fraction(1, 3), 1, 2.0**-60, 1e-300, 1 - 2.0**-53),
         u=("seed", 0.0, 0.25, "keep", "below keep", 1 - 2.0**-53),
-    ),
+    ).hidden_by(keep=(0.25, 0.1, Fraction(2, 3))),
     "Atomic": _space(
         _decided,
         budget=(
@@ -100,14 +101,18 @@ SPACES = {
             *(Of("n / 2", lambda n: n / 2), Of("n - 1/3", lambda n: Fraction(3 * n - 1, 3)), Of("n", lambda n: n)),
         ),
         drawn=DRAWN,
-    ),
-    "ClippedTernGrad": _space(_drawn, clip=(None, 1, Fraction(1, 2), 0.25, Fraction(4, 3), 8, 1e300), drawn=DRAWN),
+    ).hidden_by(budget=(3, 4, 5)),
+    "ClippedTernGrad": _space(
+        _drawn, clip=(None, 1, Fraction(1, 2), 0.25, Fraction(4, 3), 8, 1e300), drawn=DRAWN
+    ).hidden_by(clip=(0.1, Fraction(3, 2), 2, 3, 4)),
     "TwoMeans": _space(_given),
     "ThreeLC": _space(
         _given, sparsity=(None, 1, 1.5, Fraction(7, 4), Fraction(4, 3), 2 - 2.0**-40), zero_run=(None, True, False)
     ),
-    "UniformBuckets": _space(_given, buckets=BUCKETS, sigmas=(None, 1, 2, 6)),
-    "QuantileBuckets": _space(_given, buckets=BUCKETS),
+    "UniformBuckets": _space(_given, buckets=BUCKETS, sigmas=(None, 1, 2, 6)).hidden_by(
+        buckets=MORE_BUCKETS, sigmas=(3, 4)
+    ),
+    "QuantileBuckets": _space(_given, buckets=BUCKETS).hidden_by(buckets=MORE_BUCKETS),
 }
 _ODD = np.array([1.0, 1.0, -1.0, -1.0, 0.0])
 """Six deviations over 3, 9 or 15 buckets are twice, two thirds or two fifths of one: entries lie on halves."""
@@ -190,8 +195,8 @@ def _codes(data: str, **options: Sequence[Any]) -> Space:
     return space.replaced(data=(*space.axes["data"], data), n=(*LENGTHS, 4, 5, 48, 768))
 
 
-TREE = _codes("borders", block=(None, 1, 2, 3, 16, 17, 64, 4096))
-TRUNCATED = _codes("binades", binades=(None, *range(12), 13, 14, 15, 21, 28))
+TREE = _codes("borders", block=(None, 1, 2, 3, 16, 17, 64, 4096)).hidden_by(block=(4, 5, 8, 32, 33, 63, 65))
+TRUNCATED = _codes("binades", binades=(None, *range(16), 21, 28))
 
 
 def _of_x(*bad: Mapping[str, Any]) -> Callable[[], list[Given]]:
@@ -240,6 +245,8 @@ SPECTRAL = Space(
         "budget": (1, 2.0**-10, 0.5, Fraction(1, 3), 2, 3.5, 100),
         "drawn": ("seed", "all", "first", "last", "some", "none"),
     },
+    combined=(("rows", "columns", "budget"),),
+    hiding={"rows": (5, 6, 8, 9, 17, 33), "columns": (4, 6, 7, 9, 17, 33), "budget": (3, 1.5)},
 ).search(rows=(1, 6), columns=(1, 6))
 
 
@@ -292,6 +299,7 @@ SWITCHED = Space(
         "dice": (0.0, 0.25, 0.5, "an end", "below", "above", 1 - 2.0**-53),
     },
     combined=(("count", "chances", "dice"),),
+    hiding={"count": (6, 7, 8, 9, 11, 16, 17, 33, 65)},
 )
 _SWITCHED_REFUSED = [
     Given({"probabilities": probabilities, "dice": dice})
@@ -317,11 +325,12 @@ def _rows(rounds: int, n: int, data: str, dtype: str, seed: int, **options: Any)
 def _remembered(*more: str, **options: Sequence[Any]) -> Space:
     data = (*(kind for kind in KINDS if kind != "one rank"), "turned", *more, "halves", "apart", "huge", "least")
     axes = {"rounds": (3, 1, 2, 17), "n": (1, 2, 3, 8, 9, 16, 33), "data": data, "dtype": DTYPES}
-    return Space(_rows, {**axes, **options}).search(rounds=(1, 6), n=(1, 20))
+    space = Space(_rows, {**axes, **options}, combined=tuple(("rounds", "n", name) for name in options))
+    return space.hidden_by(rounds=(4, 5, 6, 9), n=(4, 5, 7, 17, 31, 65, 127)).search(rounds=(1, 6), n=(1, 20))
 
 
-SIGNUM = _remembered("balanced", momentum=(None, 0.0, 0.5, 0.75, 0.9, 0.99, Fraction(1, 3)))
-SIGNED = _remembered(rate=(None, 0.25, 1, 2.0, Fraction(1, 3), 1e-3), scaled=(None, False, True))
+SIGNUM = _remembered("balanced", momentum=(None, 0.0, 0.5, 0.75, 0.9, 0.99, Fraction(1, 3), 0.25, 0.1))
+SIGNED = _remembered(rate=(None, 0.25, 0.5, 1, 2.0, Fraction(1, 3), 1e-3), scaled=(None, False, True))
 
 
 def _of_gradients(*bad: Mapping[str, Any]) -> Callable[[], list[Given]]:
@@ -346,7 +355,8 @@ RIDGE = Space(
         "feedback": (None, False, True),
         "tie": (None, 1, 0, -1),
     },
-    combined=(("slope", "feedback", "tie"), ("step", "feedback", "tie")),
+    combined=(("slope", "feedback", "tie"), ("step", "feedback", "tie"), ("steps", "feedback", "tie")),
+    hiding={"steps": (4, 5, 6, 7, 8, 17, 33, 65)},
 )
 _RIDGES = [
     Given({}, {"slope": 0.5, "step": 0.5, "steps": 4, "feedback": True, **bad})
@@ -398,12 +408,18 @@ def _edges(*cases_: tuple[Mapping[str, Any], Mapping[str, Any]]) -> Callable[[],
 
 
 PERMUTED = _ranked(_owned, owners=("seed", "drawn", "in turn", "the first", "the last"))
-SHARED = _ranked(_placed, k=COUNTS, places=("seed", "drawn", "the first", "the last")).without(
-    "two of one entry: refused.", lambda n, k: k > n
+SHARED = (
+    _ranked(_placed, k=COUNTS, places=("seed", "drawn", "the first", "the last"))
+    .without("two of one entry: refused.", lambda n, k: k > n)
+    .hidden_by(k=FEW)
 )
-DGC = _ranked(
-    _stepped, k=COUNTS, rounds=(3, 1, 5), factor=(None, 0.0, 0.5, 0.7, Fraction(1, 3)), masking=(None, True, False)
-).without("two of one entry: refused.", lambda n, k: k > n)
+DGC = (
+    _ranked(
+        _stepped, k=COUNTS, rounds=(3, 1, 5), factor=(None, 0.0, 0.5, 0.7, Fraction(1, 3)), masking=(None, True, False)
+    )
+    .without("two of one entry: refused.", lambda n, k: k > n)
+    .hidden_by(k=FEW, rounds=(2, 4, 9))
+)
 
 DEFINITIONS = {
     **defined(SPACES, twins, _examples),

@@ -18,6 +18,11 @@ from commbounds.verify.vectors.numbers import Record
 TELLING = tuple(kind for kind in KINDS if kind not in ("zeros", "one rank"))
 EDGES = ("zeros", "one rank", "NaN", "infinite", "overflow")
 COUNTS = (1, Of("n", lambda n: n), Of("max(n // 3, 1)", lambda n: max(n // 3, 1)), Of("min(n, 4)", lambda n: min(n, 4)))
+MORE = (
+    Of("min(3, n)", lambda n: min(3, n)),
+    Of("min(5, n)", lambda n: min(5, n)),
+    Of("min(8, n)", lambda n: min(8, n)),
+)
 GATHERS = (None, "ring", "bruck", "recursive-doubling")
 
 
@@ -49,7 +54,8 @@ def _teams(*, teams: int | None, synchronise: str | None, sag: str | None, **set
 
 def _space(make: Any = _given, **options: Sequence[Any]) -> Space:
     axes = {"P": RANKS, "n": sizes(16, 64, *TILES), "data": TELLING, "dtype": ("float32", "float64"), "k": COUNTS}
-    return Space(make, {**axes, **options}).search(P=(1, 12), n=(1, 40), data=EDGES)
+    space = Space(make, {**axes, **options}, combined=(("P", "n", next(reversed(options))),))
+    return space.hidden_by(k=MORE).search(P=(1, 12), n=(1, 40), data=EDGES)
 
 
 SPACES = {
@@ -121,7 +127,6 @@ DEFINITIONS = {
         _gaussian if name == "gaussiank_allreduce" else called("result", "traffic"),
         sparse.of_sparse(getattr(sparse, name)),
         examples=partial(_examples, name),
-        arrays=2,
     )
     for name, space in SPACES.items()
 }

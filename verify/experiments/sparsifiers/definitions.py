@@ -17,8 +17,8 @@ from commbounds.verify.experiments.sparsifiers.vectors import cases
 from commbounds.verify.space import Of, Space
 
 LENGTHS = (1, 2, 3, 8, 15, 16, 17, 31, 33, 64, 65, 129)
-LONGER = {"n": (63, 257)}
-"""One, and those around the widths of words and tiles."""
+BETWEEN = (4, 5, 6, 7, 9, 12, 32, 63, 127, 128, 255, 257)
+"""One, and those around the widths of words and tiles: beside all data, and beside all options alone."""
 DTYPES = ("float32", "float64")
 COUNTS = (
     1,
@@ -28,6 +28,7 @@ COUNTS = (
     Of("n", lambda n: n),
 )
 """Of entries kept; two of one are refused."""
+FEW = (Of("min(3, n)", lambda n: min(3, n)), Of("min(5, n)", lambda n: min(5, n)), Of("min(8, n)", lambda n: min(8, n)))
 
 
 BLOCKS = (
@@ -36,13 +37,25 @@ BLOCKS = (
     Of("blocks - 1", lambda n, block: max(-(-n // block) - 1, 1)),
     Of("blocks", lambda n, block: -(-n // block)),
 )
-IN_CHUNK = (1, Of("ceil(chunk / 2)", lambda chunk: (chunk + 1) // 2), Of("chunk", lambda chunk: chunk))
+IN_CHUNK = (
+    1,
+    Of("ceil(chunk / 2)", lambda chunk: (chunk + 1) // 2),
+    Of("chunk", lambda chunk: chunk),
+    Of("min(3, chunk)", lambda chunk: min(3, chunk)),
+)
+WIDTHS, OTHERS = (1, 2, 3, 8, 16, 64), (4, 5, 7, 17, 32, 33)
+"""Of blocks and chunks: beside all data, and beside all options alone."""
 
 
 def vectors(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
-    """The space of vectors and of what else varies."""
+    """The space of vectors and of what else varies: every option with every length and dtype."""
     data = tuple(kind for kind in (*KINDS, *EDGES) if kind != "NaN")
-    space = Space(make, {"n": LENGTHS, "data": data, "dtype": DTYPES, **options}, hiding=LONGER).search(n=(1, 70))
+    space = Space(
+        make,
+        {"n": LENGTHS, "data": data, "dtype": DTYPES, **options},
+        combined=tuple(("n", "dtype", name) for name in options),
+        hiding={"n": BETWEEN},
+    ).search(n=(1, 70))
     return space.without("infinite in float32.", lambda data, dtype: data == "over" and dtype == "float32")
 
 
@@ -74,20 +87,25 @@ def _drawn_entry(n: int, data: str, dtype: str, u: Any, seed: int) -> Given:
 
 
 SPACES = {
-    "TopK": vectors(given({}, "k"), k=COUNTS),
+    "TopK": vectors(given({}, "k"), k=(*COUNTS, *FEW)),
     "RandK": replace(
-        vectors(_drawn_subset, k=COUNTS, scaled=("default", True, False), drawn=("seed", "draws", "least", "largest")),
+        vectors(
+            _drawn_subset,
+            k=(*COUNTS, *FEW),
+            scaled=("default", True, False),
+            drawn=("seed", "draws", "least", "largest"),
+        ),
         combined=(("n", "k", "drawn"),),
     ),
     "BlockTopK": replace(
-        vectors(given({}, "k", "block"), block=(1, 2, 3, 8, 16, 64), k=BLOCKS), combined=(("data", "block", "k"),)
-    ),
+        vectors(given({}, "k", "block"), block=WIDTHS, k=BLOCKS), combined=(("data", "block", "k"),)
+    ).hidden_by(block=OTHERS),
     "ChunkTopK": replace(
-        vectors(given({}, "k", "chunk"), chunk=(1, 2, 3, 8, 16, 64), k=IN_CHUNK), combined=(("data", "chunk", "k"),)
-    ),
+        vectors(given({}, "k", "chunk"), chunk=WIDTHS, k=IN_CHUNK), combined=(("data", "chunk", "k"),)
+    ).hidden_by(chunk=OTHERS),
     "HardThreshold": vectors(
         given({}, "threshold"), threshold=(1, 2, 0.5, 100.5, Fraction(1, 3), Fraction(1, 10**320), 1e-30, 1e38, 1e300)
-    ),
+    ).hidden_by(threshold=(0.25, 1.5, 3, 4)),
     "AdaptiveSparsification": vectors(_drawn_entry, u=("seed", 0.0, 0.25, 0.5, 0.75, 1 - 2.0**-53)),
     "Identity": vectors(given({})),
 }

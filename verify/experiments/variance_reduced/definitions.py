@@ -175,7 +175,7 @@ LONG = {"n": (65,)}
 
 def _space(make: Callable[..., Given], data: tuple[str, ...] = DATA, n: Any = None, **axes: Any) -> Space:
     shape = {"P": RANKS, "n": n or sizes(8, 9, 33), "data": data, "dtype": ("float32", "float64")}
-    return Space(make, {**shape, **axes, "rounds": ROUNDS}, options=tuple(axes)[-3:], hiding=LONG)
+    return Space(make, {**shape, **axes, "rounds": ROUNDS}, options=("dtype", *tuple(axes)[-3:]), hiding=LONG)
 
 
 _T, _F = True, False
