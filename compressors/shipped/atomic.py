@@ -155,8 +155,9 @@ class Atomic(Sparsifier):
         sizes = np.sort(np.abs(x[x != 0].astype(np.float64)))[::-1].copy()
         if self.budget > sizes.size:  # exact, as Python compares floats with Fractions
             return float(sizes[-1]) if sizes.size else 1.0
-        m, share = _least_variance(sizes, float(self.budget))
-        level = float(share) * float(sizes[m])
+        scale = 2.0**500 if self.budget < 2.0**-600 else 1.0  # sums over such a budget leave the range; m is zero
+        m, share = _least_variance(sizes, float(self.budget) * scale)
+        level = float(share) * float(sizes[m]) * scale
         if not level <= LARGEST[x.itemsize]:
             raise ValueError(f"x must not exceed the largest {x.dtype} when added up and divided by {self.budget}")
         return level
