@@ -157,8 +157,7 @@ class Atomic(Sparsifier):
             return float(sizes[-1]) if sizes.size else 1.0
         scale = 2.0**500 if self.budget < 2.0**-600 else 1.0  # sums over such a budget leave the range; m is zero
         m, share = _least_variance(sizes, float(self.budget) * scale)
-        level = float(share) * float(sizes[m]) * scale
-        if not level <= LARGEST[x.itemsize]:
+        if not (level := float(share) * float(sizes[m]) * scale) <= LARGEST[x.itemsize]:
             raise ValueError(f"x must not exceed the largest {x.dtype} when added up and divided by {self.budget}")
         return level
 
