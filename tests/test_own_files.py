@@ -39,6 +39,17 @@ ALLOWED = {
         "models on which most rests, of whatever column",
     ),
     "tests/theory/test_functions.py": ({"majority", "precision"}, "functions of all columns, counted out"),
+    "tests/narrow_alterations.py": (
+        {
+            *("lowcomm", "majority", "orthogonal", "precision", "rotations"),
+            *("shipped", "shipped_collectives", "variance_reduced"),
+        },
+        "one table of alterations, of whatever column",
+    ),
+    "tests/verify/test_narrow_alterations.py": (
+        {"orthogonal", "shipped", "shipped_collectives"},
+        "one table of alterations, of whatever column",
+    ),
     "docs/plan_checks.py": ({"blockformats", "variance_reduced"}, "one table of runs of methods from several columns"),
     "tests/browser/test_site_in_a_browser.py": ({"majority", "rotations"}, "what readers type into the search"),
     # a column builds on one that comes after it in the book

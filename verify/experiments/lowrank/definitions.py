@@ -16,7 +16,7 @@ from commbounds.verify.space import Of, Space
 
 DATA = (
     *("ties", "normal", "zeros", "signs", "sparse", "of all sizes", "alike", "one rank", "eighths", "subnormal"),
-    "orthogonal",
+    "equal",
 )
 _FLOATS = ("float32", "float64")
 SIZES, LARGER = (1, 2, 3, 4, 5, 7), (6, 9, 17, 33)
@@ -40,7 +40,7 @@ SHAPES: dict[str, Sequence[Any]] = {
 
 
 def _matrix(m: int, n: int, data: str, dtype: str, exponent: int, seed: int) -> Array:
-    made = 2 * np.eye(m, n) if data == "orthogonal" else stack_of(data, m, n, dtype, seed)
+    made = 2 * np.eye(m, n) if data == "equal" else stack_of(data, m, n, dtype, seed)
     return np.ldexp(made, exponent).astype(dtype)
 
 
