@@ -366,8 +366,10 @@ def main(
     verdicts = {m.name: kept.verdicts[m.path, m.name] for m in wanted if (m.path, m.name) in kept.verdicts}
     failing = {name for (path, name), verdict in kept.verdicts.items() if not path and verdict.how}
     if survivors:
-        of = stored()
-        keep({c: judged_again(of[c], found, verdicts, reasons, failing) for c, found in again.items()}, commit)
+        for column, found in again.items():
+            of = stored()[column]
+            at = commit if any(m.name in verdicts for m in found) else of["judged at"]
+            keep({column: judged_again(of, found, verdicts, reasons, failing)}, at)
         _show(page(stored(), everything, reasons, (), sentences), table)
         return
     tallies = tallied(everything, wanted, verdicts, reasons, unreached, failing)
