@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -73,3 +74,10 @@ def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -
 def vector_of(kind: str, n: int, dtype: str = "float32", seed: int = 0) -> Array:
     """One vector (n,) of a kind, as the last rank of a stack of two has it."""
     return np.ascontiguousarray(stack_of(kind, 2, n, dtype, seed)[1])
+
+
+def strided(value: Any) -> Any:
+    """The same in memory that is not contiguous: every other entry of an array, or of those in a list."""
+    if isinstance(value, list):
+        return [strided(one) for one in value]
+    return np.repeat(value, 2, axis=-1)[..., ::2] if isinstance(value, np.ndarray) and value.ndim else value

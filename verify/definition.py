@@ -11,7 +11,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain, islice, product
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,8 @@ from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.compressor_run import law_lines
-from commbounds.verify.differences import Said, arrays_of, differences, other_bits
+from commbounds.verify.data import strided
+from commbounds.verify.differences import Said, differences, other_bits, returned_memory
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.space import SEED, Of, Space
@@ -154,7 +155,7 @@ class Definition:
         if REFUSED in said:
             return [f"takes what must be refused by a {said[REFUSED]}"]
         changed = [f"changes what it is given: {line}" for line in differences(given.plain(), before)]
-        shared = [f"returns the memory of {name}" for name in _shared(found, given.inputs)]
+        shared = [f"returns the memory of {name}" for name in returned_memory(found, given.inputs)]
         return changed + shared + differences(found, said, self.unsaid)
 
 
@@ -208,25 +209,6 @@ LAW = "exact law"
 """The setting of a row of the space with whose hyper-parameters an exact law is compared: at how many inputs."""
 
 
-def _shared(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
-    """Arrays among the inputs, alone or listed, in whose memory something is returned that may be written to.
-
-    A state, which is a record, may go on in the next one.
-    """
-    returned = [array for array in arrays_of(found) if array.flags.writeable]
-    for name, value in inputs.items():
-        given = [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, np.ndarray)]
-        if any(np.may_share_memory(*pair) for pair in product(returned, given)):
-            yield name
-
-
-def _spread(value: Any) -> Any:
-    """The same in memory that is not contiguous: every other entry of an array, or of those in a list."""
-    if isinstance(value, list):
-        return [_spread(one) for one in value]
-    return np.repeat(value, 2, axis=-1)[..., ::2] if isinstance(value, np.ndarray) and value.ndim else value
-
-
 def _is_numeric(value: Any) -> bool:
     return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
 
@@ -241,7 +223,7 @@ def _given(definition: Definition, case: Case) -> Given:
     row = {name: value for name, value in case.settings.items() if name not in (BEYOND, LAW)}
     made: Given = definition.space.make(**row)
     if row[SEED] % 4 == 3:
-        made = replace(made, inputs={name: _spread(value) for name, value in made.inputs.items()})
+        made = replace(made, inputs={name: strided(value) for name, value in made.inputs.items()})
     if BEYOND in case.settings:
         name, number = case.settings[BEYOND]
         return _with(made, name, number)

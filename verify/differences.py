@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -125,6 +126,18 @@ def arrays_of(value: Any) -> Iterator[Array]:
     within = value if isinstance(value, list | tuple) else (parts_of(value) or {}).values()
     for entry in within:
         yield from arrays_of(entry)
+
+
+def returned_memory(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
+    """Arrays among the inputs, alone or listed, in whose memory something is returned that may be written to.
+
+    A state, which is a record, may go on in the next one.
+    """
+    returned = [array for array in arrays_of(found) if array.flags.writeable]
+    for name, value in inputs.items():
+        given = [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, np.ndarray)]
+        if any(np.may_share_memory(*pair) for pair in product(returned, given)):
+            yield name
 
 
 def _is_whole(entry: Any) -> bool:

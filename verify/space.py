@@ -271,7 +271,7 @@ class Space:
         """Rows as these, with a further value of an axis: for each so many that every P and option is beside it."""
         seeds = itertools.count(len(rows))
         places = [{axis: self._place(row, axis) for axis in self.axes} for row in rows] if self.hiding else []
-        for name, values in self.hiding.items():
+        for name, values in self.hiding.items() if rows else ():
             rounds = ("rounds",) if name in self.periods else ()
             beside = dict.fromkeys(("P", *rounds, *self.chosen_options))
             axes = [other for other in beside if other in self.axes and other != name]
