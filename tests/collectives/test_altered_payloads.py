@@ -26,9 +26,12 @@ OF_ANY_SIZE = {
     "FeedbackSGD": "a record may end with more than it needs",
 }
 """What may be believed though it has another size -> why."""
-LOSE = ("drift_trials", "staleness_trials", "lossy_reduce_scatter", "lossy_broadcast", "lossy_step")
+LOSE = ("drift_trials", "staleness_trials", "lossy_reduce_scatter", "lossy_broadcast", "lossy_step", "lossy_training")
 """Of whom messages may be believed that are empty: so arrives what is lost."""
-LATER = r"(stack|replica) must (be small enough|be finite|have sums and ranges)|rank 0 waits for \[1\]|rank 1 must send"
+LATER = (
+    r"(stack|replica|parameters) must (be small enough|be finite|have sums and ranges)|"
+    r"rank 0 waits for \[1\]|rank 1 must send"
+)
 """What is said later, after a number that was altered and believed: of sums, and of a rank that was to send or sent."""
 PLACES = list(itertools.product((0, 1, 2), (0, 1)))
 """The step, and the array of the first message, that is altered."""
