@@ -48,7 +48,7 @@ def _retained(rows: float, rank: float) -> float:
     def quantile(u: float) -> float:
         return float(gammaincinv(rank / 2, u))  # half of it
 
-    value, _ = quad(lambda u: quantile(u) / quantile(1 - (1 - u) / rows), 0.0, 1.0, epsabs=1e-10, limit=200)
+    value, _ = quad(lambda u: quantile(u) / quantile(1 - (1 - u) / rows), 0.0, 1.0, epsabs=1e-10, epsrel=0.0, limit=200)
     return float(value)
 
 

@@ -135,6 +135,6 @@ class Unbiased(Sure):
 
         finding = judged_in_mean(self, bench, sampled)
         if finding.verdict is CheckVerdict.PASS and bench.randomised and not bench.late:
-            with contextlib.suppress(Unanswered):
+            with contextlib.suppress(Unanswered):  # a note alone: other claims judge calls without an answer
                 return replace(finding, evidence=finding.evidence + Independent().noted(bench))
         return finding
