@@ -7,13 +7,14 @@ import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 from covertable import make as covering_array
 from hypothesis import strategies as st
 
+from commbounds.verify.covering import Greedy
 from commbounds.verify.inputs import integers, sampled_from
 
 Settings = dict[str, Any]
@@ -314,7 +315,12 @@ class Space:
                 ]
                 numbers = {name: list(range(size)) for name, size in sizes.items()}
                 found = covering_array(
-                    numbers, strength=2, salt=str(salt), constraints=constraints, sub_models=self._triples()
+                    numbers,
+                    strength=2,
+                    salt=str(salt),
+                    constraints=constraints,
+                    sub_models=self._triples(),
+                    criterion=Greedy(),
                 )
             self._arrays[salt] = sorted(found, key=lambda row: [row[name] for name in self.axes])
         return self._arrays[salt]
@@ -352,15 +358,17 @@ class Space:
         return wanted
 
     def _admits(self, out: LeftOut, needs: set[str]) -> Callable[[Mapping[str, int]], bool]:
-        def admits(row: Mapping[str, int]) -> bool:
+        names = [name for name in self.axes if name in needs]
+
+        @cache
+        def admitted(*places: int) -> bool:
             settings: Settings = {}
-            for name in self.axes:
-                if name in needs:
-                    value = self.axes[name][row[name]]
-                    settings[name] = value.at(settings) if isinstance(value, Of) else value
+            for name, place in zip(names, places, strict=True):
+                value = self.axes[name][place]
+                settings[name] = value.at(settings) if isinstance(value, Of) else value
             return not out.at(settings)
 
-        return admits
+        return lambda row: admitted(*(row[name] for name in names))
 
     # --- what is drawn --------------------------------------------------------------------------------------------
 

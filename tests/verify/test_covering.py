@@ -1,0 +1,39 @@
+"""Covering arrays by the compiled criterion are those that the library makes by its own."""
+
+from functools import partial
+
+import pytest
+from covertable import make
+from hypothesis import given
+from hypothesis import strategies as st
+
+from commbounds.verify import covering
+from commbounds.verify.covering import Greedy
+
+
+def _allows(names, places, row):
+    return [row[name] for name in names[:2]] != places
+
+
+@st.composite
+def models(draw):
+    """Axes with their numbers of values, further combinations to cover, and pairs of values that are forbidden."""
+    sizes = draw(st.lists(st.integers(1, 6), min_size=2, max_size=6))
+    numbers = {str(axis): list(range(size)) for axis, size in enumerate(sizes)}
+    fields = st.lists(st.sampled_from(sorted(numbers)), min_size=2, max_size=4, unique=True)
+    covered = [{"fields": names, "strength": len(names)} for names in draw(st.lists(fields, max_size=3))]
+    forbidden = draw(st.lists(st.tuples(fields, st.integers(0, 5), st.integers(0, 5)), max_size=2))
+    constraints = [
+        {"operator": "fn", "requires": names[:2], "evaluate": partial(_allows, names, places)}
+        for names, *places in forbidden
+    ]
+    return numbers, {"sub_models": covered, "constraints": constraints, "salt": str(draw(st.integers(0, 3)))}
+
+
+@given(models())
+def test_rows_are_those_of_the_library(model):
+    numbers, options = model
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(covering, "_FEW", 0)  # even those that it leaves to the library
+        rows = make(numbers, **options, criterion=Greedy())
+    assert rows == make(numbers, **options)
