@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import sympy as sp
 
-from commbounds.array_types import Array
+from commbounds.array_types import Array, Floats
 from commbounds.theory import Claim, Standing
 from commbounds.verify import gradients, inputs
 from commbounds.verify.compressor_run import CompressorRun
@@ -205,7 +205,7 @@ class CurveOfCases:
         if pairs and place is not None and (typical or not curve.typical):
             first = pairs[0].bound
             farthest = max(pairs, key=lambda pair: _beyond(claim, Pair(pair.value, first)))
-            shares = np.quantile([pair.value for pair in pairs[:typical]], (0.05, 0.5, 0.95)) if typical else ()
+            shares = _quantiles([pair.value for pair in pairs[:typical]]) if typical else ()
             self._rows.append((float(place), first, farthest.value, tuple(map(float, shares))))
 
     def series(self) -> Series | None:
@@ -345,11 +345,19 @@ class Inputs:
         return Row(measured(self._random), measured(hostile), {k: measured(runs) for k, runs in self._real.items()})
 
 
+def _quantiles(values: Sequence[float]) -> Floats:
+    """At 5, 50 and 95 %; between two infinite values infinite."""
+    shares = (0.05, 0.5, 0.95)
+    with np.errstate(invalid="ignore"):
+        between = np.quantile(values, shares)
+    return np.where(np.isnan(between), np.quantile(values, shares, method="lower"), between)
+
+
 def _series(study: CompressorStudy, axis: str, label: str, rows: Sequence[tuple[float, Row]], relative: bool) -> Series:
     kinds = sorted({kind for _, row in rows for kind, pairs in row.real.items() if pairs})
     worst = [max(row.every, key=lambda pair: _beyond(study.statement, pair)) for _, row in rows]
     random = [[pair.value for pair in row.random] for _, row in rows]
-    quantiles = [np.quantile(values, (0.05, 0.5, 0.95)) if values else [np.nan] * 3 for values in random]
+    quantiles = [_quantiles(values) if values else [np.nan] * 3 for values in random]
     return Series(
         label=label,
         axis=axis,

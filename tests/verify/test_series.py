@@ -1,4 +1,7 @@
+import math
+
 import numpy as np
+import pytest
 import sympy as sp
 
 from commbounds.collectives import COLLECTIVES
@@ -6,7 +9,7 @@ from commbounds.theory import claims
 from commbounds.verify import gradients
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.judgement import Judgement
-from commbounds.verify.series import Pair, series_of
+from commbounds.verify.series import Pair, _quantiles, series_of
 from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured, over
 
 
@@ -151,3 +154,10 @@ def test_claims_about_a_subject_share_what_their_curves_run():
     assert len(calls) == sum(
         max(n for n, study in zip(alone, studies, strict=True) if study.curves[0].points is p) for p in points
     )
+
+
+def test_quantiles_of_infinite_values_are_infinite():
+    assert _quantiles([1.0, 2.0, 3.0]).tolist() == pytest.approx([1.1, 2.0, 2.9], rel=2**-52)
+    assert _quantiles([0.0, *[math.inf] * 9]).tolist() == [math.inf] * 3
+    assert _quantiles([*[-math.inf] * 9, 0.0]).tolist() == [-math.inf, -math.inf, -math.inf]
+    assert np.isnan(_quantiles([1.0, math.nan])).all()
