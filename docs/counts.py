@@ -171,7 +171,7 @@ def seen_sentence() -> str:
     return (
         f"Of the {len(proved)} models of proofs {len(seen)} were seen at work, at "
         f"{sum(found.runs for found in seen):,} runs. Of the {of:,} goals of these models {met:,} had their conditions "
-        f"met. A model that no run meets fails a test."
+        "met. A model that no run meets fails a test."
     )
 
 

@@ -218,11 +218,10 @@ def what_was_read() -> str:
             places.setdefault((str(source.tag), source.place, source.code), []).append(claim.name)
     text = "# What was read\n\n" + (
         "The works that claims come from, by their authors or makers; under each how it is known, in which place, and "
-        "by which claims. What was read in code has the commit, the lines, the setting and what became of it. No source"
-        " was read in full: *read* is said of the place that is named, *transcription* of a copy of the text that "
-        "others made, *second-hand* of what others report, and *recalled* of what is attributed from memory and may "
-        "be misremembered. What a claim adds of "
-        "its own is said on its page.\n\n"
+        "by which claims. What was read in code has the commit, the lines, the setting and what became of it. No "
+        "source was read in full: *read* is said of the place that is named, *transcription* of a copy of the text "
+        "that others made, *second-hand* of what others report, and *recalled* of what is attributed from memory and "
+        "may be misremembered. What a claim adds of its own is said on its page.\n\n"
     )
     for work in sorted(known, key=str.casefold):
         text += f"## {plain(work)}\n\n" + (f"<{links[work]}>\n\n" if links[work] else "")

@@ -80,9 +80,6 @@ def _message(
     explained = "; ".join(fits) or "none of the mistakes that are known here"
     return (
         f"all-reduce of {suspect.sums.ranks} ranks: {number}{wrong.size} of {len(suspect.y)} entries{on} are beyond "
-        "what rounding explains\n"
-        f"    worst: entry {place(entry, shape)}{on} is {float(suspect.y[entry])!r}, the {asked} is "
-        f"{float(exact)!r}: {off}\n"
-        f"    {how}\n"
-        f"    what fits: {explained}"
+        f"what rounding explains\n    worst: entry {place(entry, shape)}{on} is {float(suspect.y[entry])!r}, the "
+        f"{asked} is {float(exact)!r}: {off}\n    {how}\n    what fits: {explained}"
     )

@@ -956,11 +956,9 @@ def _require_close(values: Floats, who: str, plan: Split) -> None:
     off = f"off by {distance[worst]:.3g}" if np.isfinite(distance[worst]) else "not finite"
     fits = "; ".join(_explanations(values, wrong, plan)) or "none of the mistakes that are known here"
     raise AssertionError(
-        f"{np.count_nonzero(wrong)} of {exact.size} entries of the {who} are beyond what rounding explains\n"
-        f"    worst: entry {place} is {float(values[worst])!r}, exact is {float(exact[worst])!r}: {off}, where "
-        f"{allowed[worst]:.3g} is explained\n"
-        f"    {plan}\n"
-        f"    what fits: {fits}"
+        f"{np.count_nonzero(wrong)} of {exact.size} entries of the {who} are beyond what rounding explains\n    worst: "
+        f"entry {place} is {float(values[worst])!r}, exact is {float(exact[worst])!r}: {off}, where "
+        f"{allowed[worst]:.3g} is explained\n    {plan}\n    what fits: {fits}"
     )
 
 

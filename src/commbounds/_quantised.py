@@ -266,10 +266,8 @@ def _message(
     fits = "; ".join(explanations(suspect, {})) or "none of the mistakes that are known here"
     return (
         f"all-reduce of {len(terms)} ranks: {wrong.size} of {len(row)} entries{on} are beyond what codes and rounding "
-        f"explain\n"
-        f"    worst: entry {entry}{on} is {float(row[entry])!r}, the codes of the ranks add up to "
-        f"{float(sums.wide()[entry])!r}: off by {size[worst]:.3g}, where {allowed[entry]:.3g} is explained\n"
-        f"    {schedule}, {code.kind} codes of {code.bits} bits, {min(code.group or len(row), len(row))} a group, "
-        f"scales in {code.scale}\n"
-        f"    what fits: {fits}"
+        f"explain\n    worst: entry {entry}{on} is {float(row[entry])!r}, the codes of the ranks add up to "
+        f"{float(sums.wide()[entry])!r}: off by {size[worst]:.3g}, where {allowed[entry]:.3g} is explained\n    "
+        f"{schedule}, {code.kind} codes of {code.bits} bits, {min(code.group or len(row), len(row))} a group, scales "
+        f"in {code.scale}\n    what fits: {fits}"
     )

@@ -86,10 +86,8 @@ def _message(
     fits = _unique(_fits(flat, order, row, wrong))
     return (
         f"all-reduce of {order.P} ranks: {wrong.size} of {order.n} entries{on} have other bits than {order.name}, "
-        f"{formats}, gives\n"
-        f"    first: entry {where}{on} is {has!r}, the order gives {given!r}{off}\n"
-        f"    its sum is made {order.tree_of(first)}\n"
-        f"    what fits: {'; '.join(fits) or 'none of the mistakes that are known here'}"
+        f"{formats}, gives\n    first: entry {where}{on} is {has!r}, the order gives {given!r}{off}\n    its sum is "
+        f"made {order.tree_of(first)}\n    what fits: {'; '.join(fits) or 'none of the mistakes that are known here'}"
     )
 
 

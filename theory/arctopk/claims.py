@@ -36,9 +36,8 @@ _IDENTITIES = (
         assumes=(t.SHARED_SKETCH, t.PARALLEL_AND_ONE),
         source=derived(
             "A direction at angle phi to the parallel rows scores them cos^2 phi and the other w sin^2 phi: the odd "
-            "row wins "
-            "where tan^2 phi > 1/w, on the share 1 - (2/pi) atan(1/sqrt w) = (2/pi) atan(sqrt w). Kept: 1 - that (1 "
-            "- w)."
+            "row wins where tan^2 phi > 1/w, on the share 1 - (2/pi) atan(1/sqrt w) = (2/pi) atan(sqrt w). Kept: 1 - "
+            "that (1 - w)."
         ),
         axis="m",
     ),
@@ -78,8 +77,7 @@ _CONTRACTION = (
         source=derived(
             "Scores are w_j q_j with q_j independent and alike, so a row of larger norm is selected at least as often "
             "(couple the two q's by exchanging them). Chances rise with w_j and add up to K: by Chebyshev's sum "
-            "inequality "
-            "what is kept is at least K/m of the sum."
+            "inequality what is kept is at least K/m of the sum."
         ),
         tightness=1,
         extremal="rows of equal norm",
@@ -93,8 +91,8 @@ _CONTRACTION = (
         assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS, t.ONE_KEPT_OF_TWO),
         source=derived(
             "s_1 - s_2 is a quadratic form of V with one eigenvalue of each sign and trace w_1 - w_2 >= 0: it is "
-            "distributed "
-            "like l chi - l' chi' with l >= l', independent and alike, so it is positive with probability at least 1/2."
+            "distributed like l chi - l' chi' with l >= l', independent and alike, so it is positive with probability "
+            "at least 1/2."
         ),
         tightness=1,
         extremal="two rows of equal norm",
@@ -109,8 +107,7 @@ _CONTRACTION = (
         assumes=(t.SHARED_SKETCH, t.NONZERO_ROWS),
         source=derived(
             "What is kept is the sum over S of s_j/q_j >= (K/m) sum_j w_j q_j / max q. Each E[q_j / max q] is least "
-            "when q_j "
-            "and the maximum rise together, the maximum with the law of the union bound: that is rho."
+            "when q_j and the maximum rise together, the maximum with the law of the union bound: that is rho."
         ),
         axis="m",
         note="rho tends to 1 if r is much larger than ln m; it is about a third of the smallest ratio that was found.",
@@ -126,10 +123,9 @@ _CONTRACTION = (
         kind=Kind.LAW,
         assumes=(t.SHARED_SKETCH, t.LARGE_RANK),
         source=derived(
-            "With probability 1 - delta every squared norm is kept within 1 +- eps (chi-square tails and a union "
-            "over m rows, "
-            "two sides); then the rows selected by score have at least (1 - eps)/(1 + eps) of the best rows' squared "
-            "norm."
+            "With probability 1 - delta every squared norm is kept within 1 +- eps (chi-square tails and a union over "
+            "m rows, two sides); then the rows selected by score have at least (1 - eps)/(1 + eps) of the best rows' "
+            "squared norm."
         ),
         axis="m",
         note="The condition is conservative: in practice a sketch of small rank keeps as much.",

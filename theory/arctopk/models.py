@@ -201,10 +201,9 @@ MODELS = by_claim(
     untied(
         claim=_A + "contraction_two_rows",
         words="Squares `first` >= `second` of the two rows. The difference of the scores is a quadratic form of "
-        "Gaussians: its trace is first - second >= 0, its determinant -(first second - product^2) <= 0, so that it "
-        "is plus q - minus q' in its eigenvectors, with q and q' independent and alike. Outcomes with q and q' "
-        "exchanged are equally likely, and in one of the two q >= q', where the first row scores more: `chance` >= "
-        "1/2.",
+        "Gaussians: its trace is first - second >= 0, its determinant -(first second - product^2) <= 0, so that it is "
+        "plus q - minus q' in its eigenvectors, with q and q' independent and alike. Outcomes with q and q' exchanged "
+        "are equally likely, and in one of the two q >= q', where the first row scores more: `chance` >= 1/2.",
         scope="every two rows, not both zero, every rank of the sketch; exact arithmetic",
         goals=_two_rows,
     ),

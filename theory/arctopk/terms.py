@@ -55,9 +55,8 @@ def _retained(rows: float, rank: float) -> float:
 ROW_ERROR = Quantity(
     "row_error",
     r"\frac{\mathbb{E}\,\lVert \frac1P\sum_p C(G_p)-\bar G\rVert_F^2}{\lVert\bar G\rVert_F^2}",
-    "squared error of the average of the ranks' compressed gradients over the squared norm of their average, "
-    "expected over "
-    "the sketch; the average is not zero",
+    "squared error of the average of the ranks' compressed gradients over the squared norm of their average, expected "
+    "over the sketch; the average is not zero",
 )
 COMMUTATION = Quantity(
     "commutation",

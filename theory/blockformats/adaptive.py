@@ -132,12 +132,10 @@ FOUR_OVER_SIX: tuple[Claim, ...] = (
         relation=Eq(EXCESS_OVER_NVFP4, 0),
         assumes=(NONZERO,),
         source=COOK_2025.official_code(
-            f"{_REFERENCE}, compute_nv_scale_factors: the largest scale is 256 where blocks choose, and 448 where "
-            "they do "
-            "not",
+            f"{_REFERENCE}, compute_nv_scale_factors: the largest scale is 256 where blocks choose, and 448 where they "
+            "do not",
             "The tensor’s scale is 7/4 of NVFP4’s, so that blocks which are exact there need scales of 4/7 and 6/7, "
-            "which "
-            "E4M3 has not.",
+            "which E4M3 has not.",
             reading="It is read for every vector: the title says more accurate, and the abstract says that the "
             "quantisation error is reduced.",
             code=COOK_AT.at("src/fouroversix/quantize/pytorch/reference.py", "184-241"),
@@ -190,8 +188,7 @@ STOCHASTIC_FOUR: tuple[Claim, ...] = (
         assumes=(CHOSEN_AFTER, UP_SCALE, TENSOR_FITS),
         source=COOK_2025.official_code(
             f"{_REFERENCE}, select_fouroversix: both candidates are drawn before their errors are compared; and "
-            "utils.py, "
-            "RoundStyle: stochastic_unbiased",
+            "utils.py, RoundStyle: stochastic_unbiased",
             "The closer of two unbiased outcomes is kept; the choice depends on the draws, so neither is unbiased "
             "given the choice.",
             reading="We read the style named unbiased as unbiased with blocks that choose; scales rounded up replace "
@@ -239,8 +236,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
         assumes=(MICRO_FITS,),
         source=derived(
             "Steps are 2^(1 - m) of its power of two, half a step above it; and what is next to twice the power is cut "
-            "off a "
-            "step below, 2^-m of it."
+            "off a step below, 2^-m of it."
         ),
         tightness=1,
         extremal="one entry just below a power of two",
@@ -260,10 +256,8 @@ MICROEXPONENTS: tuple[Claim, ...] = (
         assumes=(NONZERO, MICRO_FITS, EVEN_BLOCKS),
         source=derived(
             "With u = 2^-m and the power of two as unit: the largest entry is 1, 1 + u (half-way, down) or next to 2 "
-            "(cut off "
-            "by 2 u); its partner loses up to u, half of its step, all others up to u/2. Other pairs in the top binade "
-            "cost "
-            "more norm than they lose."
+            "(cut off by 2 u); its partner loses up to u, half of its step, all others up to u/2. Other pairs in the "
+            "top binade cost more norm than they lose."
         ),
         tightness=1,
         extremal="1 + u, its partner u, all others u/2; for two digits 1 in place of 1 + u",
@@ -279,8 +273,7 @@ MICROEXPONENTS: tuple[Claim, ...] = (
         source=ROUHANI_2023.read(
             "abstract: multiple levels of quantisation scaling, with shared microexponents",
             "Cut off, no entry reaches the next power of two, and none of the top binade falls out of it: exponents "
-            "and shifts "
-            "stay, and multiples are multiples.",
+            "and shifts stay, and multiples are multiples.",
             reading="The abstract does not say it; we claim that a second pass finds the same levels of scaling.",
         ),
     ),

@@ -93,8 +93,7 @@ NESTED_STEPS = Hypothesis("nested_steps", "The table's numbers are multiples of 
 AT_A_NUMBER = Hypothesis(
     "at_a_number",
     "There is one rank, and its level is a number of the table, neither the first nor the last; the multiples about it "
-    "lie "
-    "between its neighbours.",
+    "lie between its neighbours.",
     lambda at_number: at_number,
 )
 GAUSSIAN_RANGE = Hypothesis(
@@ -220,8 +219,7 @@ TABLE: tuple[Claim, ...] = (
             f"{_CODE}, rvec_compress, and byteps/torch/tables: 1001 places for granularities of 30 and 16, at which no "
             "table’s numbers are places",
             "1000 steps for 30 levels: a number of the table lies a third of a step from a place, and a level on it is "
-            "first "
-            "rounded past it.",
+            "first rounded past it.",
             reading="It is read as: the two stages replace one, and are faster.",
             code=THC_AT.at("byteps/torch/compression.py", "477-485"),
         ),
@@ -242,8 +240,7 @@ TABLE: tuple[Claim, ...] = (
         assumes=(IN_RANGE, IN_TWO_STAGES, NESTED_STEPS),
         source=derived(
             "Both places are then in one gap of the table, where the chance to go up is linear: the mean of the "
-            "chances is the "
-            "chance of the mean."
+            "chances is the chance of the mean."
         ),
         axis="tablenoise",
     ),
@@ -336,8 +333,7 @@ MULTIHOP: tuple[Claim, ...] = (
             "abstract: quantisation is not optimised for multi-hop aggregation, where entries are partially summed "
             "many times",
             "A rounding of Y, with mean S, adds w E Y^2 = w (V + S^2): V(k + 1) = (1 + w) V(k) + w k^2, V(1) = 0, and "
-            "once more "
-            "at the end.",
+            "once more at the end.",
             reading="The law is ours; the abstract gives none.",
         ),
         axis="P",
@@ -397,8 +393,7 @@ MULTIHOP: tuple[Claim, ...] = (
         source=HAN_2026.read(
             "abstract: MXFP4 among the standards that it is compared with",
             "Between neighbours c and d an entry a has the variance (a - c)(d - a) <= a^2 (d - c)^2/(4 c d), and (3, "
-            "6] holds "
-            "3 to 4 and 4 to 6: 1/48 and 1/24. A butterfly’s is less.",
+            "6] holds 3 to 4 and 4 to 6: 1/48 and 1/24. A butterfly’s is less.",
             reading="This number is ours.",
         ),
         axis="hopgrowth",

@@ -82,8 +82,7 @@ OMEGA = sp.Piecewise(((B + 15) / 384, B <= 9), ((B + 3) / 192, B <= 29), ((sp.sq
 _OTHERS = (
     "For a share q at least that of clipped and of half-way entries, every other entry adds most to the error less q "
     "times its square where it is half of the smallest element and is lost, to the even zero. The largest entry's "
-    "error "
-    "less q times its square is convex between half-way points, so that it is largest at an end: {0}."
+    "error less q times its square is convex between half-way points, so that it is largest at an end: {0}."
 )
 
 _NEAREST_AT = FLYDSL_AT.at(
@@ -104,9 +103,9 @@ MICROSCALING: tuple[Claim, ...] = (
         source=MICROXCALING.official_code(
             "mx/mx_ops.py, _quantize_mx: the shared exponent is floor(log2(max)) less that of the largest element, and "
             "what is larger saturates; mx/formats.py: the largest elements",
-            "The largest entry is t 2^emax in units of the scale, 1 <= t < 2; the largest element is (2 - v) "
-            "2^emax. Where "
-            "t > 2 - v it is clipped: 1 - (2 - v)/t < v/2. Else it is rounded: u/(1 + u) at most, less than u <= v/2.",
+            "The largest entry is t 2^emax in units of the scale, 1 <= t < 2; the largest element is (2 - v) 2^emax. "
+            "Where t > 2 - v it is clipped: 1 - (2 - v)/t < v/2. Else it is rounded: u/(1 + u) at most, less than u <= "
+            "v/2.",
             reading="The code states no bound; this one is ours.",
             code=MICROXCALING_AT.at("mx/mx_ops.py", "267-292"),
         ),
@@ -122,9 +121,8 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(FLOOR_SCALE, E8M0_FITS, NONZERO),
         source=FOLKLORE.recalled(
             "an element of m stored bits of significand has a relative error of at most 2^-(m+1)",
-            "E4M3 gave its largest significand to NaN: its largest number is 1.75 times a power of two, as if it "
-            "had a bit "
-            "fewer, and numbers up to twice that power are clipped to it.",
+            "E4M3 gave its largest significand to NaN: its largest number is 1.75 times a power of two, as if it had a "
+            "bit fewer, and numbers up to twice that power are clipped to it.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_M + "maximum",
@@ -231,16 +229,14 @@ MICROSCALING: tuple[Claim, ...] = (
         source=MX.second_hand(
             "the conversion of section 6.3, quoted word for word in public notes, as in microxcaling and torchao",
             _OTHERS.format(
-                "a power of two, without error; half-way above it; or, in the limit, the next power of two, "
-                "clipped. Blocks "
-                "are mediants, and shares grow with B"
+                "a power of two, without error; half-way above it; or, in the limit, the next power of two, clipped. "
+                "Blocks are mediants, and shares grow with B"
             ),
             reading="The contraction factor is ours.",
         ),
         tightness=1,
         extremal="one entry just below a power of two, just above it by a rounding, or at it, all others half the "
-        "smallest "
-        "element",
+        "smallest element",
         axis="block",
         note="For E2M1: (B + 63)/(B + 1023) up to B = 17, (B + 15)/(B + 399) up to 33, then (B - 1)/(B + 255). "
         "Elements of eight bits lose almost nothing in small entries: (v/2)^2.",
@@ -252,8 +248,7 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(EVEN_SCALE, E2M1_ELEMENTS, E8M0_FITS, NONZERO),
         source=TORCHAO.official_code(
             "mx_tensor.py, to_mx, ScaleCalculationMode.EVEN: half a unit of the elements is added to the maximum "
-            "before "
-            "its exponent is taken",
+            "before its exponent is taken",
             _OTHERS.format("5, rounded to 4; or 3.5, rounded to 4, the smallest that the largest entry can be"),
             reading="The contraction factor is ours.",
             code=TORCHAO_AT.at(
@@ -427,9 +422,8 @@ MICROSCALING: tuple[Claim, ...] = (
         assumes=(EQUIDISTANT, ANY_DENSITY),
         source=SHRINKAGE_2026.read(
             "abstract: uniform grids (E1M2, INT4) bypass the error of the grid’s geometry",
-            "The bins are symmetric, but a falling density is not: it gives -(sum of h^3)/(12 a^2), on seven gaps "
-            "of 1/4 "
-            "with a = 7/4 as much as -1/336.",
+            "The bins are symmetric, but a falling density is not: it gives -(sum of h^3)/(12 a^2), on seven gaps of "
+            "1/4 with a = 7/4 as much as -1/336.",
             reading="A mean error of zero is our reading: the paper means a part of it.",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -490,9 +484,8 @@ STOCHASTIC: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(OCP_OR_EVEN, E8M0_FITS, NONZERO),
         source=derived(
-            "Only entries above the largest element are biased, and they are at most t 2^emax for the block’s t < "
-            "2: the "
-            "bias over the largest entry is 1 - (2 - v)/t < v/2."
+            "Only entries above the largest element are biased, and they are at most t 2^emax for the block’s t < 2: "
+            "the bias over the largest entry is 1 - (2 - v)/t < v/2."
         ),
         tightness=1,
         extremal="the largest entry just below a power of two, and the specification’s scale",

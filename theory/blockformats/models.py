@@ -36,9 +36,8 @@ EXTENTS = extents(
             "table.at_a_number microscaling.contraction_even microscaling.contraction_rceil "
             "microscaling.contraction_wide fouroversix.contraction requantised.direct_error table.unbiased "
             "multihop.nearest_error correlated.independent table.variance table.two_stages_nested multihop.ring_law "
-            "multihop.butterfly_law microscaling.maximum_of_nearest "
-            "multihop.butterfly_bounded mseden.projection table.beyond nvfp4.contraction correlated.equal "
-            "correlated.never_worse multihop.mxfp4_ring"
+            "multihop.butterfly_law microscaling.maximum_of_nearest multihop.butterfly_bounded mseden.projection "
+            "table.beyond nvfp4.contraction correlated.equal correlated.never_worse multihop.mxfp4_ring"
         ),
     },
     by_definition="microscaling.wire requantised.bytes requantised.bits_an_entry_of_whole_blocks "

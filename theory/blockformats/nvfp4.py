@@ -30,10 +30,9 @@ B = ENTRIES_OF_BLOCK
 _N, _S, _E = "blockformats.nvfp4.", "blockformats.stochastic_nvfp4.", "blockformats.mseden."
 
 _LARGEST = (
-    "With scale s and m its unrounded value, the largest entry is 6 m/s in units of the scale. Rounded to nearest, "
-    "m/s is "
-    "between 17/18 and 17/16 for normal numbers: above 5, so that the element is 6 and the error that of m, at "
-    "most 1/17."
+    "With scale s and m its unrounded value, the largest entry is 6 m/s in units of the scale. Rounded to nearest, m/s "
+    "is between 17/18 and 17/16 for normal numbers: above 5, so that the element is 6 and the error that of m, at most "
+    "1/17."
 )
 
 NVFP4: tuple[Claim, ...] = (
@@ -77,8 +76,7 @@ NVFP4: tuple[Claim, ...] = (
             _LARGEST
             + " With q below 5/133 every other entry adds most at 5, rounded to 4: 1 - 25 q; the largest entry "
             "adds most at 17/3, rounded to 6: (1 - 289 q)/9. The sum is zero at the q of the claim, which is below "
-            "5/133 up "
-            "to 19 entries."
+            "5/133 up to 19 entries."
         ),
         tightness=1,
         extremal="many blocks, each with a scale just above 17/16 times a power of two, all other entries at 5",
@@ -92,9 +90,8 @@ NVFP4: tuple[Claim, ...] = (
         relation=Le(LARGEST_LOST, sp.Rational(2**24 + 1, 2**24 * 458752)),
         assumes=(NEAREST_SCALE, TENSOR_FITS, NONZERO),
         source=TRANSFORMER_ENGINE.official_code(
-            "custom_recipes/quantization_nvfp4.py, _quantize_blockwise_reference: the scale is 448 times the "
-            "quotient of "
-            "the maxima, cast to E4M3, without a smallest value",
+            "custom_recipes/quantization_nvfp4.py, _quantize_blockwise_reference: the scale is 448 times the quotient "
+            "of the maxima, cast to E4M3, without a smallest value",
             "The scale is zero where 448 m/A is at most half of 2^-9, the tie goes to the even one. A/2688 is rounded "
             "to float32, which moves that by 2^-24 of it.",
             reading="This number is ours.",
@@ -115,8 +112,7 @@ NVFP4: tuple[Claim, ...] = (
         assumes=(NEAREST_SCALE, TENSOR_FITS),
         source=derived(
             "Where scales are no normal numbers, the largest element of a block need not be 6: from 3 times the "
-            "smallest "
-            "scale, the next scale is half of that, which is rounded to zero."
+            "smallest scale, the next scale is half of that, which is rounded to zero."
         ),
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_N + "idempotence_normal",
@@ -132,8 +128,7 @@ NVFP4: tuple[Claim, ...] = (
         assumes=(NEAREST_SCALE, NORMAL_SCALES, DOUBLE_VECTOR),
         source=derived(
             "Every block has an element 6, so that its next scale is the present one; so has that of the vector’s "
-            "largest "
-            "entry, whose scale is 448, and the float32 is found again, as 2688 times it is exact in float64."
+            "largest entry, whose scale is 448, and the float32 is found again, as 2688 times it is exact in float64."
         ),
         axis="block",
         note="In float32 decoded entries are rounded, and the next tensor scale can be a neighbour.",
@@ -167,8 +162,7 @@ STOCHASTIC: tuple[Claim, ...] = (
         stands=Standing.HOLDS_AS_CORRECTED,
         corrected_by=_S + "unbiased",
         extremal="blocks of one entry, 2688 and 102: the second one’s scale is 17, rounded to 16, and 102 is read "
-        "as 96, "
-        "always",
+        "as 96, always",
         axis="block",
         note="In about half of all blocks the largest entry is clipped, by up to 1/17. Scales rounded up avoid it, or "
         "a factor 17/16, as in the code of Quartet II for its stochastic rounding.",
@@ -182,11 +176,10 @@ STOCHASTIC: tuple[Claim, ...] = (
         source=PANFEROV_2026.official_code(
             "src/models/quantization/quantizers/eden.py, round_scales: a factor 17/16 of headroom where rounding is "
             "stochastic",
-            "An entry v beyond 6 s g is read as that. In units of 6 g it is at most half a gap of E4M3 beyond s, "
-            "16 among "
-            "the numbers from 256 on, and the vector's largest entry is 448, but for the 2^-24 by which g is rounded "
-            "to float32. Relative to itself an entry loses 1/17 at most, as v/(6 s g) is at most 17/16. No other entry "
-            "is biased.",
+            "An entry v beyond 6 s g is read as that. In units of 6 g it is at most half a gap of E4M3 beyond s, 16 "
+            "among the numbers from 256 on, and the vector's largest entry is 448, but for the 2^-24 by which g is "
+            "rounded to float32. Relative to itself an entry loses 1/17 at most, as v/(6 s g) is at most 17/16. No "
+            "other entry is biased.",
             reading="The code states no bias; the bound is ours.",
             code=PANFEROV_AT.at("src/models/quantization/quantizers/eden.py", "151-171"),
         ),
@@ -202,9 +195,9 @@ STOCHASTIC: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(UP_SCALE, TENSOR_FITS),
         source=derived(
-            "s >= m/(6 g), so that nothing lies beyond 6, and low + (high - low) (a - low)/(high - low) = a. "
-            "Rounded up, a "
-            "scale is zero for a block of zeros alone; the tensor’s own is rounded up, too, so that 448 is enough."
+            "s >= m/(6 g), so that nothing lies beyond 6, and low + (high - low) (a - low)/(high - low) = a. Rounded "
+            "up, a scale is zero for a block of zeros alone; the tensor’s own is rounded up, too, so that 448 is "
+            "enough."
         ),
         axis="block",
     ),

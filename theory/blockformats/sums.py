@@ -247,9 +247,8 @@ CORRELATED: tuple[Claim, ...] = (
         assumes=(CORRELATED_CODES, EQUAL_FRACTIONS),
         source=SURESH_2022.official_code(
             "correlated_stochastic_quantize, as in blockformats.correlated.unbiased",
-            "P f = k + r: the uniforms of k cells are below f, one cell is cut at r, the others are above. The sum "
-            "is k, or "
-            "k + 1 with probability r.",
+            "P f = k + r: the uniforms of k cells are below f, one cell is cut at r, the others are above. The sum is "
+            "k, or k + 1 with probability r.",
             reading="The notebook has no proof; the law is ours.",
             code=NOTEBOOK,
         ),
@@ -268,9 +267,9 @@ CORRELATED: tuple[Claim, ...] = (
         kind=Kind.EXPECTED,
         assumes=(CORRELATED_CODES, A_PAIR_OF_RANKS),
         source=derived(
-            "In the two cells a code goes up with the chances g0 = min(2 f, 1) and g1 = max(2 f - 1, 0), and one "
-            "rank has the "
-            "one cell, the other the other: the covariance is -(g0 - g1)(h0 - h1)/4, and g0 - g1 = 2 min(f, 1 - f)."
+            "In the two cells a code goes up with the chances g0 = min(2 f, 1) and g1 = max(2 f - 1, 0), and one rank "
+            "has the one cell, the other the other: the covariance is -(g0 - g1)(h0 - h1)/4, and g0 - g1 = 2 min(f, 1 "
+            "- f)."
         ),
         axis="ownfraction",
     ),
@@ -283,8 +282,7 @@ CORRELATED: tuple[Claim, ...] = (
         source=SURESH_2022.second_hand(
             "its abstract and reviews: the error depends on the mean deviation of the data, not on their range alone",
             "The chance to go up falls from cell to cell, for all ranks; two different cells, drawn without "
-            "repetition, make "
-            "such chances negatively correlated (Chebyshev’s sum inequality).",
+            "repetition, make such chances negatively correlated (Chebyshev’s sum inequality).",
             reading="That it is never worse, also for entries far apart, is our claim.",
         ),
         tightness=1,

@@ -38,8 +38,7 @@ TRANSFORMER_ENGINE_AT = Repository("NVIDIA/TransformerEngine", "c74e5aa37a65eda5
 TRANSFORMER_ENGINE = Work("NVIDIA, Transformer Engine, reference implementation of the NVFP4 recipe")
 PANFEROV_2026 = Work(
     "A. Panferov, E. Schultheis, S. Tabesh, D. Alistarh, 2026, Quartet II: accurate LLM pre-training in NVFP4 by "
-    "improved "
-    "unbiased gradient estimation, arXiv:2601.22813v1"
+    "improved unbiased gradient estimation, arXiv:2601.22813v1"
 )
 SHRINKAGE_2026 = Work(
     "Ling Team (Ant Group), 2026, Rethinking shrinkage bias in LLM FP4 pretraining: geometric origin, systemic "
@@ -222,8 +221,7 @@ SUMS_FIT = Hypothesis(
 NORMAL_SCALES = Hypothesis(
     "normal_scales",
     "Blocks are zero, or their largest magnitude is at least 1.01/28672 of the whole vector's, so that their E4M3 "
-    "scales "
-    "are normal numbers; the vector's largest magnitude is in the middle of float32's range.",
+    "scales are normal numbers; the vector's largest magnitude is in the middle of float32's range.",
     _normal_scales,
 )
 TENSOR_FITS = Hypothesis(

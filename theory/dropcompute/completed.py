@@ -149,8 +149,7 @@ COMPLETIONS: tuple[Claim, ...] = (
         "New better than used latencies complete at most their time over the mean latency",
         Le(COMPLETED, capped / latency),
         "The rest of the micro-batch that is under way at tau is at most mu in expectation: mu E[B] <= E[min(tau, "
-        "T_n)] + "
-        "mu P(T_n >= tau).",
+        "T_n)] + mu P(T_n >= tau).",
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, NBUE),
         tightness=1,

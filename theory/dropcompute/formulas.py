@@ -148,8 +148,7 @@ FORMULAS: tuple[Claim, ...] = (
         VAN_ZWET_1964.recalled(
             "order statistics and convex transformations",
             "U_(N) = Phi(Z_(N)) has mean N/(N+1), and Phi^-1 is convex above 1/2 and odd about it: van Zwet's "
-            "inequality "
-            "for symmetric laws of this kind.",
+            "inequality for symmetric laws of this kind.",
         ),
         kind=Kind.EXPECTED,
         assumes=NORMAL_TIMES,

@@ -133,8 +133,7 @@ GAINS: tuple[Claim, ...] = (
         GILADI_2023.second_hand(
             "third-party review: the gain increases infinitely with the number of workers",
             "True of normal times, by the bound at the mean and the lower bound on the largest of N normals. Refuted "
-            "for "
-            "bounded latency, where E[T] <= M b.",
+            "for bounded latency, where E[T] <= M b.",
             reading="It is read for all latencies, and with this constant.",
         ),
         kind=Kind.EXPECTED,
@@ -150,8 +149,7 @@ GAINS: tuple[Claim, ...] = (
         "Bounded latencies: no threshold gains more than the longest latency over the shortest",
         Le(GAIN, _CAP),
         "completed = c <= M in expectation, E min(tau, T) >= a c as each micro-batch completed took a, E[T] <= M b, "
-        "and "
-        "c/(a c + T_c) grows with c.",
+        "and c/(a c + T_c) grows with c.",
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BOUNDED, NEVER_FREE),
         tightness=1,
@@ -162,8 +160,7 @@ GAINS: tuple[Claim, ...] = (
         "Bounded latencies: no threshold gains more than the longest latency over the mean",
         Le(GAIN, (M * longest + overhead) / (M * latency + overhead)),
         "It follows from the ideal gain where latencies are new better than used. Refuted in general: with two "
-        "latencies "
-        "a and b, a threshold just above a keeps every quick micro-batch and never waits.",
+        "latencies a and b, a threshold just above a keeps every quick micro-batch and never waits.",
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, BOUNDED),
         stands=Standing.HOLDS_AS_CORRECTED,
@@ -188,8 +185,7 @@ GAINS: tuple[Claim, ...] = (
         "A single worker gains nothing from a threshold",
         Le(GAIN, 1),
         "Refuted by latencies with a coefficient of variation above 1 and no overhead: giving up slow micro-batches "
-        "pays "
-        "even with one worker.",
+        "pays even with one worker.",
         kind=Kind.EXPECTED,
         assumes=(CONTINUOUS, INDEPENDENT, ONE_WORKER),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -339,8 +339,7 @@ MODELS = by_claim(
         claim="dropcompute.completed.new_worse",
         words=f"{_WALD_IN_WORDS}: min(tau, T_n), and for a late worker what is then left of the one under way, whose "
         "mean is at least mu whenever it began, if none ends exactly at tau. Where one does with some probability, "
-        "thresholds a little smaller, at which none does, have the claim, and both of its sides tend to those at "
-        "tau.",
+        "thresholds a little smaller, at which none does, have the claim, and both of its sides tend to those at tau.",
         scope=f"{_INDEPENDENT} that are new worse than used, every M and tau",
         goals=_new_worse,
     ),
@@ -362,8 +361,7 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.completed.one_sided",
         words="With a = tau - M mu, `beyond`, and u = M sigma^2/a: where T_n - M mu = `x` >= a, (x + u)^2 >= (a + "
-        "u)^2, and elsewhere the square is >= 0. The mean of the square is M sigma^2 + u^2; `passed` is P(T_n < "
-        "tau).",
+        "u)^2, and elsewhere the square is >= 0. The mean of the square is M sigma^2 + u^2; `passed` is P(T_n < tau).",
         scope=f"{_INDEPENDENT}, every M, every tau > M mu",
         goals=_one_sided,
     ),

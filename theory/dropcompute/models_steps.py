@@ -373,10 +373,9 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.threshold.optimal",
         words="`candidate` is the largest elapsed time of all steps that is at most tau; below the first nothing "
-        "counts, and the gain is 0. Micro-batches in time are the same at both, in every step, and their factor (T "
-        "+ T_c)/(min(tau, T) + T_c) is no larger at tau: for T <= candidate it is 1 at both, for T >= tau and in "
-        "between as shown. So the `gain`, the mean of the products, is at most the one `seen` at the candidate, step "
-        "by step.",
+        "counts, and the gain is 0. Micro-batches in time are the same at both, in every step, and their factor (T + "
+        "T_c)/(min(tau, T) + T_c) is no larger at tau: for T <= candidate it is 1 at both, for T >= tau and in between "
+        "as shown. So the `gain`, the mean of the products, is at most the one `seen` at the candidate, step by step.",
         scope="all latencies whose first micro-batch takes time, every number of steps, every N, M, T_c and tau",
         goals=_optimal,
     ),
@@ -402,9 +401,8 @@ MODELS = by_claim(
     Model(
         claim="dropcompute.time.dependent_within",
         words="As dropcompute.time.dependent, with M^2 sigma^2 for the variance of a worker's time. That by "
-        "induction on the micro-batches, here `mean` in number: `q` is their centred sum, of deviation `spread` > "
-        "0, at most as many sigma, `h` one centred latency more, of deviation sigma; a sum of deviation 0 is "
-        "constant.",
+        "induction on the micro-batches, here `mean` in number: `q` is their centred sum, of deviation `spread` > 0, "
+        "at most as many sigma, `h` one centred latency more, of deviation sigma; a sum of deviation 0 is constant.",
         scope=f"{_LAWS}, dependent in any way, every N and M",
         goals=_dependent_within,
     ),

@@ -354,9 +354,8 @@ TUNED_CONVEX = Hypothesis(
 
 DROP_AT = Repository("paper-submissions/dropcompute", "77c62e71e3b30761ccbfcdb818c2f1369814b82a")
 GILADI_2023 = Work(
-    "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, "
-    "DropCompute: simple and more robust distributed synchronous training via compute variance reduction, "
-    "arXiv:2306.10598",
+    "N. Giladi, S. Gottlieb, M. Shkolnik, A. Karnieli, R. Banner, E. Hoffer, K. Y. Levy, D. Soudry, 2023, DropCompute: "
+    "simple and more robust distributed synchronous training via compute variance reduction, arXiv:2306.10598",
     "The abstract, and a public review.",
 )
 CHEN_2016 = Work(

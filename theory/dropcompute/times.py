@@ -153,9 +153,8 @@ TIMES: tuple[Claim, ...] = (
         "time.gamma",
         "Gamma latencies: the slowest worker's excess over the mean grows like log N",
         Le(MEAN_TIME, _MEAN + gammascale * (sp.sqrt(2 * M * shape * sp.log(N)) + sp.log(N))),
-        "log E exp(l (T_n - m)) <= v l^2/(2 (1 - c l)) with v = M k theta^2 and c = theta; so E max <= sqrt(2 v log "
-        "N) + "
-        "c log N.",
+        "log E exp(l (T_n - m)) <= v l^2/(2 (1 - c l)) with v = M k theta^2 and c = theta; so E max <= sqrt(2 v log N) "
+        "+ c log N.",
         kind=Kind.EXPECTED,
         assumes=(INDEPENDENT, GAMMA),
         tightness=1,

@@ -229,8 +229,8 @@ _EF21 = (
         assumes=(t.CONTRACTIVE,),
         source=t.EF21_2021.second_hand(
             "Lemma 2, with these theta and beta, in expectation",
-            "||g+ - grad+|| <= q (||g - grad|| + ||grad+ - grad||); square with "
-            "(a + b)^2 <= (1 + s) a^2 + (1 + 1/s) b^2 at s = 1/q - 1.",
+            "||g+ - grad+|| <= q (||g - grad|| + ||grad+ - grad||); square with (a + b)^2 <= (1 + s) a^2 + (1 + 1/s) "
+            "b^2 at s = 1/q - 1.",
         ),
         tightness=1,
         extremal="the compressor that returns 1 - q of its input, a turn of (1/q - 1) times the lag and along it",

@@ -306,8 +306,8 @@ _FLOATS = (
 )
 _CHAIN = (
     "y = x - lo; two roundings move its level by `moved`, the code is off by `turned`, the product with the scale by "
-    "`grew`, by u times the last level at most; the sum's rounding d6 makes the error "
-    "(moved + turned + grew)(1 + d6) + x d6. "
+    "`grew`, by u times the last level at most; the sum's rounding d6 makes the error (moved + turned + grew)(1 + d6) "
+    "+ x d6. "
 )
 
 _PAIRS = (
@@ -335,8 +335,7 @@ QUANTISER = (
         "than half a step above the last level: it is read there if codes are clamped, and on the nearest step if they "
         "are not. A scale rounded to zero reads all as lo. Two levels: R is not divided, and its product is exact.",
         scope="every group of floats of which neither the range nor what is read overflows, subnormal scales "
-        "included, every width b <= 8 and unit "
-        "roundoff u <= 2^-24",
+        "included, every width b <= 8 and unit roundoff u <= 2^-24",
         goals=_error_rounded,
     ),
     untied(
@@ -346,8 +345,7 @@ QUANTISER = (
         "sum is rounded to the nearest number of the dtype, and hi is one: that at most doubles the distance. `wide` "
         "is the larger of R and (2^b - 1) t.",
         scope="every group of floats of which neither the range nor what is read overflows, with a range of at "
-        "least (2^b - 1) t, where the scale is no subnormal "
-        "number, every width b <= 8 and unit roundoff u <= 2^-24",
+        "least (2^b - 1) t, where the scale is no subnormal number, every width b <= 8 and unit roundoff u <= 2^-24",
         goals=_ends_rounded,
     ),
     untied(
@@ -373,8 +371,7 @@ QUANTISER = (
         words=_FLOATS + _CHAIN + "lo is the stored zero point, and x - lo is at most N = 2^b - 1 times the stored "
         "scale, or 1 + u times that where the vector's dtype is coarser than the scale's format, which is read in it.",
         scope="every group of floats of which neither the range nor what is read overflows, every width b <= 8 "
-        "and format, every unit roundoff "
-        "u <= 2^-24",
+        "and format, every unit roundoff u <= 2^-24",
         goals=_repaired_rounded,
     ),
     Model(

@@ -223,9 +223,8 @@ SUMS = (
         words="One entry, and the P quantisations of its block on its way; inductions. A quantisation reads an entry, "
         "`part` of a step above level number `code`, at the nearer level, and all levels lie in the range. The scale "
         "`next` of what is quantised is at most `sum` + `step`: what was read keeps the range of what was quantised, "
-        "to which a rank adds at most its own; so it is at most the sum of the first ranks' scales, `sum`, and half "
-        "of it bounds the error. "
-        "`sums` adds these sums up, `errors` the errors.",
+        "to which a rank adds at most its own; so it is at most the sum of the first ranks' scales, `sum`, and half of "
+        "it bounds the error. `sums` adds these sums up, `errors` the errors.",
         scope=_ALL,
         goals=_ring,
     ),

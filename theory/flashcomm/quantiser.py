@@ -198,8 +198,8 @@ _ERROR = (
         assumes=(t.INTEGER_POINT, t.EXACT_METADATA),
         source=derived(
             "x/s is rounded to an integer and read back; the code round(x/s) + z lies in [0, n] for all entries but "
-            "those "
-            "half-way outside, which clamping moves by one level to the other neighbour, half a scale away as well."
+            "those half-way outside, which clamping moves by one level to the other neighbour, half a scale away as "
+            "well."
         ),
         tightness=1,
         extremal=_HALF_WAY,

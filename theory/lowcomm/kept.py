@@ -44,8 +44,8 @@ ABOVE_THE_SMALLEST = Hypothesis(
 NOT_ALL_ZERO = Hypothesis("outer_gradient_not_zero", "Some entry is not zero.", lambda x: bool(x.any()))
 
 _KEPT = (
-    "deepspeed/runtime/comm/coalesced_collectives.py , `all_to_all_loco_quant_reduce`: after the "
-    "kernel has averaged them, errors are quantised symmetrically to 8 bits, and read back in the next round"
+    "deepspeed/runtime/comm/coalesced_collectives.py , `all_to_all_loco_quant_reduce`: after the kernel has averaged "
+    "them, errors are quantised symmetrically to 8 bits, and read back in the next round"
 )
 _SUM = (
     "e_(t + 1) = e_t + phi (g_t - sent_t) + rho_t with |rho_t| <= kappa/2, so that the sum of g_t - sent_t is (e_T - "

@@ -97,8 +97,7 @@ LOCAL_CLAIMS = (
         assumes=(TWO_QUADRATICS,),
         source=derived(
             "From x a worker with minimum b ends at b + q^H (x - b). The average is x where (1 - q_1^H) x = (1 - "
-            "q_2^H) "
-            "(1 - x)."
+            "q_2^H) (1 - x)."
         ),
         axis="localsteps",
     ),

@@ -52,11 +52,8 @@ _LATE = (
 )
 _RESETS = (
     "Tensors come in one order in every pass. After the first the counter is 1. The tensor that finds it above T is "
-    "reset and leaves it at 1: resets are "
-    "at the "
-    "updates T, T + (T + 1), ... so that tensors whose number plus one is a multiple of T + 1, modulo L, are reset: "
-    "L/gcd(L, T "
-    "+ 1) of them."
+    "reset and leaves it at 1: resets are at the updates T, T + (T + 1), ... so that tensors whose number plus one is "
+    "a multiple of T + 1, modulo L, are reset: L/gcd(L, T + 1) of them."
 )
 
 LOWBIT_CLAIMS = (
@@ -165,8 +162,7 @@ LOWBIT_CLAIMS = (
         assumes=(COMMON_TURNS, MANY_PASSES),
         source=DEEPSPEED.official_code(
             f"{_REDUCE}, `all_to_all_loco_quant_reduce`: the global loco_idx goes up with every tensor and is set to "
-            "zero "
-            "by the one that finds it above reset_T",
+            "zero by the one that finds it above reset_T",
             _RESETS,
             code=DEEPSPEED_AT.at(_COALESCED, "112-151"),
         ),
@@ -194,9 +190,8 @@ LOWBIT_CLAIMS = (
         relation=Eq(ACROSS_SENT, (P / pernode - 1) * n / P),
         assumes=(RANKS_DIVIDE, NODES_DIVIDE, BY_TWO_HOPS),
         source=ZEROPP.official_code(
-            f"deepspeedai/DeepSpeed, {_REDUCE}, `all_to_all_quant_reduce`: an all-to-all within the node, a "
-            "reduction, an "
-            "all-to-all across nodes",
+            f"deepspeedai/DeepSpeed, {_REDUCE}, `all_to_all_quant_reduce`: an all-to-all within the node, a reduction, "
+            "an all-to-all across nodes",
             "Counted: a rank carries P/X block sums of its node, and keeps its own: 1/X of one hop.",
             reading="The count is ours.",
             code=DEEPSPEED_AT.at(_COALESCED, "31-78"),

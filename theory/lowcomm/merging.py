@@ -42,8 +42,7 @@ _pull_limit = 2 * (1 - pairmomentum**2) / (1 - pairmomentum * _apart)
 _PAIRS = (
     "About the average, squared distances add up to D. In a pair the difference from its mean is (x_i - x_j)/2; of "
     "distinct ranks E x_i x_j = -D/(P (P - 1)). So kappa = P/(2 (P - 1)) of D is within pairs for even P; for odd P "
-    "one "
-    "of P is left over, and kappa = 1/2. "
+    "one of P is left over, and kappa = 1/2. "
 )
 _SECOND_MOMENTS = (
     f"{_PAIRS}With C = sum x v and V = sum v^2 a round without gradients maps V to alpha^2 V - 2 alpha gamma kappa C + "
@@ -79,8 +78,8 @@ MERGING_CLAIMS = (
         assumes=(ANY_QUORUM, ONE_HEAVY, DIVIDED_BY_ARRIVED),
         source=derived(
             "Refuted by two workers with 2 tokens and 1, of whom one arrives: the first has weight 1/2, and not 2/3. "
-            "For K "
-            "< P it is unbiased for equal tokens only: E[1/W] over the quorums with a worker falls with its tokens.",
+            "For K < P it is unbiased for equal tokens only: E[1/W] over the quorums with a worker falls with its "
+            "tokens.",
             "what weighting by tokens is for",
         ),
         kind=Kind.LAW,
@@ -133,8 +132,7 @@ MERGING_CLAIMS = (
         assumes=(AT_LEAST_TWO_WORKERS, RANDOM_PAIRS),
         source=NOLOCO.read(
             "abstract: no collective communication; model weights are partially averaged with a randomly selected "
-            "other "
-            "one",
+            "other one",
             "Counted: slow weights and pseudo-gradient.",
             reading="We assume that both are exchanged; the count is ours.",
         ),

@@ -198,8 +198,7 @@ MODELS = by_claim(
     Model(
         claim="lowcomm.diloco.first_round",
         words="An entry of the pseudo-gradient is g, the old anchor less the average; the momentum after the first "
-        "round "
-        "is g. Squares of entries are added up.",
+        "round is g. Squares of entries are added up.",
         scope="all real parameters, every step and momentum",
         goals=_gap,
     ),
@@ -212,8 +211,7 @@ MODELS = by_claim(
     Model(
         claim="lowcomm.diloco.effective_step",
         words="In units of the pseudo-gradient m' = mu m + 1 and a round moves by eta (1 + mu m'); so the next one "
-        "moves "
-        "by eta + mu times as much.",
+        "moves by eta + mu times as much.",
         scope="every round, every step, every momentum other than one",
         goals=_nesterov,
     ),
@@ -270,25 +268,22 @@ MODELS = by_claim(
     Model(
         claim="lowcomm.sparseloco.missing",
         words="Sums over the entries: `change` comes in, `sent` goes out, the residual `e` becomes `after`. What is "
-        "missing "
-        "grows by change - sent - (after - e), and the sum of residuals by e. Induction over the rounds.",
+        "missing grows by change - sent - (after - e), and the sum of residuals by e. Induction over the rounds.",
         scope="all messages, every decay, every number of rounds",
         goals=_missing,
     ),
     Model(
         claim="lowcomm.demo.missing",
         words="Sums over the entries: `change` is the gradient, `sent` what is transformed back, the momentum `e` "
-        "becomes "
-        "`after`. As for SparseLoCo.",
+        "becomes `after`. As for SparseLoCo.",
         scope="all messages, every decay, every number of rounds",
         goals=_missing,
     ),
     Model(
         claim="lowcomm.loco.late",
         words="In steps: `owed` = g + e - sent is the newest error, at most 1/2, and g - sent = owed - e; the "
-        "compensation e "
-        "becomes `after`. So phi times what is late grows as e does, and is e, which the bound's share of phi holds "
-        "from above and from below: induction over the rounds, beginning with zero.",
+        "compensation e becomes `after`. So phi times what is late grows as e does, and is e, which the bound's share "
+        "of phi holds from above and from below: induction over the rounds, beginning with zero.",
         scope="every number of rounds, every weight 0 < phi <= 1, all gradients for which no code is cut off",
         goals=_late,
     ),

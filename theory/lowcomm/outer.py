@@ -51,8 +51,7 @@ _disc = _trace**2 - 4 * _det
 _LIMIT = 2 * (1 + outermu) / (1 + 2 * outermu)
 _MAP = (
     "A worker ends at (1 - c) theta, so g = c theta. With m' = mu m + g and theta' = theta - eta (g + mu m') the map "
-    "has "
-    "trace 1 + mu - eta c (1 + mu) and determinant mu (1 - eta c). "
+    "has trace 1 + mu - eta c (1 + mu) and determinant mu (1 - eta c). "
 )
 _FIXED_SHARE = (
     "It is about one quadratic and a share c that is the same in every round. If c changes, shares that are stable "
@@ -161,9 +160,8 @@ OUTER_CLAIMS = (
         relation=Eq(AVERAGE_GAP, (1 - outerlr * (1 + outermu)) ** 2),
         assumes=(NESTEROV, FIRST_ROUND, LOCAL_FROM_ANCHOR),
         source=derived(
-            "The momentum is g, so the step is eta (1 + mu) g. It is the average exactly where eta (1 + mu) = 1; "
-            "with 0.7 "
-            "and 0.9 it goes a third beyond it."
+            "The momentum is g, so the step is eta (1 + mu) g. It is the average exactly where eta (1 + mu) = 1; with "
+            "0.7 and 0.9 it goes a third beyond it."
         ),
         axis="outerlr",
     ),
@@ -210,8 +208,7 @@ OUTER_CLAIMS = (
         assumes=(NESTEROV, SAME_CHANGE, MOMENTUM_BELOW_ONE),
         source=derived(
             "m_t = (1 - mu^t)/(1 - mu) g, and g + mu m_t = (1 - mu^(t + 1))/(1 - mu) g: seven times g in the limit, "
-            "with "
-            "0.7 and 0.9."
+            "with 0.7 and 0.9."
         ),
         axis="outerrounds",
     ),
@@ -274,9 +271,8 @@ OUTER_CLAIMS = (
         relation=Eq(OUTER_STABLE, 1),
         assumes=(NESTEROV, ONE_QUADRATIC, MOMENTUM_BELOW_ONE, INNER_CONTRACTS, MODERATE_OUTER),
         source=derived(
-            "Refuted by the defaults, 0.7 and 0.9, and one inner step with gamma a = 1.95: c = 1.95, eta c = 1.365 "
-            "and the "
-            "limit is 3.8/2.8 = 1.357, though the inner step contracts by 0.95.",
+            "Refuted by the defaults, 0.7 and 0.9, and one inner step with gamma a = 1.95: c = 1.95, eta c = 1.365 and "
+            "the limit is 3.8/2.8 = 1.357, though the inner step contracts by 0.95.",
             "the same with a hypothesis left out",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

@@ -55,14 +55,12 @@ _turns = sp.floor(outerrounds / (sp.floor(1 / weak) + 1))
 _TEMPLAR = "one-covenant/templar, src/tplr/compress.py"
 _DEMO_CODE = "demo.py"
 _RESIDUALS = (
-    "e_t = beta e_(t - 1) + change_t - sent_t; added up over t, the sum of changes less that of what was sent is e_T "
-    "+ (1 - "
-    "beta) sum over t < T of e_t."
+    "e_t = beta e_(t - 1) + change_t - sent_t; added up over t, the sum of changes less that of what was sent is e_T + "
+    "(1 - beta) sum over t < T of e_t."
 )
 _WAITS = (
     "The other entry is sent and has the residual zero. The weaker one holds d (1 - beta^t)/(1 - beta), which stays "
-    "below d/(1 "
-    "- beta)"
+    "below d/(1 - beta)"
 )
 
 SPARSE_CLAIMS = (
@@ -82,8 +80,7 @@ SPARSE_CLAIMS = (
         assumes=(CHUNKS_DIVIDE, SENT_AS_THEY_ARE),
         source=derived(
             "||e_t|| <= q ||beta e_(t - 1) + change|| <= q (beta ||e_(t - 1)|| + M), since the k largest of a chunk "
-            "have "
-            "k/chunk of its square at least."
+            "have k/chunk of its square at least."
         ),
         tightness=1,
         extremal="one round, entries of one magnitude",
@@ -121,8 +118,7 @@ SPARSE_CLAIMS = (
         assumes=(ONE_OF_TWO, NOT_TOO_WEAK, NOTHING_DECAYS),
         source=derived(
             "Its residual is j d after j rounds, and the other entry's change 1; ties go to the other. In the round "
-            "after "
-            "it is sent the other has 2."
+            "after it is sent the other has 2."
         ),
         axis="outerrounds",
     ),
@@ -231,8 +227,7 @@ SPARSE_CLAIMS = (
         assumes=(CHUNKS_DIVIDE,),
         source=DEMO.official_code(
             f"{_DEMO_CODE}: the cosine transform is made with norm `ortho`, and the k largest amplitudes of a chunk "
-            "are "
-            "subtracted",
+            "are subtracted",
             "The transform keeps squares of chunks and of their parts; Top-K of amplitudes has the same bound as Top-K "
             "of entries.",
             reading="The bound is ours; the code states none.",
@@ -287,10 +282,8 @@ SPARSE_CLAIMS = (
         assumes=(CHUNKS_DIVIDE,),
         source=derived(
             "Refuted by three workers with chunks of two: one sends the amplitude 1 of the constant, two -0.9 of the "
-            "other. "
-            "The second entry is (1/3 + 0.6)/sqrt 2 > 0 over ranks; the first is (1/3 - 0.6)/sqrt 2 < 0 over ranks, "
-            "and (1 - "
-            "0.9)/sqrt 2 > 0 over senders.",
+            "other. The second entry is (1/3 + 0.6)/sqrt 2 > 0 over ranks; the first is (1/3 - 0.6)/sqrt 2 < 0 over "
+            "ranks, and (1 - 0.9)/sqrt 2 > 0 over senders.",
             "what signs suggest",
         ),
         stands=Standing.HOLDS_AS_CORRECTED,

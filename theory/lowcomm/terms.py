@@ -316,8 +316,7 @@ EQUAL_TOKENS = Hypothesis("equal_tokens", "All workers have the same number of t
 TWO_ARRIVE = Hypothesis(
     "two_arrive_alone",
     "Two workers with equal tokens and the numbers 0 and 1, each of which arrives by itself; where none does, the "
-    "merge "
-    "is tried again.",
+    "merge is tried again.",
     ensured="All four outcomes are weighed with their probabilities.",
 )
 RANDOM_PAIRS = Hypothesis(

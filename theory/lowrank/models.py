@@ -199,9 +199,8 @@ MODELS = by_claim(
     Model(
         claim="lowrank.powersgd.determinant",
         words="a and b are the singular values. The leverage of a is 1/(1 + c^2 t^2) with c = b/a and t, a quotient of "
-        "two normals, Cauchy-distributed. By the partial fractions, as 1/(1 + t^2) integrates to pi and "
-        "c^2/(1 + c^2 t^2) to c pi, its mean is (1 - c)/(1 - c^2) (c = 1: by continuity). The rest of a^2 and b^2 is "
-        "the error.",
+        "two normals, Cauchy-distributed. By the partial fractions, as 1/(1 + t^2) integrates to pi and c^2/(1 + c^2 "
+        "t^2) to c pi, its mean is (1 - c)/(1 - c^2) (c = 1: by continuity). The rest of a^2 and b^2 is the error.",
         scope="every matrix of two singular values a, b > 0, r = 1, a Gaussian sketch, in real arithmetic",
         goals=_determinant,
     ),

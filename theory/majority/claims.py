@@ -164,10 +164,9 @@ _HOEFFDING = (
 _LARGEST_SHARE = (
     "How large a share of the claim: beyond S = 2/sqrt 3 it falls with S, as the tail grows at least like sqrt q. "
     "Below, e = S/(2 sqrt 3). For two workers it is sqrt(6)/4 (3 u - 2 u^2 - u^3) with u = S/sqrt 3, which is largest "
-    "at u = (sqrt(13) - 2)/3. For other P: "
-    f"{_HOEFFDING}. At q = 1/2 the tail is 1/2 for odd P, 1/2 + C(P, P/2)/2^(P + 1) for even P, so the share is at "
-    "most that times 2 sqrt 3 y exp(-2 y^2) <= 1.051, y = e sqrt(P): less than 0.526 for odd P, than 0.5385 for even P "
-    "above 1018. For even P from 4 to 1018 it was computed: at most 0.483."
+    f"at u = (sqrt(13) - 2)/3. For other P: {_HOEFFDING}. At q = 1/2 the tail is 1/2 for odd P, 1/2 + C(P, P/2)/2^(P + "
+    "1) for even P, so the share is at most that times 2 sqrt 3 y exp(-2 y^2) <= 1.051, y = e sqrt(P): less than "
+    "0.526 for odd P, than 0.5385 for even P above 1018. For even P from 4 to 1018 it was computed: at most 0.483."
 )
 
 _MONOTONE = (

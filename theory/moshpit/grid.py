@@ -133,10 +133,9 @@ GRID_CLAIMS = (
         kind=Kind.EXPECTED,
         assumes=(FULL_GRID, FIXED_CELLS, SKIPPED, ONE_SWEEP),
         source=derived(
-            "The sum of squared weights in one peer's vector: averaging a line of the grid multiplies the expected "
-            "sum by the expected squared norm of one row of the line's averaging matrix, which is (number of "
-            "blocks)/M in the mean, h. Axes are independent, and each is used once; so h^d. The mean of all keeps "
-            "weights 1/N."
+            "The sum of squared weights in one peer's vector: averaging a line of the grid multiplies the expected sum "
+            "by the expected squared norm of one row of the line's averaging matrix, which is (number of blocks)/M in "
+            "the mean, h. Axes are independent, and each is used once; so h^d. The mean of all keeps weights 1/N."
         ),
         axis="failure",
         note="For small p it is about d p/M^(d-1).",

@@ -532,8 +532,7 @@ SGD_MODELS = by_claim(
         + "Here `m` is the mean of the peers' points with weights w that do not depend on them, of which those that "
         "stay are the mean at the end: w >= 0, they add up to one and their squares to 1/n' at most; E w is the same "
         "for all peers, so that sum w_i ||x_i - m||^2 is V at most in the mean, and f at the peers' mean is at most "
-        "the mean of "
-        "f(m). " + _TELESCOPE,
+        "the mean of f(m). " + _TELESCOPE,
         scope="every convex and L-smooth f in every dimension, every gamma <= 1/(4 L), every tau, N, n', K and sigma, "
         "departures at random, real arithmetic",
         goals=_departures,
@@ -542,10 +541,10 @@ SGD_MODELS = by_claim(
         claim="moshpit.sgd.nonconvex",
         words="`d` is the difference of two peers' points, `g` that of the slopes there, L ||d|| at most: a step "
         "multiplies V by (1 + gamma L)^2 at most, `expansion` since the last average, and adds gamma^2 sigma^2 at "
-        "most; `age` <= tau - 1 steps expand by exp(2 gamma L (tau - 1)) <= e at most, as 1 + "
-        "x <= exp(x) and gamma <= 1/(2 L (tau - 1)). Then `s` is the slope at the mean and `g` the mean slope, L^2 V "
-        "apart at most in the mean square; `value` and `next` are expected f at the mean, less the infimum: "
-        "the descent lemma. Induction over the steps, from `excess`; `sum` adds up ||s||^2.",
+        "most; `age` <= tau - 1 steps expand by exp(2 gamma L (tau - 1)) <= e at most, as 1 + x <= exp(x) and gamma <= "
+        "1/(2 L (tau - 1)). Then `s` is the slope at the mean and `g` the mean slope, L^2 V apart at most in the mean "
+        "square; `value` and `next` are expected f at the mean, less the infimum: the descent lemma. Induction over "
+        "the steps, from `excess`; `sum` adds up ||s||^2.",
         scope="every L-smooth f that is bounded below, in every dimension, every gamma <= 1/(2 L) and 1/(2 L (tau - "
         "1)), every tau, N, K and sigma, real arithmetic",
         goals=_nonconvex,

@@ -50,8 +50,8 @@ DESCENT: tuple[Claim, ...] = (
         relation=Eq(ITERATE_DEFECT, 0),
         assumes=(SCALED, EXACT_MEANS),
         source=derived(
-            "x moves by the step size times the mean gradient, w by u/P. By conservation of mass "
-            "u = sum_p (eps_p + eta G_p) - sum_p eps_p', so w' - x' = w - x + (mean eps' - mean eps)."
+            "x moves by the step size times the mean gradient, w by u/P. By conservation of mass u = sum_p (eps_p + "
+            "eta G_p) - sum_p eps_p', so w' - x' = w - x + (mean eps' - mean eps)."
         ),
         axis="horizon",
     ),
@@ -94,8 +94,8 @@ DESCENT: tuple[Claim, ...] = (
         relation=Le(MEAN_RESIDUAL, _gamma * (before + move) + missed),
         source=derived(
             "Let A be the mean accumulated gradient. The mean residual is A - u/P; by the triangle inequality its norm "
-            "is at most ||A - TopK(A)|| + ||TopK(A) - u/P||. The first is at most gamma ||A|| with "
-            "gamma = sqrt(1 - k/n) and ||A|| <= ||mean eps|| + ||eta G||, the second is what the update misses."
+            "is at most ||A - TopK(A)|| + ||TopK(A) - u/P||. The first is at most gamma ||A|| with gamma = sqrt(1 - "
+            "k/n) and ||A|| <= ||mean eps|| + ||eta G||, the second is what the update misses."
         ),
         tightness=1,
         extremal="first step, the same gradient on all ranks, its entries nearly equal in magnitude",

@@ -181,9 +181,8 @@ DESCENT = (
         claim="oktopk.sgd.gradient",
         words="w are Ok-Topk's iterates, x = w - the mean residual makes plain steps with the gradient at w. `size` "
         "and `nearer` are norms of the mean residual before and after a step, bounded by induction, `away` the square "
-        "of |w - x|; `grad_w` and `grad_x` are the gradients of f at w and x. f falls by `drop` in a step: summed "
-        "over T steps and divided by T the bound on |grad_w|^2 has the mean of the drops, at most gap/T, in place of "
-        "drop.",
+        "of |w - x|; `grad_w` and `grad_x` are the gradients of f at w and x. f falls by `drop` in a step: summed over "
+        "T steps and divided by T the bound on |grad_w|^2 has the mean of the drops, at most gap/T, in place of drop.",
         scope="every L-smooth f bounded below with exact gradients (not quadratics alone), every n >= k >= 1, every "
         "number of steps in each of which the realised ratio is at most xi; exact arithmetic",
         goals=_gradient,

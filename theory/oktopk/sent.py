@@ -41,9 +41,9 @@ SENT: tuple[Claim, ...] = (
         source=LI_HOEFLER_2022.second_hand(
             "Equation 3, read in a summary; its hypotheses are ours",
             "The split sends at most k/P entries to each of P - 1 ranks. Balancing cuts the winners, in their order, "
-            "at equal counts: an interval of s winners overlaps its own target of |T|/P by at least "
-            "s - (|T| - |T|/P), so at most |T|(P - 1)/P leave. The all-gather sends P - 1 blocks of |T|/P. With "
-            "|T| <= k these are three times k(P - 1)/P entries of two words.",
+            "at equal counts: an interval of s winners overlaps its own target of |T|/P by at least s - (|T| - |T|/P), "
+            "so at most |T|(P - 1)/P leave. The all-gather sends P - 1 blocks of |T|/P. With |T| <= k these are three "
+            "times k(P - 1)/P entries of two words.",
         ),
         tightness=1,
         extremal=TIGHT6K,

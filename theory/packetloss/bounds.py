@@ -78,9 +78,8 @@ CLAIMS = (
         relation=Le(DRIFT, sigma**2 * 2 * p / (1 - p**2)),
         kind=Kind.EXPECTED,
         source=derived(
-            "The exact gap after t steps grows with t, its increments 2 sigma^2 p^t (1 - p^t) being positive, "
-            "and tends "
-            "to 2p/(1-p) - 2p^2/(1-p^2)."
+            "The exact gap after t steps grows with t, its increments 2 sigma^2 p^t (1 - p^t) being positive, and "
+            "tends to 2p/(1-p) - 2p^2/(1-p^2)."
         ),
         assumes=_WHITE,
         tightness=1,

@@ -86,8 +86,7 @@ CLAIMS = (
         kind=Kind.LAW,
         source=derived(
             "2 sum over l of P(L = l) P(L = l + m): the terms with l + m < t sum to (1-p)^2 p^m (1 - "
-            "p^(2(t-m)))/(1-p^2), "
-            "the one with l + m = t is (1-p) p^(t-m) p^t. Tends to 2(1-p)/(1+p) p^m."
+            "p^(2(t-m)))/(1-p^2), the one with l + m = t is (1-p) p^(t-m) p^t. Tends to 2(1-p)/(1+p) p^m."
         ),
         assumes=(*_LOSS, APART_WITHIN_STEPS),
         axis="p",

@@ -78,8 +78,7 @@ CLAIMS = (
         kind=Kind.EXPECTED,
         source=derived(
             "Unroll A_n = p A_(n-1) + (1 - p^n)/n from A_0 = 0: A_N = sum_k p^(N-k) (1 - p^k)/k. Measured as N "
-            "E[ghat^2] "
-            "where one worker has gradient 1 and the others 0, which is N E[1{1 in S}/K^2] = E[1/K; K >= 1]."
+            "E[ghat^2] where one worker has gradient 1 and the others 0, which is N E[1{1 in S}/K^2] = E[1/K; K >= 1]."
         ),
         assumes=(INDEPENDENT_LOSSES,),
         axis="p",

@@ -68,11 +68,10 @@ _PAIRS_IN_WORDS = (
     "one by one. "
 )
 _CORRELATED = (
-    f"{_PAIRS_IN_WORDS}"
-    "The update of age t adds to the squared gap 2 p^(t+1) sigma^2 (1 - p^(t+1) + 2 T), with T the sum over younger "
-    "ages a of (1 - p^(a+1)) rho^(t-a): T becomes rho (T + 1 - p^(t+1)). `y` is p^t. "
-    "By induction on t the gap is the bound less sigma^2 y times a form in y and T, what is still gained. That form is "
-    "not negative at t = 0 and t = 1, and at t + 2 if at t."
+    f"{_PAIRS_IN_WORDS}The update of age t adds to the squared gap 2 p^(t+1) sigma^2 (1 - p^(t+1) + 2 T), with T the "
+    "sum over younger ages a of (1 - p^(a+1)) rho^(t-a): T becomes rho (T + 1 - p^(t+1)). `y` is p^t. By induction on "
+    "t the gap is the bound less sigma^2 y times a form in y and T, what is still gained. That form is not negative "
+    "at t = 0 and t = 1, and at t + 2 if at t."
 )
 _CHAIN = (
     "The chain keeps its stationary law: a link is bad in the first of a + 1 steps with probability pi, and stays so "

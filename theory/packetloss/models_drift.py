@@ -398,8 +398,8 @@ MODELS = by_claim(
     Model(
         claim="packetloss.drift.whole_vector",
         words=f"{WHITE_IN_WORDS} In N - 2 of N shards both are receivers, "
-        "and the update of age a is one of their gap iff exactly one "
-        "has missed it; in two shards one is the owner, and it is iff the other has missed it. Induction on t.",
+        "and the update of age a is one of their gap iff exactly one has missed it; in two shards one is the owner, "
+        "and it is iff the other has missed it. Induction on t.",
         scope="every p < 1, every t, every N >= 2",
         goals=whole_vector_goals,
     ),
@@ -414,8 +414,8 @@ MODELS = by_claim(
     Model(
         claim="packetloss.drift.any_losses",
         words=f"{WHITE_IN_WORDS} `F` is the probability that a receiver's staleness is at most s. "
-        "The update of age s is one of the gap "
-        "iff exactly one of two independent receivers' staleness exceeds s. Induction on the number of updates.",
+        "The update of age s is one of the gap iff exactly one of two independent receivers' staleness exceeds s. "
+        "Induction on the number of updates.",
         scope="every law of the losses over time, every t, every sigma",
         goals=_any_losses,
     ),

@@ -161,9 +161,8 @@ _STEP = (
     "step. A receiver's gap x to an owner becomes x + u with probability p, of the losses of that broadcast alone, "
     "else 0: E||x'||^2 = p E||x + u||^2, at most root ||x||^2 + p/(1 - root) ||u||^2 in every dimension; N - 1 of N "
     "workers receive a shard, and u = -eta ghat. Smoothness, with E ghat = (1 - p^N) b given the replicas: falls >= "
-    "eta (1 - p^N) <a, b> - L eta^2 estimate/2. Lipschitz gradients: ||a - b||^2 <= L^2 drift. Induction on t: t "
-    "times the bound, less the sum of squares, is at least the drift that is still to be paid for, its weight over 1 "
-    "- root."
+    "eta (1 - p^N) <a, b> - L eta^2 estimate/2. Lipschitz gradients: ||a - b||^2 <= L^2 drift. Induction on t: t times "
+    "the bound, less the sum of squares, is at least the drift that is still to be paid for, its weight over 1 - root."
 )
 _RUNS = (
     "every p < 1, every N, every t, every dimension, all L-smooth functions of the workers, every eta > 0; real "

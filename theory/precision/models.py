@@ -260,8 +260,8 @@ MODELS = by_claim(
         "words = 2^r. An addition multiplies a term by 1 + (1 - share) gap with chance `up`, else by 1 - share gap: "
         "gap is that of the neighbours over the exact sum, 2 unit at most, and words up is the next whole number from "
         "words share on. Below zero the same holds with the signs changed. After h additions a term's factor is at "
-        "most `most`, which is (1 + 2 unit)^h, for every draw. By induction on "
-        "h <= P - 1 the factor's mean is off 1 by ((1 + 2 unit)^h - 1)/words at most.",
+        "most `most`, which is (1 + 2 unit)^h, for every draw. By induction on h <= P - 1 the factor's mean is off 1 "
+        "by ((1 + 2 unit)^h - 1)/words at most.",
         f"{_OVER}every P, every unit, every number of bits",
         _few_bits,
     ),

@@ -171,9 +171,8 @@ MODELS = (
     ),
     Model(
         "precision.split.gradient",
-        f"{_STAGES}Losses are u/(1 + u) of the formats. There are 1 + further_ranks ranks in each of R "
-        "groups. Sums have M, 1 + further_ranks and R terms. within_off is what the first three stages are off "
-        "together.",
+        f"{_STAGES}Losses are u/(1 + u) of the formats. There are 1 + further_ranks ranks in each of R groups. Sums "
+        "have M, 1 + further_ranks and R terms. within_off is what the first three stages are off together.",
         "every input whose sums do not overflow, every M, R and P/R, every unit < 1",
         _gradient,
         ("precision.split.gradient",),

@@ -577,15 +577,13 @@ def _lines(of: Tolerance) -> dict[str, str]:
     divisor = f" / {of.P}" if of.average else ""
     return {
         "torch": (
-            "x = torch.stack(inputs).double()\n"
-            f"exact, scale = x.sum(0){divisor}, x.abs().sum(0) + {offset!r}\n"
-            "torch.testing.assert_close((result.double() - exact) / scale, torch.zeros_like(exact), "
+            f"x = torch.stack(inputs).double()\nexact, scale = x.sum(0){divisor}, x.abs().sum(0) + "
+            f"{offset!r}\ntorch.testing.assert_close((result.double() - exact) / scale, torch.zeros_like(exact), "
             f"rtol=0, atol={room!r})"
         ),
         "numpy": (
-            "x = numpy.stack(inputs).astype(float)\n"
-            f"exact, scale = x.sum(0){divisor}, abs(x).sum(0) + {offset!r}\n"
-            "numpy.testing.assert_allclose((result.astype(float) - exact) / scale, 0, "
-            f"rtol=0, atol={room!r})"
+            f"x = numpy.stack(inputs).astype(float)\nexact, scale = x.sum(0){divisor}, abs(x).sum(0) + "
+            f"{offset!r}\nnumpy.testing.assert_allclose((result.astype(float) - exact) / scale, 0, rtol=0, "
+            f"atol={room!r})"
         ),
     }

@@ -301,10 +301,10 @@ DITHERING = (
         Model(
             claim=f"quantizers.qsgd.{statement}",
             words="w is the root of n; `value` is a = s |x|/||x|| of an entry, whose squares sum to s^2, and `up` "
-            "the probability that its level is not 0: at most 1, and at most a. For every entry "
-            "(bound - L s^2)/n + L a^2 - up >= 0; by induction on the entries, as an outcome of those "
-            "before is followed by both of the next, the bound is at least the expected number of them. L = w/(2 s), "
-            "or 0 for the bound n. " + more + "All levels of x = 0 are 0.",
+            "the probability that its level is not 0: at most 1, and at most a. For every entry (bound - L s^2)/n + L "
+            "a^2 - up >= 0; by induction on the entries, as an outcome of those before is followed by both of the "
+            "next, the bound is at least the expected number of them. L = w/(2 s), or 0 for the bound "
+            "n. " + more + "All levels of x = 0 are 0.",
             scope="every x in R^n, every n >= 1 and s >= 1, in real arithmetic",
             goals=_qsgd_support,
         )

@@ -422,10 +422,9 @@ ROTATED_DITHERING: tuple[Claim, ...] = (
 )
 
 _SPREAD = (
-    "(x' - x)_i = (1/d) sum_l (sum_j w_j H_ij H_jl) D_i D_l x_l with w_j = d/k - 1 where j is drawn and -1 "
-    "elsewhere. The sum of the w_j is zero, so l = i adds nothing. For l != i, H_ij H_jl is a row with as many +1 "
-    "as -1, and without replacement E (sum_j w_j h_j)^2 = d^2 (d/k - 1)/(d - 1); the signs make different l "
-    "uncorrelated."
+    "(x' - x)_i = (1/d) sum_l (sum_j w_j H_ij H_jl) D_i D_l x_l with w_j = d/k - 1 where j is drawn and -1 elsewhere. "
+    "The sum of the w_j is zero, so l = i adds nothing. For l != i, H_ij H_jl is a row with as many +1 as -1, and "
+    "without replacement E (sum_j w_j h_j)^2 = d^2 (d/k - 1)/(d - 1); the signs make different l uncorrelated."
 )
 
 SKETCH: tuple[Claim, ...] = (

@@ -383,9 +383,9 @@ DRAWN = (
     ),
     named(
         "rotateddithering.shrunk_contraction",
-        "Unbiased, with the variance omega - slack, omega = (length/2 - 1)/s^2 and slack >= 0 as "
-        "goals of rotations.rotateddithering.variance show: divided by 1 + omega it has the variance over its square, "
-        "and the bias omega/(1 + omega). One entry is a level.",
+        "Unbiased, with the variance omega - slack, omega = (length/2 - 1)/s^2 and slack >= 0 as goals of "
+        "rotations.rotateddithering.variance show: divided by 1 + omega it has the variance over its square, and the "
+        "bias omega/(1 + omega). One entry is a level.",
         "every n, every x in R^n but zero, every s >= 1, in real arithmetic",
         _levels_shrunk,
     ),

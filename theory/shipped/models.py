@@ -24,10 +24,10 @@ EXTENTS = extents(
         (): (
             "atomic.sign_symmetry atomic.scale_equivariance clippedterngrad.bias clippedterngrad.one_sparse "
             "threelc.entry_error dgc_steps.conserved dgc_steps.dense_unmasked dgc_steps.delayed "
-            "dynamic_tree.entry_error dynamic_tree.decay inceptionn.entry_error "
-            "inceptionn.enlarged ef_signs.excess replacementrandk.error bernoullilazy.variance twomeans.contraction "
-            "twomeans.contraction_halves threelc.contraction uniformbuckets.nonexpansive quantilebuckets.nonexpansive "
-            "permk_mean.error dynamic_tree.contraction shared_randk_mean.error replacementrandk.variance "
+            "dynamic_tree.entry_error dynamic_tree.decay inceptionn.entry_error inceptionn.enlarged ef_signs.excess "
+            "replacementrandk.error bernoullilazy.variance twomeans.contraction twomeans.contraction_halves "
+            "threelc.contraction uniformbuckets.nonexpansive quantilebuckets.nonexpansive permk_mean.error "
+            "dynamic_tree.contraction shared_randk_mean.error replacementrandk.variance "
             "replacementrandk.shrunk_contraction bernoullilazy.composed atomic.variance twomeans.below_scaledsign "
             "spectral_atoms.bias spectral_atoms.kept atomic.variance_balanced atomic.shrunk_contraction atomic.support"
         ),

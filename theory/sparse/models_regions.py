@@ -126,9 +126,8 @@ def _code_switch(bound: Any) -> tuple[Goal, ...]:
 
 _WORDS = (
     "`split` is the mean over the P - 1 steps of the split of the most entries that a message has: those of one rank "
-    "in one region, at most k and at most c = ceil(n/P). `gathered` is that of the P - 1 steps of the ring: blocks "
-    "are what any rank selected of a region, at most Pk and at most c; two words each. Dense blocks have at most c "
-    "words. "
+    "in one region, at most k and at most c = ceil(n/P). `gathered` is that of the P - 1 steps of the ring: blocks are "
+    "what any rank selected of a region, at most Pk and at most c; two words each. Dense blocks have at most c words. "
 )
 _SWITCH = "Blocks travel densely if 2U >= n, where U <= Pk. "
 

@@ -185,8 +185,8 @@ ADAPTIVE: tuple[Claim, ...] = (
         assumes=(NONZERO,),
         source=BEZNOSIKOV_2020.recalled(
             "adaptive random sparsification",
-            "Keeping entry i leaves ||x||^2 - x_i^2; weighted with |x_i|/||x||_1 that is "
-            "||x||_2^2 - ||x||_3^3/||x||_1.",
+            "Keeping entry i leaves ||x||^2 - x_i^2; weighted with |x_i|/||x||_1 that is ||x||_2^2 - "
+            "||x||_3^3/||x||_1.",
         ),
     ),
     Claim(

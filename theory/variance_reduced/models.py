@@ -407,9 +407,8 @@ MODELS = by_claim(
         "diana.rate_sharp",
         _ERROR + "`x` is x - x*, `g` the gradient of f there, D = f - f*, A and sigma the mean squared distances of "
         "gradients and shifts from the workers' gradients at x*, V that of gradients from shifts, which "
-        "variance_reduced.diana.shift_target and variance_reduced.diana.variance speak of; rho is the larger "
-        "rate, ratio = omega/P. "
-        "Smooth convex functions have ||grad||^2 <= 2 L D, and over the workers A <= 2 L_max D.",
+        "variance_reduced.diana.shift_target and variance_reduced.diana.variance speak of; rho is the larger rate, "
+        "ratio = omega/P. Smooth convex functions have ||grad||^2 <= 2 L D, and over the workers A <= 2 L_max D.",
         "every P, n >= k >= 1, every strongly convex smooth f of convex smooth parts, every shifts, real arithmetic",
         _rate_sharp,
     ),
