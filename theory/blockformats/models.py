@@ -38,7 +38,7 @@ EXTENTS = extents(
             "multihop.nearest_error correlated.independent table.variance table.two_stages_nested multihop.ring_law "
             "multihop.butterfly_law microscaling.maximum_of_nearest multihop.butterfly_bounded mseden.projection "
             "table.beyond nvfp4.contraction correlated.equal correlated.never_worse multihop.mxfp4_ring"
-        ),
+        )
     },
     by_definition="microscaling.wire requantised.bytes requantised.bits_an_entry_of_whole_blocks "
     "homomorphic.sums homomorphic.bytes table.index_sums_of_even multihop.bytes",

@@ -15,7 +15,7 @@ EXTENTS = extents(
         "rabenseifner.rounding butterfly.rounding recursive_doubling.sent recursive_doubling.received "
         "rabenseifner.critical_path rabenseifner.sent rabenseifner.received rabenseifner.mean_received "
         "allgather.bruck_words reduce_scatter.bruck_words allgather.doubling_words reduce_scatter.doubling_words "
-        "allgather.even_words recursive_doubling.lower_bound",
+        "allgather.even_words recursive_doubling.lower_bound"
     },
     by_definition="ring.critical_path ring.mean_received recursive_doubling.critical_path "
     "butterfly.critical_path butterfly.mean_received allgather.ring_words reduce_scatter.ring_words",

@@ -119,11 +119,7 @@ EXACT_METADATA = Hypothesis(
     "entry exceeds 1 - 8u times its largest number.",
     conditions.stored_exactly,
 )
-ONE_GROUPING = Hypothesis(
-    "one_grouping",
-    "Both stages have the same groups.",
-    ensured="Cases have one size of groups.",
-)
+ONE_GROUPING = Hypothesis("one_grouping", "Both stages have the same groups.", ensured="Cases have one size of groups.")
 ONE_QUANTISER = Hypothesis(
     "one_quantiser",
     "Both stages have the same bits and groups.",

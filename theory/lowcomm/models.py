@@ -325,6 +325,6 @@ EXTENTS = extents(
             "loco.kept_compensation loco.kept_dead streaming.blend diloco.first_round diloco.progress "
             "local.drift_bound local.drift_sharp qgz.ring e3m0.contraction local.spread local.spread_bound noloco.even "
             "noloco.odd noloco.half noloco.pull demo.contraction sparseloco.residual loco.kept_late_rounds"
-        ),
+        )
     },
 )

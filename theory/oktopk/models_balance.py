@@ -98,11 +98,7 @@ def _quarter_ring(bound: Any) -> tuple[Goal, ...]:
 
 
 def _never(bound: Any) -> tuple[Goal, ...]:
-    given = {
-        "winners <= k": k - winners,
-        "a step sends no block twice": _bits * winners - gathered,
-        "bits": _bits,
-    }
+    given = {"winners <= k": k - winners, "a step sends no block twice": _bits * winners - gathered, "bits": _bits}
     return (
         *proved_by("steps", until_all(index_bits(P))),
         *different_blocks("blocks of a message"),

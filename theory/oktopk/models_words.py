@@ -34,10 +34,7 @@ def different_blocks(name: str) -> tuple[Goal, ...]:
     """That neighbouring blocks of ranks, no more than P of them, are different, and so hold no more than all."""
     blocks, first, second = sp.symbols("blocks first second", nonnegative=True)
     places = {"no more blocks than ranks": P - blocks, "a later place": blocks - 1 - second, "first": first}
-    return (
-        Goal(f"{name}: none comes again", P - 1 - (second - first), given=places),
-        *part_of_all(name),
-    )
+    return (Goal(f"{name}: none comes again", P - 1 - (second - first), given=places), *part_of_all(name))
 
 
 def overlaps(total: Any) -> Iterator[tuple[str, Any, Conditions]]:

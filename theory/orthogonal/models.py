@@ -259,7 +259,7 @@ EXTENTS = extents(
         (): "dion.keeps dion.spectral dion.buffer cubic.one_step cubic.converges muon.at_most muon.at_least "
         "muon.growth muon.below quintic.one_step cubic.growth muon.plateau polar_express.at_most "
         "polar_express.at_least polar_express.six lowrank.spectral matrix_topk.spectral matrix_topk.nuclear "
-        "lowrank.nuclear",
+        "lowrank.nuclear"
     },
     by_definition="dion.words",
 )

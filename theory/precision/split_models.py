@@ -62,11 +62,7 @@ def _product(bound: Any) -> tuple[Goal, ...]:
             ("operands, products and sums at the ranks", at_a_rank, _own),
             ("rounded to the wire", _cast, _casts),
             ("added over ranks", (P - 1) * _wire, _across),
-            given={
-                "P >= 1": P - 1,
-                "K >= 1": s.terms - 1,
-                **named(_operand, _loss, _cast, _wire, _size, _own, _casts),
-            },
+            given={"P >= 1": P - 1, "K >= 1": s.terms - 1, **named(_operand, _loss, _cast, _wire, _size, _own, _casts)},
         ),
     )
 

@@ -57,7 +57,7 @@ EXTENTS = extents(
         "qsgd.support qsgd.support_printed maxdithering.variance terngrad.variance terngrad.error "
         "naturaldithering.variance naturaldithering.variance_printed qsgd.shrunk_contraction "
         "maxdithering.shrunk_contraction terngrad.shrunk_contraction naturaldithering.shrunk_contraction "
-        "stochasticpower.shrunk_contraction naturalcompression.shrunk_contraction qsgd.elias",
+        "stochasticpower.shrunk_contraction naturalcompression.shrunk_contraction qsgd.elias"
     },
     by_definition="scaledsign.one_sparse",
 )

@@ -122,10 +122,7 @@ RESTARTS = Space(
 
 DEFINITIONS = {
     "allreduce_with_restarts": Definition(
-        RESTARTS,
-        called(("result", "attempts", "done"), "traffic"),
-        gossip.restarted,
-        refused={"alive": (np.True_,)},
+        RESTARTS, called(("result", "attempts", "done"), "traffic"), gossip.restarted, refused={"alive": (np.True_,)}
     ),
     "gossip": Definition(GOSSIP, called("result", "traffic"), gossip.gossiped),
     "push_sum": Definition(PUSH, called(("sums", "weights"), "traffic"), gossip.pushed),
