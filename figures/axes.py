@@ -1,7 +1,5 @@
 """Scales, their ticks, and the pair of axes that lines are drawn between."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

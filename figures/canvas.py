@@ -4,8 +4,6 @@ Matplotlib spends a tenth of a second on the ticks and boxes of a pair of axes. 
 line: an SVG is written straight from the list, and matplotlib paints it where pixels or a PDF are asked for.
 """
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Reports of ``commbounds check`` as one page of HTML that needs nothing else."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

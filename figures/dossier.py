@@ -1,7 +1,5 @@
 """A method on one page, and any selection of claims in print: what the book says of them, as facts, HTML or LaTeX."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any

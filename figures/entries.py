@@ -1,7 +1,5 @@
 """What a page says about findings: entries, and how they are grouped."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence

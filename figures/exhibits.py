@@ -1,7 +1,5 @@
 """Figures about more than one claim: lines of several methods, or maps."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable, Sequence

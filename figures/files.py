@@ -1,7 +1,5 @@
 """Figures as files: the same findings give the same bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Formulas as MathML, which browsers set without any font or script of ours."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

@@ -1,7 +1,5 @@
 """The report as one self-contained HTML page about a list of findings."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor

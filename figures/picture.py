@@ -1,7 +1,5 @@
 """Drawings as files of their own that pages load: they know light and dark, and no font but the reader's."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 

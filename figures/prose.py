@@ -1,7 +1,5 @@
 """Formulas within sentences: what the book writes as ``s^2 <= sqrt(n)`` becomes MathML, and the words stay."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterator

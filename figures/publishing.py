@@ -1,7 +1,5 @@
 """Several files as one thing: a site takes the place of the one that was there, and of nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath

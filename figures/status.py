@@ -1,7 +1,5 @@
 """What a finding says at a glance: one word, a sign, a colour, a number."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

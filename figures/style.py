@@ -5,8 +5,6 @@ drawing reads on light and dark. The hues are told apart in all common forms of 
 a word, a sign or a marker's shape says the same.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 COLOURS = {

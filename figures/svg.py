@@ -1,7 +1,5 @@
 """Drawings as parts of a page: colours become variables, the size and the font the page's."""
 
-from __future__ import annotations
-
 import re
 
 from commbounds.figures.style import COLOURS

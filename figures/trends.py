@@ -1,7 +1,5 @@
 """What a figure shows, in words: for readers who do not see it."""
 
-from __future__ import annotations
-
 import math
 from collections import Counter
 from collections.abc import Sequence

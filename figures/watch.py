@@ -1,7 +1,5 @@
 """A watched run as facts, and as one page: curves against bounds, the worst tensors, what was noticed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from markupsafe import Markup

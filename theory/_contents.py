@@ -1,7 +1,5 @@
 """The book, read when it is first asked for: who wants a cost or a symbol does not wait for it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from difflib import get_close_matches
 from fnmatch import fnmatchcase

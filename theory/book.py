@@ -1,7 +1,5 @@
 """The book: its columns, and every claim under its name."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from functools import cache
 from types import MappingProxyType, ModuleType

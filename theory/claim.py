@@ -1,7 +1,5 @@
 """What a paper claims, written down once: `Claim`, `Source`, `Code`, `Hypothesis`."""
 
-from __future__ import annotations
-
 import inspect
 import math
 import re

@@ -1,7 +1,5 @@
 """Claims that every compressor makes, or fails: one builder for each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Where one cost beats another, as a symbol grows: `crossover`."""
 
-from __future__ import annotations
-
 import itertools
 import math
 from dataclasses import dataclass

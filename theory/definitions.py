@@ -1,7 +1,5 @@
 """What the letters of the formulas mean: the sentence that stands below a symbol where it is defined."""
 
-from __future__ import annotations
-
 import ast
 import inspect
 from collections.abc import Mapping

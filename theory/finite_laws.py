@@ -1,7 +1,5 @@
 """Goals about sums over entries, and over the outcomes of a finite law, so that neither stands in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType

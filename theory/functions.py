@@ -1,7 +1,5 @@
 """Functions that several columns use and sympy does not have in the form that the book needs."""
 
-from __future__ import annotations
-
 import math
 from fractions import Fraction
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """The conditions under which claims are made, under stable names that experiments look up."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

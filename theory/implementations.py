@@ -1,7 +1,5 @@
 """What every implementation claims: that it is what its definition says."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from commbounds.theory.claim import DEFINITION, Claim, Eq

@@ -3,8 +3,6 @@
 `Refutation` is the same for a claim that fails, of which a certificate holds a counterexample.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ seen by no case. Each mutant changes one thing in the formula. Measured values t
 not *refute* the mutant, and so test what it changed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial

@@ -1,7 +1,5 @@
 """Formulas in LaTeX; how a symbol is written stands with its definition (`theory.symbols.Symbol`)."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from sympy.printing.latex import LatexPrinter

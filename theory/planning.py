@@ -4,8 +4,6 @@ A method costs what its schedule, or its claim on bytes, says. What it does to t
 listed apart and not ranked. Figures are of one step of all ranks, with no overlap of computing and sending.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Every node is kept as a numerator and a denominator, and reduced only at the end
 operation leaves the rationals.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import cache, lru_cache

@@ -1,7 +1,5 @@
 """Every collective's schedule, by name: as printed in `SCHEDULES`, exact for all sizes in `EXACT`."""
 
-from __future__ import annotations
-
 from functools import partial
 from types import ModuleType
 from typing import Any

@@ -1,7 +1,5 @@
 """Goals by which the inequalities of smooth and convex functions follow from the parabolas that they lie between."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import sympy as sp

@@ -4,8 +4,6 @@ For the columns that say so (`Column.recalled`) no text was read: attributions a
 is the proof that each claim carries beside the attribution.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from commbounds.theory.claim import COMMON_USAGE, Code, Source, Tag

@@ -1,7 +1,5 @@
 """Goals about all subsets of so many entries, and about all orders of them, so that neither stands in words."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What claims about communication measure, and the symbols that they share."""
 
-from __future__ import annotations
-
 from commbounds.theory.quantities import Quantity
 
 MOST_SENT = Quantity("most_sent", r"\max_p \mathrm{sent}_p", "words sent by the rank that sends most")

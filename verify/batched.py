@@ -5,8 +5,6 @@ instead, and holds as many sub-cases as it has rows; a row is a function of fami
 one that breaks a claim can be made again on its own.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -4,8 +4,6 @@ What a file says is taken for what was found only as far as it agrees with the b
 its range, every verdict has the evidence that it takes, and certificates are checked again.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict

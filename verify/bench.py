@@ -1,7 +1,5 @@
 """Speed: what is timed, beside which peers, and what the ratios should be."""
 
-from __future__ import annotations
-
 import importlib
 import subprocess
 import sys

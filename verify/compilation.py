@@ -1,7 +1,5 @@
 """`Compilations`: whether Numba compiles a kernel in this process."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from typing import Any

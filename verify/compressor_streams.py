@@ -1,7 +1,5 @@
 """Draws of a compressor for sequential tests: on random inputs of every set-up."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

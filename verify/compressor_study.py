@@ -1,7 +1,5 @@
 """`CompressorStudy`: a claim about a compressor, with the set-ups and the inputs on which it is measured."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

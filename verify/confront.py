@@ -1,7 +1,5 @@
 """Claims against their implementation: every method that applies, and the findings they add up to."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from difflib import get_close_matches
 from functools import cache

@@ -4,8 +4,6 @@ To read the book takes seconds of sympy; to see that its sources are those that 
 A column that cannot be imported is told of by its error, each time anew.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """The greedy choice of covertable's covering arrays, compiled: the same rows as the library makes in Python."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """Vectors and stacks by kind: what spaces of cases draw from, every kind a function of its size, dtype and seed."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Properties of whole laws, measured as distances that a claim says are zero."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

@@ -4,8 +4,6 @@ Bounds say what a thing may do, its definition says what it is. That the two agr
 ``COLUMN.NAME.definition``: the number of values that differ is zero.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace

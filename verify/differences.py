@@ -1,7 +1,5 @@
 """`differences`: what an implementation says beside what its definition says of the same case, value by value."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase

@@ -1,7 +1,5 @@
 """`run`: many claims, on any executor, streamed to a file from which an interrupted run goes on."""
 
-from __future__ import annotations
-
 import fnmatch
 import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, MutableMapping, Sequence

@@ -1,7 +1,5 @@
 """`executor`: where tasks run: processes of this machine, workers of a Dask cluster, or the ranks of an ``mpirun``."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import importlib

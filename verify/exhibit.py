@@ -1,7 +1,5 @@
 """`Exhibit`: a figure's data about more than one claim, measured here and drawn elsewhere."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

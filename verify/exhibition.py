@@ -1,7 +1,5 @@
 """`exhibit_all`: the data of figures about more than one claim, made on any executor and kept in a file."""
 
-from __future__ import annotations
-
 import fnmatch
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping

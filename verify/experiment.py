@@ -1,7 +1,5 @@
 """How much work is done, and how a measured value is compared with a bound."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What an experiment found: `Finding`, `Evidence`, `Counterexample`, `Series`, and their JSON form."""
 
-from __future__ import annotations
-
 import json
 import math
 from dataclasses import asdict, dataclass, field, fields

@@ -9,8 +9,6 @@ Pixels at the rim of the images are always dark and some hidden units are silent
 exactly zero, as in larger networks.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Inputs that try to break a claim: exact grids, a hostile corpus, and structured families for the search."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """A test of draws against a finite law, outcome by outcome: what no test of single entries can see."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any

@@ -1,7 +1,5 @@
 """`Probe` and `Judgement`: what is known of a study while it is judged."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property

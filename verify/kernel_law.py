@@ -1,7 +1,5 @@
 """The distribution of an implementation's output, read off its kernel by injecting randomness."""
 
-from __future__ import annotations
-
 import inspect
 import itertools
 import math

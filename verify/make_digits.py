@@ -4,8 +4,6 @@ The 1797 handwritten digits that scikit-learn bundles (the test part of the UCI 
 Digits", E. Alpaydin, C. Kaynak, 1998, CC BY 4.0), as they are: 8 x 8 pixels from 0 to 16.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

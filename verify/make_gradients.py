@@ -4,8 +4,6 @@ Everything is computed in float64 and stored as float32. The run is deterministi
 only by how the linear-algebra library orders its sums.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass

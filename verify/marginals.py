@@ -5,8 +5,6 @@ entries at once costs one call per bit of the uniform and gives the distribution
 number of entries, without sampling noise.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

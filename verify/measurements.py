@@ -1,7 +1,5 @@
 """`Measurements`: all values that a claim met, with its bound's symbols, and what can be asked of them together."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """How each quantity of the book is measured: exactly from a law, without noise from a kernel, or one draw at a time."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields

@@ -4,8 +4,6 @@ Studies are judged together: a case that several of them measure is made once, a
 found about one does not depend on which others are there.
 """
 
-from __future__ import annotations
-
 import contextlib
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -1,7 +1,5 @@
 """`Pairing`: a collective in one process beside its rank-by-rank twin; the bits and the traffic must be the same."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace

@@ -1,7 +1,5 @@
 """The same jobs in numpy and torch, as one would write them there: what the kernels are timed against."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from functools import partial

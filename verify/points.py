@@ -1,7 +1,5 @@
 """`ValuesAt`: many expressions at many points at once."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Callable, Mapping, Sequence

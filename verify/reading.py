@@ -1,7 +1,5 @@
 """Records read back from JSON, every field checked against its declared type."""
 
-from __future__ import annotations
-
 import json
 import types
 from collections.abc import Callable

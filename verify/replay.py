@@ -1,7 +1,5 @@
 """`Table`: published numbers beside ours, cell by cell; and how the tables of a replay are made."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass

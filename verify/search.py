@@ -3,8 +3,6 @@
 There is one, for the claims of the book and for those of the conformance kit.
 """
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar

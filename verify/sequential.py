@@ -5,8 +5,6 @@ nonnegative supermartingale that starts at 1, and so is every average of such pr
 passes 1 / alpha with probability at most alpha, whenever one looks.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Stacks of the ranks' vectors by family: what sparse all-reduces meet in practice, and what breaks them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -4,8 +4,6 @@ A case is timed in interleaved rounds in one process, so that a disturbance fall
 is the ratio, peer's time over ours, taken round by round: its median over the rounds.
 """
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping

@@ -6,8 +6,6 @@ known of the interpreter, the libraries and the processor. Findings are meant to
 sums by BLAS and functions of the C library need not be, hence the last.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """`Study`: a claim bound to what it is about, with the cases to measure."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps

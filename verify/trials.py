@@ -5,8 +5,6 @@ nothing but these numbers: what is keyed by counter may run anywhere, in any ord
 only grows, by one checked line a chunk; a line that was being written when the process died is cut off on resuming.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import os

@@ -1,7 +1,5 @@
 """Files written in one step: readers see the old one or the new one, never half of it."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """What the site says, as data: claims, findings, certificates and hypotheses, badges, and what a search looks at."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any

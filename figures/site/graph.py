@@ -1,7 +1,5 @@
 """The claims of a column with their hypotheses and corrections, drawn as a graph whose boxes are links."""
 
-from __future__ import annotations
-
 from collections.abc import Container, Sequence
 from html import escape
 

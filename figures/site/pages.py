@@ -1,7 +1,5 @@
 """The pages of the site about a list of findings."""
 
-from __future__ import annotations
-
 import html
 import re
 from collections.abc import Iterable, Mapping, Sequence

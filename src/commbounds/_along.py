@@ -1,7 +1,5 @@
 """How far rounding may move the entries of a sum whose order of additions is known, by its partial sums: `along`."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Arrays that tests of all-reduces are given: of numpy, of torch, of whatever speaks DLPack; and their formats."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """An all-reduce that is a function, asked for more than its result: exact sums, and the bits of a promise: `Asked`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property

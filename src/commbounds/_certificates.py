@@ -1,7 +1,5 @@
 """The commands ``certificates`` and ``certify``."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 from typing import Any

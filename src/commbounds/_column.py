@@ -1,7 +1,5 @@
 """``commbounds new-column`` and ``commbounds check-column``: the files of a new column, and what is asked of one."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """`COUNT`: how many, as people type it: ``1000000``, ``1_000_000`` or ``1e6``."""
 
-from __future__ import annotations
-
 from decimal import Decimal, InvalidOperation
 from typing import Any
 

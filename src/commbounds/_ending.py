@@ -1,7 +1,5 @@
 """How commands end that neither succeed nor judge: by a signal, or because the machine fails them."""
 
-from __future__ import annotations
-
 import errno
 import os
 import signal

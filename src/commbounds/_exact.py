@@ -1,7 +1,5 @@
 """Inputs whose sums have the same bits in every order of additions: `exact_inputs`, `assert_exact`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Names that were typed, seen to be those of the book before anything is imported for them."""
 
-from __future__ import annotations
-
 import fnmatch
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Results of an all-reduce held to what rounding explains of exact sums, and what is said of those beyond."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping
 
 import numpy as np

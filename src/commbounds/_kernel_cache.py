@@ -4,8 +4,6 @@ Numba unpickles what lies in its cache, whoever put it there. The kernels of thi
 and the same names, but every file says the digest of what it holds, and nothing is unpickled that has another one.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pickle

@@ -4,8 +4,6 @@ A mistake is named where it predicts every entry of the result that rounding doe
 the mistaken computation itself.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass

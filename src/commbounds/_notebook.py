@@ -1,7 +1,5 @@
 """How records show themselves in a notebook: as a table, in HTML and in LaTeX."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape

@@ -1,7 +1,5 @@
 """What `commbounds.single_file` has in place of compiled kernels, of ml_dtypes, and of what would make it long."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """How far a long command is: a bar on a terminal; on a pipe, a line on standard error every ten seconds."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import time

@@ -1,7 +1,5 @@
 """The pytest plugin: what ``conforms`` decorates becomes one test for every claim. Loads nothing until it is used."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator
 from typing import Any

@@ -1,7 +1,5 @@
 """All-reduces that send codes of a few bits: the first coding is replayed, the others are bounded by their steps."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any

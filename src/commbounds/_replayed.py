@@ -1,7 +1,5 @@
 """Results held to the bits that an order of additions gives: `assert_replayed`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

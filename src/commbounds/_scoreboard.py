@@ -1,7 +1,5 @@
 """``commbounds scoreboard``: packages of other people, each in an environment of its own, judged again."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

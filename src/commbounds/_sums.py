@@ -1,7 +1,5 @@
 """Sums over the ranks, entry by entry, to twice the digits of float64, with what they may be off: `RankSums`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What ``commbounds tolerance`` prints of computations that are split over ranks."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """What a watched run leaves: JSON lines of every rank, read back, and judged across the ranks."""
 
-from __future__ import annotations
-
 import itertools
 import json
 import math

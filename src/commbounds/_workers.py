@@ -1,7 +1,5 @@
 """Where tasks may run, checked before anything is imported for them; and the process that others are forked from."""
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """Folders that commands write to, the cache and what is asked for; and files written in one step."""
 
-from __future__ import annotations
-
 import errno
 import os
 import stat

@@ -12,8 +12,6 @@ unless an option says otherwise; ``**options`` are those of `commbounds.verify.c
 follows from the seed for the time of the call, and then put back: `seeded`.
 """
 
-from __future__ import annotations
-
 import inspect
 import warnings
 from collections.abc import Callable, Sequence

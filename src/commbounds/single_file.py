@@ -3,8 +3,6 @@
 It needs numpy alone, and is made of the package's own modules: exact inputs, `reveal`, replay, bounds along an order.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

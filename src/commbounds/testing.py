@@ -1,7 +1,5 @@
 """For tests of all-reduces: inputs with determined sums, and a tolerance that is derived and not guessed."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`Certificate`: data that proves a claim for every input of a scope, and where it is kept."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence

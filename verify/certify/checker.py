@@ -11,8 +11,6 @@ performance estimation and plain identities all have this form. Of one variable 
 counts roots instead; that a kernel is its definition, the record of a run over every bit pattern says.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """Whether a point is a counterexample to its claim, and the smallest of its model: by trying every smaller one."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from math import comb, floor

@@ -4,8 +4,6 @@ A number that is not rational is enclosed between two rational numbers, in integ
 are told apart when their enclosures are: what is said of them then is exact.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from fractions import Fraction
 from functools import cache

@@ -5,8 +5,6 @@ certificate is made (``commbounds certify --exhaustive``), and leaves a record; 
 fixed share of them, and to compare the sources of what was run then with those of now.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any

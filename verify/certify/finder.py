@@ -3,8 +3,6 @@
 Nothing here is trusted: what is found is written down, and `commbounds.verify.certify.checker` checks it.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace

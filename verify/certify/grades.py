@@ -1,7 +1,5 @@
 """How much of a claim a certificate proves: `grade`, from the model's data and from what the checker is given."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Any

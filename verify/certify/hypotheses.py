@@ -5,8 +5,6 @@ hypothesis is the claim so far: such a condition is declared in ``SHOWN_BY`` of 
 shows it at first.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any
 

@@ -6,8 +6,6 @@ checker takes claims and models from there. What their authors declare of a symb
 condition of the goals that speak of it: the checker uses it by name and nowhere else.
 """
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 Nothing here is trusted, as in `commbounds.verify.certify.finder`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import lcm

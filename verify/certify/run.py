@@ -1,7 +1,5 @@
 """What is run on every bit pattern: `Run`, a kernel beside its definition."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass

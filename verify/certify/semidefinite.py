@@ -3,8 +3,6 @@
 Nothing here is trusted, as in `commbounds.verify.certify.finder`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """What an output is compared with: the input of a compressor or an all-gather; the sum over the ranks, or the mean."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Mapping
 from typing import Any

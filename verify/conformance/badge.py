@@ -1,7 +1,5 @@
 """A badge that says how reports came out: an endpoint for shields.io, or a picture."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from html import escape

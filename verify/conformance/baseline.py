@@ -1,7 +1,5 @@
 """What changed between earlier reports and new ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """`Bench`: a subject under test, with the calls, the search and the bookkeeping that claims are judged by."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

@@ -1,7 +1,5 @@
 """The book's bounds as the functions that claims of the kit take."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any

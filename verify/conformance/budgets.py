@@ -1,7 +1,5 @@
 """How much work a check may do."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

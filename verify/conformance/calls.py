@@ -1,7 +1,5 @@
 """Calls of somebody else's code: with a time limit, and with every way of going wrong told apart."""
 
-from __future__ import annotations
-
 import contextlib
 import signal
 import threading

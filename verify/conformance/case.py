@@ -1,7 +1,5 @@
 """`CheckCase`: one input of a subject and its seed."""
 
-from __future__ import annotations
-
 import base64
 import zlib
 from dataclasses import dataclass, field

@@ -1,7 +1,5 @@
 """`Cases`: what a sure claim is confronted with, hostile inputs first, then generated ones."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Callable, Hashable, Iterator
 from functools import cached_property

@@ -1,7 +1,5 @@
 """`check`: everything a subject is held to, in one report."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

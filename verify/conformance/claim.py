@@ -1,7 +1,5 @@
 """`SubjectClaim`: a promise of somebody's implementation, and how it is judged."""
 
-from __future__ import annotations
-
 import math
 import sys
 from abc import ABC, abstractmethod

@@ -1,7 +1,5 @@
 """`Group`: the processes of one gloo process group, each with models whose gradients go through a hook."""
 
-from __future__ import annotations
-
 import importlib.util
 import multiprocessing
 import os

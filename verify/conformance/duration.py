@@ -1,7 +1,5 @@
 """About how long a check will take, told by a few calls."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 import time

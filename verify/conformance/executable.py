@@ -1,7 +1,5 @@
 """Subjects that run in a process of their own: any executable that speaks the protocol, or a Python subject."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace

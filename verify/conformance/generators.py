@@ -1,7 +1,5 @@
 """The global random generators of Python, numpy and torch: their states, before and after."""
 
-from __future__ import annotations
-
 import random
 import sys
 from collections.abc import Callable

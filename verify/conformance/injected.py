@@ -1,7 +1,5 @@
 """The law of a subject whose uniforms are given: handed in, or put in the place of what its generators draw."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Hostile inputs for subjects of every kind and dtype, and strategies for the search."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain

@@ -1,7 +1,5 @@
 """What a subject could claim instead: the number that holds at all inputs tried, where its own does not."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from itertools import islice

@@ -1,7 +1,5 @@
 """The processes of an ``mpirun``: each is a rank, the first asks, the others answer; and the job ends if they hang."""
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

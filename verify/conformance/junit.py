@@ -1,7 +1,5 @@
 """Reports as JUnit XML, which CI services read: a suite for each subject, a case for each claim."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from xml.etree import ElementTree
 

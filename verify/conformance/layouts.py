@@ -1,7 +1,5 @@
 """Views with the entries of an array: strided, reversed, transposed, off the usual alignment."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 

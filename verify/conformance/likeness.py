@@ -1,7 +1,5 @@
 """`like`: all that the book says of a compressor or a collective of ours, as claims of somebody else's function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, is_dataclass, replace
 from functools import lru_cache

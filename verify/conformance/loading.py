@@ -1,7 +1,5 @@
 """Subjects by name: ``module:subject``, ``path/to/file.py:subject``."""
 
-from __future__ import annotations
-
 import faulthandler
 import importlib
 import importlib.util

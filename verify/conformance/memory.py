@@ -1,7 +1,5 @@
 """Whether calls leave memory behind."""
 
-from __future__ import annotations
-
 import contextlib
 import gc
 import tracemalloc

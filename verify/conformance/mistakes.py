@@ -5,8 +5,6 @@ differ: exactly or up to rounding, or for what is random in the mean, where it h
 squared error. Wrong sums are explained by `commbounds._mistakes`.
 """
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

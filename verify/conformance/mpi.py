@@ -1,7 +1,5 @@
 """Programs of MPI, judged under ``mpirun``: `mpi_allreduce`; and what the command does there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any

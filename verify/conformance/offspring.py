@@ -1,7 +1,5 @@
 """Processes that a subject starts: found wherever they went, as far as the system tells, and ended."""
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import os

@@ -1,7 +1,5 @@
 """What one rank does in a call: the program's answer, checked there, and what else the call changed there."""
 
-from __future__ import annotations
-
 import sys
 import threading
 import warnings

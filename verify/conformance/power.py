@@ -4,8 +4,6 @@ A violation's size is what the finding of a right subject calls `detects`; by si
 much are then found in so many of the runs.
 """
 
-from __future__ import annotations
-
 import argparse
 import math
 from collections.abc import Callable, Sequence

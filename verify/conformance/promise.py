@@ -1,7 +1,5 @@
 """`conforms`: a subject's claims as tests of pytest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar

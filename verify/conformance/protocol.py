@@ -4,8 +4,6 @@ A message is a JSON object on one line, ended by a newline, whose member ``array
 without anything in between: ``{"dtype": "float32", "shape": [5]}``. ``docs/protocol.md`` describes every request.
 """
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence

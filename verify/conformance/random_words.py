@@ -4,8 +4,6 @@ numpy's own algorithms turn words into what a subject asks for: a bit generator 
 the real ones, so that `Generator.random`, `RandomState.rand`, `np.random.rand` and compiled code take what they would.
 """
 
-from __future__ import annotations
-
 import contextlib
 import ctypes
 import random

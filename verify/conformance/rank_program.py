@@ -1,7 +1,5 @@
 """Programs of ranks that speak through a `Communicator`, as subjects: in threads, or under ``mpirun``."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Collectives with memory, such as error feedback, judged by what comes out of several rounds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

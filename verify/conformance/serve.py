@@ -3,8 +3,6 @@
 What the subject prints goes to stderr, so that it cannot be taken for a reply.
 """
 
-from __future__ import annotations
-
 import contextlib
 import os
 import sys

@@ -1,7 +1,5 @@
 """Inputs on which errors hide: next to powers of two, where levels begin, constant and sparse ones, noisy ones."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

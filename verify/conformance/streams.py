@@ -5,8 +5,6 @@ come back as a million once. Here it is assumed either that the variance is what
 the draws seen so far show how large a draw can be (`LearntRangeTest`).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

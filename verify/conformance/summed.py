@@ -1,7 +1,5 @@
 """Means of what ranks end with, read off: an entry is a sum of step functions, each of one number that a rank draws."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass

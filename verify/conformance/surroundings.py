@@ -1,7 +1,5 @@
 """What a subject may change by mistake in the process that it runs in: looked at before its calls and after each."""
 
-from __future__ import annotations
-
 import builtins
 import decimal
 import errno

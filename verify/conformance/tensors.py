@@ -1,7 +1,5 @@
 """Adapters: functions of torch tensors, or of arrays that speak DLPack, as functions of numpy arrays."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A call with given random numbers: numpy's and Python's generators, and torch's operations where they are done."""
 
-from __future__ import annotations
-
 import contextlib
 import sys
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """What every subject is held to, unless it is waived with a reason."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

@@ -1,7 +1,5 @@
 """A watch over calls that cannot be interrupted: a thread that does something when one takes too long."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable, Iterator

@@ -1,7 +1,5 @@
 """`word_law`: the exact law of a kernel that rounds by a few random bits, over all words that it can be given."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction

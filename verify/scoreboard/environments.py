@@ -1,7 +1,5 @@
 """An environment for one package: made, filled by pip, and removed."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

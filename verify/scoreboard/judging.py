@@ -4,8 +4,6 @@ First a line of JSON with the versions of what is installed there, then two for 
 report. Names that follow the seed are of subjects that are left out. What subjects print goes to stderr.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

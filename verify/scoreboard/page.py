@@ -1,7 +1,5 @@
 """The page of a scoreboard, from its data and nothing else."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any

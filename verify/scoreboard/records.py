@@ -1,7 +1,5 @@
 """What a scoreboard's folder holds: packages, what is known about failures, and results."""
 
-from __future__ import annotations
-
 import json
 import re
 import tomllib

@@ -1,7 +1,5 @@
 """Test vectors as C99: a header of bit patterns for each subject, and a program that reads them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

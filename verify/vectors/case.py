@@ -1,7 +1,5 @@
 """What a test vector is before it is written: `VectorCase`; what a file of them is about: `VectorSubject`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What differs between a directory of test vectors and what is computed now."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path

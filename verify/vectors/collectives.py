@@ -1,7 +1,5 @@
 """What is expected of a collective, and the stacks of ranks that its cases begin with."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The cases of every compressor of vectors: hostile ones, uniforms at the edges, and around the switch of levels."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fractions import Fraction

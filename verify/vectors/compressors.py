@@ -1,7 +1,5 @@
 """What is expected of a compressor: its message in parts, their size in bits, and the vector that they stand for."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

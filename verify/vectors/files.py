@@ -1,7 +1,5 @@
 """Test vectors as files: written atomically, and checked by computing everything again."""
 
-from __future__ import annotations
-
 import fnmatch
 import hashlib
 import json

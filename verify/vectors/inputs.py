@@ -1,7 +1,5 @@
 """Inputs of test vectors: hostile vectors by name, ordinary ones from a counter, stacks of ranks, and their flags."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Numbers as JSON holds them without loss: arrays with their bits, fractions, long integers as text, records."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass

@@ -1,7 +1,5 @@
 """The form of the files: their version, their JSON Schema, and the page that says how to read them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 VERSION = 1

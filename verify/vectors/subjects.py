@@ -1,7 +1,5 @@
 """What has test vectors: every compressor, mechanism and collective, and those that are left out, with the reason."""
 
-from __future__ import annotations
-
 from commbounds.columns import Registry, parts
 from commbounds.verify.vectors.case import VectorSubject
 

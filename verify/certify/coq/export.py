@@ -11,8 +11,6 @@ known by their inner products, of which all that is said is that no combination 
 Left out are proofs by Sturm's theorem, runs over every bit pattern, and lemmas that are too long.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Claims about what ranks end with: the sum, the mean, the same bits, and nothing lost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache

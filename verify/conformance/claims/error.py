@@ -1,7 +1,5 @@
 """Claims about how far the output lies from the input."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

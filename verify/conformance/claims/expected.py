@@ -1,7 +1,5 @@
 """Claims about the mean and the variance of the output."""
 
-from __future__ import annotations
-
 import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """Claims about what an output is made of, and how many bits it takes."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

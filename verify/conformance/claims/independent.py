@@ -1,7 +1,5 @@
 """The claim that entries are rounded independently of one another."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

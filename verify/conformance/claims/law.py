@@ -1,7 +1,5 @@
 """The claim to have a reference's whole distribution, joint ones included."""
 
-from __future__ import annotations
-
 import contextlib
 import math
 from collections.abc import Iterator

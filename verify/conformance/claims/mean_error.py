@@ -1,7 +1,5 @@
 """What claims about the size of the error share: surely, by the law that was read off, or by draws."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Whether C(x) and -C(-x) have the same law: read off, or by guessing which is which."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Hashable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """Means of draws against the input: entry by entry where it is short, and along a few directions."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace

@@ -1,7 +1,5 @@
 """What a step without any gradient may do to a memory: nothing that lasts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import ClassVar
 

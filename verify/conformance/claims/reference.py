@@ -1,7 +1,5 @@
 """The claim to be a port of a reference: the same output for the same input and randomness."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass

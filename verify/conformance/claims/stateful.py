@@ -1,7 +1,5 @@
 """Claims about memories: that nothing is lost, and that they stay bounded."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import ClassVar

@@ -1,7 +1,5 @@
 """Claims that relate the outputs for related inputs."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """`Walk`: a stateful subject led step by step, and what its memory may carry."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 

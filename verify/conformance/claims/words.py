@@ -1,7 +1,5 @@
 """`WordsAtMost`: how many words a rank sends and receives."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from fractions import Fraction
