@@ -1,19 +1,29 @@
 """Shipped collectives: sizes and ends that their sources name, and one coding of QuickReduce number by number."""
 
+import runpy
 from fractions import Fraction
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from commbounds.collectives.shipped_collectives import (
     flashinfer_allreduce,
+    flashinfer_read,
     float8,
+    loongforge_code,
+    loongforge_hook,
     nccl_sum,
+    philox,
     quantization_hook,
     quick_code,
     quick_read,
     quickreduce,
+    rounded_by_words,
+    torchcomms_reduce_scatter,
     torchft_allreduce,
+    words_of,
 )
 from commbounds.theory import claims
 from commbounds.verify import conformance as cf
@@ -145,3 +155,90 @@ def test_two_numbers_of_float8_are_added_with_one_rounding(element):
     stack = np.stack(np.broadcast_arrays(numbers[:, None], numbers)).reshape(2, -1)
     most = np.abs(numbers).max()
     assert (nccl_sum(stack, element)[0][0] == np.clip(stack.sum(axis=0), -most, most).astype(kind)).all()
+
+
+# --- torchcomms -------------------------------------------------------------------------------------------------------
+
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
+
+
+def example(name):
+    return SimpleNamespace(**runpy.run_path(str(EXAMPLES / f"{name}.py")))
+
+
+def test_its_words_are_those_of_philox():
+    """The known answers of Random123 for seven rounds, of counters and keys that are all zeros."""
+    assert [f"{word:08x}" for word in philox(0, [0])[0]] == ["5f6fb709", "0d893f64", "4f121f81", "4f730a48"]
+
+
+def test_its_rounding_is_unbiased_and_may_leave_the_range():
+    """Sixteen bits are as many as are cut off; what lies above the largest of bfloat16 becomes infinite by most."""
+    halves = np.random.default_rng(0).integers(2**16, size=12, dtype=np.uint32)
+    x = ((np.uint32(0x3F80) << np.uint32(16)) + halves).view(np.float32)
+    law = cf.word_law(rounded_by_words, [*x.tolist(), -3.3, 1e-40, 0.0])
+    assert law.bias == (0,) * 15
+    assert law.monotone == (True,) * 15
+    assert law.shared == ()
+    words = np.arange(2**16, dtype=np.uint32)
+    largest = np.full(words.size, np.finfo(np.float32).max)
+    assert np.count_nonzero(np.isinf(rounded_by_words(largest, words))) == 2**16 - 1
+
+
+def test_eight_bits_of_its_words_are_biased_by_what_they_do_not_hold():
+    """Of a step of 2^16 the last eight bits m are lost: m/2^16 of a step, at most 2^-8 - 2^-16."""
+    lost = np.arange(0, 256, 15)
+    x = (np.uint32(0x3F801200) + lost.astype(np.uint32)).view(np.float32)
+    law = cf.word_law(lambda x, words: rounded_by_words(x, words << np.uint32(8)), x, bits=8)
+    assert law.relative_bias == tuple(Fraction(-int(m), 2**16) for m in lost)
+    bound = claims()["precision.stochastic.few_bits"].bound(P=2, unit=Fraction(1, 2**8), random_bits=8)
+    assert all(abs(bias) <= bound * Fraction(v) for bias, v in zip(law.bias, x.tolist(), strict=True))
+
+
+def test_its_ranks_have_words_of_their_own():
+    found = [words_of(5, peer * 24 + rank * 8, 8) for peer in range(3) for rank in range(3)]
+    assert len({row.tobytes() for row in found}) == 9
+    assert words_of(5, 3, 10)[5:].tolist() == words_of(5, 8, 5).tolist()
+
+
+@pytest.mark.parametrize(
+    ("words", "error"), [([[0, 0]], ValueError), (np.zeros((2, 2)), ValueError), (np.full((2, 2), 65536), ValueError)]
+)
+def test_words_that_are_none_are_refused(words, error):
+    with pytest.raises(error, match="words must be"):
+        torchcomms_reduce_scatter(np.ones((2, 2)), words=words)
+
+
+@pytest.mark.wide
+def test_the_example_of_a_reduce_scatter_keeps_what_it_promises():
+    report = cf.check(example("torchcomms_reduce_scatter").subject)
+    assert report.passed, (report.failures, report.owed)
+
+
+# --- LoongForge -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.wide
+def test_what_is_fed_back_in_float8_is_held_back_and_not_lost():
+    made = example("loongforge_feedback")
+    report = cf.check(made.subject)
+    assert report.passed, (report.failures, report.owed)
+    assert {finding.claim.split("(")[0] for finding in cf.check(made.without).failures} == {"AbsoluteError"}
+
+
+def test_a_block_whose_scale_is_no_normal_number_is_zero():
+    """Its reciprocal would be infinite, and codes of zeros NaN; the block is lost instead, and kept back."""
+
+    def read(x):
+        return flashinfer_read(loongforge_code(x, 8), 8, 8)
+
+    assert not read(np.full(8, 1e-37, np.float32)).any()
+    whole = np.full(8, 1e-34, np.float32)  # its code is 448; the scale is rounded, and the product with it
+    assert read(whole).tolist() == [pytest.approx(float(whole[0]), rel=(1 + 2**-24) ** 2 - 1)] * 8
+
+
+def test_what_is_lost_of_small_blocks_is_sent_when_they_grow():
+    small, large = np.full(8, 5e-36, np.float32), np.float32(1e-35)
+    stack = np.tile(np.concatenate([small, small + large]), (2, 1))
+    means, _ = loongforge_hook(stack, 2, 8, "both")
+    assert not means[:, :8].any()
+    assert means[0, 8:] == pytest.approx(float(2 * small[0] + large), rel=1 / 14)

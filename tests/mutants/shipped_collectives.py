@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from commbounds.collectives.shipped_collectives import COLLECTIVES
+from commbounds.collectives.shipped_collectives import COLLECTIVES, words_of
 from commbounds.verify import Method
 from mutants.record import Mutant
 
@@ -14,6 +14,8 @@ _DEFAULTS = {
     "torchft_allreduce": {"columns": 1, "native": True, "mean": False},
     "quantization_hook": {"channel": None},
     "nccl_sum": {"element": "e4m3"},
+    "torchcomms_reduce_scatter": {"key": 0, "words": None},
+    "loongforge_hook": {"rounds": 1, "group": 256, "feedback": "none"},
 }
 
 
@@ -96,7 +98,18 @@ def _no_scales(sent, _stack, o):
     return sent * (8 * o["width"]) // (8 * o["width"] + 4)
 
 
-_Q, _F, _T, _H, _N = tuple(_DEFAULTS)
+def _words(change):
+    """The right one with other words."""
+
+    def changed(stack, o):
+        P, n = stack.shape
+        words = [words_of(o["key"], p * n, n) for p in range(P)] if o["words"] is None else o["words"]
+        return {"words": change(np.array(words))}
+
+    return _with(changed)
+
+
+_Q, _F, _T, _H, _N, _C, _L = tuple(_DEFAULTS)
 _EXACT, _SEARCH = Method.EXACT, Method.SEARCH
 _LISTED = (
     (_Q, "halved", "The sum is halved.", _ends_with(_shrunk), "quickreduce.error", _SEARCH),
@@ -212,6 +225,77 @@ _LISTED = (
         "Sums begin one rank further on.",
         _of(lambda stack: np.roll(stack, 1, axis=0)),
         "nccl_sum.definition",
+        _SEARCH,
+    ),
+    (_C, "halved", "The sum is halved.", _ends_with(_shrunk), "torchcomms.error", _SEARCH),
+    (
+        _C,
+        "skips_the_last",
+        "Of four ranks and more the last is left out.",
+        _of(_without_the_last),
+        "torchcomms.error",
+        _SEARCH,
+    ),
+    (
+        _C,
+        "eight_bits",
+        "Words have their upper eight bits.",
+        _words(lambda w: w & 0xFF00),
+        "torchcomms.unbiased",
+        _EXACT,
+    ),
+    (_C, "to_nearest", "Words are all 2^15.", _words(lambda w: np.full_like(w, 2**15)), "torchcomms.unbiased", _EXACT),
+    (
+        _C,
+        "one_word_for_all",
+        "All ranks have the last one's words.",
+        _words(lambda w: np.tile(w[-1:], (len(w), 1))),
+        "torchcomms.variance",
+        _EXACT,
+    ),
+    (_C, "sends_float32", "Bytes are those of float32.", _sends(_twice), "torchcomms.bytes", _EXACT),
+    (
+        _C,
+        "another_key",
+        "The key is one more.",
+        _with(lambda _, o: {"key": (o["key"] + 1) % 2**64}),
+        "torchcomms_reduce_scatter.definition",
+        _SEARCH,
+    ),
+    (
+        _L,
+        "sums",
+        "The sum is returned.",
+        _ends_with(lambda stack, result: result * len(stack)),
+        "loongforge.error",
+        _SEARCH,
+    ),
+    (_L, "halved", "The mean is halved.", _ends_with(_shrunk), "loongforge.error", _SEARCH),
+    (_L, "nothing_fed_back", "No error is kept.", _with(lambda *_: {"feedback": "none"}), "loongforge.kept", _SEARCH),
+    (
+        _L,
+        "codes_not_fed_back",
+        "The errors of the ranks' codes are not kept.",
+        _with(lambda _, o: {"feedback": o["feedback"].replace("both", "allgather")}),
+        "loongforge.kept",
+        _SEARCH,
+    ),
+    (_L, "one_rank_apart", _one_rank_more.__doc__, _ends_with(_one_rank_more), "loongforge.agreement", _SEARCH),
+    (_L, "sends_twice", "Bytes are counted twice.", _sends(_twice), "loongforge.bytes", _EXACT),
+    (
+        _L,
+        "longer_groups",
+        "Groups are twice as long.",
+        _with(lambda _, o: {"group": min(2 * o["group"], 1024)}),
+        "loongforge_hook.definition",
+        _SEARCH,
+    ),
+    (
+        _L,
+        "skips_the_last",
+        "Of four ranks and more the last is left out.",
+        _of(_without_the_last),
+        "loongforge_hook.definition",
         _SEARCH,
     ),
 )

@@ -7,9 +7,10 @@ __all__ = ["COLUMN"]
 COLUMN = Column(
     "shipped_collectives",
     "Shipped collectives: quantised all-reduces of serving and training stacks",
-    "QuickReduce (vLLM, with sglang's repair), FlashInfer, torchft, the hooks of torch and NCCL's sums of float8, each "
-    "from its source at a named commit: the error of an entry, the inputs for which it holds, the ranks that agree, "
-    "and the bytes. If a source computes on a GPU, its arithmetic was emulated here, not run on the device.",
+    "QuickReduce (vLLM, with sglang's repair), FlashInfer, torchft, the hooks of torch and of LoongForge, NCCL's sums "
+    "of float8 and torchcomms' reduce-scatter, each from its source at a named commit: the error of an entry, the "
+    "inputs for which it holds, the ranks that agree, and the bytes. If a source computes on a GPU, its arithmetic "
+    "was emulated here, not run on the device.",
     synopsis=Synopsis(
         practice=True,
         found=(
@@ -21,8 +22,10 @@ COLUMN = Column(
         holds=(
             "Errors are bounded by the largest magnitudes of blocks, within stated ranges "
             "(`shipped_collectives.quickreduce.error`, `shipped_collectives.flashinfer.error`, "
-            "`shipped_collectives.torchft.error`, `shipped_collectives.hook.error`, `shipped_collectives.nccl.error`), "
-            "and the bytes of all five are exact."
+            "`shipped_collectives.torchft.error`, `shipped_collectives.hook.error`, `shipped_collectives.nccl.error`, "
+            "`shipped_collectives.torchcomms.error`, `shipped_collectives.loongforge.error`), and the bytes of all "
+            "seven are exact. Error feedback bounds the sum over all rounds (`shipped_collectives.loongforge.kept`), "
+            "and 16 random bits are unbiased (`shipped_collectives.torchcomms.unbiased`)."
         ),
         fails=(
             "The sources state no range of inputs: `shipped_collectives.quickreduce.error_of_any`, "

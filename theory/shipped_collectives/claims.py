@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 from commbounds.theory.blockformats.terms import element_unit
-from commbounds.theory.claim import Claim, Eq, Hypothesis, Le, Standing, for_one_reason
+from commbounds.theory.claim import Claim, Eq, Hypothesis, Kind, Le, Standing, for_one_reason
 from commbounds.theory.flashcomm.terms import BYTES_SENT, DISAGREEING, SUM_ERROR, group, ranges, width
 from commbounds.theory.implementations import defined
 from commbounds.theory.precision.bounds import any_order
@@ -17,8 +17,9 @@ VLLM = Repository("vllm-project/vllm", "0bf6342edb9fe2d6e2d19cad409f6743540fc308
 FLASHINFER = Repository("flashinfer-ai/flashinfer", "fb28d7242b3506a2348265962041acc1fb56cca4")
 TORCHFT = Repository("meta-pytorch/torchft", "7eb7087885f7ffaf51148a9df3289d73b8709fbd")
 PYTORCH = Repository("pytorch/pytorch", "06d06f80cd6c7ad55edf9d20f7669b4c81e82235")
-
 NCCL = Repository("NVIDIA/nccl", "0180f9abe2ccbee8666c44685d1bd4c3dfafaaab")
+TORCHCOMMS = Repository("meta-pytorch/torchcomms", "59426ba4bfee75800b2909274d200401c4d5d2df")
+LOONGFORGE = Repository("baidu-baige/LoongForge", "46b8d617414049d0b31dd32a3ec8e16734d67a47")
 
 _CODEC = VLLM.at(
     "csrc/quickreduce/quick_reduce_impl.cuh",
@@ -35,6 +36,14 @@ _ROWS = TORCHFT.at(
 )
 _NCCL = NCCL.at("src/device/reduce_kernel.h", default="for data of float8, on processors of capability 9.0 on")
 _HOOK = PYTORCH.at("torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py", default="to be registered")
+_DRAWN = TORCHCOMMS.at(
+    "comms/utils/kernels/stochastic_rounding/stochastic_rounding.cuh",
+    default="for reduce_scatter_quantized, on processors before Blackwell",
+)
+_FED_BACK = LOONGFORGE.at(
+    "loongforge/embodied/distributed/ddp_utils/fp8_a2a_comm.py",
+    default="the hook is to be registered; error_feedback is none by default",
+)
 
 maxima = Symbol("maxima", r"\left(\sum_p m_p\right)", Fraction(5, 2), nonnegative=True)
 """Sum over the ranks of the largest magnitudes of their blocks, groups or rows at an entry."""
@@ -58,7 +67,25 @@ channels = Symbol("channels", "C", 3, integer=True, positive=True)
 """Channels of a vector."""
 channel = Symbol("channel", "c", 4, integer=True, positive=True)
 """Entries of a channel."""
+others = Symbol("others", "X", Fraction(3, 2), nonnegative=True)
+"""Sum of an entry's magnitudes over the ranks that do not own it."""
+sent_squares = Symbol("sent_squares", r"\left(\sum_{p} x_{p,i}^2\right)", Fraction(5, 2), nonnegative=True)
+"""Sum of an entry's squares over the ranks that do not own it."""
+turns = Symbol("turns", "T", 2, integer=True, positive=True)
+"""Rounds in which gradients are averaged."""
+eights = Symbol("eights", "e", 2, integer=True, positive=True)
+"""Eight groups of which a rank's part is made, the last ones filled with zeros."""
 
+ENTRY_BIAS = Quantity(
+    "entry_bias",
+    r"\max_i\left|\mathbb{E}\,y_i-\sum_p x_{p,i}\right|",
+    "largest error of an entry's mean over all words",
+)
+ENTRY_VARIANCE = Quantity(
+    "entry_variance",
+    r"\mathbb{E}\left(y_i-\sum_p x_{p,i}\right)^2",
+    "mean squared error of an entry over all words of all ranks",
+)
 BYTES_OVER_PLAIN = Quantity(
     "bytes_over_plain", r"\mathrm{bytes}/\mathrm{bytes}_{32}", "bytes sent over those of a ring of float32"
 )
@@ -100,12 +127,43 @@ INTEGERS = Hypothesis("integers", "Codes are integers: the processor has no floa
 WHOLE = Hypothesis(
     "whole", "P blocks of whole groups divide n: all ranks own equally much.", lambda n, P, block: n % (P * block) == 0
 )
+NORMAL = Hypothesis(
+    "normal",
+    "Entries of ranks that do not own them are zero or at least 2^-126 in magnitude.",
+    lambda normal: normal,
+)
+WITHIN = Hypothesis(
+    "within",
+    "No entry exceeds bfloat16's largest number, 255/256 2^128, and the magnitudes add up to at most half of that.",
+    lambda within: within,
+)
+SUMS_HELD = Hypothesis(
+    "sums_held",
+    "Float32 holds the sums of what is read.",
+    ensured="Entries are multiples of a step, of which no sum has 2^24.",
+)
+ANY_WORD = Hypothesis(
+    "any_word", "Words are independent, all equally probable.", ensured="All words are run, or all of their upper bits."
+)
+FIRST = Hypothesis("first", "One round: nothing has been fed back.", lambda rounds: rounds == 1)
+FED = Hypothesis("fed", "Both errors are fed back.", lambda feedback: feedback == "both")
+ABOVE_LEAST = Hypothesis(
+    "above_least",
+    "The largest magnitude of every group, of the mean too, is zero or at least 2^-117: a scale is above 2^-126.",
+    lambda above_least: above_least,
+)
+FAR_ABOVE_LEAST = Hypothesis(
+    "far_above_least",
+    "A group's largest magnitude in all rounds is zero or at least 2^-100, and there are at most 4096 ranks.",
+    lambda far_above_least: far_above_least,
+)
 
 _LOOSE = "loose: float16's roundings are not largest in all stages at once; cases reach 96, 99, 99.7 and 99.8 %"
 _RECURSIVE = any_order(P, element_unit) * sizes
 """Of float8, whose unit is 1/16 (E4M3) or 1/8 (E5M2)."""
-_Q, _F, _T, _H, _N = (
-    f"shipped_collectives.{name}." for name in ("quickreduce", "flashinfer", "torchft", "hook", "nccl")
+_Q, _F, _T, _H, _N, _C, _L = (
+    f"shipped_collectives.{name}."
+    for name in ("quickreduce", "flashinfer", "torchft", "hook", "nccl", "torchcomms", "loongforge")
 )
 _STEP = 2 ** (1 - width)
 _QUICK = (_STEP + Fraction(1, 2048)) * (maxima + total) + (P - 1) * Fraction(1, 2000) * maxima + P * 2 ** (width - 24)
@@ -239,6 +297,7 @@ CLAIMS: tuple[Claim, ...] = (
         "As FlashInfer's, row by row; the mean is that of the sum, divided.",
         _TORCHFT,
         (NATIVE, RESCALED),
+        tightness=1,
         extremal="ranks that hold 448 and 432, 64 and 304/7 in a row",
     ),
     _claim(
@@ -248,7 +307,9 @@ CLAIMS: tuple[Claim, ...] = (
         "Conversion to an integer truncates the fraction: less than a step, m/127, towards zero.",
         _TORCHFT,
         (INTEGERS, RESCALED),
-        extremal="entries just below a step",
+        tightness=1,
+        extremal="two ranks, whose steps are 1 and 0.5, with entries just below 1 and 4 of them: "
+        "the sum is just below a step",
     ),
     _claim(
         _T + "half_a_step",
@@ -364,9 +425,98 @@ CLAIMS: tuple[Claim, ...] = (
         _NCCL,
         (DIVIDED,),
     ),
+    _claim(
+        _C + "error",
+        "The error of torchcomms' sum is less than a step of bfloat16 for every other rank: 2^-7 of its entry",
+        Le(SUM_ERROR, others / 128),
+        "What is cut off behind the addition of a word is the number below or above it: less than a step off, and a "
+        "step is at most 2^-7 of a normal number. The owner's entry is not rounded.",
+        _DRAWN,
+        (NORMAL, WITHIN),
+        tightness=1,
+        extremal="one rank that sends just more than a power of two, rounded up",
+        note="Words of 2^15 would round to nearest, with half of this error; other words do not. Above bfloat16's "
+        "largest number 65535 of 65536 words, at float32's largest, make an infinity: nothing saturates.",
+    ),
+    _claim(
+        _C + "unbiased",
+        "The mean of torchcomms' sums over all words is the sum",
+        Eq(ENTRY_BIAS, 0),
+        "Bfloat16 has the upper 16 bits of float32, subnormal numbers too. Of 2^16 words, as many carry into them as "
+        "the lower 16 bits say: 16 random bits are all that are cut off.",
+        _DRAWN,
+        (WITHIN, SUMS_HELD, ANY_WORD),
+        kind=Kind.EXPECTED,
+        note="Additions in float32 that are rounded may add a bias of their own. With r < 16 random bits it would be "
+        "up to 2^-r of a step: see precision.stochastic.few_bits.",
+    ),
+    _claim(
+        _C + "variance",
+        "The variance of torchcomms' sum is at most 1/66048 of the squares of the other ranks' entries",
+        Le(ENTRY_VARIANCE, sent_squares / 66048),
+        "A number (128 + f) steps from zero, or more, is off by a variance of f (1 - f) squared steps; "
+        "(128 + f)^2 - 66048 f (1 - f) = (257 f - 128)^2. Words of different ranks are independent: variances add up.",
+        _DRAWN,
+        (NORMAL, WITHIN, SUMS_HELD, ANY_WORD),
+        kind=Kind.EXPECTED,
+        tightness=1,
+        extremal="one rank that sends 128 + 128/257 steps, as nearly as float32 has them",
+    ),
+    _claim(
+        _C + "bytes",
+        "Bytes of torchcomms' reduce-scatter",
+        Eq(BYTES_SENT, 2 * (P - 1) / P * n),
+        "Counted: two bytes an entry, a rank's part to every other.",
+        TORCHCOMMS.at("comms/prims/collectives/ReduceScatterDirectIb.cu"),
+    ),
+    _claim(
+        _L + "error",
+        "The error of LoongForge's mean in a round is at most 1/28 of the groups' largest magnitudes and the mean's",
+        Le(SUM_ERROR, _E4M3 / P),
+        "As torchft's, group by group; the mean is that of the sum, divided.",
+        _FED_BACK,
+        (FIRST, ABOVE_LEAST),
+        tightness=1,
+        extremal="ranks that hold 448 and 432, 64 and 304/7 in a group",
+        note="A group below 448 2^-126 = 5.3e-36 is read as zeros.",
+    ),
+    _claim(
+        _L + "kept",
+        "With both errors fed back, the sum of LoongForge's means over any number of rounds is off by at most 55/729 "
+        "of the groups' largest magnitudes in all rounds, on average over the ranks",
+        Le(SUM_ERROR, Fraction(55, 729) * maxima / P),
+        "Behind every round the sum of what was read is that of what was due, less what is kept now. Of a group whose "
+        "largest gradient is m, |e'| <= (m + |e|)/28 gives |e| <= m/27, and 28/27 m is due and read at most; the "
+        "mean's |f'| <= (28/27 m + |f|)/28 gives |f| <= 28/729 m. 1/27 + 28/729 = 55/729.",
+        _FED_BACK,
+        (FED, FAR_ABOVE_LEAST),
+        extremal="two rounds of two ranks: what is lost of 432 and 304/7 beside 448 and 64 makes the groups of the "
+        "second round larger",
+        note="Without feedback errors of one sign add up: of T rounds, T times that of one. With allgather those of "
+        "the ranks' codes still do. A group that has become less than 5.3e-36 is kept, not lost.",
+    ),
+    _claim(
+        _L + "agreement",
+        "All ranks of LoongForge's hook end with the same bits",
+        Eq(DISAGREEING, 0),
+        "Owners also read their own codes.",
+        _FED_BACK,
+    ),
+    _claim(
+        _L + "bytes",
+        "Bytes of LoongForge's hook",
+        Eq(BYTES_SENT, 16 * (P - 1) * turns * eights * (group + 4)),
+        "Counted: a byte an entry and four a group, a rank's part to P - 1 others, twice a round. A part is filled to "
+        "whole eights of groups.",
+        _FED_BACK,
+    ),
     *defined(
         "shipped_collectives",
         {
+            "torchcomms_reduce_scatter": "Written from philox_rng.cuh, stochastic_rounding.cuh, QuantCopyOp.cuh and "
+            "ReduceScatterDirectIb.cu at 59426ba4: one channel, the rounding in software.",
+            "loongforge_hook": "Written from loongforge/embodied/distributed/ddp_utils/fp8_a2a_comm.py at 46b8d617; "
+            "divisions are rounded correctly, products and sums are not contracted.",
             "nccl_sum": "Written from src/device/reduce_kernel.h at 0180f9ab and all_reduce.h at 0e35f5d3: the ring in "
             "one channel; conversions end at the largest number, as the documentation of CUDA's types says.",
             "quickreduce": "Written from csrc/quickreduce of vllm-project/vllm, quick_reduce_impl.cuh at 0bf6342e and "

@@ -13,11 +13,19 @@ from commbounds.theory.model import Goal, Model, by_claim, extents
 from commbounds.theory.precision.models import SHOWN_BY as SHOWN_OF_SUMS
 from commbounds.theory.precision.models_orders import order_of_additions
 from commbounds.theory.quantities import P
-from commbounds.theory.shipped_collectives.claims import channel_scales, divisor, maxima, sizes, total
+from commbounds.theory.shipped_collectives.claims import (
+    channel_scales,
+    divisor,
+    maxima,
+    others,
+    sent_squares,
+    sizes,
+    total,
+)
 
 _off, _errors, _second, _last, _lost = sp.symbols("off errors second last lost", real=True)
 _level, _code, _point = sp.symbols("level code point", real=True)
-_top, _step, _power = sp.symbols("top step power", nonnegative=True)
+_top, _step, _power, _size, _level_above = sp.symbols("top step power size level_above", nonnegative=True)
 _low, _high = sp.symbols("low high", real=True)
 _SIDES = (("not above", 1), ("not below", -1))
 _HALF = sp.Rational(1, 2)
@@ -82,12 +90,74 @@ def _from_zero_point(bound: Any) -> tuple[Goal, ...]:
     )
 
 
+_before, _fraction = sp.symbols("before fraction", nonnegative=True)
+_total, _gradient, _returned, _held, _held_mean = sp.symbols("total_before gradient returned held held_mean", real=True)
+_read_mean, _errors_before, _second_before = sp.symbols("read_mean errors_before second_before", real=True)
+
+
+def _drawn(bound: Any) -> tuple[Goal, ...]:
+    """What is read of an entry is a number of bfloat16 beside it, less than a step off."""
+    near = {"a normal number": _top - 128 * _step, "less than a step": _step - _off}
+    return (
+        Goal("an entry", _top / 128 - _off, given=near),
+        *_summed(bound.xreplace({others: maxima}), sp.Rational(1, 128), sp.S.One, False),
+    )
+
+
+def _variances(bound: Any) -> tuple[Goal, ...]:
+    """In steps an entry is 128 or more, and a fraction, with which it is rounded up."""
+    at, off = 128 + _level_above + _fraction, _fraction * (1 - _fraction)
+    share = sp.Rational(1, 66048)
+    return (
+        Goal("the mean", _fraction * (1 - _fraction) + (1 - _fraction) * -_fraction, equal=True),
+        Goal("the square", _fraction * (1 - _fraction) ** 2 + (1 - _fraction) * _fraction**2 - off, equal=True),
+        Goal("an entry", sp.expand(at**2 - off / share), hints=(257 * _fraction - 128,)),
+        *over_all(
+            lambda top, off: share * top - off, (_top, _off), (sent_squares, _errors), bound - _errors, case="ranks: "
+        ),
+    )
+
+
+def _kept(bound: Any) -> tuple[Goal, ...]:
+    """What ranks and owners keep after any round, and that all else was returned."""
+    first, second = sp.Rational(1, 27), sp.Rational(28, 729)
+    goals = [
+        Goal(
+            "read",
+            (1 + first) * _top - _size,
+            given={"due": _top + _before - _size, "kept before": first * _top - _before},
+        ),
+        Goal(
+            "returned or kept",
+            _total + _returned - _gradient + _held + _held_mean,
+            equal=True,
+            zero={
+                "before": _total + _errors_before + _second_before,
+                "of ranks": _gradient + _errors_before - _read_mean - _held,
+                "of means": _read_mean + _second_before - _returned - _held_mean,
+            },
+        ),
+    ]
+    for name, sign in _SIDES:
+        for stage, share, most in (("ranks", first, _top), ("means", second, (1 + first) * _top)):
+            given = {"a 28th": (most + _before) / 28 - sign * _off, "kept before": share * _top - _before}
+            goals.append(Goal(f"{stage} keep, {name}", share * _top - sign * _off, given=given))
+        goals += over_all(
+            lambda top, off, count, sign=sign: first * top - sign * off,
+            (_top, _off, sp.S.One),
+            case=f"ranks, {name}: ",
+        )
+        given = {"all ranks": first * maxima - sign * _errors, "the mean": second * maxima - sign * _second}
+        goals.append(Goal(f"all, {name}", bound - sign * (_errors + _second) / P, given=given, positive={"divided": P}))
+    return tuple(goals)
+
+
 # --- QuickReduce, whose arithmetic is that of float16 -----------------------------------------------------------------
 
 _U, _UNIT = sp.Rational(1, 2**11), 2**24
 """Float16 rounds by 2^-11 of a number, small ones by half of 2^-24, in which lengths are measured here."""
 _LARGER, _NEAR = sp.Rational(101, 100), sp.Rational(1, 128)
-_entry, _scale, _up, _size = sp.symbols("entry scale up size", nonnegative=True)
+_entry, _scale, _up = sp.symbols("entry scale up", nonnegative=True)
 _number, _scaled, _product, _multiple, _read, _rounding = sp.symbols(
     "number scaled product multiple read rounding", real=True
 )
@@ -214,6 +284,29 @@ MODELS = by_claim(
         _from_zero_point,
     ),
     _model(
+        "torchcomms.error",
+        "An entry of magnitude `top` is normal: 128 steps of bfloat16 or more. What is read of it is one of the two "
+        "numbers beside it, with its sign: it is `off` by less than a step. What ranks are off by adds up.",
+        _drawn,
+    ),
+    _model(
+        "torchcomms.variance",
+        "In steps an entry is 128, `level_above` and a `fraction` of one, with which it is rounded up: that share of "
+        "2^16 words carries. Words of different ranks are independent, each with the mean that rounding keeps: the "
+        "squares that are expected add up, one rank after another.",
+        _variances,
+    ),
+    _model("loongforge.error", _E4M3, lambda bound: _float8(bound, P, False)),
+    _model(
+        "loongforge.kept",
+        "By the model of loongforge.error a coding is `off` by a 28th of what is due at most; a group that is read as "
+        "zeros is kept whole, and is below the share that is shown by hypothesis. What is due is the gradient and "
+        "what was kept `before`: of a group whose largest gradient is `top`, and of the mean, whose groups are read as "
+        "28/27 of that at most. Before the first round nothing is kept. `errors` is what the ranks keep, added up, "
+        "`second` P times what the owner keeps; of their means a round returns all else.",
+        _kept,
+    ),
+    _model(
         "nccl.error",
         "The model of precision.any.sure. A hop adds two numbers of float8 and rounds correctly: float16 in between, "
         "with 11 digits for 4 at most, changes no sum. Nothing is cut off at the largest number. The magnitudes of an "
@@ -229,6 +322,9 @@ SHOWN_BY: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
 
 EXTENTS = extents(
     "shipped_collectives",
-    {(): "quickreduce.error torchft.error_cut torchft.error flashinfer.error hook.error nccl.error"},
+    {
+        (): "quickreduce.error torchft.error_cut torchft.error flashinfer.error hook.error nccl.error torchcomms.error "
+        "torchcomms.variance loongforge.error loongforge.kept"
+    },
     every_case="quickreduce.error",
 )

@@ -4,10 +4,12 @@ It imports nothing of the package. QuickReduce: csrc/quickreduce of vllm-project
 another. FlashInfer: flashinfer/comm/quantized_allreduce.py. torchft: torchft/quantization.py and collectives.py.
 torch: torch/distributed/algorithms/ddp_comm_hooks/quantization_hooks.py and the observers that it names. What a GPU's
 reciprocal and division may be off by is not reproduced: they are rounded correctly, as the docstrings say. NCCL:
-src/device/all_reduce.h and reduce_kernel.h of NVIDIA/nccl.
+src/device/all_reduce.h and reduce_kernel.h of NVIDIA/nccl. torchcomms: comms/utils/kernels and comms/prims of
+meta-pytorch/torchcomms. LoongForge: loongforge/embodied/distributed/ddp_utils/fp8_a2a_comm.py.
 """
 
 import math
+import struct
 
 import numpy as np
 from ml_dtypes import bfloat16, float8_e4m3fn, float8_e5m2
@@ -210,3 +212,100 @@ def nccl_sum(held):
         row.append(F32(total))
     steps = [[(p, (p + 1) % P, sizes[(p - hop) % P]) for p in range(P)] for hop in range(1, 2 * P - 1)]
     return {"result": np.array([row] * P).astype(stack.dtype), "traffic": counted(P, steps)}
+
+
+# --- torchcomms
+
+
+def philox(key, counter):
+    """Four words of 32 bits, by seven rounds."""
+    c0, c1, c2, c3 = counter % 2**32, counter // 2**32, 0, 0
+    k0, k1 = key % 2**32, key // 2**32
+    for _ in range(7):
+        by_a, by_b = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = by_b // 2**32 ^ c1 ^ k0, by_b % 2**32, by_a // 2**32 ^ c3 ^ k1, by_a % 2**32
+        k0, k1 = (k0 + 0x9E3779B9) % 2**32, (k1 + 0xBB67AE85) % 2**32
+    return c0, c1, c2, c3
+
+
+def word(key, element):
+    """The half of four words that belongs to an element: lower halves are the even ones."""
+    return philox(key, element // 8)[element % 8 // 2] >> 16 * (element % 2) & 0xFFFF
+
+
+def upper_half(value, random):
+    """A float32 whose lower 16 bits are cut off behind the addition of random ones."""
+    (bits,) = struct.unpack("<I", struct.pack("<f", value))
+    if bits & 0x7F800000 != 0x7F800000:
+        bits = (bits + random) % 2**32
+    return F32(struct.unpack("<f", struct.pack("<I", bits & 0xFFFF0000))[0])
+
+
+def torchcomms_reduce_scatter(held):
+    """Every rank's part of the sum, and what is sent."""
+    stack, key, words = held["inputs"]["stack"], held["parameters"].get("key", 0), held["inputs"].get("words")
+    P, n = stack.shape
+    part, results = n // P, []
+    for rank in range(P):
+        own = []
+        for i in range(rank * part, (rank + 1) * part):
+            total = F32(stack[rank, i])
+            for peer in [(rank + hop) % P for hop in range(1, P)]:
+                random = word(key, peer * n + i) if words is None else int(words[peer, i])
+                total = upper_half(F32(stack[peer, i]), random) + total
+            own.append(total)
+        results.append(own)
+    step = [(p, q, 2 * part) for p in range(P) for q in range(P) if p != q]
+    return {"result": np.array(results).astype(stack.dtype), "traffic": counted(P, [step] if P > 1 else [])}
+
+
+# --- LoongForge
+
+
+def blockwise(numbers):
+    """What is read of a block's codes in float8."""
+    scale = max(abs(v) for v in numbers) / F32(448)
+    if scale > F32(2.0**-126):
+        up = F32(1) / scale
+    else:
+        scale = up = F32(0)
+    return [F32(float8_e4m3fn(max(min(v * up, F32(448)), F32(-448)))) * scale for v in numbers]
+
+
+def loongforge_hook(held):
+    """All ranks' means, round after round, and what is sent."""
+    given = {"rounds": 1, "group": 256, "feedback": "none", **held["parameters"]}
+    stack, rounds, block, feedback = held["inputs"]["stack"], given["rounds"], given["group"], given["feedback"]
+    P, n = stack.shape[0], stack.shape[1] // rounds
+    if P == 1:
+        return {"result": stack.astype(F32).astype(stack.dtype), "traffic": counted(P, [])}
+    per_rank = (n + P - 1) // P
+    shard = (per_rank + 8 * block - 1) // (8 * block) * 8 * block
+    first, second = [[F32(0)] * n for _ in range(P)], [F32(0)] * (P * shard)
+    row = []
+    for t in range(rounds):
+        buckets = [[F32(stack[p, t * n + i]) for i in range(n)] for p in range(P)]
+        if feedback == "both":
+            buckets = [
+                [v + e for v, e in zip(own, lost, strict=True)] for own, lost in zip(buckets, first, strict=True)
+            ]
+        bucket = [F32(0)] * (P * shard)
+        for start in range(0, P * shard, block):
+            places = range(start, start + block)
+            shares = [F32(0)] * block
+            for p in range(P):
+                read = blockwise([buckets[p][i] if i < n else F32(0) for i in places])
+                shares = [a + d for a, d in zip(shares, read, strict=True)]
+                for i, d in zip(places, read, strict=True):
+                    if i < n:
+                        first[p][i] = buckets[p][i] - d
+            means = [v * F32(1 / P) for v in shares]
+            if feedback != "none":
+                means = [v + second[i] for i, v in zip(places, means, strict=True)]
+            for i, v, d in zip(places, means, blockwise(means), strict=True):
+                second[i], bucket[i] = v - d, d
+        row += bucket[:n]
+    chunk = shard + 4 * (shard // block)
+    sent = [(p, q, chunk) for p in range(P) for q in range(P) if p != q]
+    traffic = counted(P, [sent] * (2 * rounds))
+    return {"result": np.array([row] * P).astype(stack.dtype), "traffic": traffic}

@@ -8,6 +8,7 @@ import pytest
 from goal_values import failing, goals
 
 from commbounds.collectives import shipped_collectives as shipped
+from commbounds.verify import conformance as cf
 
 _PREFIX = "shipped_collectives."
 ROWS = [np.float32([448.0, *row]) for row in np.random.default_rng(0).uniform(-448.0, 448.0, (6, 7))]
@@ -32,15 +33,19 @@ def of_sums(claim, largest, share, read, exact, **last):
         assert failing(goals(claim)[f"all, {name}"], errors=errors, maxima=maxima, **last) == []
 
 
-@pytest.mark.models("shipped_collectives.torchft.error", "shipped_collectives.flashinfer.error")
-@pytest.mark.parametrize("name", ["torchft", "flashinfer"])
+@pytest.mark.models(
+    "shipped_collectives.torchft.error", "shipped_collectives.flashinfer.error", "shipped_collectives.loongforge.error"
+)
+@pytest.mark.parametrize("name", ["torchft", "flashinfer", "loongforge"])
 def test_codes_in_float8(name):
-    claim, divisor = f"{_PREFIX}{name}.error", {"divisor": 2} if name == "torchft" else {}
+    claim = f"{_PREFIX}{name}.error"
+    divisor = {"torchft": {"divisor": 2}, "flashinfer": {}, "loongforge": {"P": 6}}[name]
 
     def read(row):
         if name == "torchft":
             return shipped.torchft_read(shipped.torchft_code(row[None], True), row.size, True)
-        return shipped.flashinfer_read(shipped.flashinfer_code(row, row.size), row.size, row.size)
+        code = shipped.flashinfer_code if name == "flashinfer" else shipped.loongforge_code
+        return shipped.flashinfer_read(code(row, row.size), row.size, row.size)
 
     for row in ROWS:
         for x, y in zip(wide(row), wide(read(row)), strict=True):
@@ -183,3 +188,83 @@ def test_sums_in_float8(element, unit):
             seen.add(name)
             held, sizes = total, sizes + abs(term)
     assert len(seen) == 2
+
+
+def steps_of(x):
+    """How far apart numbers of bfloat16 are there."""
+    return Fraction(2) ** (math.frexp(abs(float(x)))[1] - 8)
+
+
+@pytest.mark.models("shipped_collectives.torchcomms.error")
+def test_roundings_by_words():
+    claim, rng = f"{_PREFIX}torchcomms.error", np.random.default_rng(0)
+    rows = [np.float32([448.0, *row[1:]]) for row in ROWS]
+    found = [shipped.rounded_by_words(row, rng.integers(2**16, size=row.size)) for row in rows]
+    for x, y in zip(wide(np.concatenate(rows)), wide(np.concatenate(found)), strict=True):
+        assert failing(goals(claim)["an entry"], top=abs(x), step=steps_of(x), off=abs(y - x)) == []
+    sizes = [abs(Fraction(float(row[1]))) for row in rows]
+    of_sums(claim, sizes, Fraction(1, 128), list(map(wide, found)), list(map(wide, rows)))
+
+
+@pytest.mark.models("shipped_collectives.torchcomms.variance")
+def test_the_law_of_roundings_by_words():
+    claim, before = f"{_PREFIX}torchcomms.variance", {"before_0": Fraction(0), "before_1": Fraction(0)}
+    x = np.abs(np.concatenate(ROWS))
+    law = cf.word_law(shipped.rounded_by_words, x)
+    for entry, variance, bias in zip(wide(x), law.variance, law.bias, strict=True):
+        step = steps_of(entry)
+        fraction = entry / step % 1
+        assert (Fraction(variance), bias) == (fraction * (1 - fraction) * step**2, 0)
+        for name in ("the mean", "the square", "an entry"):
+            given = {"level_above": entry / step - 128 - fraction, "fraction": fraction}
+            assert failing(goals(claim)[name], **given) == []
+        one = {"top": entry**2, "off": Fraction(variance)}
+        assert failing(goals(claim)["ranks: one more"], **one, **before) == []
+        before = {"before_0": before["before_0"] + one["top"], "before_1": before["before_1"] + one["off"]}
+
+
+@pytest.mark.models("shipped_collectives.loongforge.kept")
+def test_what_is_kept_and_returned():
+    """All numbers are multiples of 2^-4 here, and scales too: nothing is rounded but to codes."""
+    claim, P = f"{_PREFIX}loongforge.kept", 2
+    tops, entries = (Fraction(448), Fraction(56)), ((431, 100), (Fraction(431, 8), Fraction(100, 8)))
+    stack = np.float32([[v for e in own for v in (top, e)] for top, own in zip(tops, entries, strict=True)])
+    means = wide(shipped.loongforge_hook(stack, 2, 2, "both")[0][0].reshape(2, 2)[:, 1])
+
+    def read(*row):
+        numbers = np.float32([float(v) for v in row])
+        return wide(shipped.flashinfer_read(shipped.loongforge_code(numbers, 2), 2, 2))[1]
+
+    held, mean_held, total = [Fraction(0)] * P, Fraction(0), Fraction(0)
+    mean_top = sum(tops) / P
+    for t in range(2):
+        due = [Fraction(own[t]) + h for own, h in zip(entries, held, strict=True)]
+        reads = [read(top, v) for top, v in zip(tops, due, strict=True)]
+        now = [a - b for a, b in zip(due, reads, strict=True)]
+        due_mean = sum(reads) / P + mean_held
+        assert means[t] == read(mean_top, due_mean)
+        for name in ("not above", "not below"):
+            for top, before, off in zip(tops, held, now, strict=True):
+                values = {"top": top, "before": abs(before), "off": off}
+                assert failing(goals(claim)[f"ranks keep, {name}"], **values) == []
+                more = {"before_0": 0, "before_1": 0, "before_2": 0}
+                assert failing(goals(claim)[f"ranks, {name}: one more"], **values, **more) == []
+            values = {"top": mean_top, "before": abs(mean_held), "off": due_mean - means[t]}
+            assert failing(goals(claim)[f"means keep, {name}"], **values) == []
+            values = {"P": P, "maxima": sum(tops), "errors": sum(now), "second": P * (due_mean - means[t])}
+            assert failing(goals(claim)[f"all, {name}"], **values) == []
+        assert failing(goals(claim)["read"], top=tops[0], before=abs(held[0]), size=abs(reads[0])) == []
+        values = {
+            "total_before": total,
+            "returned": means[t],
+            "gradient": sum(Fraction(own[t]) for own in entries) / P,
+            "held": sum(now) / P,
+            "held_mean": due_mean - means[t],
+            "errors_before": sum(held) / P,
+            "second_before": mean_held,
+            "read_mean": sum(reads) / P,
+        }
+        assert failing(goals(claim)["returned or kept"], **values) == []
+        total += means[t] - values["gradient"]
+        held, mean_held = now, values["held_mean"]
+    assert any(held)

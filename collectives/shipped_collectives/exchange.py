@@ -1,0 +1,57 @@
+"""What the shipped all-reduces have in common: who owns which entries, and how codes go to their owners and back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from commbounds.array_types import Array, Bytes
+from commbounds.collectives.ranks import Communicator, parcel
+
+FP8_MAX = np.float32(448)
+
+
+def owned_places(n: int, width: int, P: int) -> list[Array]:
+    """The places of the entries that each rank owns: `width` in turn."""
+    turns = np.arange(n) // width % P
+    return [np.flatnonzero(turns == rank) for rank in range(P)]
+
+
+def checked_finite(values: Array) -> Array:
+    """`values`, if they are finite."""
+    if not np.isfinite(values).all():
+        raise ValueError("stack must have sums and ranges that float32 holds")
+    return values
+
+
+def padded(x: Array, multiple: int) -> Array:
+    """`x` and zeros behind it, up to a multiple of a number."""
+    return np.concatenate([x, np.zeros(-x.size % multiple, x.dtype)])
+
+
+def exchanged(comm: Communicator, codes: Sequence[Bytes], sizes: Sequence[int]) -> list[Bytes]:
+    """What every rank has for this one, which sends ``codes[rank]`` to each: ``sizes[rank]`` bytes of that one."""
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    arrived = comm.step({rank: parcel(codes[rank]) for rank in others}, others) if others else {}
+    fitting = {r: comm.fitting(r, part, (np.uint8, (sizes[r],)))[0] for r, part in arrived.items()}
+    return [codes[rank] if rank == comm.rank else fitting[rank] for rank in range(comm.size)]
+
+
+def two_shot(
+    comm: Communicator,
+    x: Array,
+    owned: list[Array],
+    code: Callable[[Array], Bytes],
+    read: Callable[[Bytes, int], Array],
+    added: Callable[[list[Array]], tuple[Array, Bytes]],
+) -> tuple[Array, Array]:
+    """What is read of all sums, and this rank's own sum as it is."""
+    mine = owned[comm.rank]
+    codes = [code(x[part]) for part in owned]
+    terms = [read(sent, mine.size) for sent in exchanged(comm, codes, [codes[comm.rank].size] * comm.size)]
+    total, sent = added(terms)
+    result = np.empty_like(total, shape=x.shape)
+    for part, arrived in zip(owned, exchanged(comm, [sent] * comm.size, [c.size for c in codes]), strict=True):
+        result[part] = read(arrived, part.size)
+    return result, total

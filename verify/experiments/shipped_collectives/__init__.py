@@ -1,0 +1,1 @@
+"""Shipped collectives: the claims confronted with their implementations."""
