@@ -111,7 +111,14 @@ def _variances(bound: Any) -> tuple[Goal, ...]:
     return (
         Goal("the mean", _fraction * (1 - _fraction) + (1 - _fraction) * -_fraction, equal=True),
         Goal("the square", _fraction * (1 - _fraction) ** 2 + (1 - _fraction) * _fraction**2 - off, equal=True),
-        Goal("an entry", sp.expand(at**2 - off / share), hints=(257 * _fraction - 128,)),
+        Goal(
+            "an entry of 128 steps", sp.expand((at - _level_above) ** 2 - off / share), hints=(257 * _fraction - 128,)
+        ),
+        Goal(
+            "a larger entry",
+            sp.expand(at**2 - (at - _level_above) ** 2),
+            given={"above": _level_above, "a fraction": _fraction},
+        ),
         *over_all(
             lambda top, off: share * top - off, (_top, _off), (sent_squares, _errors), bound - _errors, case="ranks: "
         ),

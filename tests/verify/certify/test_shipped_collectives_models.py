@@ -215,7 +215,7 @@ def test_the_law_of_roundings_by_words():
         step = steps_of(entry)
         fraction = entry / step % 1
         assert (Fraction(variance), bias) == (fraction * (1 - fraction) * step**2, 0)
-        for name in ("the mean", "the square", "an entry"):
+        for name in ("the mean", "the square", "an entry of 128 steps", "a larger entry"):
             given = {"level_above": entry / step - 128 - fraction, "fraction": fraction}
             assert failing(goals(claim)[name], **given) == []
         one = {"top": entry**2, "off": Fraction(variance)}
