@@ -17,7 +17,7 @@ wanted = {"_8bit_fallback", "fp8_e8m0", "fp32", "f32_to_e8m0", "e8m0_to_f32"}
 
 def name(node):
     """What a line of the module defines."""
-    return node.targets[0].id if isinstance(node, ast.Assign) else getattr(node, "name", "")
+    return ast.unparse(node.targets[0]) if isinstance(node, ast.Assign) else getattr(node, "name", "")
 
 
 chosen = [node for node in ast.parse(file.read_text()).body if name(node) in wanted]

@@ -1,5 +1,6 @@
 """Shipped collectives: sizes and ends that their sources name, and one coding of QuickReduce number by number."""
 
+import re
 import runpy
 from fractions import Fraction
 from pathlib import Path
@@ -28,6 +29,7 @@ from commbounds.collectives.shipped_collectives import (
 from commbounds.theory import claims
 from commbounds.verify import conformance as cf
 
+EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 FINITE = np.arange(0x7C00, dtype=np.uint16).view(np.float16)
 """All numbers of float16 that are finite and not negative."""
 
@@ -70,6 +72,16 @@ def test_beyond_float16_a_block_is_infinite_or_cut_off():
     assert (whole[0, 1::2] == 2).all()
     cut, _ = quickreduce(stack, tile=512)
     assert cut[0, 0] == 65504
+
+
+def test_both_ends_of_float16_show_in_the_program_without_any_of_ours(capsys):
+    """What users reported is printed by numpy alone; the collective has the same shares of small blocks."""
+    runpy.run_path(str(EXAMPLES / "shipped_collectives_halves.py"))
+    printed = capsys.readouterr().out
+    assert printed == (EXAMPLES / "shipped_collectives_halves.txt").read_text(encoding="utf-8")
+    for number, share in re.findall(r"blocks of (\S+) are read as (\S+) of", printed):
+        block = np.full(64, float(number), np.float16)
+        assert f"{float(quick_read(quick_code(block, 8), 64, 8)[0] / block[0]):.3f}" == share
 
 
 def test_ranks_of_flashinfer_differ_where_a_sum_lies_on_no_code():
@@ -158,8 +170,6 @@ def test_two_numbers_of_float8_are_added_with_one_rounding(element):
 
 
 # --- torchcomms -------------------------------------------------------------------------------------------------------
-
-EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 
 
 def example(name):

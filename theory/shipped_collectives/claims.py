@@ -76,13 +76,13 @@ turns = Symbol("turns", "T", 2, integer=True, positive=True)
 eights = Symbol("eights", "e", 2, integer=True, positive=True)
 """Eight groups of which a rank's part is made, the last ones filled with zeros."""
 
-ENTRY_BIAS = Quantity(
-    "entry_bias",
+WORD_BIAS = Quantity(
+    "word_bias",
     r"\max_i\left|\mathbb{E}\,y_i-\sum_p x_{p,i}\right|",
     "largest error of an entry's mean over all words",
 )
-ENTRY_VARIANCE = Quantity(
-    "entry_variance",
+WORD_VARIANCE = Quantity(
+    "word_variance",
     r"\mathbb{E}\left(y_i-\sum_p x_{p,i}\right)^2",
     "mean squared error of an entry over all words of all ranks",
 )
@@ -441,7 +441,7 @@ CLAIMS: tuple[Claim, ...] = (
     _claim(
         _C + "unbiased",
         "The mean of torchcomms' sums over all words is the sum",
-        Eq(ENTRY_BIAS, 0),
+        Eq(WORD_BIAS, 0),
         "Bfloat16 has the upper 16 bits of float32, subnormal numbers too. Of 2^16 words, as many carry into them as "
         "the lower 16 bits say: 16 random bits are all that are cut off.",
         _DRAWN,
@@ -453,7 +453,7 @@ CLAIMS: tuple[Claim, ...] = (
     _claim(
         _C + "variance",
         "The variance of torchcomms' sum is at most 1/66048 of the squares of the other ranks' entries",
-        Le(ENTRY_VARIANCE, sent_squares / 66048),
+        Le(WORD_VARIANCE, sent_squares / 66048),
         "A number (128 + f) steps from zero, or more, is off by a variance of f (1 - f) squared steps; "
         "(128 + f)^2 - 66048 f (1 - f) = (257 f - 128)^2. Words of different ranks are independent: variances add up.",
         _DRAWN,
