@@ -442,7 +442,7 @@ CLAIMS: tuple[Claim, ...] = (
         _C + "unbiased",
         "The mean of torchcomms' sums over all words is the sum",
         Eq(WORD_BIAS, 0),
-        "Bfloat16 has the upper 16 bits of float32, subnormal numbers too. Of 2^16 words, as many carry into them as "
+        "Bfloat16 has the upper 16 bits of float32, subnormal numbers too. As many of 2^16 words carry into them as "
         "the lower 16 bits say: 16 random bits are all that are cut off.",
         _DRAWN,
         (WITHIN, SUMS_HELD, ANY_WORD),
@@ -485,7 +485,7 @@ CLAIMS: tuple[Claim, ...] = (
         "With both errors fed back, the sum of LoongForge's means over any number of rounds is off by at most 55/729 "
         "of the groups' largest magnitudes in all rounds, on average over the ranks",
         Le(SUM_ERROR, Fraction(55, 729) * maxima / P),
-        "Behind every round the sum of what was read is that of what was due, less what is kept now. Of a group whose "
+        "Behind every round the sum of what was read is that of what was due, less what is kept now. If a group's "
         "largest gradient is m, |e'| <= (m + |e|)/28 gives |e| <= m/27, and 28/27 m is due and read at most; the "
         "mean's |f'| <= (28/27 m + |f|)/28 gives |f| <= 28/729 m. 1/27 + 28/729 = 55/729.",
         _FED_BACK,
