@@ -1,16 +1,27 @@
 """That programs of ranks refuse alike, and that wrong ones are found."""
 
 from dataclasses import replace
+from functools import lru_cache
 
 import pytest
 
-from commbounds.collectives.ranks import ThreadWorld
+from commbounds.collectives.ranks import LockstepWorld, ThreadWorld
 from commbounds.verify.pairing import compared
 
 
+@lru_cache(maxsize=64)
+def _cases(pairing, P):
+    return tuple(pairing.cases(P))
+
+
 def differences_with(pairing, program, P=4):
-    """The difference of every case of the pairing, whose ranks run `apart` in place of their own program."""
-    return [agreement.difference for agreement in compared(replace(pairing, program=program), P, ThreadWorld())]
+    """The difference of every case of the pairing, whose ranks run `program` in place of their own.
+
+    One case after another, as they are asked for, and in one thread: what is wrong is wrong in every world.
+    """
+    for case in _cases(pairing, P):
+        (found,) = compared(replace(pairing, program=program, cases=lambda _, case=case: (case,)), P, LockstepWorld())
+        yield found.difference
 
 
 def remembered(pairing, ranks):

@@ -12,7 +12,7 @@ LARGE = 8
 """Members that make a family large."""
 SHARE = 5
 """Of a large family that is not sampled otherwise, one member in so many runs by default."""
-SLOW = 2.0
+SLOW = 1.0
 """Seconds from which on a test does not run by default."""
 LISTED = Path(__file__).with_name("slow.txt")
 """The tests that took so long; ``python tests/samples.py JUNIT.xml`` adds those of a run that was timed."""

@@ -96,7 +96,7 @@ def test_masking_stops_the_momentum_of_what_is_sent():
 
 @pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda pairing: pairing.name)
 @pytest.mark.parametrize("P", [1, 3])
-def test_the_ranks_do_what_all_do_together(pairing, P):
+def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     found = compared(pairing, P, ThreadWorld())
     assert len(found) >= 6
     assert not [agreement for agreement in found if agreement.bits or agreement.traffic]

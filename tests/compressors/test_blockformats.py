@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from commbounds.collectives.blockformats import bytes_of, message_of
+from commbounds.compressors._blocks import PLAIN
 from commbounds.compressors.blockformats import (
     ELEMENTS,
     MECHANISMS,
@@ -154,7 +155,7 @@ def test_messages_travel_and_inputs_stay(name):
 
 
 def test_long_vectors_are_cut_at_whole_blocks():
-    x = np.random.default_rng(3).standard_normal(200_000).astype(np.float32)
+    x = np.random.default_rng(3).standard_normal(50_000 if PLAIN else 200_000).astype(np.float32)
     for c in (Microscaling("e2m1", 48), NVFP4(48)):
         whole, first = c(x), c.compress(x)
         for start in range(0, x.size, 48 * 1000):

@@ -9,7 +9,7 @@ from rank_refusals import refused_by_all
 from samples import first_of_each
 
 from commbounds.collectives.dropcompute.on_rank import drop_gradient
-from commbounds.collectives.ranks import ThreadWorld, parcel
+from commbounds.collectives.ranks import LockstepWorld, ThreadWorld, parcel
 from commbounds.verify.experiments.dropcompute.definitions import GRADIENTS
 from commbounds.verify.experiments.dropcompute.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
@@ -19,13 +19,13 @@ pytestmark = pytest.mark.kernels
 MODULE = "commbounds.collectives.dropcompute.on_rank."
 
 
-def differences(P=4, pairing=PAIRING):
-    return {agreement.case: agreement.difference for agreement in compared(pairing, P, ThreadWorld())}
+def differences(P=4, pairing=PAIRING, world=LockstepWorld()):  # noqa: B008 - it has no state
+    return {agreement.case: agreement.difference for agreement in compared(pairing, P, world)}
 
 
 @pytest.mark.parametrize("P", first_of_each((3, 4, 5, 2, 9, 1), lambda _: "any number"))
 def test_bits_and_traffic_are_those_of_one_process(P):
-    found = differences(P)
+    found = differences(P, world=ThreadWorld())
     assert len(found) >= 12
     assert set(found.values()) == {""}
 

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rank_refusals import differences_with
 from samples import first_of_each
 
 from commbounds.collectives import ArcRows, FeedbackSGD, GatheredTopK, OkTopK, ring_allreduce
 from commbounds.collectives.feedback.on_rank import feedback_sgd_start, feedback_sgd_step
-from commbounds.collectives.ranks import ThreadWorld, parcel
+from commbounds.collectives.ranks import LockstepWorld, ThreadWorld, parcel
 from commbounds.compressors import EF14, EF21, EF21M, GroupQuantizer, RandK, TopK
 from commbounds.verify.experiments.feedback.pairings import PAIRINGS, _descent, _first_weights, _seen
 from commbounds.verify.pairing import compared
@@ -20,7 +21,7 @@ ONES = np.ones(4)
 
 
 def differences(program, P=3):
-    return [a.difference for a in compared(replace(PAIRING, program=program), P, ThreadWorld())]
+    return differences_with(PAIRING, program, P)
 
 
 def refused(program, error, message):
@@ -185,7 +186,7 @@ def test_a_residual_that_is_forgotten_is_found():
         c for c in PAIRING.cases(3) if (c.settings["mechanism"], c.settings.get("compressor")) == ("EF14", "topk")
     ]
     pairing = replace(PAIRING, program=forgetful, cases=lambda P: iter(chosen[:1]))
-    (found,) = compared(pairing, 3, ThreadWorld())
+    (found,) = compared(pairing, 3, LockstepWorld())
     assert "rank 0, steps[1], weights" in found.difference  # the first step has nothing to remember
 
 
@@ -209,6 +210,6 @@ def test_a_word_too_many_is_found():
 
     only_dense = [c for c in PAIRING.cases(3) if c.settings["mechanism"] == "EF21" and c.settings.get("dense", True)]
     pairing = replace(PAIRING, program=chatty, cases=lambda P: iter(only_dense))
-    found = compared(pairing, 3, ThreadWorld())
+    found = compared(pairing, 3, LockstepWorld())
     assert found
     assert all("traffic" in agreement.difference for agreement in found)

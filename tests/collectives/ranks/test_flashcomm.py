@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from rank_refusals import differences_with
 from samples import each_once
 
 from commbounds.collectives import (
@@ -119,7 +120,7 @@ def test_a_sum_that_overflows_on_its_owner_is_refused_on_all(name):
 
 
 def with_twin(pairing, program):
-    return [a.difference for a in compared(replace(pairing, program=program), 3, ThreadWorld())]
+    return differences_with(pairing, program, 3)
 
 
 @pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)

@@ -9,7 +9,7 @@ from samples import each_once
 
 from commbounds import collectives
 from commbounds.collectives.gossip.mixing import push_sum_on_rank as push_sum
-from commbounds.collectives.ranks import ThreadWorld, packets, parcel
+from commbounds.collectives.ranks import LockstepWorld, ThreadWorld, packets, parcel
 from commbounds.verify.experiments.gossip.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -119,6 +119,6 @@ def test_the_dead_that_listen_are_found(monkeypatch):
 
     pairing = remembered(GOSSIP, [4])
     monkeypatch.setattr(program, "partners", all_there)
-    found = [agreement for agreement in compared(pairing, 4, ThreadWorld()) if agreement.difference]
+    found = [agreement for agreement in compared(pairing, 4, LockstepWorld()) if agreement.difference]
     assert found
     assert not any("alive=None" in agreement.case for agreement in found)

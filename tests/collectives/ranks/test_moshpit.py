@@ -12,7 +12,7 @@ from commbounds import collectives
 from commbounds.collectives import initial_keys
 from commbounds.collectives.moshpit.group_average import combined_in_groups
 from commbounds.collectives.moshpit.sgd import moshpit_sgd_on_rank as moshpit_sgd
-from commbounds.collectives.ranks import ThreadWorld, parcel
+from commbounds.collectives.ranks import LockstepWorld, ThreadWorld, parcel
 from commbounds.verify.experiments.moshpit.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -185,7 +185,7 @@ def test_failed_members_that_take_part_are_found(monkeypatch):
 
     pairing = remembered(BY_NAME["moshpit"], [4])
     monkeypatch.setattr(MOSHPIT, "meetings", all_there)
-    found = [agreement for agreement in compared(pairing, 4, ThreadWorld()) if agreement.difference]
+    found = [agreement for agreement in compared(pairing, 4, LockstepWorld()) if agreement.difference]
     assert found
     assert not any("alive=None" in agreement.case for agreement in found)
 

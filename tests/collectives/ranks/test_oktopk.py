@@ -11,7 +11,7 @@ from samples import each_once
 from commbounds.collectives import CONTROLLERS, OkTopkSGD, oktopk_allreduce, oktopk_boundaries
 from commbounds.collectives.oktopk.sgd_on_rank import OkTopkSGDRankState, oktopk_sgd_start, oktopk_sgd_step
 from commbounds.collectives.oktopk.state import OkTopkRankState
-from commbounds.collectives.ranks import Parcel, ThreadWorld
+from commbounds.collectives.ranks import LockstepWorld, Parcel, ThreadWorld
 from commbounds.verify.experiments.oktopk.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -36,7 +36,7 @@ def refused(program, P=3):
 
 def differences(P=3):
     """What is said to differ."""
-    return [agreement for agreement in compared(ALLREDUCE, P, ThreadWorld()) if agreement.difference]
+    return [agreement for agreement in compared(ALLREDUCE, P, LockstepWorld()) if agreement.difference]
 
 
 EIGHT = pytest.param("oktopk_allreduce", 8, marks=pytest.mark.long)  # as many as the others take together

@@ -12,7 +12,7 @@ from commbounds import collectives
 from commbounds.collectives import Bernoulli, GilbertElliott
 from commbounds.collectives.packetloss.links import lossy_broadcast_on_rank as lossy_broadcast
 from commbounds.collectives.packetloss.training_on_rank import Replica, lossy_step, lossy_training
-from commbounds.collectives.ranks import ThreadWorld, packets, parcel
+from commbounds.collectives.ranks import LockstepWorld, ThreadWorld, packets, parcel
 from commbounds.verify.experiments.packetloss.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
 
@@ -218,7 +218,7 @@ def test_a_run_that_forgets_its_bursts_is_found(monkeypatch):
     monkeypatch.setattr("commbounds.collectives.packetloss.training_on_rank.fates", forgetful)
     training = BY_NAME["lossy_training"]
     rows = replace(training, cases=training.rows)
-    found = [agreement for P in (3, 4, 5) for agreement in compared(rows, P, ThreadWorld())]
+    found = [agreement for P in (3, 4, 5) for agreement in compared(rows, P, LockstepWorld())]
     forgotten = [agreement.case for agreement in found if agreement.difference]
     assert any("loss=bursts" in case for case in forgotten)
     lasting = ("bursts", "shared bursts", "for ever", "surely bad", "surely good")

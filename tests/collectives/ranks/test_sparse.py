@@ -10,7 +10,7 @@ from rank_refusals import remembered
 from samples import each_once
 
 from commbounds import collectives
-from commbounds.collectives.ranks import Parcel, ThreadWorld, parcel
+from commbounds.collectives.ranks import LockstepWorld, Parcel, ThreadWorld, parcel
 from commbounds.collectives.ranks._team import Team
 from commbounds.collectives.sparse.entries import Entries, added
 from commbounds.collectives.sparse.gaussiank import gaussiank_allreduce
@@ -53,7 +53,7 @@ def differences(name, defects, ranks=(2, 3, 4)):
     with pytest.MonkeyPatch.context() as patch:
         for module, attribute, value in defects:
             patch.setattr(import_module(COLUMN + module), attribute, value)
-        return [a for P in ranks for a in compared(right, P, ThreadWorld()) if a.difference]
+        return [a for P in ranks for a in compared(right, P, LockstepWorld()) if a.difference]
 
 
 @pytest.mark.parametrize(("name", "P"), each_once(PAIRED, [3, 4, 5, 6, 2, 8, 1]))
