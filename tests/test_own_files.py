@@ -47,7 +47,26 @@ ALLOWED = {
         "one table of alterations, of whatever column",
     ),
     "tests/verify/test_narrow_alterations.py": (
-        {"orthogonal", "shipped", "shipped_collectives"},
+        {"orthogonal", "precision", "shipped", "shipped_collectives"},
+        "one table of alterations, of whatever column",
+    ),
+    "tests/blind_alterations/columns.py": (
+        {
+            "blockformats",
+            "lowcomm",
+            "majority",
+            "orthogonal",
+            "precision",
+            "rotations",
+            "shipped",
+            "shipped_collectives",
+            "sketched",
+            "variance_reduced",
+        },
+        "one table of alterations, of whatever column",
+    ),
+    "tests/blind_alterations/further.py": (
+        {"blockformats", "lowcomm", "orthogonal", "rotations", "shipped", "shipped_collectives"},
         "one table of alterations, of whatever column",
     ),
     "docs/plan_checks.py": ({"blockformats", "variance_reduced"}, "one table of runs of methods from several columns"),

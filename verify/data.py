@@ -46,13 +46,23 @@ ORDERS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {"opposed"
 cancel and leave what the others hold, or what is left of it."""
 
 
+IDLE: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+    "idle": lambda rng, P, n: rng.standard_normal((P, n)) * (np.arange(P) % 2 == (P > 1))[:, None],
+}
+"""Kinds of which every second rank, or round, has zeros alone, the first among them."""
+
+HIDING = {"data": ("zeros", "sparse", "subnormal", "over", "NaN", "least"), "p": (0.0, 1.0)}
+"""Values of axes that may hide what others do: sums and differences of such data are zero or not finite, and nothing is
+drawn at such probabilities."""
+
+
 def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -> Array:
     """The ranks' vectors.
 
     Parameters
     ----------
     kind : str
-        A name in `KINDS`, `EDGES` or `ORDERS`.
+        A name in `KINDS`, `EDGES`, `ORDERS` or `IDLE`.
     P, n : int
         Ranks and entries.
     dtype : str
@@ -65,7 +75,9 @@ def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -
     (P, n) dtype
     """
     with np.errstate(over="ignore"):  # what is too large for the dtype is infinite in it
-        made: Array = {**KINDS, **EDGES, **ORDERS}[kind](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
+        made: Array = {**KINDS, **EDGES, **ORDERS, **IDLE}[kind](np.random.default_rng([seed, P, n]), P, n).astype(
+            dtype
+        )
     return made
 
 

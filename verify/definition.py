@@ -20,7 +20,7 @@ from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.compressor_run import law_lines
-from commbounds.verify.data import strided
+from commbounds.verify.data import HIDING, strided
 from commbounds.verify.differences import Said, differences, other_bits, returned_memory
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
@@ -437,7 +437,9 @@ def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
     yield from _disagreeing(definition)
     arrays = [definition.space.covering(salt) for salt in range(definition.arrays + 2 * budget.level)]
     yield from _with_law(definition, chain.from_iterable(arrays))
-    yield from map(Case, chain.from_iterable(arrays))
+    rows = list(chain.from_iterable(arrays))
+    yield from map(Case, rows)
+    yield from map(Case, definition.space.telling(rows, HIDING))
 
 
 def _generated(definition: Definition) -> st.SearchStrategy[Case]:

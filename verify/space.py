@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
@@ -287,6 +287,45 @@ class Space:
                     if self.excluded(further) is None:
                         missing -= {*pairs, ("", -1)}
                         yield {**further, SEED: row[SEED] // 1000 * 1000 + next(seeds)}
+
+    def telling(self, rows: Sequence[Settings], hiding: Mapping[str, Collection[Any]]) -> Iterator[Settings]:
+        """Rows as those that hide something, with values that tell: for what is beside such values alone.
+
+        Parameters
+        ----------
+        rows : sequence of settings
+            Those that are run.
+        hiding : mapping of str to values
+            Values of axes that hide what others do; a row with one of them covers no option, no two of them, with P.
+        """
+        instead = {name: [v for v in self.axes[name] if v not in hiding[name]] for name in hiding if name in self.axes}
+        instead = {name: values for name, values in instead.items() if values}
+        fields = [names for names in self._beside() if not set(names) & set(instead)]
+        held: list[tuple[Settings, set[Any]]] = []
+        told: set[Any] = set()
+        for row in rows if instead and fields else ():
+            at = {name: self._place(row, name) for name in dict.fromkeys(itertools.chain.from_iterable(fields))}
+            beside = {(names, *(at[name] for name in names)) for names in fields}
+            if any(row[name] in hiding[name] for name in instead):
+                held.append((row, beside))
+            else:
+                told |= beside
+        while held := [(row, beside - told) for row, beside in held if beside - told]:
+            row, beside = max(held, key=lambda one: len(one[1]))
+            held = [one for one in held if one[0] is not row]
+            further = row
+            for name, values in instead.items():
+                if row[name] in hiding[name]:
+                    further = self._with(further, name, values[row[SEED] % len(values)])
+            if self.excluded(further) is None:
+                told |= beside
+                yield further
+
+    def _beside(self) -> list[tuple[str, ...]]:
+        """The axes that are covered together but for sizes and data: every option with P, every two options with P."""
+        ranks = ("P",) if len(self.axes.get("P", ())) > 1 else ()
+        chosen = [name for name in self.chosen_options if name != "P"]
+        return [(*ranks, *names) for names in (*itertools.combinations(chosen, 2), *((name,) for name in chosen))]
 
     @cached_property
     def _arrays(self) -> dict[int, list[dict[str, int]]]:

@@ -81,6 +81,22 @@ def test_what_hides_others_covers_nothing_else():
     assert "data: zeros" in space.words()
 
 
+def test_what_is_beside_hiding_values_alone_is_run_beside_values_that_tell():
+    hiding = {"data": ("zeros", "sparse"), "p": (0.0, 1.0), "none": ("x",)}
+    space = Space(dict, {**TOY.axes, "data": ("normal", "ties", "zeros", "sparse"), "p": (0.5, 0.0, 1.0)})
+    rows = space.covering()
+    more = list(space.telling(rows, hiding))
+    told = [row for row in (*rows, *more) if row["data"] in ("normal", "ties") and row["p"] == 0.5]
+    assert more
+    for P, rule, bits in itertools.product(RANKS, "abc", (2, 4)):
+        assert any((row["P"], row["rule"], row["bits"]) == (P, rule, bits) for row in told)
+    assert all(row in told for row in more)
+    assert not list(space.telling(told, hiding))
+    assert not list(space.telling(rows, {"data": ("normal", "ties", "zeros", "sparse")}))
+    out = space.without("zeros alone are with b", lambda rule, data: rule == "b" and data in ("normal", "ties"))
+    assert all(row["rule"] != "b" for row in out.telling(out.covering(), hiding))
+
+
 def test_values_that_follow_from_others_are_worked_out():
     space = Space(dict, {"n": (1, 5), "k": (1, Of("n", lambda n: n))})
     assert sorted((row["n"], row["k"]) for row in space.covering()) == [(1, 1), (5, 1), (5, 5)]

@@ -182,7 +182,7 @@ def cosine_round(workers, k, chunk, beta, share, signed):
     off = c * (d + (26 + c + P) * u * math.sqrt(c) * A) * math.sqrt(2)
     near = [off + 2 * float(unit(kind)) * (abs(v) + off) for v in update]
     if signed:
-        near = [1.0 if abs(v) <= off else 0.0 for v in update]
+        near = [1.0 if abs(v) <= off > 0 else 0.0 for v in update]
         update = [(v > 0) - (v < 0) for v in update]
     return (
         update,

@@ -16,7 +16,7 @@ from commbounds.compressors.blockformats import (
     StochasticNVFP4,
 )
 from commbounds.verify.compressor_run import EXACT
-from commbounds.verify.data import stack_of, vector_of
+from commbounds.verify.data import IDLE, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import blockformats
 from commbounds.verify.space import RANKS, Space, sizes
@@ -171,6 +171,9 @@ def _stacks(**options: Any) -> dict[str, Any]:
     return {"P": RANKS, "n": sizes(17, 33), "data": SUMS, "dtype": ("float32", "float64"), **options}
 
 
+LONG_SUMS = {**LONG, "data": tuple(IDLE)}
+
+
 def _special(**options: Any) -> Any:
     def found() -> list[Given]:
         stacks = [stack for _, stack, flags in special_stacks() if "refused" not in flags]
@@ -183,7 +186,7 @@ HOPS = Space(
     _multihop,
     _stacks(quantiser=(*FORMATS, *THINNED), topology=(None, "ring", "butterfly"), drawn=("given", "seed")),
     options=("quantiser", "topology"),
-    hiding=LONG,
+    hiding=LONG_SUMS,
 ).search(P=(1, 12), n=(1, 40))
 
 
@@ -249,7 +252,7 @@ DEFINITIONS = {
             _requantised,
             _stacks(quantiser=tuple(FORMATS), schedule=(None, "ring", "direct"), drawn=("given", "seed")),
             options=("quantiser", "schedule"),
-            hiding=LONG,
+            hiding=LONG_SUMS,
         ).search(P=(1, 12), n=(1, 40)),
         summed,
         blockformats.summed,
@@ -266,7 +269,7 @@ DEFINITIONS = {
                 drawn=("given", "seed"),
             ),
             options=("width", "rounding", "sum_width"),
-            hiding=LONG,
+            hiding=LONG_SUMS,
         ).search(P=(1, 12), n=(1, 40), width=(2, 16)),
         summed,
         blockformats.coded,
@@ -285,7 +288,7 @@ DEFINITIONS = {
                 drawn=("given", "seed"),
             ),
             options=("table", "rotated", "reach", "fine"),
-            hiding=LONG,
+            hiding=LONG_SUMS,
         ).search(P=(1, 12), n=(1, 40)),
         summed,
         blockformats.looked_up,

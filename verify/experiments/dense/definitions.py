@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from commbounds.verify.data import KINDS, stack_of
+from commbounds.verify.data import IDLE, KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import dense
 from commbounds.verify.differences import Said
@@ -23,7 +23,7 @@ def stack_with(data: str, P: int, n: int, dtype: str, seed: int) -> Any:
     if data == "overflow":
         signs = stack_of("signs", P, n, dtype, seed)
         return signs * np.finfo(dtype).max
-    stack = stack_of(data if data in KINDS else "normal", P, n, dtype, seed)
+    stack = stack_of(data if data in (*KINDS, *IDLE) else "normal", P, n, dtype, seed)
     if data == "NaN":
         stack[seed % P, 7 * seed % n] = np.nan
     return stack
@@ -68,9 +68,11 @@ def _sizes(P: int, n: int, lengths: str, dtype: str, unit: int, algorithm: str |
 BLOCKS_OF = tuple(Of(f"{size} P - 1", _just_below(size)) for size in (17, 33, 65))
 """Blocks of one entry more than a tile, but for one of them."""
 SUMS = Space(_stacks, {"P": (*RANKS, 12, 16), "n": sizes(16, 64, *TILES), "data": HUGE, "dtype": DTYPES})
-SUMS = SUMS.hidden_by(P=(10, 11, 13, 15)).search(P=(1, 20), n=(1, 70))
+SUMS = SUMS.hidden_by(P=(10, 11, 13, 15), data=tuple(IDLE)).search(P=(1, 20), n=(1, 70))
 SUMS = SUMS.including(*SUMS.every(P=SUMS.axes["P"], n=(33,), data=("normal",), dtype=DTYPES))
 SCATTERS = SUMS.replaced(algorithm=ALGORITHMS).hidden_by(n=BLOCKS_OF)
+SUMMED = SCATTERS.every(P=RANKS[2:], n=(33,), data=("normal",), algorithm=ALGORITHMS)
+"""Sums of normal numbers show in which order ranks are added."""
 WHOLE = Space(_even_blocks, dict(SCATTERS.axes)).search(P=(1, 20), n=(1, 70))
 BLOCKS = Space(
     _uneven_blocks,
@@ -134,7 +136,7 @@ DEFINITIONS = {
     ),
     "rabenseifner_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.rabenseifner_allreduce), examples=_less_long),
     "butterfly_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.butterfly_allreduce), examples=_less_long),
-    "reduce_scatter": Definition(SCATTERS, called("blocks", "traffic"), dense.scattered),
+    "reduce_scatter": Definition(SCATTERS.including(*SUMMED), called("blocks", "traffic"), dense.scattered),
     "allgather": Definition(WHOLE, _GATHERED, dense.gathered),
     "allgatherv": Definition(BLOCKS, _GATHERED, dense.gathered),
     "gather_blocks": Definition(SIZES, called("traffic"), dense.sized),

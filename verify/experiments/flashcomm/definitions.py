@@ -154,7 +154,7 @@ SUMS = (
             "zero": ("default", "integer", "clamped"),
             "drawn": ("nothing", "seed"),
         },
-        options=("dtype", "group", "drawn", "spikes"),
+        options=("dtype", "group", "drawn", "spikes", "metadata"),
     )
     .without(
         "zero points of stochastic quantisers are floats.", lambda zero, drawn: zero != "default" and drawn != "nothing"

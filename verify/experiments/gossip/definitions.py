@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives.gossip.mixing import TOPOLOGIES
-from commbounds.verify.data import stack_of
+from commbounds.verify.data import IDLE, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import gossip
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
@@ -55,7 +55,7 @@ GOSSIP = _of_links(
         },
         options=("dtype", "topology", "rounds", "start", "alive", "delivered", "missing"),
         combined=(("topology", "rounds", "start", "missing"), ("topology", "alive", "delivered", "missing")),
-        hiding={"n": TILES[1::2], "rounds": (2, 17), "start": (2, 3, 9)},
+        hiding={"n": TILES[1::2], "rounds": (2, 17), "start": (2, 3, 9), "data": tuple(IDLE)},
     )
 ).search(P=(1, 20), rounds=(0, 10), start=(0, 10))
 
@@ -88,7 +88,7 @@ PUSH = _of_links(
         },
         options=("dtype", "topology", "rounds", "weights", "start", "delivered", "lost"),
         combined=(("topology", "rounds", "start", "lost"), ("topology", "rounds", "delivered", "lost")),
-        hiding={"n": TILES[1::2], "rounds": (2, 17), "start": (2, 3, 9)},
+        hiding={"n": TILES[1::2], "rounds": (2, 17), "start": (2, 3, 9), "data": tuple(IDLE)},
     )
 ).search(P=(1, 20), rounds=(0, 10), start=(0, 10))
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives.lowcomm.transform import dct_matrix
-from commbounds.verify.data import stack_of
+from commbounds.verify.data import IDLE, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import lowcomm
 from commbounds.verify.differences import Said
@@ -133,7 +133,7 @@ OUTER = Space(
     },
     options=("dtype", "rounds", "rule", "direction", "fragment", "blend"),
     combined=(("momentum", "outer_lr", "mu", "rule", "blend"),),
-    hiding={"rounds": (7, 34)},
+    hiding={"rounds": (7, 34), "data": tuple(IDLE)},
 ).search(P=(1, 12), n=(1, 40))
 
 
@@ -161,7 +161,7 @@ PAIRS = Space(
         "outer_lr": (None, 0.0, 1.1),
         "pull": (None, 0.0, 0.3, 1.9),
     },
-    hiding={"rounds": (7, 34)},
+    hiding={"rounds": (7, 34), "data": tuple(IDLE)},
 ).search(P=(1, 14), n=(1, 40))
 
 _pair_rounds = _in_rounds(
@@ -194,6 +194,7 @@ MERGED = Space(
         "arrived": (None, "some", "all", "nobody", "not the server", "the server"),
         "divisor": (None, "arrived", "expected"),
     },
+    hiding={"data": tuple(IDLE)},
 ).search(P=(1, 14), n=(1, 40))
 
 # --- sparse rounds -----------------------------------------------------------------------------------------------
@@ -250,7 +251,7 @@ DEMO = Space(
     {
         "P": RANKS,
         "chunks": (1, 2, 3),
-        "data": ("normal", "sparse"),
+        "data": ("normal", "sparse", "zeros"),
         "dtype": DTYPES,
         "k": (1, 2, 5),
         "chunk": (None, 1, 2, 3, 5, 8, 16),
@@ -259,7 +260,8 @@ DEMO = Space(
         "signed": (None, False, True),
     },
     options=("dtype", "k", "share", "signed"),
-    combined=(("chunk", "k", "share", "signed"),),
+    combined=(("chunk", "k", "share", "signed"), ("data", "share", "signed")),
+    hiding={"data": tuple(IDLE)},
 )
 
 
@@ -341,8 +343,10 @@ LOCO = Space(
     },
     options=("dtype", "bits", "fresh", "reset", "kept", "rounds"),
     combined=(("fresh", "reset", "kept", "rounds"),),
-    hiding={"rounds": (7, 34), "bits": (5, 6, 7, 9, 12, 15)},
+    hiding={"rounds": (7, 34), "bits": (5, 6, 7, 9, 12, 15), "data": tuple(IDLE)},
 ).search(P=(1, 12), n=(1, 40), bits=(2, 16))
+LOCO = LOCO.including(*LOCO.every(P=(3,), n=(33,), step=(1e-3,), bits=LOCO.hiding["bits"]))
+"""Steps so small that codes of any width reach their ends."""
 
 NODES = (1, Of("P", lambda P: P), Of("the least divisor", lambda P: next((d for d in range(2, P) if P % d == 0), P)),
          Of("the largest divisor", lambda P: next((d for d in range(P - 1, 0, -1) if P % d == 0), 1)))  # fmt: skip
@@ -371,7 +375,7 @@ SCATTER = Space(
     },
     options=("dtype", "step", "bits", "way", "node", "reorder"),
     combined=(("P", "way", "node", "reorder"),),
-    hiding={"width": (3, 17, 33), "bits": (3, 4, 7, 8, 12)},
+    hiding={"width": (3, 17, 33), "bits": (3, 4, 7, 8, 12), "data": tuple(IDLE)},
 ).search(P=(1, 12), width=(1, 9), bits=(2, 16))
 
 # --- what is counted ---------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 import numpy as np
 
 from commbounds.collectives.majority import WAYS, ZEROS
-from commbounds.verify.data import KINDS, stack_of
+from commbounds.verify.data import IDLE, KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import majority
 from commbounds.verify.space import RANKS, TILES, Space, sizes
@@ -28,6 +28,7 @@ VOTES = Space(
         "zeros": (None, *ZEROS),
         "coins": ("given", "drawn"),
     },
+    hiding={"data": tuple(IDLE)},
 ).search(P=(1, 12), n=(1, 40))
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.array_types import Array
-from commbounds.verify.data import stack_of
+from commbounds.verify.data import IDLE, stack_of
 from commbounds.verify.definition import Definition, Given, chosen, in_rounds
 from commbounds.verify.definitions import orthogonal as twins
 from commbounds.verify.space import RANKS, Of, Space
@@ -44,9 +44,10 @@ def _ef21(
     seed: int,
 ) -> Given:  # fmt: skip
     rng = np.random.default_rng([seed, P])
-    own = rng.standard_normal((P, *shape)).astype(dtype) * (seed % 3 > 0)
+    drawn = partial(rng.integers, -2, 3) if data == "ties" else rng.standard_normal
+    own = drawn((P, *shape)).astype(dtype) * (seed % 3 > 0)
     inputs = {"stacks": _stacks(P, shape, data, dtype, rounds, seed), "own": own.astype(dtype)}
-    inputs["estimate"] = rng.standard_normal(shape).astype(dtype)
+    inputs["estimate"] = drawn(shape).astype(dtype)
     return Given(inputs, chosen(k=k, steps=steps, iteration=iteration))
 
 
@@ -63,7 +64,9 @@ def _dion(
 
 def _space(make: Any, **axes: Any) -> Space:
     axes = {"dtype": ("float32", "float64"), **axes}
-    return Space(make, {"P": RANKS, "shape": SHAPES, "data": DATA, **axes}, tuple(axes)).hidden_by(shape=MORE_SHAPES)
+    return Space(make, {"P": RANKS, "shape": SHAPES, "data": DATA, **axes}, tuple(axes)).hidden_by(
+        shape=MORE_SHAPES, data=tuple(IDLE)
+    )
 
 
 COUNTS = (1, Of("m n", lambda shape: shape[0] * shape[1]), Of("half", lambda shape: -(-shape[0] * shape[1] // 2)))

@@ -266,6 +266,7 @@ STALE = Space(
         "trials": (None, 1, 3),
     },
 ).search(receivers=(1, 140))
+STALE = STALE.including(*STALE.every(receivers=(1, 2, 9), rounds=(12,), p=(0.5, 0.9), trials=(3,)))
 
 _FROM_ZERO = Given({}, {"workers": 130, "steps": 9, "loss": Bernoulli(0.4)}, {"seed": 5295129468930455499})
 """Its losses are drawn with a key of zero."""

@@ -8,7 +8,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.verify.compressor_run import EXACT
-from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
+from commbounds.verify.data import EDGES, IDLE, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, compressed
 from commbounds.verify.definitions import rotations
 from commbounds.verify.differences import Said
@@ -490,6 +490,7 @@ DEFINITIONS = {
                 "drawn": ("seed", *SIGNS),
             },
             options=("width", "seeds"),
+            hiding={"data": tuple(IDLE)},
         ).search(P=(1, 12), n=(1, 40)),
         called("mean", "traffic"),
         rotations.rotated_mean,
@@ -505,6 +506,7 @@ DEFINITIONS = {
                 "dither": ("seed", "drawn", "least", "largest"),
             },
             options=("levels", "dither"),
+            hiding={"data": tuple(IDLE)},
         ).search(P=(1, 12), n=(1, 40)),
         called("total", "traffic"),
         rotations.rotated_sum,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.array_types import Array
-from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
+from commbounds.verify.data import EDGES, IDLE, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, givens, with_generator
 from commbounds.verify.definitions import shipped as twins
 from commbounds.verify.differences import Said
@@ -137,6 +137,7 @@ MORE: Mapping[str, tuple[tuple[Array, Mapping[str, Any], Mapping[str, Any]], ...
         (np.array([11184810 * 2.0**104], np.float32), {"sparsity": 1.5}, {}),
         (np.array([11184811 * 2.0**104], np.float32), {"sparsity": 1.5}, {}),
         *((np.array([*[0.0] * zeros, 1.0, *[-0.0] * 7]), {}, {}) for zeros in (4, 5, 65, 69, 70, 71, 75, 76, 145, 350)),
+        *((np.array([-1.0, *[0.0] * zeros, 0.5]), {}, {}) for zeros in (8, 13, 73, 74, 78, 153)),
     ),
     "UniformBuckets": (
         *((_ODD, {"buckets": buckets}, {}) for buckets in (3, 9, 15)),
@@ -312,7 +313,7 @@ _SWITCHED_REFUSED = [
 
 def _rows(rounds: int, n: int, data: str, dtype: str, seed: int, **options: Any) -> Given:
     """Gradients; some turn once and back, and some bring a momentum next to zero every other time."""
-    rows = stack_of(data if data in KINDS or data in EDGES else "normal", rounds, n, dtype, seed)
+    rows = stack_of(data if data in KINDS or data in EDGES or data in IDLE else "normal", rounds, n, dtype, seed)
     if data == "turned":
         rows = (np.where(np.arange(rounds) % 8 < 2, 1, -1)[:, None] * np.abs(rows[:1])).astype(dtype)
     if data == "balanced":
@@ -326,7 +327,9 @@ def _remembered(*more: str, **options: Sequence[Any]) -> Space:
     data = (*(kind for kind in KINDS if kind != "one rank"), "turned", *more, "halves", "apart", "huge", "least")
     axes = {"rounds": (3, 1, 2, 17), "n": (1, 2, 3, 8, 9, 16, 33), "data": data, "dtype": DTYPES}
     space = Space(_rows, {**axes, **options}, combined=tuple(("rounds", "n", name) for name in options))
-    return space.hidden_by(rounds=(4, 5, 6, 9), n=(4, 5, 7, 17, 31, 65, 127)).search(rounds=(1, 6), n=(1, 20))
+    return space.hidden_by(rounds=(4, 5, 6, 9), n=(4, 5, 7, 17, 31, 65, 127), data=tuple(IDLE)).search(
+        rounds=(1, 6), n=(1, 20)
+    )
 
 
 SIGNUM = _remembered("balanced", momentum=(None, 0.0, 0.5, 0.75, 0.9, 0.99, Fraction(1, 3), 0.25, 0.1))
@@ -388,7 +391,7 @@ def _stepped(P: int, n: int, data: str, dtype: str, k: int, rounds: int, seed: i
 
 def _ranked(make: Callable[..., Given], **options: Sequence[Any]) -> Space:
     axes = {"P": RANKS, "n": sizes(16, *TILES), "data": tuple(KINDS), "dtype": DTYPES}
-    return Space(make, {**axes, **options}).search(P=(1, 12), n=(1, 40))
+    return Space(make, {**axes, **options}).hidden_by(data=tuple(IDLE)).search(P=(1, 12), n=(1, 40))
 
 
 def _steps(implementation: Any, given: Given) -> Said:

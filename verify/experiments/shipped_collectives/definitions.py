@@ -7,7 +7,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives import shipped_collectives as shipped
-from commbounds.verify.data import KINDS, stack_of
+from commbounds.verify.data import IDLE, KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import shipped_collectives as definitions
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
@@ -59,7 +59,7 @@ def _cases(n: tuple[Any, ...], options: Mapping[str, Any], rows: bool = False) -
         return Given({"stack": stack_like(data, P, size, seed, dtype)}, given, {})
 
     axes = {"P": RANKS, "n": n, "data": DATA, "dtype": ("float32", "float64"), **options}
-    return Space(make, axes, options=("dtype", *options), hiding={"n": TILES})
+    return Space(make, axes, options=("dtype", *options), hiding={"n": TILES, "data": tuple(IDLE)})
 
 
 CASES = {
@@ -97,7 +97,7 @@ CASES = {
             "feedback": ("none", "both", "allgather"),
         },
         options=("dtype", "rounds", "group", "feedback"),
-        hiding={"n": TILES, "group": (8, 16, 32)},
+        hiding={"n": TILES, "group": (8, 16, 32), "data": tuple(IDLE)},
     ),
 }
 _REFUSED: dict[str, dict[str, tuple[Any, ...]]] = {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from commbounds.verify.data import KINDS, stack_of
+from commbounds.verify.data import IDLE, KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import sparse
 from commbounds.verify.differences import Said
@@ -28,7 +28,7 @@ GATHERS = (None, "ring", "bruck", "recursive-doubling")
 
 def _given(P: int, n: int, data: str, dtype: str, k: int, seed: int, **options: Any) -> Given:
     """None leaves an option to its default."""
-    stack = stack_of(data if data in KINDS else "normal", P, n, dtype, seed)
+    stack = stack_of(data if data in (*KINDS, *IDLE) else "normal", P, n, dtype, seed)
     if data in ("NaN", "infinite"):
         stack[seed % P, 7 * seed % n] = np.nan if data == "NaN" else -np.inf
     if data == "overflow":  # infinities, and where they meet NaN, some of which are dropped
@@ -55,7 +55,7 @@ def _teams(*, teams: int | None, synchronise: str | None, sag: str | None, **set
 def _space(make: Any = _given, **options: Sequence[Any]) -> Space:
     axes = {"P": RANKS, "n": sizes(16, 64, *TILES), "data": TELLING, "dtype": ("float32", "float64"), "k": COUNTS}
     space = Space(make, {**axes, **options}, combined=(("P", "n", next(reversed(options))),))
-    return space.hidden_by(k=MORE).search(P=(1, 12), n=(1, 40), data=EDGES)
+    return space.hidden_by(k=MORE, data=tuple(IDLE)).search(P=(1, 12), n=(1, 40), data=EDGES)
 
 
 SPACES = {

@@ -1,6 +1,6 @@
 """Methods with memory beside their definitions: several rounds from a state that is given, and the spaces of cases."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives.variance_reduced import padded_size
-from commbounds.verify.data import stack_of
+from commbounds.verify.data import IDLE, stack_of
 from commbounds.verify.definition import Definition, Given, chosen, in_rounds
 from commbounds.verify.definitions import variance_reduced as twins
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -20,7 +20,7 @@ Bounds = tuple[float | None, float | None]
 
 
 class _Draws:
-    """States and gradients of a case: rows of the kind of data, and of normal entries."""
+    """States and gradients of a case: rows of the kind of data; states of normal entries, or of integers that tie."""
 
     def __init__(self, P: int, n: int, data: str, dtype: str, seed: int) -> None:
         self.P, self.n, self.data, self.dtype, self.seed = P, n, data, dtype, seed
@@ -30,7 +30,9 @@ class _Draws:
         return [stack_of(self.data, self.P, self.n, self.dtype, self.seed + 17 * t) for t in range(rounds)]
 
     def rows(self, n: int | None = None) -> Array:
-        return self.rng.standard_normal((self.P, n or self.n)).astype(self.dtype)
+        shape = (self.P, n or self.n)
+        tied = self.data in ("ties", "alike")
+        return (self.rng.integers(-2, 3, shape) if tied else self.rng.standard_normal(shape)).astype(self.dtype)
 
     def row(self, n: int | None = None) -> Array:
         return np.ascontiguousarray(self.rows(n)[0])
@@ -170,7 +172,7 @@ def _lamb(
     return Given(inputs, options)
 
 
-LONG = {"n": (65,)}
+LONG: Mapping[str, tuple[Any, ...]] = {"n": (65,), "data": tuple(IDLE)}
 
 
 def _space(make: Callable[..., Given], data: tuple[str, ...] = DATA, n: Any = None, **axes: Any) -> Space:
