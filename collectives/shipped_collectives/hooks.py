@@ -11,10 +11,7 @@ from commbounds.array_types import Array
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.shipped_collectives.exchange import (
-    checked_finite,
-    exchanged,
-)
+from commbounds.collectives.shipped_collectives.exchange import checked_finite, exchanged
 from commbounds.compressors.base import checked_count
 
 LEAST_SCALE = np.finfo(np.float32).eps

@@ -13,11 +13,7 @@ from commbounds.collectives.blockformats.wire import packed_numbers, unpacked_nu
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.shipped_collectives.exchange import (
-    owned_places,
-    padded,
-    two_shot,
-)
+from commbounds.collectives.shipped_collectives.exchange import owned_places, padded, two_shot
 from commbounds.compressors.base import checked_count, checked_flag
 
 ATOMS = 8
