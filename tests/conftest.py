@@ -47,6 +47,7 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+        gc.set_threshold(20_000, 20, 20)  # symbolic formulas are many objects, and little of them is garbage
 
 
 @pytest.hookimpl(trylast=True)

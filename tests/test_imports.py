@@ -1,6 +1,7 @@
 """Imports only point left, rooms are imported by their full name, and __all__ is literal."""
 
 import ast
+import gc
 import os
 import subprocess
 import sys
@@ -24,7 +25,9 @@ def ident(path):
 
 @cache
 def parsed(path):
-    return ast.parse(path.read_text(encoding="utf-8"))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    gc.freeze()  # or the collector would look through all trees so far, again and again
+    return tree
 
 
 def broken(rule, paths):

@@ -560,7 +560,7 @@ def test_a_failure_says_what_would_hold(claim, said):
     assert finding.instead.startswith(said)
     assert finding.book == claim.in_book
     assert finding.next_steps[-1].startswith("in the book: " if claim.in_book else "would hold: ")
-    assert cf.report_from_json(cf.check(cf.Codec(lambda x, seed: x, [claim])).to_json())
+    assert cf.report_from_json(cf.check(cf.Codec(lambda x, seed: x, [claim], effort=0.1)).to_json())
 
 
 def test_what_would_hold_is_said_of_means_too():
