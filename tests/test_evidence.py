@@ -13,6 +13,8 @@ from commbounds.theory import Origin, Standing, Tag, claims
 FOLDER = Path(__file__).parents[1] / "docs" / "evidence"
 PAGE = FOLDER.with_suffix(".md").read_text(encoding="utf-8")
 SCRIPTS = sorted(path for path in FOLDER.glob("*.py") if path.name != "checkout.py")
+ARITHMETIC = sorted(path for path in (FOLDER.parent / "examples").glob("*.py") if path.with_suffix(".txt").exists())
+"""Programs of lines that were read: their printed text is stored beside them."""
 NAME = re.compile(r"\b[a-z][a-z0-9_]*(?:\.[a-z0-9][a-z0-9_]*){2,}\b")
 
 
@@ -66,6 +68,22 @@ def test_a_script_is_about_its_claims_at_their_commit_and_was_run(script):
     assert f"(evidence/{script.name})" in PAGE
     text = script.read_text(encoding="utf-8")
     assert not re.search(r"commbounds|urllib|requests|clone|Popen", text)
+
+
+@pytest.mark.parametrize("program", ARITHMETIC, ids=lambda path: path.stem)
+def test_arithmetic_of_what_was_read_prints_what_is_stored(program):
+    """It imports nothing of ours, and names the commits of all claims that the page refers to it for."""
+    ran = subprocess.run([sys.executable, "-I", str(program)], capture_output=True, text=True, check=True)
+    assert ran.stdout == program.with_suffix(".txt").read_text(encoding="utf-8")
+    text = program.read_text(encoding="utf-8")
+    modules = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Import | ast.ImportFrom)]
+    assert {getattr(node, "module", None) or node.names[0].name for node in modules} <= {"ml_dtypes", "numpy"}
+    links = [f"(examples/{path.name})" for path in (program, program.with_suffix(".txt"))]
+    rows = [line for line in PAGE.splitlines() if all(link in line for link in links)]
+    about = {name for row in rows for name in NAME.findall(row) if name in claims()}
+    assert about
+    for name in about:
+        assert claims()[name].source.code.commit[:8] in text, name
 
 
 def test_another_commit_is_refused(tmp_path):
