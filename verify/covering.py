@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 from covertable.criteria import greedy
-from numba import njit
+from numba import config, njit
 
 from commbounds.array_types import Array
 
 _Combination = tuple[int, ...]
 _FEW = 1000
-"""Combinations from which the library chooses sooner than code is compiled."""
+"""Combinations from which the library chooses sooner than code is compiled; it always does where none is compiled."""
 
 
 class Greedy:
@@ -27,7 +27,7 @@ class Greedy:
 
     def extract(self, controller: Any) -> Iterator[_Combination]:
         """Yield combinations for the controller's present row, until that has a value of every axis."""
-        if self._tables is None and len(controller.incomplete) < _FEW:
+        if config.DISABLE_JIT or (self._tables is None and len(controller.incomplete) < _FEW):
             yield from greedy.extract(controller)
             return
         tables = self._tables = self._tables or _Tables(controller)
