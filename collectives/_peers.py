@@ -1,7 +1,5 @@
 """Checks on numbers of peers and rounds, and on who takes part in which round."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from inspect import signature
 from typing import Any

@@ -1,7 +1,5 @@
 """Checks on what the ranks bring to a collective."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The average of the workers' compressed vectors: what a parameter server, or an all-gather, ends with."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Where vectors are cut into blocks of nearly equal size."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from commbounds.array_types import Integers

@@ -1,7 +1,5 @@
 """Sign SGD's majority vote: ballots of a bit an entry, through a server, through shards of it, or gathered by all."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Dion's, of low rank and with error feedback.
 Numbers that leave the dtype's range become infinite or NaN: divide beforehand.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """PowerGossip: neighbours draw their matrices together by low-rank approximations of their difference."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

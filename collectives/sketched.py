@@ -1,7 +1,5 @@
 """Sketches added up by all ranks: as they are, with a second round of exact entries, and with error feedback."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 

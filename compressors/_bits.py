@@ -4,8 +4,6 @@ Kernels take the lowest bit off a word with ``word & (word - ONE)``. Numba's cac
 that call this live in other files.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Long vectors in pieces, spread over threads."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait

@@ -1,7 +1,5 @@
 """The largest magnitude of a vector, and with it the proof that the vector is finite."""
 
-from __future__ import annotations
-
 import math
 from struct import Struct
 from typing import Any

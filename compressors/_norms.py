@@ -3,8 +3,6 @@
 Sums run in float64 over fixed tiles, so that they do not depend on the thread count.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

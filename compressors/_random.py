@@ -4,8 +4,6 @@ The generator is splitmix64 evaluated at a counter: ``mix(key + (i + 1) * GOLDEN
 Generator, one 64-bit draw per compression. A draw takes one evaluation; two float32 uniforms share one.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 from numpy.random import PCG64, PCG64DXSM, SFC64, Philox

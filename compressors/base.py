@@ -1,7 +1,5 @@
 """What every compressor is: `Compressor`, `Message`, and the checks on their input."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence, Set

@@ -1,7 +1,5 @@
 """Sketches: tables that hashed entries are added to, or that keep least levels, and what is read from them."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """ARC-Top-K: Top-K over rows, agreed on through an all-reduced sketch, so that no index is sent."""
 
-from __future__ import annotations
-
 import zlib
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What ARC-Top-K keeps of an average gradient, in expectation over its sketch: by angles and by quadrature."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """What a rank of ARC-Top-K does by itself: its sketch, the scores of the rows, and the rows that it takes."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

@@ -1,7 +1,5 @@
 """All-reduce of integer codes that share their scales: sums of codes are the codes of sums."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any

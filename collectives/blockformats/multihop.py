@@ -1,7 +1,5 @@
 """All-reduce over many hops, every partial sum rounded again: round a ring, or by halves (a butterfly)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise

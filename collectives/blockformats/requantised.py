@@ -1,7 +1,5 @@
 """All-reduce whose messages are in a block format: a ring that rounds every hop, or two steps that round twice."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 from typing import Any

@@ -1,7 +1,5 @@
 """All-reduce of indices into a table of whole numbers, which are looked up and added: THC."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

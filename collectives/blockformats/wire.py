@@ -1,7 +1,5 @@
 """Messages of block formats as the bytes that are sent."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import DTypeLike
 

@@ -8,8 +8,6 @@ both partners add the same two numbers, and a + b and b + a are the same bits. T
 so the bits differ between them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence, Set
 from functools import partial
 from typing import Any

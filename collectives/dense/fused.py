@@ -5,8 +5,6 @@ sum that several ranks would form of the same two numbers is formed once: a + b 
 that is fused away is counted where its words are added or copied.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """How blocks travel until every rank has all of them: all-gather of blocks of any sizes, counted."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike

@@ -4,8 +4,6 @@ A collective is a row of parts, and a part is messages (see `_messages`) that ad
 replace it. What the parts move is counted word by word as it is moved.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import NamedTuple

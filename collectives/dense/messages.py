@@ -8,8 +8,6 @@ block that it has.
 A reduce-scatter is an all-gather run backwards: who received sends, and what was copied is added.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -4,8 +4,6 @@
 data, follow the schedules of `messages`, and count alike.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

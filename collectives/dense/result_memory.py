@@ -3,8 +3,6 @@
 The first touch of fresh memory takes longer than an all-reduce into memory that was written before.
 """
 
-from __future__ import annotations
-
 import math
 from collections import deque
 

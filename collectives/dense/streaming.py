@@ -3,8 +3,6 @@
 Numba's cache does not notice an edit here: kernels that call this live in other files.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir  # type: ignore[import-untyped]

@@ -1,7 +1,5 @@
 """What DropCompute is compared with: backup workers, and periods of local steps."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

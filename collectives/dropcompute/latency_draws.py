@@ -5,8 +5,6 @@ Trial t of seed s has the key ``mix(mix(s) + (t + 1) GOLDEN)`` (splitmix64); wor
 24 bits of it, so that normals reach 7.5 standard deviations. Neither threads nor tiles enter.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

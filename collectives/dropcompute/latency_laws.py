@@ -1,7 +1,5 @@
 """Laws of the latency of one micro-batch: moments, distribution functions, and how a kernel draws from them."""
 
-from __future__ import annotations
-
 import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

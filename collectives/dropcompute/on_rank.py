@@ -1,7 +1,5 @@
 """What a worker does in a step that drops work: it sums what it has computed, and all add up their sums."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Gradients and SGD when the number of computed samples is random, as it is when work is dropped."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """`StepLaw`: expected times of a step with N workers, by closed form or quadrature; order statistics of normals."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

@@ -14,8 +14,6 @@ C     before every forward, and before every backward       between A and B     
 ===  ====================================================  ================================  ======================
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise

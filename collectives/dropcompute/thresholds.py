@@ -1,7 +1,5 @@
 """Thresholds chosen on calibration steps, as DropCompute's algorithm and its released code choose them."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Latency laws that are given by weights: on a lattice, in bins of a histogram, and the delay of the released code."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The law of a worker's elapsed times S_1 < S_2 < ... < S_M: closed forms, exact lattices, or convolution by FFT."""
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 from typing import Any, Protocol

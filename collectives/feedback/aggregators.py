@@ -1,7 +1,5 @@
 """Collectives that compress for all workers together, in the one form that error feedback needs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What a rank does in collectives that compress for all workers together, in the form that error feedback needs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

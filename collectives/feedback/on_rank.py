@@ -3,8 +3,6 @@
 A message counts as many words as it claims: its bits over the width of a weight, rounded up.
 """
 
-from __future__ import annotations
-
 import pickle
 import zlib
 from dataclasses import dataclass, replace

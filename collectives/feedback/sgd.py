@@ -1,7 +1,5 @@
 """Gradient descent of P workers with error feedback, around a compressor or a collective that compresses."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache

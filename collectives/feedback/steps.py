@@ -1,7 +1,5 @@
 """What every worker of a descent with error feedback computes alike: the average of messages, and the next weights."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -6,8 +6,6 @@ alike. Stochastic quantisers take the seeds of all parts of all ranks from a gen
 all ranks.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass

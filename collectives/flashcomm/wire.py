@@ -1,7 +1,5 @@
 """What quantised collectives share: messages that are counted in bytes, quantisers at every stage."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise

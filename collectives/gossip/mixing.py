@@ -3,8 +3,6 @@
 Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from math import isqrt
 from types import MappingProxyType

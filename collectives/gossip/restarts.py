@@ -1,7 +1,5 @@
 """All-reduce among unreliable peers that starts again whenever one of them fails."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

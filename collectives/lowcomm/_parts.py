@@ -1,7 +1,5 @@
 """Checks on what workers bring who have a state: a vector and what they remember, as rows of one array."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any

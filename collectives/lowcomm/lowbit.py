@@ -1,7 +1,5 @@
 """Low-bit gradients: LoCo's compensated quantisation, and reduce-scatters of quantised blocks as in ZeRO++ (qgZ)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

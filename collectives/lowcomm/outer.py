@@ -1,7 +1,5 @@
 """DiLoCo: workers that trained alone agree on a step of an outer optimiser, of all entries or of a fragment."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any

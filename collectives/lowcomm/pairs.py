@@ -1,7 +1,5 @@
 """NoLoCo: workers in random pairs average their slow weights in part, without any all-reduce."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Merging with a quorum: a server averages what has arrived, weighted by tokens, and does not wait for the rest."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

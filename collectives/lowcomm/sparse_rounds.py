@@ -1,7 +1,5 @@
 """Rounds that send the largest entries of chunks: SparseLoCo, and DeMo, whose chunks are cosine-transformed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

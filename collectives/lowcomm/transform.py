@@ -1,7 +1,5 @@
 """The orthonormal discrete cosine transform (DCT-II) of chunks, and what is counted about chunks."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Averaging within groups by butterfly all-reduce: what every round of Moshpit all-reduce consists of."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from zlib import crc32
 

@@ -1,7 +1,5 @@
 """Many independent trials of averaging in groups, each from random numbers of its own: distortion by round."""
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Averaging in groups that are drawn at random, under every reading of "random groups"."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

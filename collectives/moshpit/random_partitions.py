@@ -1,7 +1,5 @@
 """What "split at random into groups" can mean, and the draws that it takes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache

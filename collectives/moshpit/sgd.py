@@ -1,7 +1,5 @@
 """Moshpit SGD: local steps, and every `period` steps an average in random groups that need not be exact."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Ok-Topk: a sparse all-reduce of the largest entries (S. Li, T. Hoefler 2022, arXiv 2201.07598)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any

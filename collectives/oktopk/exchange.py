@@ -1,7 +1,5 @@
 """What a rank sends and adds in Ok-Topk: the split, the sums of its region, and the balancing of the winners."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Who owns which entries: the ranks agree on the boundaries of their regions, and what that costs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence, Set
 
 import numpy as np

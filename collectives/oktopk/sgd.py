@@ -1,7 +1,5 @@
 """Ok-Topk SGD: gradient descent with error feedback around Ok-Topk's all-reduce (arXiv 2201.07598, Algorithm 2)."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """What a rank does in Ok-Topk SGD: the twin of `OkTopkSGD.start` and `OkTopkSGD.step`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any

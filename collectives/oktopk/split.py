@@ -1,7 +1,5 @@
 """Split and reduce: every selected entry goes to the owner of its region, who adds."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

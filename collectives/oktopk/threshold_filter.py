@@ -1,7 +1,5 @@
 """What passes a threshold: indices and values, in one pass over every rank's vector."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial

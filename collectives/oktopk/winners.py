@@ -1,7 +1,5 @@
 """Balance and all-gather: the sums that pass the global threshold reach every rank."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -6,8 +6,6 @@ Losses of 64 receivers are one word: random words are compared with the binary d
 decided, which takes about 9 random words, and is exact to 2^-64.
 """
 
-from __future__ import annotations
-
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 

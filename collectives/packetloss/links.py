@@ -9,8 +9,6 @@ received. What is lost is decided by masks, which all ranks are given alike or d
 the wire loses it, and the receiver finds nothing where it would have been. No rank asks whether it arrived.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise

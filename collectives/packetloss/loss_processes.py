@@ -4,8 +4,6 @@ Every draw is a function of (seed, trial, stream, step, link): splitmix64 at a c
 calls or on threads, and a run resumes anywhere.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Protocol
 

@@ -1,7 +1,5 @@
 """Training whose workers hold replicas that lossy broadcasts let drift apart."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """What a worker does in training whose broadcasts get lost: its replica drifts from the others'."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any

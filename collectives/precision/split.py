@@ -1,7 +1,5 @@
 """Computations that are split over ranks, in rounded arithmetic, operation by operation: no message is sent."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any

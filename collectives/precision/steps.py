@@ -1,7 +1,5 @@
 """The steps of all-reduces whose sums are rounded on the way: those of `dense`, a tree, and rings in nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What all ranks must agree on before a word moves: their vectors are good, and of one length, dtype and request."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import Any
 from zlib import crc32

@@ -1,7 +1,5 @@
 """Some of the ranks as ranks of their own: a program for all of them runs within a team."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any

@@ -4,8 +4,6 @@ A program is a function of a `Communicator` and the rank's own data that every r
 of ranks and what arrived, and nothing else. The same program runs in threads of one process, or under ``mpirun``.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager

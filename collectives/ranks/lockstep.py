@@ -1,7 +1,5 @@
 """Ranks in one thread: every rank runs until it speaks, then the next one does; so the order is always the same."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Mapping
 from contextvars import copy_context
 from typing import Any, TypeVar

@@ -1,7 +1,5 @@
 """Ranks as processes under ``mpirun``; what they send one another goes through MPI."""
 
-from __future__ import annotations
-
 import pickle
 import sys
 import time

@@ -1,7 +1,5 @@
 """`Collective`: what P ranks do together, defined by the program of one of them; they share a docstring."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from functools import partial, update_wrapper

@@ -1,7 +1,5 @@
 """Ranks as threads of one process."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """The mean of rotated and quantised vectors: every rank's message goes to all, in one round."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

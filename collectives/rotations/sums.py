@@ -1,7 +1,5 @@
 """The sum in the rotated domain: whole numbers are added, and the sum is rotated back once."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Deep Gradient Compression: momentum correction, momentum factor masking, and an all-gather of the largest entries."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Perm-K: every entry is sent by one worker, which a random permutation chooses."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

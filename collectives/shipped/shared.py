@@ -1,7 +1,5 @@
 """Rand-K with one seed for all workers: values alone, added up by an all-reduce."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

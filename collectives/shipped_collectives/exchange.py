@@ -1,7 +1,5 @@
 """What the shipped all-reduces have in common: who owns which entries, and how codes go to their owners and back."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

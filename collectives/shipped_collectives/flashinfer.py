@@ -1,7 +1,5 @@
 """FlashInfer: codes in float8, whose owners keep their sums as they are."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """torch's quantization hooks: codes from a zero point, which everyone gathers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

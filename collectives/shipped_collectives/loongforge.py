@@ -1,7 +1,5 @@
 """LoongForge's DDP hook: codes in float8 both ways, whose errors may be fed back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

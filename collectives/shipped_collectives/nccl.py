@@ -1,7 +1,5 @@
 """NCCL's sums of float8: every partial sum is rounded."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """QuickReduce: codes of 3 to 8 bits, all arithmetic in float16."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """torchcomms' quantised reduce-scatter: float32 is rounded to bfloat16 by 16 bits of Philox."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """torchft: rows of a tensor, in float8 or in integers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

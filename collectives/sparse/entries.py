@@ -1,7 +1,5 @@
 """What sparse all-reduces share: entries in coordinate form, and what they return."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise

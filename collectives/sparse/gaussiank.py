@@ -1,7 +1,5 @@
 """Gaussiank: a threshold as if the entries were normal, and an all-gather of whatever exceeds it."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

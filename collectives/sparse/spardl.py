@@ -3,8 +3,6 @@
 Sums that leave the dtype's range become infinite or NaN, as in the dense collectives.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -3,8 +3,6 @@
 Sums that leave the dtype's range become infinite or NaN, as in the dense collectives.
 """
 
-from __future__ import annotations
-
 from numpy.typing import ArrayLike
 
 from commbounds.collectives.dense.messages import ALGORITHMS

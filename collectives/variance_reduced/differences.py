@@ -3,8 +3,6 @@
 Numbers that leave the dtype's range become infinite or NaN: divide beforehand.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

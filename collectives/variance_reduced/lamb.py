@@ -1,7 +1,5 @@
 """1-bit LAMB: a warm-up with LAMB, and a compression stage whose layers share one fused message of signs."""
 
-from __future__ import annotations
-
 import math
 from typing import Any, NamedTuple
 

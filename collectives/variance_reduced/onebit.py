@@ -1,7 +1,5 @@
 """The compression stage of 1-bit Adam: momentum of one bit an entry both ways, with error feedback at both ends."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EF21-P: the server sends what its weights have changed by, compressed, and the workers' model follows."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np

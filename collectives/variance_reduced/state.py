@@ -1,7 +1,5 @@
 """What one step is given of earlier ones, what it returns, and which entries a rank sends."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 

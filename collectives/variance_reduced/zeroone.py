@@ -1,7 +1,5 @@
 """0/1 Adam: a variance that is refreshed at ever larger intervals, and local steps between compressed averages."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Number formats of single elements, as exact numbers: four, six and eight bits, floating and fixed point."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction

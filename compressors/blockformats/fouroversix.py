@@ -1,7 +1,5 @@
 """NVFP4 whose blocks end at 4 where that errs less than ending at 6: Four Over Six."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What block formats send: `Blocks`, elements with an exponent a block, and `ScaledBlocks`, with a scale a block."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

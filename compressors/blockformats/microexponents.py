@@ -1,7 +1,5 @@
 """Shared microexponents (MX9, MX6, MX4): an exponent for a block, and a shift by one for pairs of its entries."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

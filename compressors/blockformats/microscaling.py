@@ -1,7 +1,5 @@
 """Microscaling (MX) formats: elements of four to eight bits, and a power of two for every block of them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """MS-EDEN: elements of four bits rounded to nearest after a randomised rotation, with a scale that restores length."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """NVFP4: elements of four bits, an E4M3 scale for every block, and a float32 for the whole vector."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

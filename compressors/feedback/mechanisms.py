@@ -1,7 +1,5 @@
 """Error feedback: what one worker keeps from step to step, so that what compression leaves out is not lost."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

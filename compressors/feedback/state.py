@@ -1,7 +1,5 @@
 """What mechanisms of error feedback share: the state of a worker, and how a step goes."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar

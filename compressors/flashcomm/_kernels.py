@@ -1,7 +1,5 @@
 """Kernels of the group quantisers: codes from entries, and entries from codes."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

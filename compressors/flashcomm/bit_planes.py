@@ -1,7 +1,5 @@
 """Bit splitting: codes of any width as planes of 4, 2 and 1 bits, each packed densely into bytes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from types import MappingProxyType
 

@@ -1,7 +1,5 @@
 """Asymmetric group quantisers: the entries of a group at b bits each, between its smallest and its largest."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction

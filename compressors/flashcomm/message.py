@@ -1,7 +1,5 @@
 """What group quantisers send: `GroupCodes`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Number formats that scales and zero points are stored in, with rounding to nearest, downwards and upwards."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import ml_dtypes

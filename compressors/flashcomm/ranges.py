@@ -1,7 +1,5 @@
 """Scales, zero points and spikes of groups: measured, rounded to what is stored, and read again."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Group quantiser with stochastic rounding."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import ClassVar

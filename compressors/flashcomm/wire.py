@@ -5,8 +5,6 @@ group's zero point; every group's two spikes; and where in their groups these st
 from the lowest bit of a byte up. Numbers are little-endian. The order is this project's choice.
 """
 
-from __future__ import annotations
-
 from itertools import accumulate, pairwise
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Best approximations of low rank in exact arithmetic, where singular values have a closed form."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any

@@ -1,7 +1,5 @@
 """Stochastic rounding to equidistant levels of a norm: QSGD, max-norm dithering, TernGrad."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence

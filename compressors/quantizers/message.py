@@ -1,7 +1,5 @@
 """What quantisers send: `Coded`, a signed level for every entry, and what the randomised ones share."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass

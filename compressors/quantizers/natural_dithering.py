@@ -1,7 +1,5 @@
 """Stochastic rounding to the norm times powers of two: natural dithering."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

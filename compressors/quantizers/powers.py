@@ -1,7 +1,5 @@
 """Rounding to powers of two by the bits of the floating-point format: natural compression and its nearest twin."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Signs, alone and scaled by the mean magnitude."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

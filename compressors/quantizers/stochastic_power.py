@@ -1,7 +1,5 @@
 """Stochastic rounding to the powers of any base."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

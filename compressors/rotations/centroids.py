@@ -1,7 +1,5 @@
 """EDEN: every rotated entry at the nearest of 2^b centroids of the normal law, and a scale."""
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_left
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Subtractive dithering of a rotated vector: rounded with an offset that the receiver takes off again."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The randomised Hadamard transform: random signs, then the Walsh-Hadamard matrix, unnormalised."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray

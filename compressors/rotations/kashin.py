@@ -1,7 +1,5 @@
 """Kashin's representation of a vector in an overcomplete basis of rows of a Hadamard matrix, by clipping and again."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

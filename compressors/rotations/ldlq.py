@@ -1,7 +1,5 @@
 """LDLQ: rounding to whole numbers with feedback, for a quadratic loss."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike
 

@@ -1,7 +1,5 @@
 """Stochastic rotated quantisation: rotated entries at equidistant levels between the least and the largest."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

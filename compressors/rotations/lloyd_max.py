@@ -1,7 +1,5 @@
 """The Lloyd-Max quantiser of the standard normal law: centroids, boundaries and distortion."""
 
-from __future__ import annotations
-
 import math
 from functools import cache
 from itertools import pairwise

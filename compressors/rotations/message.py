@@ -1,7 +1,5 @@
 """What a rotated vector is sent as: `Rotated`, a code for every rotated entry, and the numbers that scale them."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

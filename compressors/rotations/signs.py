@@ -1,7 +1,5 @@
 """DRIVE: the signs of the rotated entries, and a scale."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

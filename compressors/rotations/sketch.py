@@ -1,7 +1,5 @@
 """The subsampled randomised Hadamard transform: few of the rotated entries, as they are."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

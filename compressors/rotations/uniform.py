@@ -1,7 +1,5 @@
 """DRIVE with any rotation: the signs of the rotated entries, and a scale."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Entry-wise ATOMO: entries kept independently, with the probabilities that make the variance least."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The lazy, or Bernoulli, compressor: everything, or nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """Entries become the mean of their bucket: buckets of one width, or of equally many entries."""
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence

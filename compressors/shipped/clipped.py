@@ -1,7 +1,5 @@
 """TernGrad with the clipping that its paper and GRACE have."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

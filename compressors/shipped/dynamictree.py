@@ -1,7 +1,5 @@
 """Eight bits with a decimal exponent of varying length, times the largest entry of a block (bitsandbytes)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise

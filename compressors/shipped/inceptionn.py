@@ -1,7 +1,5 @@
 """INCEPTIONN: entries in 32, 16 or 8 bits by their exponent, or none (Li et al. 2018), as GRACE has it."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What these compressors send: `Tabled`, codes and the values that they stand for; `Quartic`; `Maybe`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

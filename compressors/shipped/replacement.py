@@ -1,7 +1,5 @@
 """Rand-K whose k places are drawn with replacement."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Signs with a memory: Signum, GRACE's EF-signSGD, and both kinds of descent on a ridge."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

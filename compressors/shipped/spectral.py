@@ -1,7 +1,5 @@
 """Spectral ATOMO as its authors' code samples: singular values kept independently, drawn again where none is."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Which of several compressors FL_PyTorch's switching one uses."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from commbounds.compressors.base import checked_real

@@ -1,7 +1,5 @@
 """3LC: three values with a sparsity multiplier, five of them in a byte, and runs of zero bytes."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

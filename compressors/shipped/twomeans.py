@@ -1,7 +1,5 @@
 """One bit an entry, and the means of the two halves."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

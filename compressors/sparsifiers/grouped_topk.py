@@ -1,7 +1,5 @@
 """Top-K over groups of neighbouring entries: whole blocks, or some entries of every chunk."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

@@ -1,7 +1,5 @@
 """What sparsifiers send: `Sparse`, positions and values, and what they share: `Sparsifier`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

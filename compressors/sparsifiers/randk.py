@@ -1,7 +1,5 @@
 """Rand-K: a uniformly random subset of the entries."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

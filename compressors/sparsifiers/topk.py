@@ -1,7 +1,5 @@
 """Top-K: the entries of largest magnitude."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction

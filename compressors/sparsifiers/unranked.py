@@ -1,7 +1,5 @@
 """Sparsifiers that need no selection: a hard threshold, one random entry, and all of them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
