@@ -9,54 +9,23 @@ of the sources; their order within a message is ours.
 from typing import Any
 
 from commbounds.collectives.ranks.one_program import Collective
-from commbounds.collectives.shipped_collectives.flashinfer import (
-    flashinfer_allreduce,
-    flashinfer_code,
-    flashinfer_read,
-)
+from commbounds.collectives.shipped_collectives.flashinfer import flashinfer_allreduce
 from commbounds.collectives.shipped_collectives.hooks import quantization_hook
-from commbounds.collectives.shipped_collectives.loongforge import loongforge_code, loongforge_hook
-from commbounds.collectives.shipped_collectives.nccl import FLOAT8, float8, nccl_sum
-from commbounds.collectives.shipped_collectives.quickreduce import (
-    ATOMS,
-    halves,
-    quick_code,
-    quick_read,
-    quick_sum,
-    quickreduce,
-)
-from commbounds.collectives.shipped_collectives.torchcomms import (
-    philox,
-    rounded_by_words,
-    torchcomms_reduce_scatter,
-    words_of,
-)
-from commbounds.collectives.shipped_collectives.torchft import torchft_allreduce, torchft_code, torchft_read
+from commbounds.collectives.shipped_collectives.loongforge import loongforge_hook
+from commbounds.collectives.shipped_collectives.nccl import nccl_sum
+from commbounds.collectives.shipped_collectives.quickreduce import quickreduce
+from commbounds.collectives.shipped_collectives.torchcomms import torchcomms_reduce_scatter
+from commbounds.collectives.shipped_collectives.torchft import torchft_allreduce
 
 __all__ = [
-    "ATOMS",
     "COLLECTIVES",
-    "FLOAT8",
     "flashinfer_allreduce",
-    "flashinfer_code",
-    "flashinfer_read",
-    "float8",
-    "halves",
-    "loongforge_code",
     "loongforge_hook",
     "nccl_sum",
-    "philox",
     "quantization_hook",
-    "quick_code",
-    "quick_read",
-    "quick_sum",
     "quickreduce",
-    "rounded_by_words",
     "torchcomms_reduce_scatter",
     "torchft_allreduce",
-    "torchft_code",
-    "torchft_read",
-    "words_of",
 ]
 
 COLLECTIVES: dict[str, Collective[..., Any, Any]] = {

@@ -73,7 +73,7 @@ def loongforge_hook(
     --------
     >>> means, traffic = loongforge_hook([[4.0, 0.27, 0.0, 0.0]] * 2, 2, 2, "both")
     >>> means[0].round(4).tolist(), traffic.sent.tolist()
-    ([4.0, 0.2679, 0.0, 0.0], [192, 192])
+    ([4.0, 0.2679, 0.0, 0.0021], [192, 192])
     """
 
     def settings(row: Array) -> dict[str, Any]:

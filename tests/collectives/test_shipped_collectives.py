@@ -11,21 +11,18 @@ import pytest
 
 from commbounds.collectives.shipped_collectives import (
     flashinfer_allreduce,
-    flashinfer_read,
-    float8,
-    loongforge_code,
     loongforge_hook,
     nccl_sum,
-    philox,
     quantization_hook,
-    quick_code,
-    quick_read,
     quickreduce,
-    rounded_by_words,
     torchcomms_reduce_scatter,
     torchft_allreduce,
-    words_of,
 )
+from commbounds.collectives.shipped_collectives.flashinfer import flashinfer_read
+from commbounds.collectives.shipped_collectives.loongforge import loongforge_code
+from commbounds.collectives.shipped_collectives.nccl import float8
+from commbounds.collectives.shipped_collectives.quickreduce import quick_code, quick_read
+from commbounds.collectives.shipped_collectives.torchcomms import philox, rounded_by_words, words_of
 from commbounds.theory import claims
 from commbounds.verify import conformance as cf
 

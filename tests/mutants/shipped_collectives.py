@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from commbounds.collectives.shipped_collectives import COLLECTIVES, words_of
+from commbounds.collectives.shipped_collectives import COLLECTIVES
+from commbounds.collectives.shipped_collectives.torchcomms import words_of
 from commbounds.verify import Method
 from mutants.record import Mutant
 

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 from goal_values import failing, goals
 
-from commbounds.collectives import shipped_collectives as shipped
+from commbounds.collectives.shipped_collectives import loongforge_hook, nccl_sum, quantization_hook
+from commbounds.collectives.shipped_collectives.flashinfer import flashinfer_code, flashinfer_read
+from commbounds.collectives.shipped_collectives.loongforge import loongforge_code
+from commbounds.collectives.shipped_collectives.nccl import float8
+from commbounds.collectives.shipped_collectives.quickreduce import halves, quick_code, quick_read, quick_sum
+from commbounds.collectives.shipped_collectives.torchcomms import rounded_by_words
+from commbounds.collectives.shipped_collectives.torchft import torchft_code, torchft_read
 from commbounds.verify import conformance as cf
 
 _PREFIX = "shipped_collectives."
@@ -43,9 +49,9 @@ def test_codes_in_float8(name):
 
     def read(row):
         if name == "torchft":
-            return shipped.torchft_read(shipped.torchft_code(row[None], True), row.size, True)
-        code = shipped.flashinfer_code if name == "flashinfer" else shipped.loongforge_code
-        return shipped.flashinfer_read(code(row, row.size), row.size, row.size)
+            return torchft_read(torchft_code(row[None], True), row.size, True)
+        code = flashinfer_code if name == "flashinfer" else loongforge_code
+        return flashinfer_read(code(row, row.size), row.size, row.size)
 
     for row in ROWS:
         for x, y in zip(wide(row), wide(read(row)), strict=True):
@@ -65,7 +71,7 @@ def test_codes_in_float8(name):
 @pytest.mark.models("shipped_collectives.torchft.error_cut")
 def test_codes_that_are_cut():
     claim, rows = f"{_PREFIX}torchft.error_cut", [np.float32([127.0, *row[1:] / 4]) for row in ROWS]
-    found = [shipped.torchft_read(shipped.torchft_code(row[None], False), row.size, False) for row in rows]
+    found = [torchft_read(torchft_code(row[None], False), row.size, False) for row in rows]
     for x, y in zip(map(abs, wide(np.concatenate(rows))), map(abs, wide(np.concatenate(found))), strict=True):
         for name in ("a step", "towards zero"):
             assert failing(goals(claim)[name], level=x, code=y, step=1) == []
@@ -79,7 +85,7 @@ def test_codes_from_a_zero_point():
     claim, seen = f"{_PREFIX}hook.error", set()
     for low in (-100.5, -1.5, -254.5, -3.25, -3.75):
         row = np.float32([low, low + 255, *np.linspace(low, low + 255, 40)])
-        (means, _), point = shipped.quantization_hook(row[None]), Fraction(int(-np.rint(np.float32(low))))
+        (means, _), point = quantization_hook(row[None]), Fraction(int(-np.rint(np.float32(low))))
         for x, y in zip(wide(row), wide(means[0]), strict=True):
             code = Fraction(int(np.rint(float(x))))
             place = "first" if code + point < 0 else "last" if code + point > 255 else "within"
@@ -90,26 +96,26 @@ def test_codes_from_a_zero_point():
                 assert failing(goals(claim)[f"{place}, {side}"], **given) == []
     assert seen == {"last", "within"}, "the least entry and the zero point are rounded alike"
     rows = [np.float32([255.0, *np.abs(row[1:]) / 2]) for row in ROWS]
-    found = [wide(shipped.quantization_hook(row[None])[0][0]) for row in rows]
+    found = [wide(quantization_hook(row[None])[0][0]) for row in rows]
     of_sums(claim, [Fraction(1)] * 6, Fraction(1, 2), found, list(map(wide, rows)), P=6)
 
 
 def coding(numbers, width, sign):
     """What becomes of float16 numbers, the first of which is the largest, in units of 2^-24: as `quick_code` has it."""
     top, largest = 2 ** (width - 1), float(numbers[0])
-    scale = -sign * float(shipped.halves(-largest / top))
-    step = -sign * float(shipped.halves(-sign * scale + 2.0**-24))
-    up = -sign * float(shipped.halves(-sign / step))
+    scale = -sign * float(halves(-largest / top))
+    step = -sign * float(halves(-sign * scale + 2.0**-24))
+    up = -sign * float(halves(-sign / step))
     block = {"size": abs(largest), "scale": scale, "step": step}
     yield {name: Fraction(v) * 2**24 for name, v in block.items()} | {"up": Fraction(up) / 2**16}, {}
     blocks = np.zeros((1, 32, 2), np.float16)
     blocks[0, : len(numbers), 0] = numbers
-    found = shipped.quick_read(shipped.quick_code(blocks.ravel(), width), 64, width).reshape(32, 2)[: len(numbers), 0]
+    found = quick_read(quick_code(blocks.ravel(), width), 64, width).reshape(32, 2)[: len(numbers), 0]
     for number, read in zip(numbers, found, strict=True):
         x = -sign * float(number)
-        scaled = float(shipped.halves(x * up))
+        scaled = float(halves(x * up))
         code = float(np.rint(np.clip(scaled, -top, top - 1)))
-        assert float(shipped.halves(code * scale)) == -sign * float(read)
+        assert float(halves(code * scale)) == -sign * float(read)
         lengths = {"number": x, "product": scaled * scale, "multiple": code * scale, "read": -sign * float(read)}
         case = "rounded" if -top <= scaled <= top - 1 else "cut above" if scaled > 0 else "cut below"
         yield {name: Fraction(v) * 2**24 for name, v in lengths.items()} | {"scaled": Fraction(scaled)}, case
@@ -131,7 +137,7 @@ def test_codes_in_float16(width):
     for size in sizes:
         for sign in (1.0, -1.0):
             others = rng.uniform(-1, 1, 24) * size
-            numbers = shipped.halves(sign * np.array([size, -0.998 * size, size / 3, 0.0, -size / 2, *others]))
+            numbers = halves(sign * np.array([size, -0.998 * size, size / 3, 0.0, -size / 2, *others]))
             (block, _), *rest = coding(numbers, width, sign)
             holds("not clamped", block, False)
             holds("near", block, False)
@@ -145,9 +151,9 @@ def test_codes_in_float16(width):
                 holds("product", values | {"entry": turned * values["number"], "scaled": turned * values["scaled"]})
     assert {"rounded", "read", "product"} < seen
     assert "cut above" in seen
-    rows = shipped.halves(rng.standard_normal((8, 64)))
-    read = [shipped.quick_read(shipped.quick_code(row, width), 64, width) for row in rows]
-    whole = [shipped.quick_sum(read[: count + 1]) for count in range(8)]
+    rows = halves(rng.standard_normal((8, 64)))
+    read = [quick_read(quick_code(row, width), 64, width) for row in rows]
+    whole = [quick_sum(read[: count + 1]) for count in range(8)]
     sizes = [[Fraction(float(np.abs(row[at::2]).max())) * 2**24 for at in (0, 1)] for row in rows]
     for i in range(64):
         exact = [sum(Fraction(float(row[i])) for row in read[: count + 1]) for count in range(8)]
@@ -162,7 +168,7 @@ def test_codes_in_float16(width):
         for side in ("not above", "not below"):
             assert failing(goals(claim, **at)[f"ranks, {side}: one more"], **values) == []
         total = Fraction(float(np.abs(whole[7][i % 2 :: 2]).max())) * 2**24
-        again = shipped.quick_read(shipped.quick_code(whole[7], width), 64, width)[i]
+        again = quick_read(quick_code(whole[7], width), 64, width)[i]
         second = (Fraction(float(again)) - Fraction(float(whole[7][i]))) * 2**24
         last = (Fraction(float(whole[7][i])) - exact[7]) * 2**24 * 2000
         holds("all", {"maxima": before[0] + sizes[7][i % 2], "total": total, "P": 8, "errors": sum(ranks),
@@ -176,11 +182,11 @@ def test_sums_in_float8(element, unit):
     claim, seen = f"{_PREFIX}nccl.error", set()
     rng = np.random.default_rng(0)
     for P in range(2, 20):
-        terms = wide(shipped.float8(rng.choice([-1, 1], P) * 2.0 ** rng.uniform(-4, 3, P), element))
+        terms = wide(float8(rng.choice([-1, 1], P) * 2.0 ** rng.uniform(-4, 3, P), element))
         held, sizes = terms[0], abs(terms[0])
         for count, term in enumerate(terms[1:]):
             stack = np.array([[float(term)], [float(held)]])
-            (total,) = wide(shipped.nccl_sum(stack, element)[0][0])
+            (total,) = wide(nccl_sum(stack, element)[0][0])
             values = {"loss": unit / (1 + unit), "left": sizes, "right": abs(term), "further": count, "others": 0,
                       "rounding": abs(total - held - term)}  # fmt: skip
             name = "many more left" if count else "of like numbers"
@@ -199,7 +205,7 @@ def steps_of(x):
 def test_roundings_by_words():
     claim, rng = f"{_PREFIX}torchcomms.error", np.random.default_rng(0)
     rows = [np.float32([448.0, *row[1:]]) for row in ROWS]
-    found = [shipped.rounded_by_words(row, rng.integers(2**16, size=row.size)) for row in rows]
+    found = [rounded_by_words(row, rng.integers(2**16, size=row.size)) for row in rows]
     for x, y in zip(wide(np.concatenate(rows)), wide(np.concatenate(found)), strict=True):
         assert failing(goals(claim)["an entry"], top=abs(x), step=steps_of(x), off=abs(y - x)) == []
     sizes = [abs(Fraction(float(row[1]))) for row in rows]
@@ -210,7 +216,7 @@ def test_roundings_by_words():
 def test_the_law_of_roundings_by_words():
     claim, before = f"{_PREFIX}torchcomms.variance", {"before_0": Fraction(0), "before_1": Fraction(0)}
     x = np.abs(np.concatenate(ROWS))
-    law = cf.word_law(shipped.rounded_by_words, x)
+    law = cf.word_law(rounded_by_words, x)
     for entry, variance, bias in zip(wide(x), law.variance, law.bias, strict=True):
         step = steps_of(entry)
         fraction = entry / step % 1
@@ -229,11 +235,11 @@ def test_what_is_kept_and_returned():
     claim, P = f"{_PREFIX}loongforge.kept", 2
     tops, entries = (Fraction(448), Fraction(56)), ((431, 100), (Fraction(431, 8), Fraction(100, 8)))
     stack = np.float32([[v for e in own for v in (top, e)] for top, own in zip(tops, entries, strict=True)])
-    means = wide(shipped.loongforge_hook(stack, 2, 2, "both")[0][0].reshape(2, 2)[:, 1])
+    means = wide(loongforge_hook(stack, 2, 2, "both")[0][0].reshape(2, 2)[:, 1])
 
     def read(*row):
         numbers = np.float32([float(v) for v in row])
-        return wide(shipped.flashinfer_read(shipped.loongforge_code(numbers, 2), 2, 2))[1]
+        return wide(flashinfer_read(loongforge_code(numbers, 2), 2, 2))[1]
 
     held, mean_held, total = [Fraction(0)] * P, Fraction(0), Fraction(0)
     mean_top = sum(tops) / P

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.array_types import Array
-from commbounds.collectives import shipped_collectives as shipped
+from commbounds.collectives.shipped_collectives.quickreduce import ATOMS
 from commbounds.verify.data import IDLE, KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import shipped_collectives as definitions
@@ -47,7 +47,7 @@ def _in_rounds(P: int, n: int, data: str, dtype: str, seed: int, rounds: int, **
 
 def no_atoms(P: int) -> bool:
     """Whether QuickReduce takes no such number of ranks."""
-    return bool(shipped.ATOMS % P)
+    return bool(ATOMS % P)
 
 
 # --- definitions ------------------------------------------------------------------------------------------------------

@@ -9,8 +9,12 @@ import numpy as np
 from ml_dtypes import bfloat16
 
 from commbounds.array_types import Array
-from commbounds.collectives import shipped_collectives as shipped
 from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.shipped_collectives.flashinfer import flashinfer_code, flashinfer_read
+from commbounds.collectives.shipped_collectives.loongforge import loongforge_code
+from commbounds.collectives.shipped_collectives.nccl import FLOAT8, float8
+from commbounds.collectives.shipped_collectives.quickreduce import halves, quick_code, quick_read, quick_sum
+from commbounds.collectives.shipped_collectives.torchft import torchft_code, torchft_read
 from commbounds.verify.experiments.shipped_collectives.definitions import DATA, GROUPS, NO_ATOMS, no_atoms, stack_like
 from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, Of, Space, sizes
@@ -38,11 +42,11 @@ def _least(*magnitudes: Array) -> float:
 def _quick_facts(x: Array, P: int, n: int, width: int, saturates: bool) -> dict[str, Any]:
     places = np.arange(n)
     blocks = places // 64 * 2 + places % 2
-    rounded = shipped.halves(x, saturates)
+    rounded = halves(x, saturates)
     filled = np.pad(rounded, ((0, 0), (0, -n % 64)))
-    read = [shipped.quick_read(shipped.quick_code(row, width, saturates), row.size, width, saturates) for row in filled]
+    read = [quick_read(quick_code(row, width, saturates), row.size, width, saturates) for row in filled]
     with np.errstate(all="ignore"):
-        sums = shipped.quick_sum(read, saturates)[np.newaxis, :n].astype(np.float64)
+        sums = quick_sum(read, saturates)[np.newaxis, :n].astype(np.float64)
     if not np.isfinite(sums).all():
         return {"fits": False, "reached": False}
     own, whole = _largest(x, blocks), _largest(sums, blocks)[0]
@@ -71,7 +75,7 @@ def _both_ends(P: int, n: int, width: int, seed: int) -> Array:
     ends[0, :4:2] = m, -m
     if P > 1:
         ends[1, :6:2] = m, -m * (1 - 2 * step), -m
-    return np.ascontiguousarray(shipped.halves(ends[:, :n]).astype(np.float64))
+    return np.ascontiguousarray(halves(ends[:, :n]).astype(np.float64))
 
 
 def _quick_stack(P: int, n: int, data: str, width: int, seed: int) -> Array:
@@ -131,7 +135,7 @@ def _flashinfer_stack(P: int, n: int, data: str, seed: int) -> Array:
 
 def _flashinfer_facts(x: Array, P: int, n: int, group: int) -> dict[str, Any]:
     def read(row: Array) -> Array:
-        return shipped.flashinfer_read(shipped.flashinfer_code(row, group), n, group)
+        return flashinfer_read(flashinfer_code(row, group), n, group)
 
     facts = _float_facts(x, np.arange(n) // group, P, read)
     return {**facts, "above": facts["least"] >= 1e-12}
@@ -165,7 +169,7 @@ def _rows(P: int, height: int, columns: int, data: str, seed: int) -> Array:
 
 def _torchft_facts(x: Array, P: int, height: int, columns: int, native: bool, mean: bool) -> dict[str, Any]:
     def read(row: Array) -> Array:
-        return shipped.torchft_read(shipped.torchft_code(row.reshape(-1, columns), native), columns, native)
+        return torchft_read(torchft_code(row.reshape(-1, columns), native), columns, native)
 
     facts = _float_facts(x, np.arange(x.shape[1]) // columns, P, read, P if mean else 1)
     return {
@@ -247,7 +251,7 @@ def _float8_stack(P: int, n: int, data: str, element: str, seed: int) -> Array:
         owners = np.repeat(np.arange(P), np.diff(even_cuts(n, P)))
         stack[(owners + 1) % P, np.arange(n)] = 1.0
         return stack
-    return shipped.float8(stack_like(data, P, n, seed, "float64"), element).astype(np.float64)
+    return float8(stack_like(data, P, n, seed, "float64"), element).astype(np.float64)
 
 
 def _nccl_facts(x: Array, P: int, n: int, element: str) -> dict[str, Any]:
@@ -257,7 +261,7 @@ def _nccl_facts(x: Array, P: int, n: int, element: str) -> dict[str, Any]:
         "element_unit": unit,
         "exact": x.sum(axis=0),
         "slack": np.zeros(n),
-        "below": bool(((1 + unit / (1 + unit)) ** (P - 1) * whole).max() <= shipped.FLOAT8[element][1]),
+        "below": bool(((1 + unit / (1 + unit)) ** (P - 1) * whole).max() <= FLOAT8[element][1]),
     }
 
 
@@ -420,7 +424,7 @@ def _rounds_stack(P: int, n: int, rounds: int, data: str, seed: int) -> Array:
 def _rounds_facts(x: Array, P: int, n: int, rounds: int, group: int) -> dict[str, Any]:
     gradients, parts = x.astype(np.float64).reshape(P, rounds, n), np.arange(n) // group
     filled = np.pad(x.reshape(P, rounds, n)[:, 0], ((0, 0), (0, -n % group)))
-    read = [shipped.flashinfer_read(shipped.loongforge_code(row, group), row.size, group) for row in filled]
+    read = [flashinfer_read(loongforge_code(row, group), row.size, group) for row in filled]
     sums = np.stack(read).sum(axis=0, keepdims=True, dtype=np.float32)[:, :n].astype(np.float64)
     own, whole = _largest(np.abs(gradients).max(axis=1), parts), _largest(sums, parts)[0]
     maxima = own.sum(axis=0)
