@@ -155,6 +155,7 @@ def test_messages_travel_and_inputs_stay(name):
 
 
 def test_long_vectors_are_cut_at_whole_blocks():
+    # in plain Python one of the compiled code's parts: it is slow, and whole blocks are asked for there too
     x = np.random.default_rng(3).standard_normal(50_000 if PLAIN else 200_000).astype(np.float32)
     for c in (Microscaling("e2m1", 48), NVFP4(48)):
         whole, first = c(x), c.compress(x)

@@ -428,11 +428,12 @@ def _rounds_facts(x: Array, P: int, n: int, rounds: int, group: int) -> dict[str
     sums = np.stack(read).sum(axis=0, keepdims=True, dtype=np.float32)[:, :n].astype(np.float64)
     own, whole = _largest(np.abs(gradients).max(axis=1), parts), _largest(sums, parts)[0]
     maxima = own.sum(axis=0)
+    due = (28 / 27) ** 2  # with what is kept of gradients 28/27 of them, and of their mean as much of that
     return {
         "maxima": maxima,
         "total": whole,
         "exact": gradients.sum(axis=1).mean(axis=0),
-        "slack": 1.1 * rounds * (P + 8) * EPS * (maxima + whole) / P,
+        "slack": due * rounds * (P + 8) * EPS * (maxima + whole) / P,
         "above_least": _least(own, whole / P) >= 2.0**-117,
         "far_above_least": _least(own) >= 2.0**-100 and P <= 4096,
         "turns": rounds,
