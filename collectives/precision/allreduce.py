@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commbounds.array_types import Array, Floats, Integers
+from commbounds.array_types import Array, Floats
 from commbounds.collectives._peers import checked_rng
 from commbounds.collectives.cuts import even_cuts
+from commbounds.collectives.dense.messages import Rows
 from commbounds.collectives.precision.rounding import added_in, rounded_to
 from commbounds.collectives.precision.steps import SCHEDULES as SCHEDULES
-from commbounds.collectives.precision.steps import StepPlan, plan_of
+from commbounds.collectives.precision.steps import Step, StepPlan, plan_of
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
-from commbounds.collectives.ranks.communicator import Communicator, Parcel
+from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 
 if TYPE_CHECKING:
     from commbounds.theory.precision.formats import Format
 
 Uniforms = Floats
+Place = tuple[int, slice]
+"""A row, and what of it."""
 AVERAGES = (None, "before", "after")
 """A sum; an average whose terms are divided by P before they are added; one whose sum is."""
 
@@ -113,14 +117,19 @@ def mixed_precision_allreduce(
             "rounds_own": rounds_own,
         }
 
-    (x,) = agreed_row(comm, vector, settings)
+    x = agreed_row(comm, vector, settings)
     plan = plan_of(schedule, comm.size, nodes)
     chosen = comm.common(lambda: _uniforms(uniforms_shape(schedule, comm.size, x.size, nodes), rng, uniforms))
     if chosen is not None and not comm.one_caller:
         agreed_alike(comm, {"the checksum of the uniforms": checksum(chosen)})
-    formats = _formats(wire, accumulate)
-    rank = _Rank(comm, plan, *formats, per_hop or schedule == "direct", rounds_own, chosen)
-    return rank.ends_with(x.astype(np.float64), average).astype(x.dtype)
+    held, how = x.astype(np.float64), (*_formats(wire, accumulate), per_hop or schedule == "direct", rounds_own, chosen)
+
+    def of_all(rows: list[Array]) -> tuple[Array, list[Counted]]:
+        ranks = _Ranks(plan, *how)
+        return ranks.end_with(np.concatenate(rows), average), ranks.counted(x.size)
+
+    result: Array = comm.fused(held, of_all) if comm.one_caller else _Ranks(plan, *how, comm).end_with(held, average)[0]
+    return result.astype(x.dtype)
 
 
 def uniforms_shape(schedule: str, P: int, n: int, nodes: int | None = None) -> tuple[int, int, int]:
@@ -161,91 +170,127 @@ def _uniforms(
     return array
 
 
-class _Rank:
-    """What one rank does: its formats, and its uniform numbers."""
+class _Ranks:
+    """What ranks do, all of them at once, or one with its communicator: their formats, and their uniform numbers."""
 
     def __init__(
         self,
-        comm: Communicator,
         plan: StepPlan,
         wire: Format,
         accumulate: Format,
         per_hop: bool,
         rounds_own: bool,
         uniforms: Uniforms | None,
+        comm: Communicator | None = None,
     ) -> None:
-        self._comm, self._plan, self._wire, self._accumulate = comm, plan, wire, accumulate
+        self._plan, self._wire, self._accumulate, self._comm = plan, wire, accumulate, comm
         self._per_hop, self._rounds_own, self._uniforms = per_hop, rounds_own, uniforms
+        self._first = 0 if comm is None else comm.rank
 
-    def ends_with(self, held: Array, average: str | None) -> Array:
-        """The result of this rank, which begins with `held`."""
-        P, rank = self._comm.size, self._comm.rank
-        held = rounded_to(held, self._wire, self._numbers(-2, rank))
+    def end_with(self, held: Array, average: str | None) -> Array:
+        """The results of the ranks, which begin with the rows of `held`."""
+        P, at = self._plan.speakers.shape[1], 0
+        ranks = range(self._first, self._first + len(held))
+        held = rounded_to(held, self._wire, None if self._uniforms is None else self._uniforms[-2, ranks])
         if average == "before":
             held = rounded_to(held / P, self._wire)
-        edges = even_cuts(held.size, self._plan.blocks)
-        at = 0
-        for part, steps in zip(self._plan.parts, self._plan.steps, strict=True):
-            if not part.adds:
-                break
-            self._comm.phase(part.name)
-            for sends, receives in steps[rank]:
-                self._adding_step(held, edges, at, sends, receives)
+        edges = even_cuts(held.shape[1], self._plan.blocks).tolist()
+        for part in self._begun(adds=True):
+            for step in part:
+                self._adding_step(held, edges, at, *step)
                 at += 1
-        result = rounded_to(held, self._wire, self._numbers(-1, int(self._plan.speakers[at, rank])))
+        last = None if self._uniforms is None else self._uniforms[-1, self._plan.speakers[at, ranks]]
+        result = rounded_to(held, self._wire, last)
         if average == "after":
             result = rounded_to(result / P, self._wire)
         sent = result
         if not self._rounds_own:
             result = held / P if average == "after" else held
-        for part, steps in zip(self._plan.parts, self._plan.steps, strict=True):
-            if part.adds:
-                continue
-            self._comm.phase(part.name)
-            for sends, receives in steps[rank]:
-                _copying_step(self._comm, result, sent, edges, sends, receives, self._wire.bytes)
+        for part in self._begun(adds=False):
+            for step in part:
+                self._copying_step(result, sent, edges, *step)
         return result
 
-    def _numbers(self, row: int, rank: int) -> Uniforms | None:
-        return None if self._uniforms is None else self._uniforms[row, rank]
+    def _begun(self, *, adds: bool) -> Iterator[list[Step]]:
+        """The steps of one part after another, whose phase has begun."""
+        for part, steps, together in zip(self._plan.parts, self._plan.steps, self._plan.together, strict=True):
+            if part.adds is not adds:
+                continue
+            if self._comm is None:
+                yield together
+            else:
+                self._comm.phase(part.name)
+                yield steps[self._first]
 
-    def _adding_step(self, held: Array, edges: Integers, at: int, sends: Any, receives: Any) -> None:
-        wire = self._wire if self._per_hop else self._accumulate
-        speaks, spoke = (int(self._plan.speakers[at + i, self._comm.rank]) for i in (1, 0))
-        rounding, adding = self._numbers(2 * at, spoke), self._numbers(2 * at + 1, speaks)
-        outgoing = {}
-        for _, _, target, first, count in sends:
-            place = places(edges, first, count)
-            message = held[place]
-            if self._per_hop:
-                message = rounded_to(message, self._wire, None if rounding is None else rounding[place])
-                if self._rounds_own:
-                    held[place] = message
-            outgoing[target] = Parcel((message,), message.size * wire.bytes)
-        arrived = self._comm.step(outgoing, [source for _, source, *_ in receives])
-        for _, source, _, first, count in receives:
-            place = places(edges, first, count)
-            numbers = None if adding is None else adding[place]
-            held[place] = added_in(
-                held[place], self._comm.fitting(source, arrived[source], held[place])[0], self._accumulate, numbers
-            )
+    def _adding_step(self, held: Array, edges: list[int], at: int, sends: Rows, receives: Rows) -> None:
+        sources, targets = self._places(edges, sends, 1), self._places(edges, receives, 2)
+        message = _joined(held, sources)
+        if self._per_hop:
+            message = rounded_to(message, self._wire, self._numbers(2 * at, at, sources))
+            if self._rounds_own:
+                _spread(message, held, sources)
+        arrived = self._arrived(message, sends, receives, targets, adds=True)
+        numbers = self._numbers(2 * at + 1, at + 1, targets)
+        _spread(added_in(_joined(held, targets), arrived, self._accumulate, numbers), held, targets)
+
+    def _copying_step(self, held: Array, sent: Array, edges: list[int], sends: Rows, receives: Rows) -> None:
+        """What arrives is held, and passed on later, as it is."""
+        targets = self._places(edges, receives, 2)
+        message = _joined(sent, self._places(edges, sends, 1))
+        arrived = self._arrived(message, sends, receives, targets, adds=False)
+        _spread(arrived, held, targets)
+        if sent is not held:
+            _spread(arrived, sent, targets)
+
+    def _places(self, edges: list[int], messages: Rows, end: int) -> list[Place]:
+        """Where messages lie: the row of their source (end 1) or target (2); none goes round the end of a vector."""
+        return [(row[end] - self._first, slice(edges[row[3]], edges[row[3] + row[4]])) for row in messages]
+
+    def _numbers(self, row: int, step: int, places: list[Place]) -> Uniforms | None:
+        """The numbers of that row, of who speaks for these ranks before that step."""
+        if self._uniforms is None:
+            return None
+        speakers = self._plan.speakers[step, self._first :].tolist()
+        return _joined(self._uniforms[row], [(speakers[rank], cut) for rank, cut in places])
+
+    def _width(self, *, adds: bool) -> int:
+        """Bytes of a number in messages that are added, or copied."""
+        return (self._accumulate if adds and not self._per_hop else self._wire).bytes
+
+    def _arrived(self, message: Array, sends: Rows, receives: Rows, places: list[Place], *, adds: bool) -> Array:
+        """What the ranks receive of what they send in a step; a rank sends one message at most."""
+        if self._comm is None:
+            return message
+        parcel = Parcel((message,), message.size * self._width(adds=adds))
+        arrived = self._comm.step({row[2]: parcel for row in sends}, [row[1] for row in receives])
+        forms = [(np.dtype(np.float64), (cut.stop - cut.start,)) for _, cut in places]
+        found = (self._comm.fitting(s, arrived[s], form)[0] for s, form in zip(arrived, forms, strict=True))
+        return np.concatenate([_NOTHING, *found])
+
+    def counted(self, n: int) -> list[Counted]:
+        """The traffic of vectors of `n` entries: no rank has two messages to send, or to receive, in a step."""
+        edges, found = even_cuts(n, self._plan.blocks), list[Counted]()
+        for part in self._plan.parts:
+            counts = np.zeros((3, part.steps, self._plan.speakers.shape[1]), np.int64)
+            step, source, target, first, count = part.messages.T
+            words = (edges[first + count] - edges[first]) * self._width(adds=part.adds)
+            counts[0, step, source], counts[1, step, target], counts[2, step, source] = words, words, 1
+            found.append((part.name, counts))
+        return found
 
 
-def places(edges: Integers, first: int, count: int) -> Integers:
-    """Where the entries of `count` blocks from the first on lie; no schedule here goes round the end of a vector."""
-    return np.arange(edges[first], edges[first + count])
+_NOTHING = np.empty(0)
 
 
-def _copying_step(
-    comm: Communicator, held: Array, sent: Array, edges: Integers, sends: Any, receives: Any, width: int
-) -> None:
-    """What arrives is held, and passed on later, as it is."""
-    outgoing = {}
-    for _, _, target, first, count in sends:
-        message = sent[places(edges, first, count)]
-        outgoing[target] = Parcel((message,), message.size * width)
-    arrived = comm.step(outgoing, [source for _, source, *_ in receives])
-    for _, source, _, first, count in receives:
-        place = places(edges, first, count)
-        (held[place],) = comm.fitting(source, arrived[source], held[place])
-        sent[place] = held[place]
+def _joined(rows: Array, places: list[Place]) -> Array:
+    """What the rows hold at these places, one behind the other."""
+    return np.concatenate([_NOTHING, *(rows[place] for place in places)])
+
+
+def _spread(values: Array, rows: Array, places: list[Place]) -> None:
+    """Puts what `_joined` has back into the rows."""
+    begin = 0
+    for row, cut in places:
+        end = begin + cut.stop - cut.start
+        rows[row, cut] = values[begin:end]
+        begin = end

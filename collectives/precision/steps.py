@@ -11,6 +11,9 @@ from commbounds.collectives.dense.message_by_message import ALLREDUCE, Part
 from commbounds.collectives.dense.messages import Messages, Rows, backwards, of_rank, ring_scatter
 from commbounds.theory.precision.roundings import one_name
 
+Step = tuple[Rows, Rows]
+"""What is sent in a step, and what is received."""
+
 
 class StepPlan(NamedTuple):
     """What all ranks do, one part after another.
@@ -21,6 +24,8 @@ class StepPlan(NamedTuple):
         Those that add come first.
     steps : tuple of list
         Of every part, by rank and step: what it sends and what it receives.
+    together : tuple of list
+        The same of all ranks at once, by step.
     blocks : int
         Of equal length that a vector is cut in.
     speakers : (steps + 1, P) int64
@@ -29,7 +34,8 @@ class StepPlan(NamedTuple):
     """
 
     parts: tuple[Part, ...]
-    steps: tuple[list[list[tuple[Rows, Rows]]], ...]
+    steps: tuple[list[list[Step]], ...]
+    together: tuple[list[Step], ...]
     blocks: int
     speakers: Integers
 
@@ -107,7 +113,13 @@ def plan_of(schedule: str, P: int, nodes: int | None) -> StepPlan:
             raise ValueError(f"nodes must divide the {P} ranks, got {nodes}")
         parts, blocks = hierarchical_parts(P, nodes), P
     steps = tuple([of_rank(part.messages, rank) for rank in range(P)] for part in parts)
-    return StepPlan(tuple(parts), steps, blocks, _speakers(parts, blocks, P))
+    together = tuple([_of_step(part.messages, step) for step in range(part.steps)] for part in parts)
+    return StepPlan(tuple(parts), steps, together, blocks, _speakers(parts, blocks, P))
+
+
+def _of_step(messages: Messages, step: int) -> Step:
+    rows = messages[messages[:, 0] == step].tolist()
+    return rows, rows
 
 
 def _speakers(parts: list[Part], blocks: int, P: int) -> Integers:
