@@ -53,16 +53,19 @@ class _Wire:
         codes = {own: outgoing[own]}
         peers = [rank for rank in outgoing if rank != own]
         if peers:
-            self._rows.append({rank: code_size(outgoing[rank]) for rank in peers})
-            arrived = self._comm.step({rank: _parcel(outgoing[rank]) for rank in peers}, peers)
+            parcels = {id(code): _parcel(code) for code in outgoing.values()}
+            sent = {rank: parcels[id(outgoing[rank])] for rank in peers}
+            self._rows.append({rank: parcel.words for rank, parcel in sent.items()})
+            arrived = self._comm.step(sent, peers)
             codes |= {rank: self._comm.fitting(rank, part, (np.uint8, (None,)))[0] for rank, part in arrived.items()}
         return {rank: codes[rank] for rank in outgoing}
 
     def passed_on(self, code: Array) -> Array:
         """What the rank before has, when every rank sends to the next."""
         after, before = (self._comm.rank + 1) % self._comm.size, (self._comm.rank - 1) % self._comm.size
-        self._rows.append({after: code_size(code)})
-        sent = self._comm.step({after: _parcel(code)}, [before])[before]
+        parcel = _parcel(code)
+        self._rows.append({after: parcel.words})
+        sent = self._comm.step({after: parcel}, [before])[before]
         return self._comm.fitting(before, sent, (np.uint8, (None,)))[0]
 
     def gathered(self, code: Array) -> list[Array]:

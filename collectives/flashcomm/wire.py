@@ -56,7 +56,7 @@ class Coder:
 
     def read(self, message: Any, like: Array) -> Array:
         """The entries that `message` stands for."""
-        return like[:0] if message is None else self._quantiser.decompress(message)
+        return like[:0] if message is None else self._quantiser.read(message)
 
     def code(self, x: Array, rank: int, part: int, where: slice, as_bytes: bool) -> Array:
         """As `coded`, in the form in which it is sent: its bytes, or an object array that holds the message."""

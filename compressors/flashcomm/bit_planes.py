@@ -48,7 +48,8 @@ def packed_bytes(n: int, bits: int) -> int:
     >>> packed_bytes(16, 3), packed_bytes(5, 3)
     (6, 3)
     """
-    return sum(-(-checked_count("n", n) * width // 8) for width in PLANES[checked_count("bits", bits, 1, 8)])
+    count = checked_count("n", n)
+    return sum([-(-count * width // 8) for width in PLANES[checked_count("bits", bits, 1, 8)]])
 
 
 def packed(codes: Bytes, bits: int) -> tuple[Bytes, ...]:

@@ -143,6 +143,10 @@ class GroupQuantizer(Compressor):
         checked_message(message, GroupCodes)
         check_same("width", message.width, self.width)
         check_same("group", message.group, self.group)
+        return self.read(message)
+
+    def read(self, message: GroupCodes) -> Array:
+        """As `decompress`, of a message that is known to be one of this quantiser: it is not looked at again."""
         out, codes = np.empty(message.shape, message.dtype), message.codes
         self._for_groups(out.size, lambda part, groups: self._decode(codes[part], message.ranges, groups, out[part]))
         message.ranges.put_spikes(out)

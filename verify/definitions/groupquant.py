@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -35,6 +36,7 @@ def decoded(x, bits, group, spikes=False):
 WIDTHS = {1: [1], 2: [2], 3: [2, 1], 4: [4], 5: [4, 1], 6: [4, 2], 7: [4, 2, 1], 8: [8]}
 
 
+@cache
 def split(code, bits):
     """The parts of a code, highest bits first."""
     digits = format(code, f"0{bits}b")
@@ -47,9 +49,9 @@ def split(code, bits):
 
 def planes(codes, bits):
     """Every part of all codes, packed into bytes from the lowest bits up."""
-    packed = []
+    packed, parts = [], [split(code, bits) for code in codes]
     for place, width in enumerate(WIDTHS[bits]):
-        number = sum(split(code, bits)[place] << (i * width) for i, code in enumerate(codes))
+        number = sum(part[place] << (i * width) for i, part in enumerate(parts))
         packed.append(list(number.to_bytes(-(-len(codes) * width // 8), "little")))
     return packed
 
@@ -68,15 +70,14 @@ class TooLarge(Exception):
 def stored(value, form, way="nearest"):
     """A float rounded to the format: to nearest, ties to even, or to the next number below or above it."""
     digits, least = FORMATS[form]
-    exact = Fraction(float(value))
-    if exact == 0:
+    if value == 0:
         return DTYPES[form](value)
-    unit = Fraction(2) ** (max(math.frexp(float(value))[1] - 1, least) - digits + 1)
+    power = max(math.frexp(float(value))[1] - 1, least) - digits + 1
     rounding = {"nearest": round, "below": math.floor, "above": math.ceil}[way]
-    rounded = rounding(exact / unit) * unit
+    rounded = rounding(math.ldexp(float(value), -power))  # by a power of two nothing is lost
     with np.errstate(over="ignore"):
-        found = DTYPES[form](float(rounded))
-    if not np.isfinite(np.float64(found)):
+        found = DTYPES[form](math.ldexp(rounded, power))
+    if not math.isfinite(found):
         raise TooLarge
     return found if rounded else DTYPES[form](math.copysign(0.0, value))
 
