@@ -11,7 +11,7 @@ from numba import config, njit
 from commbounds.array_types import Array
 
 _Combination = tuple[int, ...]
-_FEW = 1000
+_FEW = 100
 """Combinations from which the library chooses sooner than code is compiled; it always does where none is compiled."""
 
 

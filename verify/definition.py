@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain, islice
 from typing import Any
 
@@ -21,7 +21,7 @@ from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.compressor_run import law_lines
 from commbounds.verify.data import HIDING, strided
-from commbounds.verify.differences import Said, differences, other_bits, returned_memory
+from commbounds.verify.differences import Said, differences, identical, other_bits, returned_memory
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.space import SEED, Of, Space
@@ -130,6 +130,13 @@ class Definition:
         with np.errstate(all="ignore"):  # sums that overflow are among the cases
             return self.twin(given.plain())
 
+    @cached_property
+    def several_ranks(self) -> list[tuple[int, Given]]:
+        """Rows with two to five ranks, which have no state from before, and their P."""
+        rows = self.space.covering() if "P" in self.space.axes else []
+        made = ((row["P"], self.space.make(**row)) for row in rows if 1 < row["P"] < 6)
+        return [(P, given) for P, given in made if not any(map(is_dataclass, given.inputs.values()))]
+
     def differences(self, implementation: Any, given: Given, said: Said | None = None) -> list[str]:
         """How the implementation differs from its definition on one case: see `differences`.
 
@@ -152,7 +159,9 @@ class Definition:
             return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
         if REFUSED in said:
             return [f"takes what must be refused by a {said[REFUSED]}"]
-        changed = [f"changes what it is given: {line}" for line in differences(given.plain(), before)]
+        after = given.plain()
+        unlike = [] if identical(after, before) else differences(after, before)
+        changed = [f"changes what it is given: {line}" for line in unlike]
         shared = [f"returns the memory of {name}" for name in returned_memory(found, given.inputs)]
         return changed + shared + differences(found, said, self.unsaid)
 
@@ -309,7 +318,7 @@ def _alike_lines(definition: Definition, implementation: Any, name: str) -> list
     """Whether what is not the same on all ranks is refused, saying so: at three numbers of ranks."""
     if not isinstance(implementation, Collective):
         return []
-    rows = [(P, given) for P, given in _several_ranks(definition) if name in _settings(given, P)]
+    rows = [(P, given) for P, given in definition.several_ranks if name in _settings(given, P)]
     pairs = list(islice(_unlike_pairs(definition, implementation, name, rows), 3))
     if not pairs:
         taken = [given for _, given in rows if _found(definition, implementation, given) is not None]
@@ -344,6 +353,8 @@ def _unlike_pairs(
 ) -> Iterator[tuple[Given, Given]]:
     """Rows, and what they are with another value of that name, which makes a difference; each for another P."""
     met: set[int] = set()
+    settings = [{**given.parameters, **given.randomness} for _, given in rows]
+    values = {repr(one[name]): one[name] for one in settings if name in one}
     for P, given in rows:
         if P in met:
             continue
@@ -351,7 +362,7 @@ def _unlike_pairs(
         if found is None or _refusal(definition, implementation, given, given):
             continue
         value = _settings(given, P)[name]
-        others = _others(value, [{**row.parameters, **row.randomness}.get(name, value) for _, row in rows])
+        others = _others(value, values)
         for other in islice(others, 3) if name in given.randomness else others:  # one seed tells as much as another
             changed = _with(given, name, other)
             otherwise = _found(definition, implementation, changed)
@@ -391,13 +402,14 @@ def _with(given: Given, name: str, value: Any) -> Given:
     return replace(given, parameters={**given.parameters, name: value})
 
 
-def _others(value: Any, values: Sequence[Any]) -> Iterator[Any]:
+def _others(value: Any, values: Mapping[str, Any]) -> Iterator[Any]:
     """Other values: of an array the same entries, backwards; of anything else those that other rows have; or half."""
     if isinstance(value, np.ndarray):
         backwards = np.ascontiguousarray(value[..., ::-1])
         found = [] if np.array_equal(backwards, value) else [backwards]
     else:
-        found = list({repr(other): other for other in values if repr(other) != repr(value)}.values())
+        own = repr(value)
+        found = [other for shown, other in values.items() if shown != own]
     yield from found or ([0.5 * value] if np.asarray(value).dtype.kind == "f" else [])
 
 
@@ -410,16 +422,9 @@ def _found(definition: Definition, implementation: Any, given: Given) -> Said | 
         return None
 
 
-def _several_ranks(definition: Definition) -> list[tuple[int, Given]]:
-    """Rows with two to five ranks, which have no state from before."""
-    rows = definition.space.covering() if "P" in definition.space.axes else []
-    made = ((row["P"], definition.space.make(**row)) for row in rows if 1 < row["P"] < 6)
-    return [(P, given) for P, given in made if not any(map(is_dataclass, given.inputs.values()))]
-
-
 def _disagreeing(definition: Definition) -> Iterator[Case]:
     """A case for everything that must be the same on all ranks."""
-    names = dict.fromkeys(name for P, given in _several_ranks(definition) for name in _settings(given, P))
+    names = dict.fromkeys(name for P, given in definition.several_ranks for name in _settings(given, P))
     yield from (Case({APART: name}) for name in names if name not in definition.own)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import product
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,9 @@ from commbounds.verify.vectors.numbers import Record
 
 Said = Mapping[str, Any]
 """What an implementation or a twin says: arrays, numbers, words, and lists, mappings and records of them, by name."""
+_NUMBERS = frozenset({int, float, bool, Fraction, np.float64, np.float32, np.int64, np.bool_})
+_WHOLE = _NUMBERS | {np.ndarray, str, NoneType}
+"""Kinds without parts: most values are of one, and what else they may be is not asked then."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +79,22 @@ def _nested(said: Said) -> dict[str, Any]:
     return whole
 
 
+def identical(ours: Any, theirs: Any) -> bool:
+    """Whether two values are the same in all bits, as far as a quick look tells: if not, they may be all the same."""
+    kind = type(ours)
+    if kind is not type(theirs):
+        return False
+    if kind is np.ndarray:
+        return not _other_form(ours, theirs) and ours.dtype.kind != "O" and ours.tobytes() == theirs.tobytes()
+    if kind is dict:
+        return ours.keys() == theirs.keys() and all(identical(value, theirs[name]) for name, value in ours.items())
+    if kind is list:
+        return len(ours) == len(theirs) and all(map(identical, ours, theirs))
+    return ours is theirs or (kind in _WHOLE and bool(ours == theirs) and repr(ours) == repr(theirs))
+
+
 def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: str = "") -> Iterator[str]:
-    if isinstance(said, Mapping) and {"near", "allowance"} <= set(said) <= {"near", "allowance", "dtype"}:
+    if isinstance(said, dict) and {"near", "allowance"} <= said.keys() <= {"near", "allowance", "dtype"}:
         said = Near(said["near"], said["allowance"], said.get("dtype", ""))
     ours, theirs = parts_of(found), parts_of(said)
     if ours is None or theirs is None:
@@ -101,6 +119,8 @@ def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: s
 
 def parts_of(value: Any) -> dict[str, Any] | None:
     """The named parts of a record, or of a list of more than numbers; None of what is compared as a whole."""
+    if type(value) in _WHOLE:
+        return None
     if isinstance(value, Traffic):
         return value.as_dict()
     if isinstance(value, Record):
@@ -123,7 +143,8 @@ def arrays_of(value: Any) -> Iterator[Array]:
         return
     within = value if isinstance(value, list | tuple) else (parts_of(value) or {}).values()
     for entry in within:
-        yield from arrays_of(entry)
+        if type(entry) not in _NUMBERS:
+            yield from arrays_of(entry)
 
 
 def returned_memory(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
@@ -139,6 +160,8 @@ def returned_memory(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _is_whole(entry: Any) -> bool:
+    if type(entry) in _NUMBERS:
+        return False
     return entry is None or isinstance(entry, Mapping | np.ndarray | Near | list | tuple | str) or is_dataclass(entry)
 
 
@@ -187,6 +210,8 @@ def other_bits(found: Any, said: Array) -> str:
         return unlike_form
     if said.dtype.kind == "O":
         return "" if ours.tolist() == said.tolist() else f"{ours.tolist()}, by definition {said.tolist()}"
+    if ours.tobytes() == said.tobytes():
+        return ""
     word = f"V{said.dtype.itemsize}"
     a, b = np.ascontiguousarray(ours).ravel(), np.ascontiguousarray(said).ravel()
     unlike = a.view(word) != b.view(word)

@@ -23,10 +23,15 @@ from commbounds.verify.study import Case, Outcome, Study, over
 _EPS = float(np.finfo(np.float64).eps)
 
 
-def _share(x: Array, left: Array, norm: str) -> float:
-    """Squared norm of what is left out over that of a matrix; both are divided by its largest entry."""
+def _singular_values(x: Array, left: Array) -> tuple[Array, Array]:
+    """Of what is left out of a matrix, and of the matrix; both are divided by its largest entry."""
     top = float(np.abs(x).max())
-    values = [np.linalg.svd(part.astype(np.float64) / top, compute_uv=False) for part in (left, x)]
+    ours, whole = (np.linalg.svd(part.astype(np.float64) / top, compute_uv=False) for part in (left, x))
+    return ours, whole
+
+
+def _share(values: tuple[Array, Array], norm: str) -> float:
+    """Squared norm of what is left out over that of a matrix."""
     sizes = [float(found.max() if norm == "spectral" else found.sum()) for found in values]
     return (sizes[0] / sizes[1]) ** 2
 
@@ -34,17 +39,17 @@ def _share(x: Array, left: Array, norm: str) -> float:
 # --- Top-K, as EF21-Muon's workers have it ---------------------------------------------------------------------------
 
 
-def _left(step: Any, case: Case) -> Array:
-    """What one worker's message leaves out of its gradient, of which nothing was known."""
+def _left(step: Any, case: Case) -> tuple[Array, Array]:
+    """`_singular_values` of what one worker's message leaves out of its gradient, of which nothing was known."""
     x = case.array
     state, _ = step(x[None], 0 * x[None], 0 * x, case.settings["k"], 0)
-    return np.asarray(x - state.own[0])
+    return _singular_values(x, np.asarray(x - state.own[0]))
 
 
 def _of_matrix(norm: str, step: Any, case: Case) -> Outcome:
     x, s = case.array, case.settings
     values = {name: s[name] for name in ("m", "n", "k")}
-    return Outcome(_share(x, case.once(_left, step), norm), values, 64 * _EPS * x.size)
+    return Outcome(_share(case.once(_left, step), norm), values, 64 * _EPS * x.size)
 
 
 def _matrix(x: Any, k: int) -> Case:
@@ -137,8 +142,12 @@ class LeftInNorm(Measure):
         raise TypeError("singular values are computed in floating point")
 
     def read(self, run: CompressorRun) -> Reading | None:
-        x, y = run.x, run.c(run.x, np.random.default_rng(0))
-        return Reading(_share(x, x - y, self.norm), 16.0 * x.size * float(np.finfo(x.dtype).eps))
+        slack = 16.0 * run.x.size * float(np.finfo(run.x.dtype).eps)
+        return Reading(_share(run.once(_left_by), self.norm), slack)
+
+
+def _left_by(run: CompressorRun) -> tuple[Array, Array]:
+    return _singular_values(run.x, run.x - run.c(run.x, np.random.default_rng(0)))
 
 
 def _identity(c: Any, n: int) -> Array | None:
