@@ -177,6 +177,7 @@ class DefinitionStudy(Study):
     """
 
     definition: Definition = field(kw_only=True)
+    drawn_of = 3
 
     def given(self, case: Case) -> Given:
         """What is given in a case."""

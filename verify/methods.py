@@ -180,7 +180,8 @@ def search(judgements: Judgements, budget: Budget, seed: int, _alpha: float = 0.
             _gone_through(_cases(source, budget, members), members, budget, found)
     by_hand = {id(j): j.searched.cases for j in wanted if j.searched is not None}
     for source, members in _by_source(wanted, "cases"):
-        cases = _cases(_generated(source, members[0].study.subject, seed), budget.examples, members)
+        examples = budget.examples // members[0].study.drawn_of
+        cases = _cases(_generated(source, members[0].study.subject, seed), examples, members)
         _gone_through(cases, members, budget, found)
     for j in wanted:
         if j.error is None:

@@ -92,12 +92,11 @@ def on_rows(
     collective: Callable[[Given], tuple[list[RankResult], Traffic]],
     program: Callable[[Communicator, Given], RankResult],
     *left_out: LeftOut,
-    arrays: int = 2,
 ) -> Pairing:
     """The pairing on a definition's space: every pair of its values, and every two options with every number of ranks.
 
-    Few rows, which show every value twice beside every number of ranks, are its cases; the claim is about the whole
-    arrays, which have other companions each.
+    Few rows, which show every value twice beside every number of ranks, are its cases; the claim is about a whole
+    array, and about two with other companions where ranks have one caller in every other row.
 
     Parameters
     ----------
@@ -109,9 +108,8 @@ def on_rows(
         As in `Pairing`, of what is given; which is made anew for every call.
     left_out : LeftOut
         Rows that are not run, such as those that are refused.
-    arrays : int
-        Covering arrays.
     """
+    arrays = 2 if _fused(COLLECTIVES[name]) else 1
 
     def taken(rows: Iterable[Settings]) -> Iterator[Settings]:
         return (row for row in rows if not any(out.at(row) for out in left_out))
@@ -136,6 +134,11 @@ def on_rows(
             return program(comm, space.make(**case.settings))
 
     return Pairing(name, few, in_one_process, on_rank, rows)
+
+
+def _fused(collective: Any) -> bool:
+    """Whether one caller's ranks are carried out at once, beside a program that runs in both ways."""
+    return isinstance(collective, Collective) and not collective.runs_its_program
 
 
 def shared(part: Any, P: int) -> list[Any]:
@@ -177,13 +180,12 @@ def on_definition(
     *left_out: LeftOut,
     of_all: Callable[[Any, int], list[RankResult]] = by_rank,
     of_one: Callable[[Any], RankResult] = named,
-    arrays: int = 2,
 ) -> Pairing:
     """The pairing of a collective on the first call that its definition makes in every row of the space.
 
     Parameters
     ----------
-    name, left_out, arrays
+    name, left_out
         As for `on_rows`.
     definition : Definition
         Of the collective.
@@ -204,7 +206,7 @@ def on_definition(
         parts = called.parts(settings.pop(called.stack))
         return of_one(called.on_rank(comm, parts[comm.rank], **settings))
 
-    return on_rows(name, definition.space, collective, program, *left_out, arrays=arrays)
+    return on_rows(name, definition.space, collective, program, *left_out)
 
 
 @dataclass(frozen=True)
@@ -346,8 +348,8 @@ def _agreement(pairing: Pairing, implementation: Any, case: Case) -> Agreement:
     A collective that runs its program is what its ranks do with one caller.
     """
     given, callers = case.exact
-    fused = isinstance(implementation, Collective) and not implementation.runs_its_program and not given.unlike
-    worlds = (LockstepWorld(one_caller=one) for one in (callers if fused else (False,)))
+    both = _fused(implementation) and not given.unlike
+    worlds = (LockstepWorld(one_caller=one) for one in (callers if both else (False,)))
     return _agreed(pairing, case.settings["P"], given, *worlds)
 
 
