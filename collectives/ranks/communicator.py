@@ -188,8 +188,9 @@ class Communicator(ABC):
         wanted = [(np.dtype(f[0]), f[1]) if isinstance(f, tuple) else (f.dtype, f.shape) for f in forms]
         fit = len(arrays) == len(wanted)
         for array, (dtype, shape) in zip(arrays, wanted, strict=False):
-            fit = fit and array.dtype == dtype and array.ndim == len(shape)
-            fit = fit and all(b in (None, a) for a, b in zip(array.shape, shape, strict=False))
+            fit = fit and array.dtype == dtype
+            if fit and array.shape != shape:
+                fit = array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
         if not fit:
             got, expected = (
                 ", ".join(f"{d} {s}" for d, s in all_) for all_ in ([(a.dtype, a.shape) for a in arrays], wanted)
