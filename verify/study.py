@@ -228,7 +228,7 @@ class AnyStudy:
     continuous: bool = False
     """Whether an attack may move the entries of a case's array continuously."""
     drawn_of: int = 1
-    """Of so many examples of a budget one is drawn: more than one where cases by hand cover all but rare combinations."""
+    """Of so many examples of a budget one is drawn: more where cases by hand cover all but rare combinations."""
     may_be_unreadable: bool = False
     """Whether it is no error that no case can be measured without drawing."""
 
