@@ -3,10 +3,13 @@
 import pytest
 from samples import each_once
 
+from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks import LockstepWorld
+from commbounds.collectives.ranks.one_program import Collective
 from commbounds.columns import Registry
 from commbounds.verify.pairing import compared
 from commbounds.verify.pairings import PAIRINGS
+from commbounds.verify.space import SEED
 
 pytestmark = pytest.mark.kernels
 
@@ -19,3 +22,11 @@ def test_bits_and_traffic_are_those_of_one_process(name, P):
         definition = Registry("DEFINITIONS", "verify.experiments", "definitions")[name]
         assert lone or not any(row["P"] == P for row in definition.space.covering())
     assert [agreement for agreement in found if agreement.difference] == []
+
+
+@pytest.mark.parametrize("name", [name for name, pairing in PAIRINGS.items() if pairing.rows])
+def test_ranks_of_one_caller_have_an_array_of_their_own_where_they_are_fused(name):
+    rows = [case.settings for case in PAIRINGS[name].rows(3)]
+    collective = COLLECTIVES[name]
+    fused = isinstance(collective, Collective) and not collective.runs_its_program
+    assert {row[SEED] // 1000 for row in rows} == ({0, 1} if fused else {0})
