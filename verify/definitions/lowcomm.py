@@ -106,7 +106,7 @@ def in_bins(values, bins, reach):
     if sd == 0 or not finite:  # nothing, or no float, to be told apart by
         return [mean] * len(exact), off
     codes = [min(bins - 1, max(0, round(v * (bins / (reach * sd))) + bins // 2)) for v in centred]
-    means = {c: sum(v for v, d in zip(exact, codes, strict=True) if d == c) / codes.count(c) for c in codes}
+    means = {c: sum(v for v, d in zip(exact, codes, strict=True) if d == c) / codes.count(c) for c in set(codes)}
     return [means[c] for c in codes], off
 
 

@@ -67,13 +67,14 @@ def _momentum(implementation: Any, P: int, n: int, exact: bool, facts: Values) -
     """Squared distance of the average momentum from f's gradient."""
     problem, total = facts["problem"], lifted(0.0, exact).item()
     mechanism, slopes = implementation(TopK(1), eta=float(facts["eta"])), problem.gradients(facts["after"])
-    for signs in itertools.product((1.0, -1.0), repeat=P):
-        states = [
-            mechanism.step(FeedbackState(facts["g"][p], facts["h"][p]), slopes[p] + sign * facts["noise"])[1]
-            for p, sign in enumerate(signs)
-        ]
-        mean = lifted([state.momentum for state in states], exact).sum(axis=0) / P
-        total = total + square(mean - problem.mean(facts["after"]))
+    slope = problem.mean(facts["after"])
+    of_workers = []
+    for p in range(P):
+        given = [slopes[p] + sign * facts["noise"] for sign in (1.0, -1.0)]
+        states = [mechanism.step(FeedbackState(facts["g"][p], facts["h"][p]), one)[1] for one in given]
+        of_workers.append([lifted(state.momentum, exact) for state in states])
+    for momenta in itertools.product(*of_workers):
+        total = total + square(np.array(momenta).sum(axis=0) / P - slope)
     return _outcome("momentum", total / 2**P, facts, P, n, exact)
 
 

@@ -1,9 +1,10 @@
 """What one worker's memory does: EF14's residual, with noise and without, and EF21's lag."""
 
-import itertools
 from collections.abc import Callable
 from fractions import Fraction
+from functools import reduce
 from math import log2
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -63,14 +64,16 @@ def _residual(
 ) -> Rounded:
     """The largest expected squared residual of gradients with noise: all its signs."""
     mechanism, T = implementation(compressor_of(kept)), len(x)
-    squares, count = [lifted(0.0, exact).item()] * T, 0
-    for signs in itertools.product((1.0, -1.0), repeat=T if noise.any() else 0):
-        state, count = mechanism.start(x[0]), count + 1
-        for t, gradient in enumerate(gamma * (x + np.reshape(signs, (-1, 1)) * noise) if signs else gamma * x):
-            _, state = mechanism.step(state, gradient)
-            squares[t] = squares[t] + square(lifted(state.memory, exact))
+    signs = (1.0, -1.0) if noise.any() else (1.0,)
+    states, totals = [mechanism.start(x[0])], []
+    for t, mean in enumerate(x):
+        given = [gamma * (mean + sign * noise) for sign in signs]
+        states = [mechanism.step(state, gradient)[1] for state in states for gradient in given]
+        squares = [square(lifted(state.memory, exact)) for state in states]
+        later = len(signs) ** (T - 1 - t)  # as many sequences go on from each
+        totals.append(reduce(add, (value for value in squares for _ in range(later))))
     scale = (float(facts["reach"]) + gamma * float(facts["variance"]) ** 0.5) / (1 - float(1 - facts["alpha"]) ** 0.5)
-    return rounded_square(max(squares) / count, 0 if exact else 4 * T + n, scale)
+    return rounded_square(max(totals) / len(states), 0 if exact else 4 * T + n, scale)
 
 
 _BINARY = Of(

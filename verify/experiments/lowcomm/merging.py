@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from math import lcm
+from operator import mul
 from typing import Any
 
 import numpy as np
@@ -91,16 +92,19 @@ def _pair_words(implementation: Any, P: int, n: int) -> int:
     return int(implementation(np.ones((P, 3, n)), np.arange(P))[1].sent.max())
 
 
-def _centred(rows: Any) -> list[list[Fraction]]:
-    columns = [exact(column) for column in np.asarray(rows).T]
-    return [[v - sum(column, Fraction(0)) / len(column) for v in column] for column in columns]
+def _whole(rows: Any) -> tuple[list[list[int]], int]:
+    """The columns as whole numbers, over a power of two."""
+    columns = [[v.as_integer_ratio() for v in column] for column in rows.T.tolist()]
+    scale = max(divisor for column in columns for _, divisor in column)
+    return [[number * (scale // divisor) for number, divisor in column] for column in columns], scale
 
 
-def _products(a: Any, b: Any) -> Fraction:
-    """Products of the distances from the averages, added up."""
-    return sum(
-        (u * v for x, y in zip(_centred(a), _centred(b), strict=True) for u, v in zip(x, y, strict=True)), Fraction(0)
-    )
+def _products(a: tuple[list[list[int]], int], b: tuple[list[list[int]], int]) -> Fraction:
+    """Products of the distances from the averages, added up: of P rows P sum(u v) - sum(u) sum(v), over P."""
+    (us, first), (vs, second) = a, b
+    P = len(us[0])
+    total = sum(P * sum(map(mul, u, v)) - sum(u) * sum(v) for u, v in zip(us, vs, strict=True))
+    return Fraction(total, P * first * second)
 
 
 def _moments(
@@ -108,12 +112,12 @@ def _moments(
 ) -> list[Fraction]:
     """Squares of slow weights, products with momenta, squares of momenta; after a round, over all pairs."""
     x = np.stack([np.arange(P) ** 2, np.arange(P) % 2], axis=1).astype(np.float64)
-    start = _products(x, x)
+    start = _products(_whole(x), _whole(x))
     workers = np.stack([weights * x, velocities * x, 0 * x], axis=1)
     found, orders = [Fraction(0)] * 3, list(matchings(tuple(range(P))))
     for order in orders:
         after, _ = implementation(workers, order, float(pairmomentum), 0.75, float(pairpull))
-        w, v = after[:, 0], after[:, 1]
+        w, v = _whole(after[:, 0]), _whole(after[:, 1])
         found = [a + b for a, b in zip(found, (_products(w, w), _products(w, v), _products(v, v)), strict=True)]
     return [total / (len(orders) * start) for total in found]
 

@@ -23,7 +23,7 @@ def edges(n: int, fragments: int) -> list[int]:
 
 def exact(array: Any) -> list[Fraction]:
     """The numbers of an array, exactly."""
-    return [Fraction(float(v)) for v in np.ravel(array)]
+    return [Fraction(v) for v in np.asarray(array, np.float64).ravel().tolist()]
 
 
 def square(array: Any) -> Fraction:
