@@ -229,6 +229,8 @@ def _other_values(found: Any, said: Any) -> str:
     if isinstance(found, np.ndarray) and isinstance(said, list | tuple) and said and np.shape(said) != found.shape:
         return f"an array of shape {found.shape}, by definition {np.shape(said)}"
     ours, theirs = _numbers(found), _numbers(said)
+    if {*map(type, ours), *map(type, theirs)} == {float} and np.array(ours).tobytes() == np.array(theirs).tobytes():
+        return ""
     if len(ours) != len(theirs):
         return f"{len(ours)} values, by definition {len(theirs)}"
     for place, (value, expected) in enumerate(zip(ours, theirs, strict=True)):

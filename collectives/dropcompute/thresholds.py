@@ -124,14 +124,10 @@ def released_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0) -> Thres
         raise ValueError(f"M must be at least {_FIRST_CANDIDATE + 1}, got {sums.shape[2]}")
     slowest = sums[:, :, -1].max(axis=1)
     flat = np.sort(sums.reshape(len(sums), -1), axis=1)
-    best = Threshold(math.inf, -1.0)  # any candidate is better
-    for tau in np.linspace(sums[:, :, _FIRST_CANDIDATE:].min(), sums.max(), _CANDIDATES):
-        below = np.array([np.searchsorted(row, tau) for row in flat])
-        last = np.where(below > 0, flat[np.arange(len(flat)), np.maximum(below - 1, 0)], 0.0)
-        spent = last + T_c
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gains = np.where(below > 0, below / flat.shape[1] * (slowest + T_c) / spent, 0.0)
-        gain = float(gains.mean())
-        if gain > best.gain:
-            best = Threshold(float(tau), gain)
-    return best
+    taus = np.linspace(sums[:, :, _FIRST_CANDIDATE:].min(), sums.max(), _CANDIDATES)
+    below = np.stack([row.searchsorted(taus) for row in flat], axis=1)
+    last = np.where(below > 0, flat[np.arange(len(flat)), np.maximum(below - 1, 0)], 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gains = np.where(below > 0, below / flat.shape[1] * (slowest + T_c) / (last + T_c), 0.0).mean(axis=1)
+    best = int(np.argmax(gains))
+    return Threshold(float(taus[best]), float(gains[best]))

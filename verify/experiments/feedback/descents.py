@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -204,12 +204,18 @@ def _rate(of: Callable[[Settings], Feedback], implementation: Any, settings: Set
     P, n, T, problem, size = settings["P"], settings["n"], settings["steps"], facts["problem"], facts["size"]
     descent, zero = implementation(of(settings), facts["stepsize"]), lifted(0.0, problem.exact).item()
     squares, own, lag, count = [zero] * T, lifted(np.zeros((T, P)), problem.exact), zero, 0
+
+    @cache  # other noise leads to the same weights
+    def slopes(x: bytes) -> tuple[Any, Array]:
+        gradients = problem.own(np.frombuffer(x))
+        return square(gradients.sum(axis=0) / P), (gradients * gradients).sum(axis=1)
+
     for noise in _noises(P, n, T, facts["noise"]):
         run, count = FeedbackRun.of(descent, problem, facts["start"], T, noise), count + 1
         for t in range(T):
-            gradients = problem.own(run.x(t))
-            squares[t] = squares[t] + square(gradients.sum(axis=0) / P)
-            own[t] += (gradients * gradients).sum(axis=1)
+            of_average, of_workers = slopes(run.x(t).tobytes())
+            squares[t] = squares[t] + of_average
+            own[t] += of_workers
         lag = lag + _lag(run, problem, 0)
     gap, largest = problem.gap(facts["start"]), own.max() / count
     values = {

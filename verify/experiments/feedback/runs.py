@@ -100,6 +100,15 @@ def square(x: Array) -> Any:
     return (x * x).sum()
 
 
+def length(x: Array, exact: bool) -> Any:
+    """Sum of squares of floats; the same as a Fraction where it is exact, added up in whole numbers."""
+    if not exact:
+        return square(x)
+    pairs = [v.as_integer_ratio() for v in x.ravel().tolist()]
+    scale = max((divisor for _, divisor in pairs), default=1)
+    return Fraction(sum((number * (scale // divisor)) ** 2 for number, divisor in pairs), scale**2)
+
+
 def root(value: Any) -> Any:
     """Square root: exact of a Fraction, and a Fraction again where it can be; else a float."""
     if isinstance(value, Fraction):

@@ -21,6 +21,7 @@ from commbounds.verify.experiments.feedback.runs import (
     contraction,
     drawn_values,
     is_rational,
+    length,
     lifted,
     over_kept,
     root,
@@ -69,7 +70,7 @@ def _residual(
     for t, mean in enumerate(x):
         given = [gamma * (mean + sign * noise) for sign in signs]
         states = [mechanism.step(state, gradient)[1] for state in states for gradient in given]
-        squares = [square(lifted(state.memory, exact)) for state in states]
+        squares = [length(state.memory, exact) for state in states]
         later = len(signs) ** (T - 1 - t)  # as many sequences go on from each
         totals.append(reduce(add, (value for value in squares for _ in range(later))))
     scale = (float(facts["reach"]) + gamma * float(facts["variance"]) ** 0.5) / (1 - float(1 - facts["alpha"]) ** 0.5)

@@ -4,7 +4,7 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -46,13 +46,18 @@ def _factor(
     """E D_T / D_0 over all groups and failures, on the spanning input that is farthest from the bound."""
     given, x = _sizes(N, r, sizes), spanning(N, common_multiple(N, rounds))
     admitted, totals = all_choices(reading, given), [Fraction(0)] * x.shape[1]
+
+    @cache  # other groups have the same averages
+    def left(result: bytes) -> list[Fraction]:
+        return distortions(np.frombuffer(result).reshape(x.shape), x)
+
     for alive, probability in masks(N, rounds, failure):
         for choices in itertools.product(admitted, repeat=rounds):
             result, _ = implementation(
                 x, r, rounds, reading=reading, sizes=given, choices=choices, alive=alive, rule=rule
             )
-            left = distortions(result, x)
-            totals = [total + probability * value for total, value in zip(totals, left, strict=True)]
+            here = left(np.asarray(result, np.float64).tobytes())
+            totals = [total + probability * value for total, value in zip(totals, here, strict=True)]
     values = {"N": N, "r": r, "rounds": rounds, "failure": failure, "M": given[0]}
     values["blocks"] = _expected_blocks(reading, given, failure, rule)
     count = len(admitted) ** rounds

@@ -15,6 +15,7 @@ from commbounds.verify.experiments.variance_reduced.enumeration import (
     WAYS,
     WHOLE,
     Bowls,
+    as_found,
     averaged,
     choices,
     halved,
@@ -233,7 +234,7 @@ _LARGEST_STEPS = [
     for P, q in ((1, 3), (2, 5))
 ]
 """L = 1, omega = 1: gamma = 1/2 has gamma + gamma^2 (1 - p)/(p P) = 1."""
-_MARINA = Family("variance_reduced.marina", "marina_step", _COINS.including(*_LARGEST_STEPS), _of_tracking)
+_MARINA = Family("variance_reduced.marina", "marina_step", _COINS.including(*_LARGEST_STEPS), _of_tracking, _marina)
 
 
 def _spread(P: int, apart: float) -> float:
@@ -274,7 +275,7 @@ _ALIGNED = [
     )
 ]  # fmt: skip
 _DASHA = Family(
-    "variance_reduced.dasha", "dasha_step", _TRACKED.replaced(exact=(False,)).including(*_ALIGNED), _of_tracking
+    "variance_reduced.dasha", "dasha_step", _TRACKED.replaced(exact=(False,)).including(*_ALIGNED), _of_tracking, _dasha
 )
 """Its weight is no binary fraction."""
 _TENTHS = [Fraction(j, 20) for j in (1, 2, 4, 6, 8)]
@@ -415,20 +416,20 @@ DESCENTS = (
         curves=_over_steps(_DIANA, *_STEPS, weight=_PARTS[1]),
     ),
     *_MARINA.studies(
-        _marina, "descent", curves=_over_steps(_MARINA, *_TENTHS, exact=False, full_probability=Fraction(1, 4))
+        as_found, "descent", curves=_over_steps(_MARINA, *_TENTHS, exact=False, full_probability=Fraction(1, 4))
     ),
     *_MARINA.studies(
-        _marina,
+        as_found,
         "descent_sharp",
         extremal=_MARINA.of(_LARGEST_STEPS),
         curves=_over_steps(_MARINA, *_TENTHS, exact=False, full_probability=Fraction(1, 4)),
     ),
     *_RUNS.studies(_run, "mean_error"),
     *_DASHA.studies(
-        _dasha, "descent", extremal=_DASHA.of(_ALIGNED[:6]), curves=_over_steps(_DASHA, *_TENTHS, exact=False)
+        as_found, "descent", extremal=_DASHA.of(_ALIGNED[:6]), curves=_over_steps(_DASHA, *_TENTHS, exact=False)
     ),
     *_DASHA.studies(
-        _dasha, "mean_step", "code_step", "code_step_alike", curves=_over_steps(_DASHA, *_TENTHS, exact=False)
+        as_found, "mean_step", "code_step", "code_step_alike", curves=_over_steps(_DASHA, *_TENTHS, exact=False)
     ),
     *_PRIMAL.studies(
         _model_gap,

@@ -10,6 +10,7 @@ from commbounds.array_types import Array
 from commbounds.collectives.variance_reduced import fused_scales, lamb_warmup, padded_size
 from commbounds.verify import gradients
 from commbounds.verify.experiments.feedback.runs import EPS
+from commbounds.verify.experiments.variance_reduced.enumeration import as_found
 from commbounds.verify.family import Family, Rounded
 from commbounds.verify.space import RANKS, Of, Space, nothing, rationals, sizes
 from commbounds.verify.study import Outcome
@@ -64,6 +65,7 @@ _FROZEN = Family(
         },
         options=("side",),
     ),
+    run=_frozen,
     exact=False,
     arrays=3,
     searched=False,
@@ -475,7 +477,7 @@ _SENT = Family(
 
 LAMB = (
     *_FROZEN.studies(
-        _frozen,
+        as_found,
         "frozen_share",
         "frozen_average",
         "frozen_any",

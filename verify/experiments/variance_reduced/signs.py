@@ -9,7 +9,7 @@ import numpy as np
 from commbounds.array_types import Array
 from commbounds.verify import gradients
 from commbounds.verify.experiments.feedback.runs import EPS, lifted
-from commbounds.verify.experiments.variance_reduced.enumeration import halved, ranks_mean
+from commbounds.verify.experiments.variance_reduced.enumeration import as_found, halved, ranks_mean
 from commbounds.verify.family import Family
 from commbounds.verify.inputs import FAMILIES, family
 from commbounds.verify.space import RANKS, Of, Space, nothing
@@ -90,7 +90,7 @@ _QUIET_SPACE = Space(
     lambda P, onebit_steps, made_up: made_up and P * onebit_steps < 4,
 )
 _MADE_UP = _QUIET_SPACE.at(P=2, n=100, quiet=1, onebit_steps=2, beta=Fraction(1, 2), made_up=True, seed=1)
-_QUIET = Family(_COLUMN, _SUBJECT, _QUIET_SPACE.including(_MADE_UP), exact=False, arrays=2)
+_QUIET = Family(_COLUMN, _SUBJECT, _QUIET_SPACE.including(_MADE_UP), run=_silent, exact=False, arrays=2)
 
 # --- whole runs ------------------------------------------------------------------------------------------------------
 
@@ -144,6 +144,7 @@ _RUNS = Family(
         },
         options=("beta", "scale", "frozen"),
     ),
+    run=_defect,
     searched=False,
     arrays=2,
 )
@@ -169,19 +170,19 @@ SIGNS = (
         _left_out, "worst", extremal=_LEFT_OUT.every(data=["one entry"], n=(1, 2, 4, 5, 16, 100)), curves=_UNITS
     ),
     *_QUIET.studies(
-        _silent,
+        as_found,
         "silent_entry",
         extremal=_QUIET.every(n=[4], quiet=[1], scale=["mean"], seed=(0, 1)),
         curves=[_QUIET.over("onebit_steps", range(1, 13), "one gradient")],
     ),
     *_QUIET.studies(
-        _silent,
+        as_found,
         "silent_momentum",
         extremal=_QUIET.of([_MADE_UP]),
         curves=[_QUIET.over("onebit_steps", range(1, 13), "one gradient")],
     ),
-    *_QUIET.studies(_silent, "accumulates", curves=[_QUIET.over("onebit_steps", range(1, 13), "one gradient")]),
-    *_RUNS.studies(_defect, "nothing_lost", "moving_variance"),
+    *_QUIET.studies(as_found, "accumulates", curves=[_QUIET.over("onebit_steps", range(1, 13), "one gradient")]),
+    *_RUNS.studies(as_found, "nothing_lost", "moving_variance"),
     *_SENT.studies(_bytes, "bytes", curves=_BY_RANKS),
     *_SENT.studies(_bytes, "thirty_two", extremal=_SENT.every(P=(2, 3, 8)), curves=_BY_RANKS),
 )

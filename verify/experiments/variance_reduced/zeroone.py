@@ -1,8 +1,11 @@
 """0/1 Adam: what averages make of momenta and weights, its refreshes and bytes; layers that share a scale."""
 
+import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -160,19 +163,28 @@ _SILENT = Family(
 # --- refreshes and bytes ---------------------------------------------------------------------------------------------
 
 
+@lru_cache(maxsize=64)
+def _steps(implementation: Any, P: int, n: int, dtype: str, kappa: int) -> tuple[list[tuple[bool, int]], Iterator[Any]]:
+    """Whether a step refreshed the variance, and the bytes of its busiest rank: of steps done, and of those to come."""
+
+    def following() -> Iterator[tuple[bool, int]]:
+        x = np.ones((P, n), dtype)
+        u, v, errors, served, clock = x[0], 0 * x[0], 0 * x, 0 * x[0], np.array([0, 1, 0])
+        while True:
+            state, traffic = implementation(x, u, v, errors, served, clock, kappa)
+            yield bool((state.variance != v).any()), int(traffic.sent.max())
+            u, v, clock = state.momentum[0], state.variance, state.clock
+            errors, served = state.worker_errors, state.server_errors
+
+    return [], following()
+
+
 def _stages(implementation: Any, P: int, n: int, dtype: str, kappa: int, zeroone_steps: int) -> Values:
-    """Steps at which the variance was refreshed, and the bytes of the busiest rank."""
-    x = np.ones((P, n), dtype)
-    u, v, errors, served, clock = x[0], 0 * x[0], 0 * x, 0 * x[0], np.array([0, 1, 0])
-    steps, sent = [], 0
-    for t in range(1, zeroone_steps + 1):
-        state, traffic = implementation(x, u, v, errors, served, clock, kappa)
-        if (state.variance != v).any():
-            steps.append(t)
-        sent += int(traffic.sent.max())
-        u, v, clock = state.momentum[0], state.variance, state.clock
-        errors, served = state.worker_errors, state.server_errors
-    return {"steps": steps, "sent": sent}
+    """Steps at which the variance was refreshed, and the bytes of the busiest rank; a run is gone on with."""
+    done, following = _steps(implementation, P, n, dtype, kappa)
+    done += itertools.islice(following, max(0, zeroone_steps - len(done)))
+    steps = [t for t, (refreshed, _) in enumerate(done[:zeroone_steps], 1) if refreshed]
+    return {"steps": steps, "sent": sum(sent for _, sent in done[:zeroone_steps])}
 
 
 def _gap(found: Values, refresh: int) -> int:
