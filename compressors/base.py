@@ -63,7 +63,7 @@ class Message:
         ValueError
             A part is missing, has another shape, or entries out of its range.
         """
-        if missing := [field.name for field in fields(self) if not hasattr(self, field.name)]:  # as in altered pickles
+        if missing := [name for name in self.__dataclass_fields__ if not hasattr(self, name)]:  # as in altered pickles
             raise ValueError(f"a message must have all parts of {type(self).__name__}, not all but {missing}")
         if not isinstance(self.dtype, np.dtype) or self.dtype not in _FLOATS:
             raise TypeError(f"dtype of a message must be float32 or float64, got {shown(self.dtype)}")
@@ -339,7 +339,7 @@ def check_part(
     ValueError
         It has another shape, or an entry out of range.
     """
-    if type(part) is not np.ndarray or part.dtype not in [np.dtype(dtype) for dtype in dtypes]:
+    if type(part) is not np.ndarray or part.dtype not in dtypes:
         found = part.dtype if type(part) is np.ndarray else type(part).__name__
         raise TypeError(f"{name} of the message must be {' or '.join(np.dtype(d).name for d in dtypes)}, got {found}")
     if part.shape != (shape := (part.size,) if shape is None else shape):

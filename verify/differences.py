@@ -1,5 +1,6 @@
 """`differences`: what an implementation says beside what its definition says of the same case, value by value."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from fnmatch import fnmatchcase
@@ -183,7 +184,7 @@ def _apart(found: Any, said: Near) -> str:
             return unlike
     elif np.ndim(said.values) > 1 and np.shape(found) != np.shape(said.values):
         return f"values of shape {np.shape(found)}, by definition {np.shape(said.values)}"
-    values = [Fraction(v) if isinstance(v, Fraction) else Fraction(float(v)) for v in np.ravel(said.values).tolist()]
+    values = np.ravel(said.values).tolist()
     given = np.ravel(found)
     if given.size != len(values):
         return f"{given.size} values, by definition {len(values)}"
@@ -191,7 +192,10 @@ def _apart(found: Any, said: Near) -> str:
         return f"{given.dtype}, by definition {said.dtype}"
     room = np.broadcast_to(np.ravel(np.asarray(said.allowance, dtype=object)), given.shape)
     for place, (value, expected, allowance) in enumerate(zip(given.tolist(), values, room.tolist(), strict=True)):
-        if not np.isfinite(float(value)) or abs(Fraction(value) - expected) > Fraction(allowance):
+        if value == expected and math.isfinite(value):
+            continue
+        expected = expected if isinstance(expected, Fraction) else Fraction(float(expected))
+        if not math.isfinite(value) or abs(Fraction(value) - expected) > Fraction(allowance):
             return f"entry {place} is {value!r}, by definition {float(expected)!r} within {float(allowance):.3g}"
     return ""
 

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,7 +116,7 @@ def simulated_allreduce(
     if rng is not None or rounding == "stochastic":
         checked_rng(rng)
     key = np.uint64(0) if rng is None else np.uint64(rng.integers(0, 2**64, dtype=np.uint64))
-    to_acc, to_wire = _row(acc, rounding), _row(narrow, rounding)
+    to_acc, to_wire = _row(acc.name, rounding), _row(narrow.name, rounding)
     to_hop = to_wire if per_hop else np.zeros_like(to_wire)
     # without the JIT, numpy warns where the generator means to wrap around, and of numbers that are none
     with np.errstate(over="ignore", invalid="ignore"):
@@ -164,7 +165,7 @@ def rounded(x: ArrayLike, name: str) -> Floats:
     >>> rounded([1.0625, 464.0, 465.0], "float8_e4m3fn")
     array([  1., 448.,  nan])
     """
-    return _all_rounded(as_numbers(x, "x", np.float64), _row(_named(name), "nearest"), np.uint64(0), 0)
+    return _all_rounded(as_numbers(x, "x", np.float64), _row(name, "nearest"), np.uint64(0), 0)
 
 
 def _named(name: str) -> Format:
@@ -208,10 +209,12 @@ def _checked(
     return np.ascontiguousarray(x), acc, sent
 
 
-def _row(form: Format, rounding: str) -> Floats:
+@lru_cache(maxsize=64)
+def _row(name: str, rounding: str) -> Floats:
     """A format as the kernels take it: 2^52 gaps of numbers in [1, 2), normal, largest, what is beyond, and whether to
-    draw; the first is zero where there is nothing to round.
+    draw; the first is zero where there is nothing to round. Not to be changed.
     """
+    form = _named(name)
     magic = 0.0 if form.digits == _WIDEST else 1.5 * 2.0 ** (_WIDEST - form.digits)
     beyond = np.inf if form.overflow == "infinity" else np.nan
     return np.array([magic, float(form.normal), float(form.largest), beyond, float(rounding == "stochastic")])

@@ -204,12 +204,12 @@ def hadamard(dim):
 
 
 def walsh(values):
-    """Sylvester's matrix times floats, the halves first: sums and differences of what either half becomes."""
-    if len(values) == 1:
-        return list(values)
-    first, second = walsh(values[: len(values) // 2]), walsh(values[len(values) // 2 :])
-    both = list(zip(first, second, strict=True))
-    return [a + b for a, b in both] + [a - b for a, b in both]
+    """Sylvester's matrix times floats: sums and differences of neighbours, then of pairs, and so on to the halves."""
+    parts = [[v] for v in values]
+    while len(parts) > 1:
+        neighbours = [list(zip(*two, strict=True)) for two in zip(parts[::2], parts[1::2], strict=True)]
+        parts = [[a + b for a, b in both] + [a - b for a, b in both] for both in neighbours]
+    return parts[0]
 
 
 def eden(x, dim, signs):

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -22,28 +23,32 @@ BEYOND = {name: math.nan if name == "float8_e4m3fn" else math.inf for name in FO
 """What a number beyond the largest becomes."""
 
 
+@cache
+def two_to(exponent):
+    return Fraction(2) ** exponent
+
+
 def rounded(value, name, uniform=None):
     """To the nearest number of the format, ties to even; or up where the uniform number is below the share."""
     digits, lowest, _ = FORMATS[name]
     # from a power of two that is surely below: those of the smallest number are a thousand away
     exponent = max(lowest, value.numerator.bit_length() - value.denominator.bit_length() - digits - 1)
-    while abs(value) >= Fraction(2) ** (exponent + digits):
+    size = abs(value)
+    while size >= two_to(exponent + digits):
         exponent += 1
-    scaled = value / Fraction(2) ** exponent
+    scaled = value / two_to(exponent)
     if uniform is None:
         whole = round(scaled)
     else:
         below = scaled.numerator // scaled.denominator
         whole = below + (Fraction(uniform) < scaled - below)
-    return whole * Fraction(2) ** exponent
+    return whole * two_to(exponent)
 
 
 def stored(value, sign, name, uniform=None):
     """A fraction as a number of the format; a zero has this sign."""
-    result = rounded(value, name, uniform)
-    if abs(result) > FORMATS[name][2]:
-        return math.copysign(BEYOND[name], sign)
-    return math.copysign(float(abs(result)), sign)
+    size = abs(rounded(value, name, uniform))
+    return math.copysign(BEYOND[name] if size > FORMATS[name][2] else float(size), sign)
 
 
 def number(x, name, uniform=None):

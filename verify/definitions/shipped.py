@@ -105,10 +105,11 @@ def level_ends(x, budget):
     level, given = atomic_level(x, budget), Fraction(float(budget))
     lefts = [budget - sum(test) for test in ([v > level for v in sizes], [v >= level for v in sizes])]
     rest = [v for v in sizes if v <= level]
-    shares, quotient, n = [v / max(rest) for v in rest], level / max(rest), len(rest)
+    top, n = max(rest), len(rest)
+    shares, quotient = [v / top for v in rest], level / top
     simple = all(Fraction(float(v)) == v for v in [*shares, budget, *lefts]) and not added(shares)[1]
     if simple and quotient <= most(np.float64):  # it and its product alone are rounded
-        return (rounded(Fraction(float(quotient)) * max(rest), np.dtype(float)),) * 2
+        return (rounded(Fraction(float(quotient)) * top, np.dtype(float)),) * 2
     left = min(left for left in lefts if left > 0)
     # a quotient for every entry and their sum, n roundings; the budget, what is left, the quotient, the product
     allowance = level * relative((n + 3) * UNIT + n * LEAST, abs(given - budget) / left + 2 * UNIT)

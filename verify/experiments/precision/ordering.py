@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -207,14 +207,19 @@ def _of_moments(implementation: Any, case: Case) -> Outcome:
     return Outcome(int(sum((first != other).sum() for other in others)), {}, active=P > 1)
 
 
+@cache
+def _depth(schedule: str, P: int, nodes: int) -> int:
+    """Additions that a term passes through."""
+    counted = roundings("direct" if schedule == "in_rank_order" else schedule)
+    numbers = {"P": P, "nodes": nodes}
+    return int(counted.additions.xreplace({s: numbers[s.name] for s in counted.additions.free_symbols}).doit())
+
+
 def _values(case: Case) -> dict[str, Any]:
     form, P = wire_of(case), case.settings["P"]
-    counted = roundings("direct" if case.settings["schedule"] == "in_rank_order" else case.settings["schedule"])
-    numbers = {"P": P, "nodes": case.settings["nodes"]}
-    depth = counted.additions.xreplace({s: numbers[s.name] for s in counted.additions.free_symbols}).doit()
     return {
         "P": P,
-        "add_depth": int(depth),
+        "add_depth": _depth(case.settings["schedule"], P, case.settings["nodes"]),
         "wire_unit": form.unit,
         "wire_digits": form.digits,
         "least": form.smallest,
