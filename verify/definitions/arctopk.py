@@ -116,6 +116,8 @@ def arctopk(held, near):
     form = FORMATS.get(options.get("sketch_format", ""), kind)
     root, exact, sketches = np.sqrt(kind(r)), True, []
     for gradient in stack:
+        if not np.isfinite(gradient).all():
+            return {"refused": "ValueError"}
         own = []
         for j in range(m):
             for c in range(r):
@@ -123,11 +125,11 @@ def arctopk(held, near):
                 total = kind(0)
                 for term in terms:
                     total = total + term
-                if not (np.isfinite(gradient).all() and np.isfinite(total / root)):
+                if not np.isfinite(total / root):
                     return {"refused": "ValueError"}
-                if n > 1:
+                if n > 1 and exact:
                     products = [Fraction(float(gradient[j, i])) * Fraction(float(V[i, c])) for i in range(n)]
-                    exact = exact and all(Fraction(float(t)) == q for t, q in zip(terms, products, strict=True))
+                    exact = all(Fraction(float(t)) == q for t, q in zip(terms, products, strict=True))
                     whole = sum(abs(q) for q in products)
                     grain = min((grain_of(q) for q in products if q), default=1)
                     exact = exact and whole <= 2 * grain / Fraction(float(np.finfo(kind).eps))

@@ -31,7 +31,7 @@ def _share(divisor: str, implementation: Any, P: int, quorum: int, heavytokens: 
     total, quorums = Fraction(0), list(itertools.combinations(range(P), quorum))
     for there in quorums:
         merged, _ = implementation(np.eye(P) * scale, tokens, np.isin(np.arange(P), there), divisor=divisor)
-        total += exact(merged[-1])[heavy]
+        total += exact(merged[-1, heavy])[0]
     return total / (scale * len(quorums))
 
 
