@@ -37,8 +37,9 @@ class Sparse(Message):
         super().check()
         check_part("values", self.values, None, (self.dtype,))
         count = self.values.size
-        check_part("indices", self.indices, (count,), (np.int32,), 0, self.shape[0] - 1)
-        if count and (self.indices[0] < 0 or self.indices[-1] >= self.shape[0] or (np.diff(self.indices) < 1).any()):
+        check_part("indices", self.indices, (count,), (np.int32,))
+        places = self.indices
+        if count and (places[0] < 0 or places[-1] >= self.shape[0] or not (places[1:] > places[:-1]).all()):
             raise ValueError(f"indices of the message must ascend within [0, {self.shape[0]})")
 
     @property
