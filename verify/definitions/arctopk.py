@@ -235,7 +235,7 @@ def kept_on_average(rows, K, rank, exponent=0):
         whole, cut = math.ldexp(float(sum(math.ldexp(v, -2 * exponent) for v in rows.tolist())), 2 * exponent), None
     else:
         plain = [[math.ldexp(v, -exponent) for v in row] for row in rows.tolist()]
-        kept = kept_by_direction(plain, K) if rank == 1 else larger_of_two(plain, rank)
+        kept = kept_by_direction(plain, K) if rank == 1 else larger_of_two([row for row in plain if any(row)], rank)
         whole = math.ldexp(sum(v * v for row in plain for v in row), 2 * exponent)
         cut = rank == 1 and not exponent and any(map(any, plain))
     kept = math.ldexp(kept, 2 * exponent)

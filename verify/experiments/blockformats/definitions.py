@@ -91,10 +91,10 @@ SCALED = {"block": BLOCKS, "scale": ENDS}
 
 HALFWAY = tuple(
     tuple(map(Fraction, x))
-    for x in ((2688, 102, 114), (1536, 68, 76), (1536, 102, 114), (1536, 5 / 1024, 3 / 1024), (1536, 0, 12, 7))
+    for x in ((2688, 102, 114), (1536, 68, 76), (1536, 102, 114), (1536, 5 / 1024, 3 / 1024), (1536, 0, 12, 7), (19, 5))
 )
 """Between scales of E4M3, 16 and 18 or 18 and 20, of NVFP4 and of Four Over Six, which
-ends at 4 or at 6; next to a scale of zero; and where 4 and 6 err alike."""
+ends at 4 or at 6; next to a scale of zero; where 4 and 6 err alike; and two that are rotated to levels of 6 and 3.5."""
 
 # --- all-reduces ---------------------------------------------------------------------------------------------------
 
@@ -204,8 +204,10 @@ def _two_stretches() -> list[Given]:
 
 
 def _long_block() -> list[Given]:
-    """Blocks of more entries than the formats have."""
-    return [Given({"x": vector_of("normal", 130, "float32", 3)}, {"block": 64})]
+    """Blocks of more entries than the formats have, and several stretches of blocks that share no power of two."""
+    return [
+        Given({"x": vector_of("normal", n, "float32", 3)}, {"block": block}) for n, block in ((130, 64), (700, 300))
+    ]
 
 
 def _compressor(
@@ -219,7 +221,9 @@ def _compressor(
         return Given({"x": x}, options, drawn)
 
     by_hand = of_hostile(made)
-    return Definition(space, compressed, twin, examples=lambda: [*by_hand(), *further()], exact=(*EXACT, *HALFWAY))
+    refused = {"block": (0, 2**31)} if "block" in space.axes else {}
+    exact = (*EXACT, *HALFWAY)
+    return Definition(space, compressed, twin, examples=lambda: [*by_hand(), *further()], refused=refused, exact=exact)
 
 
 DEFINITIONS = {

@@ -114,6 +114,12 @@ def _long() -> Sequence[Given]:
 
 
 @cache
+def _doubled() -> Sequence[Given]:
+    """So many ranks that seven doublings are in work at once."""
+    return [*_long(), Given({"stack": stack_of("normal", 128, 1, "float32", 1)})]
+
+
+@cache
 def _less_long() -> Sequence[Given]:
     return _long()[:4]
 
@@ -132,7 +138,7 @@ def _kept(implementation: Any, given: Given) -> Said:
 DEFINITIONS = {
     "ring_allreduce": Definition(SUMS, _kept, dense.of_dense(dense.ring_allreduce), examples=_long),
     "recursive_doubling_allreduce": Definition(
-        SUMS, _kept, dense.of_dense(dense.recursive_doubling_allreduce), examples=_long
+        SUMS, _kept, dense.of_dense(dense.recursive_doubling_allreduce), examples=_doubled
     ),
     "rabenseifner_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.rabenseifner_allreduce), examples=_less_long),
     "butterfly_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.butterfly_allreduce), examples=_less_long),

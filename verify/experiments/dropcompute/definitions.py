@@ -319,10 +319,12 @@ TIMED: Mapping[str, LatencyLaw] = {
 
 def _timed(P: int, M: int, law: str, overhead: float, seed: int) -> Given:
     timed = TIMED[law]
-    taus = [0.5 * M * timed.mean, M * timed.mean, 1.25 * M * timed.mean, 2.0 * M * timed.mean]
-    if isinstance(timed, Lattice):  # where workers end, too
-        taus = sorted({*taus, *(M * timed.base + timed.unit * j for j in (1, 2, M + 1))})
-    return Given({}, {"law": timed, "N": P, "M": M, "taus": taus, "overhead": overhead})
+    taus = [share * M * timed.mean for share in (0.5, 1.0, 1.25, 2.0, 6.0)]
+    if isinstance(timed, Lattice):  # where workers end, too, and next to that
+        taus += [M * timed.base + timed.unit * place for place in (0.5, 1, 2 - 1.5e-9, 2, 2 + 1.5e-9, M + 1)]
+    if isinstance(timed, Uniform):  # within the first cell of their grid
+        taus.append(M * (timed.low + 2.0**-17 * (timed.high - timed.low)))
+    return Given({}, {"law": timed, "N": P, "M": M, "taus": sorted({*taus}), "overhead": overhead})
 
 
 def _expected(implementation: Any, given: Given) -> Said:
@@ -343,11 +345,11 @@ def _expected(implementation: Any, given: Given) -> Said:
         "best": {"tau": [tau], "gain": [gain]} if isinstance(step.law, Lattice) else None,
         "warned": bool(warned),
         "mean_time": [step.mean_time()],
-        "capped": step.capped(taus),
+        "capped": [*step.capped(taus[:-1]), step.capped(taus[-1])],
         "capped_worker": [step.capped_worker(tau) for tau in taus],
         "late": [step.late(tau) for tau in taus],
-        "completed": step.completed(taus),
-        "speedup": step.speedup(taus, overhead),
+        "completed": [*step.completed(taus[:-1]), step.completed(taus[-1])],
+        "speedup": [*step.speedup(taus[:-1], overhead), step.speedup(taus[-1], overhead)],
         "ideal": [step.ideal(overhead)],
     }
 
@@ -424,7 +426,7 @@ DEFINITIONS = {
     "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),
     "drop_step": Definition(STEPS, called("step"), dropcompute.dropped),
     "drop_trials": Definition(TRIALS, _tried, dropcompute.of_trials),
-    "gaussian_maximum": Definition(MAXIMA, _counted, dropcompute.of_maximum),
+    "gaussian_maximum": Definition(MAXIMA, _counted, dropcompute.of_maximum, refused={"N": (0, 2**53 + 1)}),
     "local_sgd_period": Definition(PERIODS, called("seconds"), dropcompute.period),
     "random_batch_sgd": Definition(SGD, _visited, dropcompute.of_sgd),
     "released_threshold": Definition(RELEASED, _chosen, dropcompute.chosen_by_release, examples=_tied_candidates),

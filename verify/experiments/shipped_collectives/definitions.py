@@ -113,7 +113,22 @@ _REFUSED: dict[str, dict[str, tuple[Any, ...]]] = {
         "feedback": ("sent",),
     },
 }
+
+
+def _least_scales() -> list[Given]:
+    """A group whose scale is 2^-126, and one whose scale is just above it."""
+    stack = np.array([[448.0, 0.0, np.nextafter(np.float32(448), np.float32(449)), 0.0]] * 2) * 2.0**-126
+    return [Given({"stack": stack}, {"group": 2})]
+
+
+_EXAMPLES = {"loongforge_hook": _least_scales}
 DEFINITIONS = {
-    name: Definition(space, called("result", "traffic"), getattr(definitions, name), refused=_REFUSED[name])
+    name: Definition(
+        space,
+        called("result", "traffic"),
+        getattr(definitions, name),
+        examples=_EXAMPLES.get(name),
+        refused=_REFUSED[name],
+    )
     for name, space in CASES.items()
 }
