@@ -2015,6 +2015,42 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
         "i - 2 * _LANES",
         1,
     ): "counted from the end of four times as many entries as there are lanes it is the same one",
+    (
+        "collectives/dropcompute/worker_times.py",
+        "LatticeTimes.__init__",
+        "size = next_fast_len(M * (law.weights.size - 1) + 1, real=True)",
+        "1",
+        "2",
+        1,
+    ): "a longer transform has the same sums, to their last bits",
+    (
+        "collectives/dropcompute/worker_times.py",
+        "ClosedTimes.log_at_most",
+        "return np.where(survival < 0.5, np.log1p(-survival), np.log(gammainc(M * law.shape, scaled)))",
+        "survival < 0.5",
+        "survival <= 0.5",
+    ): "at one half both are the same logarithm, to its last bits",
+    (
+        "collectives/dropcompute/worker_times.py",
+        "LatticeTimes.__init__",
+        "self._below.append(np.minimum(np.cumsum(pmf) / pmf.sum(), 1.0))",
+        "np.cumsum(pmf) / pmf.sum()",
+        "np.cumsum(pmf) * pmf.sum()",
+    ): "the sum is one, to its last bits",
+    (
+        "collectives/dropcompute/step_law.py",
+        "_quantile",
+        "for _ in range(100):",
+        "100",
+        "99",
+    ): "after so many halvings the ends are neighbours, or as near as makes no difference to what is allowed",
+    (
+        "compressors/blockformats/nvfp4.py",
+        "NVFP4._for_groups",
+        "for_blocks(n, stretch, max(1, BLOCK // self.block) * self.block)",
+        "BLOCK // self.block",
+        "BLOCK % self.block",
+    ): "blocks are coded alike in stretches of any number of blocks",
 }
 """(path, function, the line, what is changed, into what) -> why nothing can tell.
 
@@ -2300,6 +2336,20 @@ SURVIVING: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str, 
         "part if forms is None else comm.fitting(owner, part, *forms(owner))",
         "part",
     ): "blocks of ranks that carry out one program fit: only one that is altered on its way tells, as tests do",
+    (
+        "collectives/dropcompute/latency_draws.py",
+        "_cell",
+        "return cell if np.float64(np.int64(word & _LOW32)) * 2.0**-32 < keep[cell] else alias[cell]",
+        "np.float64(np.int64(word & _LOW32)) * 2.0 ** (-32) < keep[cell]",
+        "np.float64(np.int64(word & _LOW32)) * 2.0 ** (-32) <= keep[cell]",
+    ): "only a word whose lower half is a share exactly tells, one in 2^32: no case has one",
+    (
+        "compressors/lowrank/approximations.py",
+        "Factors.check",
+        "rank = self.left.shape[-1] if type(self.left) is np.ndarray and self.left.ndim else 1",
+        "self.left.shape[-1] if type(self.left) is np.ndarray and self.left.ndim else 1",
+        "self.left.shape[-1]",
+    ): "only a message by hand has a left factor that is no array, or has no dimension",
 }
 """The same of what survives and is not equivalent -> why no claim sees it."""
 

@@ -186,7 +186,7 @@ def _kept() -> list[Given]:
     pairs = [rng.standard_normal((2, 2)) for _ in range(3)] + [planes[4][:2], planes[5][1:], planes[6][:2]]
     found += [Given({"rows": rows}, {"K": 1, "rank": rank}) for rows in pairs for rank in (1, 2, 3, 5, 8)]
     # parallel rows, and zeros, which are never kept
-    found.append(Given({"rows": np.concatenate([pairs[-1], np.zeros((2, 2))])}, {"K": 1, "rank": 2}))
+    found.append(Given({"rows": np.concatenate([planes[5][:2], np.zeros((2, 2))])}, {"K": 1, "rank": 2}))
     squares = [
         np.array(w) for w in ([1.0], [1.0, 2.0], [3.0, 1.0, 0.5], [1.0, 1.0, 1.0, 4.0], [2.0, 0.0, 1.0, 0.0], [0.0])
     ]

@@ -19,7 +19,7 @@ from commbounds.verify.compressor_run import EXACT
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, chosen, compressed, givens
 from commbounds.verify.definitions import flashcomm, groupquant
-from commbounds.verify.differences import Said
+from commbounds.verify.differences import Said, other_bits
 from commbounds.verify.experiments.flashcomm.vectors import group_cases, packed_cases, stochastic_group_cases
 from commbounds.verify.experiments.quantizers.definitions import DRAWN, uniforms_of
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
@@ -215,7 +215,7 @@ def _refused(nodes: bool) -> list[Given]:
 
 
 def _coded(implementation: Any, given: Given) -> Said:
-    """As `compressed`: what is refused a call refuses, too, and a message that was read has the bytes of the first."""
+    """As `compressed`: what is refused a call refuses, too, and a message that was sent as bytes is the same."""
     x, compressor = given.inputs["x"], partial(implementation, **given.parameters)
     try:
         said = compressed(implementation, given)
@@ -226,8 +226,10 @@ def _coded(implementation: Any, given: Given) -> Said:
     if x.size > 2**10:
         return said
     first = wire_bytes(sent(compressor(), VectorCase("", "", given.inputs, given.parameters, given.randomness)))
-    again = wire_bytes(message_from_bytes(first, compressor(), x.size, x.dtype))
-    return said if np.array_equal(first, again) else {**said, "bytes": again}
+    held = message_from_bytes(first, compressor(), x.size, x.dtype)
+    again, output = wire_bytes(held), compressor().decompress(held)
+    alike = np.array_equal(first, again) and not other_bits(output, np.asarray(said["output"]))
+    return said if alike else {**said, "of its bytes": {"bytes": again, "output": output}}
 
 
 def _lawful(given: Mapping[str, Any]) -> bool:
