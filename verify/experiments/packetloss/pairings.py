@@ -211,11 +211,11 @@ _TRAINING = on_rows("lossy_training", DEFINITIONS["lossy_training"].space, _trai
 
 
 def _training_rows(P: int) -> Iterator[RankCase]:
-    """The rows of its space; and one rank's losses are drawn from another place."""
+    """The rows of its space; and one rank's losses are drawn from another place, or it makes more steps."""
     yield from _TRAINING.rows(P) if _TRAINING.rows else ()
     first = next(iter(_TRAINING.cases(P)))
     settings = {**first.settings, "loss": "independent", "trial": 0}
-    for unlike in ({SEED: settings[SEED] + 1}, {"trial": 1}) if P > 1 else ():
+    for unlike in ({SEED: settings[SEED] + 1}, {"trial": 1}, {"rounds": settings["rounds"] + 2}) if P > 1 else ():
         yield replace(first, settings=settings, unlike=unlike)
 
 

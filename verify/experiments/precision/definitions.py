@@ -226,9 +226,15 @@ def _drawn() -> Iterator[Given]:
     """Every rounding draws a number of its own: of sums, of what is sent, and of halves below the smallest number."""
     for P, schedule, average in itertools.product((4, 6, 8), SIMULATED, (None, "halving")):
         nodes = {"nodes": 2} if schedule == "hierarchical" else {}
-        for accumulate, unit in (("bfloat16", 1.0), ("float8_e5m2", 2.0**-15)):
+        for wire, accumulate, unit in (
+            (None, "bfloat16", 1.0),
+            (None, "float8_e5m2", 2.0**-15),
+            ("bfloat16", "float32", 1.0),
+        ):
             if not _no_halves(average, P, schedule):
-                options = chosen(schedule=schedule, accumulate=accumulate, average=average, rounding="stochastic")
+                options = chosen(
+                    schedule=schedule, wire=wire, accumulate=accumulate, average=average, rounding="stochastic"
+                )
                 yield Given({"stack": unit * _stack("normal", P, 7, "float64", P)}, {**options, **nodes}, {"seed": P})
 
 

@@ -85,6 +85,14 @@ def _examples(name: str) -> list[Given]:
             found += [Given({"x": x}, parameters, uniforms) for x in (near, least)]
     if name == "MaxDithering":
         found += [Given({"x": _at_uniforms(dtype)}, {"levels": 1}, {"seed": 11}) for dtype in ("float32", "float64")]
+        # as far below a level as the uniform number is below one; above a level, but below where float64 divides
+        found += [Given({"x": np.array([1.0, 0.5 - 2.0**-54])}, {"levels": 2}, {"uniforms": np.full(2, 1 - 2.0**-53)})]
+        above = np.array([1.281836698799297, 0.99698409906612])
+        found += [Given({"x": above}, {"levels": 9}, {"uniforms": np.zeros(2)})]
+        far = np.array([2.0**1000, 2.0**-75])  # half the smallest number, beside a power of two next to the norm
+        found += [Given({"x": far}, {"levels": 9}, {"uniforms": np.zeros(2)})]
+    if name == "StochasticPower":  # 5^23 has one binary digit more than float64
+        found += [Given({"x": np.array([1.25**23])}, {"base": 1.25}, {"uniforms": np.array([u])}) for u in (0.0, 0.5)]
     return [*givens(held), *found]
 
 

@@ -91,6 +91,12 @@ def _sums_beyond() -> list[Given]:
     return [Given(given, {"cells": 1, "candidates": 2, "k": 1})]
 
 
+def _tables_beyond() -> list[Given]:
+    """Sums that have overflown are estimates like all others."""
+    hashes = {"buckets": np.array([[0, 1, 1]]), "signs": np.array([[1, 1, -1]], np.int8)}
+    return [Given({"table": np.array([[1.0, np.inf]]), **hashes})]
+
+
 DEFINITIONS = {
     "polynomial_hashes": Definition(
         Space(
@@ -114,7 +120,10 @@ DEFINITIONS = {
     ),
     "count_sketch": Definition(Space(_vector, VECTORS).search(n=(1, 70)), called("table"), sketched.table_said),
     "sketch_estimates": Definition(
-        Space(_table, {**VECTORS, "middle": MIDDLE}).search(n=(1, 70)), called("estimates"), sketched.estimates_said
+        Space(_table, {**VECTORS, "middle": MIDDLE}).search(n=(1, 70)),
+        called("estimates"),
+        sketched.estimates_said,
+        examples=_tables_beyond,
     ),
     "unsketch": Definition(
         Space(_table, {**VECTORS, "middle": MIDDLE, "k": COUNTS}), called("update"), sketched.update_said
