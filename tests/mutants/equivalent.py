@@ -2174,6 +2174,42 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
         "v + core",
         "v - core",
     ): "the number of a rounding of what is of the wire's format already: nothing is drawn for it",
+    (
+        "collectives/dense/fused.py",
+        "fused_ring",
+        'return _by_columns(kernel, "ring", stack, tile)',
+        "stack",
+        "out",
+    ): "both have the same shape and dtype",
+    (
+        "collectives/arctopk/steps.py",
+        "_sketched",
+        "jobs.append(partial(_inner_products, rows[part], columns, np.empty(_LANES, stack.dtype), out[part]))",
+        "stack",
+        "V",
+    ): "the sketch has the dtype of the gradients",
+    (
+        "collectives/lowcomm/quorum.py",
+        "quorum_merge",
+        "result: Array = merged if comm.rank == 0 else comm.fitting(0, answer[0], own)[0]",
+        "0",
+        "1",
+        1,
+    ): "it stands in a message alone",
+    (
+        "collectives/arctopk/law.py",
+        "_kept_at",
+        "if width > 0.0:",
+        "width > 0.0",
+        "width >= 0.0",
+    ): "a sector of no width adds nothing",
+    (
+        "collectives/arctopk/law.py",
+        "kept_of_planar_rows",
+        "ends, scores = np.empty(len(x) * (len(x) - 1) + 2), np.empty(len(x))",
+        "len(x) - 1",
+        "len(x) + 1",
+    ): "memory of more ends than there are",
 }
 """(path, function, the line, what is changed, into what) -> why nothing can tell.
 
@@ -2565,6 +2601,28 @@ SURVIVING: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str, 
         "2",
         "3",
     ): "of the exact law, none of whose inputs lies halfway between two buckets",
+    (
+        "collectives/lowcomm/sparse_rounds.py",
+        "_exchanged",
+        "for where, values in gathered_entries(comm, (indices, sent[indices]), sent.size):",
+        "sent",
+        "indices",
+        1,
+    ): "of a check on ranks with callers of their own, which claims of this column run where settings differ alone",
+    (
+        "collectives/blockformats/multihop.py",
+        "Thinned",
+        "keep: float = 0.5",
+        "0.5",
+        "1.0",
+    ): "cases make it, and tell the definition what they have made",
+    (
+        "collectives/dropcompute/latency_draws.py",
+        "_gamma",
+        "if v > 0.0 and math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v):",
+        "math.log(u) < 0.5 * x * x + d - d * v + d * math.log(v)",
+        "math.log(u) <= 0.5 * x * x + d - d * v + d * math.log(v)",
+    ): "only a draw both of whose sides are the same float tells, and no case has one",
 }
 """The same of what survives and is not equivalent -> why no claim sees it."""
 

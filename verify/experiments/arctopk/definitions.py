@@ -174,7 +174,7 @@ def _kept() -> list[Given]:
         np.array([[1.0, 0.0], [2.0, 0.0], [0.5, 1.0]]),
         np.outer([1.0, 2.0, 0.7, -1.3], slanted),
         np.outer([1.1, 0.3, 1.7], [0.1, 0.9]),
-        *(np.outer([3.0, 2.0, 1.3, 0.7], [0.1 * i, 1.1]) for i in range(1, 8)),
+        *(np.outer([3.0, 2.0, 1.3, 0.7][::step], [0.1 * i, 1.1]) for i in range(1, 8) for step in (1, -1)),
         np.array([[1.0, 0.5], [-0.5, 1.0], [0.0, 0.0]]),
         np.zeros((2, 2)),
     ]  # fmt: skip
@@ -191,6 +191,7 @@ def _kept() -> list[Given]:
         np.array(w) for w in ([1.0], [1.0, 2.0], [3.0, 1.0, 0.5], [1.0, 1.0, 1.0, 4.0], [2.0, 0.0, 1.0, 0.0], [0.0])
     ]
     found += [Given({"rows": w}, {"K": K, "rank": 2}) for w in squares for K in range(1, len(w) + 1)]
+    found.append(Given({"rows": squares[0]}, {"K": 1, "rank": 1}))
     for e in (450, -450):
         found += [Given({"rows": np.ldexp(planes[2], e)}, {"K": 2, "rank": 1, "exponent": e})]
         found += [Given({"rows": np.ldexp(squares[2], 2 * e)}, {"K": 1, "rank": 2, "exponent": e})]
