@@ -154,6 +154,9 @@ def _examples(name: str) -> list[Given]:
     refused = [Given(eight, parameters, drawn) for parameters, drawn in BAD.get(name, ())]
     small = np.array([1.0, 1e-9, 3e-9, 2e-9])  # the squares of most are lost beside one
     told = [Given({"x": small}, {"k": k, "block": 1}) for k in (2, 3)] if name == "BlockTopK" else []
+    if name == "AdaptiveSparsification":  # as many numbers as a block has, and one that is larger than their sum
+        beside = np.repeat(np.array([0.0, 1.0, 8.0], np.float32), (65_535, 1, 1))
+        told = [Given({"x": beside}, {}, {"u": 0.3})]
     return [*givens(cases(name)), *_long(name), *refused, *told]
 
 
