@@ -2336,6 +2336,13 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
         "np.clip(means, -top, top)",
         "np.clip(-top, means, top)",
     ): "the larger of two, and then the smaller of that and the third: either of the two may come first",
+    (
+        "collectives/packetloss/links.py",
+        "_broadcast",
+        "step = (i - j) % workers - 1",
+        "1",
+        "2",
+    ): "steps change places as on a circle, and traffic is made of sums and of maxima over whole steps",
 }
 """(path, function, the line, what is changed, into what) -> why nothing can tell.
 
@@ -2814,6 +2821,13 @@ SURVIVING: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str, 
         "levels < 2 ** 15",
         "levels <= 2 ** 15",
     ): "only a table of exactly 2^15 levels tells",
+    (
+        "collectives/sparse/entries.py",
+        "entries_from",
+        "indices, values = comm.fitting(source, sent, (index, (None,)), (value, (None,)))",
+        "source",
+        "n",
+    ): "only an altered message tells, and by whose name it is refused",
 }
 """The same of what survives and is not equivalent -> why no claim sees it."""
 
