@@ -21,11 +21,10 @@ registered implementation uses and no column owns. All others that were judged *
 book does not have, or a function that only studies use, and says which.
 
 """
-SAMPLED = """A random sample of each column was judged, by the definitions and the pairings of its own column alone, for
-a few seconds of processor time: what survives has not met other claims, which judge functions that no implementation
-calls. Since then definitions have grown, and of most columns the survivors alone were judged again, by definitions of
-their column, at the commit in the last column or shortly before it. Kills of the first run are carried over, also
-where their module has changed since. So a row tells what became of its sample, and is no rate of this very version.
+SAMPLED = """A random sample of all columns was judged at one commit, by the definitions and the pairings of a
+mutant's own column alone, for ten seconds of processor time at most. What survived that was looked at one by one. Some
+mutants are equivalent. Some are killed by claims that were not asked before, or by cases that the spaces have got
+since, which were run. The others are listed as survivors, each with the case that the book does not have.
 
 """
 _WORDS = dict(zip(OUTCOMES, ("refuted", "raises", "time-out", "ends"), strict=True))

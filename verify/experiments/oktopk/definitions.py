@@ -246,7 +246,13 @@ SELECTIONS = Space(
 ).search(P=(1, 12), n=(1, 100))
 
 DEFINITIONS = {
-    "oktopk_allreduce": Definition(ITERATIONS, _iterated, oktopk.iterated, examples=_by_hand),
+    "oktopk_allreduce": Definition(
+        ITERATIONS,
+        _iterated,
+        oktopk.iterated,
+        examples=_by_hand,
+        refused={"tau": (0,), "tau_prime": (-1,), "bucket": (0,)},
+    ),
     "OkTopkSGD": Definition(DESCENTS, _descended, oktopk.descended),
     "oktopk_boundaries": Definition(
         SELECTIONS, called("boundaries", "traffic"), oktopk.settled, refused={"n": (0, 2**31)}

@@ -167,7 +167,8 @@ def defined(
 
     def definition(name: str) -> Definition:
         twin: Callable[[Mapping[str, Any]], Said] = getattr(twins, name)
-        return Definition(spaces[name], compressed, twin, examples=lambda: examples(name), exact=EXACT)
+        refused = {"block": (0, 2**31)} if name == "BlockTopK" else {}
+        return Definition(spaces[name], compressed, twin, examples=lambda: examples(name), refused=refused, exact=EXACT)
 
     return {name: definition(name) for name in spaces}
 
