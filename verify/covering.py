@@ -11,7 +11,7 @@ from numba import config, njit
 from commbounds.array_types import Array
 
 _Combination = tuple[int, ...]
-_FEW = 100
+_FEW = 250
 """Combinations from which the library chooses sooner than code is compiled; it always does where none is compiled."""
 
 
