@@ -443,7 +443,7 @@ def _signum(gradients, momentum=0.9):
         if u is None:
             u = list(row)
         else:
-            u = [kind(1.0 - momentum) * g + kind(momentum) * v for g, v in zip(row, u, strict=True)]
+            u = [kind(1 - momentum) * g + kind(momentum) * v for g, v in zip(row, u, strict=True)]
         signs.append([1 if v >= 0 else -1 for v in u])
     return {"signs": np.array(signs, np.int8)}
 

@@ -336,12 +336,12 @@ SIGNUM = _remembered("balanced", momentum=(None, 0.0, 0.5, 0.75, 0.9, 0.99, Frac
 SIGNED = _remembered(rate=(None, 0.25, 0.5, 1, 2.0, Fraction(1, 3), 1e-3), scaled=(None, False, True))
 
 
-def _of_gradients(*bad: Mapping[str, Any]) -> Callable[[], list[Given]]:
-    rows = np.array([[0.0, -0.0], [1.0, -1.0], [0.0, 0.0]])
+def _of_gradients(*options: Mapping[str, Any]) -> Callable[[], list[Given]]:
+    rows = np.array([[0.0, -0.0, 2.0], [1.0, -1.0, -1.0], [0.0, 0.0, 0.0]])  # one third of 2 and two of -1 are zero
     found = [Given({"gradients": rows.astype(dtype)}) for dtype in ("float32", "float64", "float16")]
     found += [Given({"gradients": stack_of("over", 3, n, "float64", n)}) for n in (1, 3, 8)]
     found += [Given({"gradients": stack_of("NaN", 3, 2, "float32")}), Given({"gradients": np.zeros((0, 3))})]
-    return lambda: [*found, *(Given({"gradients": rows}, given) for given in bad)]
+    return lambda: [*found, *(Given({"gradients": rows}, given) for given in options)]
 
 
 def _signs(implementation: Any, given: Given) -> Said:
@@ -432,7 +432,10 @@ DEFINITIONS = {
     ),
     "spectral_atoms": Definition(SPECTRAL, _atoms, twins.spectral_atoms, examples=_spectral_edges),
     "signum_signs": Definition(
-        SIGNUM, called("signs"), twins.signum_signs, examples=_of_gradients({"momentum": 1.0}, {"momentum": -1e-300})
+        SIGNUM,
+        called("signs"),
+        twins.signum_signs,
+        examples=_of_gradients(*({"momentum": m} for m in (1.0, -1e-300, Fraction(1, 3)))),
     ),
     "ef_signs": Definition(
         SIGNED, _signs, twins.ef_signs, examples=_of_gradients({"rate": 0.0}, {"rate": np.inf}, {"rate": 1e-320})
