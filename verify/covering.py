@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from covertable import Controller
 from covertable.criteria import greedy
 from numba import config, njit
 
@@ -13,6 +14,34 @@ from commbounds.array_types import Array
 _Combination = tuple[int, ...]
 _FEW = 250
 """Combinations from which the library chooses sooner than code is compiled; it always does where none is compiled."""
+
+
+def covering_array(values: dict[str, list[int]], **options: Any) -> list[dict[str, int]]:
+    """What `covertable.make` gives for the same arguments: rows among which is every pair of values, or more."""
+    return list(_Remembering(values, criterion=Greedy(), **options).make_async())
+
+
+class _Remembering(Controller):  # type: ignore[misc]
+    """The library's search. What the constraints say of values of the axes that they ask for is worked out once."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        self._known: dict[Any, bool] = {}
+        super().__init__(*arguments, **options)
+
+    def _asked(self, values: dict[str, int]) -> tuple[Any, ...]:
+        return frozenset(self._passed_indexes), *[values.get(axis) for axis in self._constraints_by_key]
+
+    def _storable_check(self, candidate: Any, row: Any = None) -> bool:
+        asked = self._asked({**(self.row if row is None else row), **dict(candidate)})
+        if asked not in self._known:
+            self._known[asked] = super()._storable_check(candidate, row)
+        return self._known[asked]
+
+    def _forward_check(self, snapshot: dict[str, int]) -> bool:
+        asked = "further", *self._asked(snapshot)
+        if asked not in self._known:
+            self._known[asked] = super()._forward_check(snapshot)
+        return self._known[asked]
 
 
 class Greedy:

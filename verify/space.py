@@ -11,10 +11,9 @@ from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
-from covertable import make as covering_array
 from hypothesis import strategies as st
 
-from commbounds.verify.covering import Greedy
+from commbounds.verify.covering import covering_array
 from commbounds.verify.inputs import integers, sampled_from
 
 Settings = dict[str, Any]
@@ -359,7 +358,6 @@ class Space:
                     salt=str(salt),
                     constraints=constraints,
                     sub_models=self._triples(),
-                    criterion=Greedy(),
                 )
             self._arrays[salt] = sorted(found, key=lambda row: [row[name] for name in self.axes])
         return self._arrays[salt]

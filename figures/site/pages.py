@@ -292,14 +292,15 @@ def _pages(
         for former, now in former_names(chapter.name).items():
             if now in told["by_name"]:
                 files[f"c/{former}.html"] = page("moved", "../", former=former, e=told["by_name"][now])
-    for name in dict.fromkeys(h.name for h in assumed):
-        files[f"h/{name}.html"] = page(
-            "hypothesis",
-            "../",
-            name=name,
-            meanings=[h for h in assumed if h.name == name],
-            users=[e for e in entries if any(h.name == name for h in e.claim.assumes)],
-        )
+    meanings: dict[str, list[Hypothesis]] = {}
+    for hypothesis in assumed:
+        meanings.setdefault(hypothesis.name, []).append(hypothesis)
+    claimed: dict[str, list[Entry]] = {}
+    for e in entries:
+        for name in dict.fromkeys(h.name for h in e.claim.assumes):
+            claimed.setdefault(name, []).append(e)
+    for name, those in meanings.items():
+        files[f"h/{name}.html"] = page("hypothesis", "../", name=name, meanings=those, users=claimed[name])
     return files
 
 
