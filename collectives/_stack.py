@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import as_array, writable
+from commbounds.compressors.base import FLOATS, as_array, is_finite, writable
 
 
 def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True) -> Array:
@@ -44,12 +44,13 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
         raise ValueError(f"{name} must be (P, n), one row for every rank, got shape {array.shape}")
     if array.shape[0] == 0 or array.shape[1] == 0:
         raise ValueError(f"{name} must have at least one rank and one entry, got shape {array.shape}")
-    if array.dtype.newbyteorder("=") not in (np.dtype(np.float32), np.dtype(np.float64)):
+    native = array.dtype if array.dtype in FLOATS else array.dtype.newbyteorder("=")
+    if native not in FLOATS:
         raise TypeError(
             f"{name} must be float32 or float64, got {array.dtype}: convert it first, for example .astype(np.float32)"
         )
-    array = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
-    if finite and not np.isfinite(array).all():
+    array = np.ascontiguousarray(array, dtype=native)
+    if finite and not is_finite(array):
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return writable(array)
 
@@ -69,6 +70,6 @@ def checked_state(value: ArrayLike, name: str, shape: tuple[int, ...], dtype: np
         raise TypeError(f"{name} must be {dtype}, as the stack, got {array.dtype}")
     if array.shape != shape:
         raise ValueError(f"{name} must have shape {shape}, got {array.shape}")
-    if not np.isfinite(array).all():
+    if not is_finite(array):
         raise ValueError(f"{name} must be finite, got NaN or infinity")
     return np.ascontiguousarray(array, dtype)

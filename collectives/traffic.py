@@ -90,8 +90,8 @@ class Traffic(NotebookTable):
     @classmethod
     def none(cls, P: int) -> Traffic:
         """Of `P` ranks that say nothing."""
-        nothing = np.zeros((0, P), np.int64)
-        return cls.of_steps(nothing, nothing, nothing)
+        nothing = np.zeros((3, P), np.int64)
+        return cls(nothing[0], nothing[1], nothing[2], 0, 0)
 
     @classmethod
     def of_phases(cls, phases: dict[str, Traffic]) -> Traffic:
@@ -140,6 +140,14 @@ def _added_up(counts):  # type: ignore[no-untyped-def]
         critical_path += busiest
         missing |= left != 0
     return totals, critical_path, least, missing
+
+
+def unwritable(traffic: Traffic) -> Traffic:
+    """The traffic itself, whose counts, and those of its phases, cannot be written to from now on."""
+    for part in (traffic, *traffic.phases.values()):
+        for counts in (part.sent, part.received, part.messages):
+            counts.flags.writeable = False
+    return traffic
 
 
 def summed(parts: Iterable[Traffic]) -> Traffic:

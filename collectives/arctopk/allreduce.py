@@ -32,6 +32,7 @@ from commbounds.compressors.base import (
     checked_count,
     checked_flag,
     checked_real,
+    is_finite,
     shown,
 )
 
@@ -130,13 +131,16 @@ def _fused(
         checked_stack(stack.reshape(P, -1), "gradients")
     V = checked_sketch(sketch, n, columns, rng).astype(stack.dtype)
     sketches = rounded_sketches(stack, V, checked_format(sketch_format, stack.dtype))
-    if not np.isfinite(sketches).all():
+    if not is_finite(sketches):
         checked_stack(stack.reshape(P, -1), "gradients")
         raise ValueError(f"gradients must be so small that their sketches are finite, got up to {abs(stack).max():.3g}")
     sums, about_sketch = (allreduce if agree else _own_orders)(sketches.reshape(P, m * columns))
-    rows, scores = selected_rows(sums.reshape(P, m, columns), P, kept)
+    apart = 1 if agree else P  # every rank ends with the same bits if they agree
+    rows, scores = selected_rows(sums[:apart].reshape(apart, m, columns), P, kept)
+    if agree:
+        rows, scores = np.repeat(rows, P, axis=0), np.repeat(scores, P, axis=0)
     totals, about_rows = allreduce(rows_of_all(stack, rows).reshape(P, kept * n))
-    mean = np.zeros_like(stack[:1] if agree else stack)  # every rank ends with the same bits if they agree
+    mean = np.zeros_like(stack[:apart])
     for one, own_totals, own_rows in zip(mean, totals, rows, strict=not agree):
         put_averages(own_totals, own_rows, P, one)
     mean = np.broadcast_to(mean, stack.shape) if agree else mean

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._stack import checked_stack
 from commbounds.compressors._blocks import run_all, spans
-from commbounds.compressors.base import as_numbers, checked_count, checked_rng, shown
+from commbounds.compressors.base import as_numbers, checked_count, checked_rng, is_finite, shown
 
 MOST_COLUMNS = 2**16
 """Of a sketch, which has so many numbers for every column of a matrix."""
@@ -26,6 +26,8 @@ _SKETCHES: dict[str, np.dtype[Any]] = {
 
 _BEYOND = 1 << 20
 """More than the exponent of any score."""
+_SMALL = 2.0**-400
+"""Numbers between this and its inverse have squares, and sums of them, that are floats."""
 _LANES = 64
 """Partial sums of an inner product: independent chains of additions, which the compiler may vectorise."""
 
@@ -33,12 +35,14 @@ _LANES = 64
 @njit(cache=True, nogil=True)
 def _inner_products(rows, columns, lanes, out):  # type: ignore[no-untyped-def]
     # out[j, c] = sum over i of rows[j, i] columns[c, i]: lane l sums i = l mod _LANES, four at a time; then the lanes
-    # pairwise
+    # pairwise, those that are in use
     n = rows.shape[1]
-    whole = n // (4 * _LANES) * (4 * _LANES)
+    whole, used = n // (4 * _LANES) * (4 * _LANES), 1
+    while used < min(n, _LANES):
+        used *= 2
     for j in range(rows.shape[0]):
         for c in range(columns.shape[0]):
-            lanes[:] = 0
+            lanes[:used] = 0
             for start in range(0, whole, 4 * _LANES):
                 x = rows[j, start : start + 4 * _LANES]
                 v = columns[c, start : start + 4 * _LANES]
@@ -48,7 +52,7 @@ def _inner_products(rows, columns, lanes, out):  # type: ignore[no-untyped-def]
                     lanes[i] += first + second
             for i in range(whole, n):
                 lanes[i % _LANES] += rows[j, i] * columns[c, i]
-            width = _LANES // 2
+            width = used // 2
             while width > 0:
                 for i in range(width):
                     lanes[i] += lanes[i + width]
@@ -100,7 +104,7 @@ def rounded_sketches(stack: Array, V: Array, form: np.dtype[Any], name: str = "g
     """
     with np.errstate(over="ignore", invalid="ignore"):
         sketches = _sketched(stack, V) / np.sqrt(stack.dtype.type(V.shape[1]))
-    if not np.isfinite(sketches).all():  # NaN or infinity in a row makes its sketch one, and so may an overflow
+    if not is_finite(sketches):  # NaN or infinity in a row makes its sketch one, and so may an overflow
         checked_stack(stack.reshape(len(stack), -1), name)
     rounded: Array = sketches.astype(form).astype(stack.dtype)
     return rounded
@@ -113,8 +117,12 @@ def selected_rows(sums: Array, P: int, kept: int) -> tuple[Integers, Floats]:
     of a float, and then the scores that are returned are zero or infinite. A sum that has overflowed is the largest.
     """
     averages = sums.astype(np.float64) / P
+    largest = np.abs(averages).max(axis=-1)
+    if ((largest == 0.0) | ((largest > _SMALL) & (largest < 1 / _SMALL))).all():
+        scores = np.square(averages).sum(axis=-1)
+        return np.sort(np.argsort(-scores, axis=-1, kind="stable")[..., :kept], axis=-1), scores
     over = np.asarray(~np.isfinite(averages).all(axis=-1))
-    largest = np.where(over, 1.0, np.abs(averages).max(axis=-1))
+    largest = np.where(over, 1.0, largest)
     exponents = np.frexp(largest)[1]
     scaled = np.where(over[..., None], 1.0, np.ldexp(averages, -exponents[..., None]))
     significands, carried = np.frexp(np.square(scaled).sum(axis=-1))
@@ -163,6 +171,6 @@ def checked_sketch(sketch: ArrayLike | None, n: int, rank: int, rng: np.random.G
     V = as_numbers(sketch, "sketch", np.float64)
     if V.shape != (n, rank):
         raise ValueError(f"sketch must have shape {(n, rank)}, got {V.shape}")
-    if not np.isfinite(V).all():
+    if not is_finite(V):
         raise ValueError("sketch must be finite, got NaN or infinity")
     return V

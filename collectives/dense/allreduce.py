@@ -34,13 +34,13 @@ from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Counted
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import as_array, shown
+from commbounds.compressors.base import as_array, is_finite, shown
 
 
 def _fused(stack: Array, *, algorithm: str) -> tuple[Array, Traffic]:
     result, counts = fused(stack, algorithm)
     # NaN or infinity anywhere in a column makes its sum one, so most stacks need no pass of their own
-    if not np.isfinite(result[0]).all():
+    if not is_finite(result[0]):
         checked_stack(stack)
     return result, phased(counts, ALLREDUCE[algorithm][0](len(stack)))
 

@@ -79,8 +79,7 @@ def _by_columns(kernel: Callable[..., None], algorithm: str, stack: Array, tile:
         jobs.append(partial(kernel, lo // P, hi // P, work, counts))
         counted.append(counts)
     run_all(jobs, stack.size)
-    total: Integers = np.sum(counted, axis=0, dtype=np.int64)
-    return total
+    return counted[0] if len(counted) == 1 else np.sum(counted, axis=0, dtype=np.int64)
 
 
 FUSED = MappingProxyType({"ring": fused_ring, "recursive-doubling": fused_recursive_doubling})

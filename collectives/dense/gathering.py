@@ -1,12 +1,14 @@
 """How blocks travel until every rank has all of them: all-gather of blocks of any sizes, counted."""
 
+from functools import lru_cache
+
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Integers, Mask
 from commbounds.collectives.dense.messages import gather_messages
-from commbounds.collectives.traffic import Traffic
+from commbounds.collectives.traffic import Traffic, unwritable
 from commbounds.compressors.base import as_array
 
 
@@ -49,8 +51,13 @@ def gather_blocks(sizes: ArrayLike, algorithm: str = "ring") -> Traffic:
     >>> traffic.steps, traffic.critical_path
     (2, 7)
     """
-    words = _checked_sizes(sizes)
-    return Traffic.of_steps(*gather_counts(words, algorithm))
+    return Traffic.of_steps(*gather_counts(_checked_sizes(sizes), algorithm))
+
+
+@lru_cache(maxsize=1 << 10)
+def gathered_blocks(sizes: tuple[int, ...], algorithm: str) -> Traffic:
+    """As `gather_blocks`, of sizes that come again and again; not to be changed."""
+    return unwritable(gather_blocks(np.array(sizes, np.int64), algorithm))
 
 
 def _checked_sizes(sizes: ArrayLike) -> Integers:

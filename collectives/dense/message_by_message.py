@@ -22,7 +22,10 @@ from commbounds.collectives.dense.messages import (
     ring,
     ring_scatter,
 )
-from commbounds.collectives.traffic import Traffic
+from commbounds.collectives.traffic import Traffic, unwritable
+
+_FEW = 1 << 10
+"""Counts whose traffic is kept."""
 
 
 class Part(NamedTuple):
@@ -127,7 +130,17 @@ def counted(held: Array, edges: Integers, parts: Sequence[Part]) -> Integers:
 
 def phased(counts: Integers, parts: Sequence[Part]) -> Traffic:
     """`counts` (sent, received and messages; steps; ranks) as a traffic whose phases are `parts`."""
-    return Traffic.of_phases({name: Traffic.of_steps(*steps) for name, steps in by_part(counts, parts)})
+    made = _phased if counts.size <= _FEW else _phased.__wrapped__
+    return made(counts.tobytes(), counts.shape[2], tuple((part.name, part.steps) for part in parts))
+
+
+@lru_cache(maxsize=1 << 10)
+def _phased(counts: bytes, P: int, steps: tuple[tuple[str, int], ...]) -> Traffic:
+    """What was counted comes again and again; not to be changed."""
+    whole, found, begin = np.frombuffer(counts, np.int64).reshape(3, -1, P), {}, 0
+    for name, count in steps:
+        found[name], begin = Traffic.of_steps(*whole[:, begin : begin + count]), begin + count
+    return unwritable(Traffic.of_phases(found))
 
 
 def by_part(counts: Integers, parts: Sequence[Part]) -> list[tuple[str, Integers]]:

@@ -63,9 +63,8 @@ class ArcRows:
         """Of the workers' vectors or matrices."""
         matrices = stack.reshape(*stack.shape[:2], -1)
         result, traffic = arctopk_allreduce(matrices, self.K, self.rank, rng, **self.options)
-        sent = np.zeros_like(matrices)
-        for p, rows in enumerate(result.rows):
-            sent[p, rows] = matrices[p, rows]
+        sent, ranks = np.zeros_like(matrices), np.arange(len(matrices))[:, None]
+        sent[ranks, result.rows] = matrices[ranks, result.rows]
         return Aggregated(result.mean[0].reshape(stack.shape[1:]), sent.reshape(stack.shape), None, traffic)
 
 

@@ -1,8 +1,7 @@
 """Gradient descent of P workers with error feedback, around a compressor or a collective that compresses."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import ArrayLike
 from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_count, checked_step_size
 from commbounds.collectives.dense.allreduce import ring_allreduce
-from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.gathering import gathered_blocks
 from commbounds.collectives.dense.messages import ALGORITHMS
 from commbounds.collectives.feedback.aggregators import Aggregated
 from commbounds.collectives.feedback.steps import average_of_messages, message_words, moved
@@ -24,17 +23,9 @@ from commbounds.compressors.base import (
     checked_flag,
     checked_kind,
     checked_rng,
+    is_finite,
     shown,
 )
-
-
-@lru_cache(maxsize=256)
-def _gathered(words: tuple[int, ...], allgather: str) -> Traffic:
-    """The traffic of an all-gather; sizes come back from step to step."""
-    traffic = gather_blocks(np.array(words, np.int64), allgather)
-    for counts in (traffic.sent, traffic.received, traffic.messages):
-        counts.flags.writeable = False
-    return traffic
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,12 +157,14 @@ class FeedbackSGD:
         """
         stack = self._checked(gradients, state)
         mechanism, size = self.mechanism, stack.dtype.type(self.step_size)
-        with np.errstate(over="ignore"):
-            given = size * stack if mechanism.scaled else stack
-        if mechanism.scaled and not np.isfinite(given).all():
-            raise ValueError(
-                f"step_size times gradients must be finite, got an overflow at step_size = {self.step_size}"
-            )
+        given = stack
+        if mechanism.scaled:
+            with np.errstate(over="ignore"):
+                given = size * stack
+            if not is_finite(given):
+                raise ValueError(
+                    f"step_size times gradients must be finite, got an overflow at step_size = {self.step_size}"
+                )
         workers = state.workers or tuple(mechanism.start(gradient) for gradient in given)
         remembered = state.aggregator
         if state.t == 0 and getattr(mechanism, "dense", False):
@@ -181,16 +174,14 @@ class FeedbackSGD:
             workers, mean, traffic = self._sent_one_by_one(given, workers, rng)
         else:
             offers = [mechanism.offered(w, g) for w, g in zip(workers, given, strict=True)]
-            found = self.aggregator(np.stack([vector for vector, _ in offers]), remembered, rng)
+            found = self.aggregator(np.array([vector for vector, _ in offers]), remembered, rng)
             workers = tuple(
                 mechanism.after(w, vector, momentum, sent)
                 for w, (vector, momentum), sent in zip(workers, offers, found.sent, strict=True)
             )
             mean, remembered, traffic = found.mean, found.state, found.traffic
         estimate, weights = moved(mechanism, self.step_size, state.weights, state.estimate, mean)
-        return replace(
-            state, weights=weights, estimate=estimate, workers=workers, aggregator=remembered, t=state.t + 1
-        ), traffic
+        return FeedbackSGDState(weights, state.P, estimate, workers, remembered, state.t + 1), traffic
 
     def _sent_one_by_one(
         self, given: Array, workers: tuple[FeedbackState, ...], rng: np.random.Generator | None
@@ -207,7 +198,7 @@ class FeedbackSGD:
         messages = [message for message, _ in found]
         mean = average_of_messages(messages, compressor, given.shape[1:], given.dtype)
         words = [message_words(message, given.dtype) for message in messages]
-        return tuple(after for _, after in found), mean, _gathered(tuple(words), self.allgather)
+        return tuple(after for _, after in found), mean, gathered_blocks(tuple(words), self.allgather)
 
     def _checked(self, gradients: ArrayLike, state: FeedbackSGDState) -> Array:
         checked_kind("state", state, FeedbackSGDState)

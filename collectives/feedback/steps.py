@@ -32,9 +32,11 @@ def average_of_messages(
             _add_at(total, message.indices, message.values)
         else:
             total += compressor.decompress(message)
+    mean: Array = total / len(messages)
+    if dtype == mean.dtype:
+        return mean
     with np.errstate(over="ignore"):
-        mean: Array = (total / len(messages)).astype(dtype)
-    return mean
+        return mean.astype(dtype)
 
 
 def moved(mechanism: Feedback, step_size: float, weights: Array, before: Array, mean: Array) -> tuple[Array, Array]:

@@ -1,6 +1,6 @@
 """Ok-Topk: a sparse all-reduce of the largest entries (S. Li, T. Hoefler 2022, arXiv 2201.07598)."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -11,7 +11,7 @@ from commbounds.array_types import Array, Floats
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.cuts import even_cuts
-from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.gathering import gathered_blocks
 from commbounds.collectives.oktopk.exchange import balanced_on_rank, joined, split_on_rank, summed_region
 from commbounds.collectives.oktopk.regions import (
     ALGORITHMS,
@@ -21,7 +21,14 @@ from commbounds.collectives.oktopk.regions import (
     settled_boundaries,
 )
 from commbounds.collectives.oktopk.split import split_and_reduce, used_up
-from commbounds.collectives.oktopk.state import Controller, OkTopkRankResult, OkTopkRankState, OkTopkResult, OkTopkState
+from commbounds.collectives.oktopk.state import (
+    Controller,
+    OkTopkRankResult,
+    OkTopkRankState,
+    OkTopkResult,
+    OkTopkState,
+    trusted,
+)
 from commbounds.collectives.oktopk.threshold_filter import Passing, least_keys, passing
 from commbounds.collectives.oktopk.winners import BALANCE, evened_out, gathered_sizes, winners_traffic
 from commbounds.collectives.ranks._agreement import agreed_row
@@ -73,23 +80,23 @@ def _room(k: int) -> int:
     return k + k // 2 + 64
 
 
-def _selection(stack: Array, state: OkTopkState, options: _Options, fresh: bool) -> tuple[Passing, OkTopkState]:
-    """What every rank selects, and the state with the thresholds that do it."""
+def _selection(stack: Array, k: int, thresholds: Floats, options: _Options, fresh: bool) -> tuple[Passing, Floats]:
+    """What every rank selects, and the thresholds that do it."""
     if fresh:
-        state = replace(state, local_thresholds=np.array([_kth_largest(row, state.k) for row in stack]))
-    chosen = passing(stack, options.keys(state.local_thresholds, stack.dtype), _room(state.k))
+        thresholds = np.array([_kth_largest(row, k) for row in stack])
+    chosen = passing(stack, options.keys(thresholds, stack.dtype), _room(k))
     if not chosen.finite:  # NaN and the infinities pass any threshold
         raise ValueError("acc must be finite, got NaN or infinity")
     if options.controller is None or fresh:
-        return chosen, state
-    thresholds, most = state.local_thresholds.copy(), int(options.controller.at_once_above * state.k)
-    for p in range(state.P):
+        return chosen, thresholds
+    thresholds, most = thresholds.copy(), int(options.controller.at_once_above * k)
+    for p in range(len(stack)):
         for _ in range(options.controller.at_once_tries):
             if chosen.counts[p] <= most:
                 break
             thresholds[p] = options.controller.raised(thresholds[p])
             chosen.narrow(p, options.keys(thresholds[p : p + 1], stack.dtype))
-    return chosen, replace(state, local_thresholds=thresholds)
+    return chosen, thresholds
 
 
 def _all_ranks(
@@ -117,34 +124,37 @@ def _all_ranks(
     if n > MAX_ENTRIES:
         raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
     k = checked_count(k, "k", 1, n)
-    before = OkTopkState(0, k, np.zeros(P), 0.0, even_cuts(n, P)) if state is None else state.checked_for(P, n, k)
-    phases = {}
+    t, thresholds, top, cuts = 0, np.zeros(P), 0.0, even_cuts(n, P)
+    if state is not None:
+        state.checked_for(P, n, k)
+        t, thresholds, top, cuts = state.t, state.local_thresholds, state.global_threshold, state.boundaries
+    phases = {"repartition": Traffic.none(P)}
 
-    chosen, now = _selection(stack, before, options, fresh)
-    phases["repartition"] = Traffic.none(P)
-    if now.t % options.tau == 0:
+    chosen, thresholds = _selection(stack, k, thresholds, options, fresh)
+    if t % options.tau == 0:
         cuts, phases["repartition"] = settled_boundaries(
             [row.astype(np.int64) for row in chosen.rows()], n, boundaries, allgather
         )
-        now = replace(now, boundaries=cuts)
-    sums, region_counts, nonzero, phases["split"] = split_and_reduce(chosen, now.boundaries, rotation, options.bucket)
+    sums, region_counts, nonzero, phases["split"] = split_and_reduce(chosen, cuts, rotation, options.bucket)
     phases["reevaluation"], phases["sizes"] = Traffic.none(P), gathered_sizes(P, allgather)
     if fresh:
-        phases["reevaluation"] = gather_blocks(2 * nonzero, allgather)
+        phases["reevaluation"] = gathered_blocks(tuple((2 * nonzero).tolist()), allgather)
         phases["sizes"] = summed([phases["sizes"], gathered_sizes(P, allgather)])
-        now = replace(now, global_threshold=_kth_largest(sums, k))
-    passed = passing(sums[np.newaxis], options.keys(np.array([now.global_threshold]), stack.dtype), _room(k))
+        top = _kth_largest(sums, k)
+    passed = passing(sums[np.newaxis], options.keys(np.array([top]), stack.dtype), _room(k))
     indices, values = passed.entries(0)
-    winners = np.diff(np.searchsorted(indices, now.boundaries)).astype(np.int64)
+    places = np.searchsorted(indices, cuts)
+    winners = (places[1:] - places[:-1]).astype(np.int64)
     phases["balance"], phases["allgather"] = winners_traffic(winners, balance, allgather)
 
     update = np.zeros(n, stack.dtype)
     update[indices] = values
     selected = used_up(chosen, update)
     result = OkTopkResult(update, indices.astype(np.int64), selected, chosen.counts, region_counts, nonzero, winners)
+    after = trusted(OkTopkState, t + 1, k, thresholds, top, cuts)
     if controller is not None and not fresh:
-        now = controller.after(now, chosen.counts, indices.size)
-    return result, replace(now, t=now.t + 1), Traffic.of_phases(phases)
+        after = controller.after(after, chosen.counts, indices.size)
+    return result, after, Traffic.of_phases(phases)
 
 
 # --- a rank's program ---------------------------------------------------------------------------------------------
@@ -286,7 +296,7 @@ def oktopk_allreduce(
             raise ValueError(f"acc must have at most 2**31 - 1 entries a rank, got {n}")
         most = checked_count(k, "k", 1, n)
         if state is None:
-            return OkTopkRankState(0, most, 0.0, 0.0, even_cuts(n, P))
+            return trusted(OkTopkRankState, 0, most, 0.0, 0.0, even_cuts(n, P))
         known: OkTopkRankState = state.checked_for(P, n, most)
         return known
 
@@ -300,8 +310,7 @@ def oktopk_allreduce(
     for name in _PHASES:
         comm.phase(name)
 
-    alone = OkTopkState(now.t, now.k, np.array([now.local_threshold]), now.global_threshold, np.array([0, n]))
-    chosen, alone = comm.agreed(partial(_selection, row, alone, options, fresh))
+    chosen, thresholds = comm.agreed(partial(_selection, row, now.k, np.array([now.local_threshold]), options, fresh))
     own = _entries(chosen)
     cuts = now.boundaries
     if now.t % options.tau == 0:
@@ -312,7 +321,7 @@ def oktopk_allreduce(
     parts = split_on_rank(comm, pieces, rotation, options.bucket, n)
     start, stop = int(cuts[rank]), int(cuts[rank + 1])
     sums, nonzero = comm.agreed(partial(summed_region, parts, start, stop))
-    global_threshold = alone.global_threshold
+    global_threshold = now.global_threshold
     if fresh:
         comm.phase("sizes")
         sizes_of_all(comm, nonzero, allgather)
@@ -334,8 +343,8 @@ def oktopk_allreduce(
     region_counts = np.array([piece.indices.size for piece in pieces], np.int64)
     local_count = int(chosen.counts[0])
     result = OkTopkRankResult(update, indices, selected, local_count, region_counts, nonzero, winners)
-    local_threshold = float(alone.local_thresholds[0])
+    local_threshold = float(thresholds[0])
     if controller is not None and not fresh:
         local_threshold = controller.next_local(local_threshold, local_count, now.k)
         global_threshold = controller.next_global(global_threshold, indices.size, now.k)
-    return result, OkTopkRankState(now.t + 1, now.k, local_threshold, global_threshold, cuts)
+    return result, trusted(OkTopkRankState, now.t + 1, now.k, local_threshold, global_threshold, cuts)

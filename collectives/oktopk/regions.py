@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from commbounds.array_types import Integers
 from commbounds.collectives._peers import checked_count
 from commbounds.collectives.cuts import even_cuts
-from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.gathering import gathered_blocks
 from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike
 from commbounds.collectives.ranks.communicator import Communicator, parcel
@@ -63,8 +63,7 @@ def _summed_at_owners(numbers: Integers, allgather: str) -> tuple[Integers, Traf
     sums, counts = np.zeros(P - 1, np.int64), np.zeros((2, P - 1, P), np.int64)
     _to_owners(numbers, sums, counts[0], counts[1])
     scattered = Traffic.of_steps(counts[0], counts[1], counts[0])
-    gathered = gather_blocks([0] + [1] * (P - 1), allgather)
-    return sums, summed([scattered, gathered])
+    return sums, summed([scattered, gathered_blocks((0, *[1] * (P - 1)), allgather)])
 
 
 def proposed(indices: Integers, n: int, P: int) -> Integers:
@@ -112,7 +111,7 @@ def _global_count(selected: Sequence[Integers], n: int, allgather: str) -> tuple
     P = len(selected)
     indices = np.concatenate([np.zeros(0, np.int64), *selected])
     starts = np.cumsum([0] + [own.size for own in selected], dtype=np.int64)
-    traffics = [gather_blocks(np.ones(P, np.int64), allgather)]
+    traffics = [gathered_blocks((1,) * P, allgather)]
     total = indices.size
     if total == 0:
         return even_cuts(n, P)[1:-1], traffics[0]

@@ -13,7 +13,7 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.oktopk.state import OkTopkResult, OkTopkState
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import as_array, checked_choice, checked_kind
+from commbounds.compressors.base import as_array, checked_choice, checked_kind, is_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +132,7 @@ class OkTopkSGD:
             raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {given.dtype}")
         eta = given.dtype.type(checked_step_size(self.step_size if step_size is None else step_size))
         acc = self._accumulated(state.residuals, given, eta)
-        if not np.isfinite(acc).all():
+        if not is_finite(acc):
             raise ValueError(f"step_size times gradients must be finite, got an overflow at {eta}")
         result, reduced, traffic = oktopk_allreduce(acc, self.k, state.allreduce, **self.options)
         for residual, indices in zip(acc, result.selected, strict=True):

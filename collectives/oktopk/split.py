@@ -3,13 +3,14 @@
 from functools import partial
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 
 from commbounds.array_types import Array, Integers
 from commbounds.collectives.oktopk.threshold_filter import Passing
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors._blocks import run_all
+from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors._magnitude import magnitude_bits
+from commbounds.compressors.base import is_finite
 
 _WINDOW = 1 << 14
 """Entries of the vector, at most, whose sums are made before the next ones: so they stay in the cache."""
@@ -132,9 +133,9 @@ def _among(indices, counts, update, first, last, sizes):  # type: ignore[no-unty
         sizes[p] = count
 
 
-def _shares(count: int) -> list[tuple[int, int]]:
-    """`count` things in order, one range of them for every thread."""
-    threads = min(count, get_num_threads())
+def _shares(count: int, size: int) -> list[tuple[int, int]]:
+    """`count` things in order, of `size` entries together, one range of them for every thread that pays."""
+    threads = min(count, len(spans(max(size, 1), 1)))
     return [(count * t // threads, count * (t + 1) // threads) for t in range(threads)]
 
 
@@ -188,12 +189,13 @@ def summed_regions(chosen: Passing, boundaries: Integers) -> tuple[Array, Intege
     given = (chosen.indices, chosen.values, chosen.counts, boundaries.copy())  # writable: one compilation is enough
     found = (bits, nonzero, largest)
     jobs = []
-    for first, last in _shares(R):  # where one thread's regions begin, the one before writes the same number
+    size = int(chosen.counts.sum()) + sums.size
+    for first, last in _shares(R, size):  # where one thread's regions begin, the one before writes the same number
         window = np.zeros(min(_WINDOW, sums.size), dtype)
         jobs.append(partial(_reduce, *given, first, last, cuts, window, magnitude_bits(window)[0], mask, *found))
     with np.errstate(over="ignore", invalid="ignore"):  # of kernels in plain Python
-        run_all(jobs, int(chosen.counts.sum()) + sums.size)
-    if not np.isfinite(largest.view(dtype)).all():
+        run_all(jobs, size)
+    if not is_finite(largest.view(dtype)):
         raise ValueError("acc must have finite sums over the ranks, got an overflow")
     return sums, cuts, nonzero
 
@@ -220,7 +222,7 @@ def split_and_reduce(
         A sum overflows.
     """
     sums, cuts, nonzero = summed_regions(chosen, boundaries)
-    return sums, np.diff(cuts, axis=1), nonzero, split_traffic(cuts, rotation, bucket)
+    return sums, cuts[:, 1:] - cuts[:, :-1], nonzero, split_traffic(cuts, rotation, bucket)
 
 
 def used_up(chosen: Passing, update: Array) -> tuple[Integers, ...]:
@@ -228,10 +230,10 @@ def used_up(chosen: Passing, update: Array) -> tuple[Integers, ...]:
 
     They overwrite what is in `chosen`.
     """
-    sizes = np.zeros(len(chosen.counts), np.int64)
+    sizes, size = np.zeros(len(chosen.counts), np.int64), int(chosen.counts.sum())
     jobs = [
         partial(_among, chosen.indices, chosen.counts, update, first, last, sizes)
-        for first, last in _shares(len(chosen.counts))
+        for first, last in _shares(len(sizes), size)
     ]
-    run_all(jobs, int(chosen.counts.sum()))
+    run_all(jobs, size)
     return tuple(row[:size].astype(np.int64) for row, size in zip(chosen.indices, sizes, strict=True))

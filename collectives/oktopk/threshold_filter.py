@@ -3,17 +3,17 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numba import get_num_threads, njit
+from numba import njit
 from numpy.typing import NDArray
 
 from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._bits import ONE, lowest
-from commbounds.compressors._blocks import run_all
+from commbounds.compressors._blocks import run_all, spans
 from commbounds.compressors._magnitude import magnitude_bits
+from commbounds.compressors.base import is_finite
 
 # Magnitudes are compared by their keys: bit patterns without the sign, unsigned integers in the same order.
 
@@ -117,9 +117,8 @@ def least_keys(thresholds: Floats, dtype: np.dtype[Any], inclusive: bool) -> Arr
     """
     with np.errstate(over="ignore"):  # a threshold beyond the largest float32 lets only infinities pass
         least = thresholds.astype(dtype)
-    exact = least.astype(np.float64)
-    short = exact < thresholds if inclusive else exact <= thresholds
-    with np.errstate(over="ignore"):
+        exact = least.astype(np.float64)
+        short = exact < thresholds if inclusive else exact <= thresholds
         least[short] = np.nextafter(least[short], dtype.type(np.inf))
     keys: Array = least.view(f"u{dtype.itemsize}")
     keys[keys == 0] = 1
@@ -140,19 +139,17 @@ def passing(stack: Array, keys: Array, room: int) -> Passing:
     """
     bits, mask = magnitude_bits(stack)
     P, n = bits.shape
-    threads = min(P, get_num_threads())
-    bounds = [P * t // threads for t in range(threads + 1)]
+    rows = [(start // n, stop // n) for start, stop in spans(bits.size, max(n, 1))]
     counts, largest = np.zeros(P, np.int64), np.zeros(P, bits.dtype)
     room = min(room, n)
     while True:
         indices, found = np.empty((P, room), np.int32), np.empty((P, room), bits.dtype)
         jobs = [
-            partial(_pass_rows, bits, mask, keys, first, last, indices, found, counts, largest)
-            for first, last in pairwise(bounds)
+            partial(_pass_rows, bits, mask, keys, first, last, indices, found, counts, largest) for first, last in rows
         ]
         run_all(jobs, bits.size)
         most = int(counts.max())
         if most <= room:
-            finite = bool(np.isfinite(largest.view(stack.dtype)).all())  # what is not finite has the largest keys
+            finite = is_finite(largest.view(stack.dtype))  # what is not finite has the largest keys
             return Passing(indices, found.view(stack.dtype), counts, finite)
         room = most

@@ -6,7 +6,7 @@ import numpy as np
 from numba import njit
 
 from commbounds.array_types import Integers
-from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.gathering import gathered_blocks
 from commbounds.collectives.traffic import Traffic
 
 BALANCE = ("always", "never", "4x-mean")
@@ -35,7 +35,7 @@ def _exchange(held, targets, sent, received, messages):  # type: ignore[no-untyp
 
 def gathered_sizes(P: int, allgather: str) -> Traffic:
     """The traffic of telling all ranks one number of each."""
-    return gather_blocks(np.ones(P, np.int64), allgather)
+    return gathered_blocks((1,) * P, allgather)
 
 
 def evened_out(winners: Integers, balance: str) -> bool:
@@ -87,4 +87,4 @@ def winners_traffic(winners: Integers, balance: str, allgather: str) -> tuple[Tr
     moved = Traffic.none(P)
     if evened_out(winners, balance):
         winners, moved = balanced(winners)
-    return moved, gather_blocks(2 * winners, allgather)
+    return moved, gathered_blocks(tuple((2 * winners).tolist()), allgather)

@@ -9,7 +9,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import Compressor, as_array, checked_array, checked_kind, shown
+from commbounds.compressors.base import FLOATS, Compressor, as_array, checked_array, checked_kind, shown
 from commbounds.compressors.sparsifiers.message import Sparse
 
 
@@ -43,11 +43,10 @@ def _scattered(base, sign, indices, values, out):  # type: ignore[no-untyped-def
 
 def plus(base: Array, sign: int, sent: Any) -> Array:
     """`base` plus or minus what was sent: a sparse message, or an array."""
-    own_sign = base.dtype.type(sign)
     if not isinstance(sent, Sparse):
-        return np.asarray(base + own_sign * sent)
+        return np.asarray(base + sent if sign > 0 else base - sent)
     sparse = np.empty_like(base)  # as many additions as entries; the others would add zero
-    _scattered(np.ascontiguousarray(base), own_sign, sent.indices, sent.values, sparse)
+    _scattered(np.ascontiguousarray(base), base.dtype.type(sign), sent.indices, sent.values, sparse)
     return sparse
 
 
@@ -97,6 +96,14 @@ class Feedback(ABC):
     def checked_for(self, state: FeedbackState, gradient: ArrayLike) -> Array:
         """`gradient` as an array, if `state` is one of its shape and dtype; whether it is finite shows later."""
         checked_kind("state", state, FeedbackState)
+        kind, shape = state.memory.dtype, state.memory.shape
+        if (
+            type(gradient) is np.ndarray
+            and gradient.dtype == kind in FLOATS
+            and gradient.shape == shape
+            and gradient.flags.carray
+        ):
+            return gradient  # as most are
         given = _floats(gradient, finite=False)
         if state.memory.shape != given.shape:
             raise ValueError(f"state must be one of gradients of shape {given.shape}, got one of {state.memory.shape}")

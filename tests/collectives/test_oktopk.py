@@ -374,8 +374,7 @@ def _flat(returned):
 @pytest.mark.parametrize("family", FAMILIES)
 def test_shares_of_threads_meet_without_gap(family, threads, monkeypatch):
     monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
-    for module in (split, threshold_filter):
-        monkeypatch.setattr(module, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(_blocks, "get_num_threads", lambda: threads)
     state = None
     for t in range(2):
         _, state = check(stack(family, 7, 90, t, np.float32), 14, state, boundaries="global-count", tau=1)
@@ -457,7 +456,7 @@ def test_the_split_alone():
 def test_regions_larger_and_smaller_than_what_is_summed_at_once(window, edges, threads, monkeypatch):
     monkeypatch.setattr(split, "_WINDOW", window)
     monkeypatch.setattr(_blocks, "_SERIAL_BELOW", 1)
-    monkeypatch.setattr(split, "get_num_threads", lambda: threads)
+    monkeypatch.setattr(_blocks, "get_num_threads", lambda: threads)
     acc = stack(normal, 5, 90, window, np.float32)
     acc[1], acc[2, 40:] = 0, 0  # nothing of one rank, nothing in some regions of another
     chosen = passing(acc, least_keys(np.full(5, 0.5), acc.dtype, True), 90)

@@ -280,9 +280,9 @@ def test_a_program_that_finds_the_global_threshold_in_its_own_region(monkeypatch
 
 
 def test_a_program_that_never_raises_its_threshold_at_once(monkeypatch):
-    def late(rows, state, options, fresh):
+    def late(rows, k, thresholds, options, fresh):
         alone = replace(options, controller=None) if len(rows) == 1 else options  # all ranks at once select as before
-        return kept(rows, state, alone, fresh)
+        return kept(rows, k, thresholds, alone, fresh)
 
     kept = OKTOPK._selection
     monkeypatch.setattr(OKTOPK, "_selection", late)

@@ -1,7 +1,7 @@
 """Descents of several workers: identities, descent of potentials, rates; without noise, or with all its signs."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, partial
@@ -190,18 +190,9 @@ def _momentum_fall(found: FeedbackRun, problem: Quadratics, size: Any, settings:
 # --- rates -----------------------------------------------------------------------------------------------------------
 
 
-def _noises(P: int, n: int, T: int, noise: Array) -> Iterator[Array]:
-    """All signs of the noise that every worker can have in every step but the last, which nobody sees."""
-    for signs in itertools.product((1.0, -1.0), repeat=P * (T - 1) if noise.any() else 0):
-        drawn = np.zeros((T, P, n))
-        if signs:
-            drawn[:-1] = np.reshape(signs, (T - 1, P, 1)) * noise
-        yield drawn
-
-
 def _rate(of: Callable[[Settings], Feedback], implementation: Any, settings: Settings, facts: Values) -> Outcome:
-    """Mean squared gradient of the steps, over all signs of the noise."""
-    P, n, T, problem, size = settings["P"], settings["n"], settings["steps"], facts["problem"], facts["size"]
+    """Mean squared gradient of the steps, over all signs of the noise; that of the last step nobody sees."""
+    P, T, problem, size = settings["P"], settings["steps"], facts["problem"], facts["size"]
     descent, zero = implementation(of(settings), facts["stepsize"]), lifted(0.0, problem.exact).item()
     squares, own, lag, count = [zero] * T, lifted(np.zeros((T, P)), problem.exact), zero, 0
 
@@ -210,8 +201,8 @@ def _rate(of: Callable[[Settings], Feedback], implementation: Any, settings: Set
         gradients = problem.own(np.frombuffer(x))
         return square(gradients.sum(axis=0) / P), (gradients * gradients).sum(axis=1)
 
-    for noise in _noises(P, n, T, facts["noise"]):
-        run, count = FeedbackRun.of(descent, problem, facts["start"], T, noise), count + 1
+    for run in FeedbackRun.of_all_signs(descent, problem, facts["start"], max(T - 1, 1), facts["noise"], T - 1):
+        count += 1
         for t in range(T):
             of_average, of_workers = slopes(run.x(t).tobytes())
             squares[t] = squares[t] + of_average

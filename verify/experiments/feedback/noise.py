@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from functools import cache, lru_cache, partial
 from typing import Any
@@ -80,26 +80,17 @@ def _known(arc: bool, settings: Settings) -> Values:
     return {**values, **asked, "exactly": {name: values[name] for name in asked}}
 
 
-def _noises(kind: str, P: int, n: int, T: int, u: Array, rng: np.random.Generator) -> Iterator[Array]:
-    """All signs of the noise that every worker can have in every step, or in the first alone; or one draw of them.
-
-    The last step's gradient moves weights that nobody looks at.
-    """
-    noise = np.zeros((T, P, n))
-    if kind == "one draw":
-        yield u * rng.choice((-1.0, 1.0), (T, P, n))
-        return
-    noisy = min(1 if kind == "first" else T, T - 1)
-    for signs in itertools.product((1.0, -1.0), repeat=P * noisy if u.any() else 0):
-        if signs:
-            noise[:noisy] = np.reshape(signs, (noisy, P, 1)) * u
-        yield noise
+def _run_with(descent: Any, facts: Values, P: int, rng: np.random.Generator) -> FeedbackRun:
+    """A run with noise of random signs; the last step's gradient moves weights that nobody looks at."""
+    u, T = facts["u"], facts["horizon"]
+    noise = u * rng.choice((-1.0, 1.0), (T, P, u.size))
+    return FeedbackRun.of(descent, facts["problem"], facts["start"], max(T - 1, 1), noise)
 
 
 def _mean_square(arc: bool, implementation: Any, settings: Settings, facts: Values) -> Outcome:
     """Mean over the noise, and over the steps."""
     s, problem, exact = settings, facts["problem"], settings["exact"]
-    P, n, T = s["P"], s["n"], s["steps"]
+    P, n, T, start = s["P"], s["n"], s["steps"], facts["start"]
     descent = _descent(implementation, arc, s["k"], s["eta"], facts["gamma"], s["dense"])
     if s["noise"] == "later":
         return _superposed(descent, problem, settings)
@@ -109,8 +100,13 @@ def _mean_square(arc: bool, implementation: Any, settings: Settings, facts: Valu
     def steepness(x: bytes) -> Any:
         return square(problem.mean(np.frombuffer(x)))
 
-    for noise in _noises(s["noise"], P, n, T, facts["u"], np.random.default_rng([s[SEED], P, T])):
-        run, count = FeedbackRun.of(descent, problem, facts["start"], max(T - 1, 1), noise), count + 1
+    if s["noise"] == "one draw":
+        runs: Iterable[FeedbackRun] = [_run_with(descent, facts, P, np.random.default_rng([s[SEED], P, T]))]
+    else:
+        noisy = min(1 if s["noise"] == "first" else T, T - 1)
+        runs = FeedbackRun.of_all_signs(descent, problem, start, max(T - 1, 1), facts["u"], noisy)
+    for run in runs:
+        count += 1
         total = total + sum(steepness(run.x(t).tobytes()) for t in range(T))
         if not s["dense"]:  # estimates that began with zeros are off by this after the first step, without noise
             off = run.memory(0, False) - run.momentum(0, False)
@@ -205,8 +201,7 @@ def _streams(arc: bool, sgd: Any) -> list[Stream]:
 def _drawn(descent: Any, values: Values, P: int, bound: float, rng: np.random.Generator, count: int) -> Array:
     problem, T, out = values["problem"], values["horizon"], np.empty(count)
     for i in range(count):
-        (noise,) = _noises("one draw", P, 4, T, values["u"], rng)
-        run = FeedbackRun.of(descent, problem, values["start"], T - 1, noise)
+        run = _run_with(descent, values, P, rng)
         out[i] = np.mean([square(problem.mean(run.x(t))) for t in range(T)]) / bound - 1.0
     return out
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -100,13 +102,16 @@ def square(x: Array) -> Any:
     return (x * x).sum()
 
 
-def length(x: Array, exact: bool) -> Any:
-    """Sum of squares of floats; the same as a Fraction where it is exact, added up in whole numbers."""
+def squares(rows: Array, exact: bool) -> list[Any]:
+    """Sums of squares of rows of floats; the same as Fractions where they are exact, added up in whole numbers."""
     if not exact:
-        return square(x)
-    pairs = [v.as_integer_ratio() for v in x.ravel().tolist()]
-    scale = max((divisor for _, divisor in pairs), default=1)
-    return Fraction(sum((number * (scale // divisor)) ** 2 for number, divisor in pairs), scale**2)
+        return list((rows * rows).sum(axis=1).tolist())
+    found = []
+    for row in rows.tolist():
+        pairs = [v.as_integer_ratio() for v in row]
+        scale = max(divisor for _, divisor in pairs)
+        found.append(Fraction(sum((number * (scale // divisor)) ** 2 for number, divisor in pairs), scale**2))
+    return found
 
 
 def root(value: Any) -> Any:
@@ -274,11 +279,31 @@ class FeedbackRun:
     @classmethod
     def of(cls, sgd: Any, problem: Quadratics | Wells, x: Array, steps: int, noise: Array | None = None) -> FeedbackRun:
         """`steps` steps from x; `noise` (steps, P, n) is added to the gradients."""
-        states = [sgd.start(x, len(problem.a))]
+        return cls([sgd.start(x, len(problem.a))]).further(sgd, problem, steps, noise)
+
+    @classmethod
+    def of_all_signs(
+        cls, sgd: Any, problem: Quadratics | Wells, x: Array, steps: int, noise: Array, noisy: int
+    ) -> Iterator[FeedbackRun]:
+        """Runs with all signs of the noise (n,) that every worker can have in each of the first `noisy` steps.
+
+        Steps that several runs begin with are made once.
+        """
+        P, runs = len(problem.a), iter([cls.of(sgd, problem, x, 0)])
+        noisy = noisy if noise.any() else 0
+        ways = itertools.product((1.0, -1.0), repeat=P) if noisy else ()
+        signs = [np.reshape(some, (1, P, 1)) for some in ways]
+        for _ in range(noisy):
+            runs = (run.further(sgd, problem, 1, some * noise) for run in runs for some in signs)
+        return (run.further(sgd, problem, steps - noisy) for run in runs)
+
+    def further(self, sgd: Any, problem: Quadratics | Wells, steps: int, noise: Array | None = None) -> FeedbackRun:
+        """The run and `steps` steps more."""
+        states = list(self.states)
         for t in range(steps):
             gradients = problem.gradients(states[-1].weights)
             states.append(sgd.step(gradients if noise is None else gradients + noise[t], states[-1])[0])
-        return cls(states)
+        return FeedbackRun(states)
 
     def x(self, t: int) -> Array:
         """Weights before step t."""

@@ -80,7 +80,8 @@ class OkTopkRun:
         assert case.x is not None
         if case.x.size > _REMEMBERED_SIZE:
             return _made(implementation, case)
-        key = _Key(tuple(case.settings.items()), case.x.tobytes(), case.x.dtype.char, case)
+        settings = tuple(item for item in case.settings.items() if item[0] not in ("family", "seed"))
+        key = _Key(settings, case.x.tobytes(), case.x.dtype.char, case)
         return _remembered(implementation, key)
 
     def option(self, name: str, default: Any = None) -> Any:
@@ -117,11 +118,21 @@ class OkTopkRun:
         entries: Array = self.region_counts.sum(axis=1) - np.diag(self.region_counts)
         return entries
 
-    @property
+    @cached_property
     def winners(self) -> Array:
         """(P,) entries of the result in every region."""
         kept = np.flatnonzero(self.result.update)
         return np.diff(np.searchsorted(kept, np.asarray(self.state.boundaries)))
+
+    @cached_property
+    def values(self) -> dict[str, Any]:
+        """The values of the bounds' symbols, and what else hypotheses ask of a run."""
+        return {
+            "P": self.P, "n": self.n, "k": self.k, "winners": int(self.winners.sum()),
+            "selected": max(map(len, self.selected)), "inbound": int(self.inbound.max()),
+            "union": int(np.sum(self.result.nonzero_sums)), "region_counts": self.region_counts,
+            "region_winners": self.winners,
+        }  # fmt: skip
 
     def counted(self, claim: Claim) -> Traffic:
         """The part of the traffic that the claim is about."""
@@ -199,21 +210,6 @@ _MEASURED: Mapping[str, Callable[[OkTopkRun, Traffic], Any]] = MappingProxyType(
 """What is measured, by the quantity's symbol."""
 
 
-def values(run: OkTopkRun) -> dict[str, Any]:
-    """The values of the bounds' symbols, and what else hypotheses ask of a run."""
-    return {
-        "P": run.P,
-        "n": run.n,
-        "k": run.k,
-        "winners": int(run.winners.sum()),
-        "selected": max(map(len, run.selected)),
-        "inbound": int(run.inbound.max()),
-        "union": int(np.sum(run.result.nonzero_sums)),
-        "region_counts": run.region_counts,
-        "region_winners": run.winners,
-    }
-
-
 def _active(claim: Claim, run: OkTopkRun) -> bool:
     """Whether what the claim is about did anything: a balancing that moved winners, a rotation of several ranks."""
     assumed = {h.name for h in claim.assumes}
@@ -229,7 +225,7 @@ def trial(name: str) -> Callable[[Any, Case], Outcome]:
         claim, run = claims()[name], case.once(OkTopkRun.of, implementation)
         traffic, active = run.counted(claim), _active(claim, run)
         if claim.quantity.name == "mean_received":
-            return Outcome(Fraction(int(traffic.received.sum()), run.P), values(run), active=active)
-        return Outcome(int(_MEASURED[claim.quantity.name](run, traffic)), values(run), active=active)
+            return Outcome(Fraction(int(traffic.received.sum()), run.P), run.values, active=active)
+        return Outcome(int(_MEASURED[claim.quantity.name](run, traffic)), run.values, active=active)
 
     return measured
