@@ -474,7 +474,7 @@ def _distorted(implementation: Any, case: Case) -> Fraction:
     votes = case.once(_own_votes, implementation)[:, 0].T.tolist()
     scale = sum(map(abs, mean)) / n
     error = sum(max((scale * Fraction(v) - m) ** 2 for v in of_entry) for of_entry, m in zip(votes, mean, strict=True))
-    return error / sum(m * m for m in mean)
+    return Fraction(error / sum(m * m for m in mean))
 
 
 def _outvoted(_budget: Budget) -> Iterator[Case]:
