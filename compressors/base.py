@@ -28,6 +28,8 @@ _REALS: Any = Real
 _SHOWN = 200
 """Characters of a value that an error shows at most."""
 FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
+_OWN = object()
+"""The mark of messages that were made here; a pickle cannot hold it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,7 +145,7 @@ class Compressor(NotebookTable, ABC):
 
     def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:
         """`x` compressed and decompressed."""
-        return self.decompress(self.compress(x, rng))
+        return self.decompress(own(self.compress(x, rng)))
 
 
 def shown(value: Any) -> str:
@@ -317,7 +319,7 @@ def checked_kind(name: str, value: Any, kind: type) -> None:
 
 
 def checked_message(message: Any, kind: type[Message], ndim: int = 1) -> None:
-    """See that `message` is a `kind` of message, about an array of `ndim` dimensions, and that its parts fit.
+    """See that `message` is a `kind` of message of `ndim` dimensions, and, but for an `own` one, that its parts fit.
 
     Raises
     ------
@@ -325,9 +327,17 @@ def checked_message(message: Any, kind: type[Message], ndim: int = 1) -> None:
         As `Message.check` raises.
     """
     checked_kind("message", message, kind)
-    message.check()
+    if message.__dict__.get("_mark") is not _OWN:
+        message.check()
     if len(message.shape) != ndim:
         raise ValueError(f"shape of the message must have {ndim} dimensions, got {message.shape}")
+
+
+def own(message: Any) -> Any:
+    """`message` itself, which is decompressed without a check: it was just made here, and nobody else can alter it."""
+    if isinstance(message, Message):
+        object.__setattr__(message, "_mark", _OWN)
+    return message
 
 
 def check_part(
@@ -454,9 +464,9 @@ def index_bits(count: int) -> int:
     return (count - 1).bit_length()
 
 
-def merged_law(outcomes: Sequence[tuple[Exact, tuple[Exact, ...]]]) -> Law:
+def merged_law(outcomes: Sequence[tuple[Exact, Any]]) -> list[tuple[Exact, Any]]:
     """`outcomes` with equal outputs merged and zero probabilities dropped, in order of first appearance."""
-    merged: dict[tuple[Exact, ...], Exact] = {}
+    merged: dict[Any, Exact] = {}
     for probability, output in outcomes:
         if probability != 0:
             merged[output] = merged.get(output, Fraction(0)) + probability
@@ -469,5 +479,6 @@ def product_law(marginals: Sequence[Sequence[tuple[Exact, Exact]]]) -> Law:
     if math.prod(len(m) for m in marginals) > 2**16:
         raise ValueError("the law has more than 2**16 outcomes: use a shorter x")
     for marginal in marginals:
-        law = [(p * q, (*output, value)) for p, output in law for q, value in marginal if q != 0]
-    return merged_law(law)
+        merged = merged_law(marginal)  # of distinct values, outputs are distinct
+        law = [(p * q, (*output, value)) for p, output in law for q, value in merged]
+    return law

@@ -78,7 +78,9 @@ class CompressorRun:
         self, count: int, draw: Callable[[CompressorRun, np.random.Generator], Array] | None = None
     ) -> list[Array]:
         """`count` outputs, or results of `draw`; later calls get the first ones of them, and draw on."""
-        results, rng = self._drawn.setdefault(draw, ([], np.random.default_rng(self.seed)))
+        if draw not in self._drawn:
+            self._drawn[draw] = [], np.random.default_rng(self.seed)
+        results, rng = self._drawn[draw]
         while len(results) < count:
             results.append(self.c(self.x, rng) if draw is None else draw(self, rng))
         return results[:count]

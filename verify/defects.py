@@ -27,6 +27,8 @@ def _scaled(x: Any, factor: Fraction) -> Any:
 
 
 def _total_variation(first: Law, second: Law) -> Exact:
+    if first == second:
+        return Fraction(0)
     masses: dict[Any, Exact] = {}
     for law, sign in ((first, 1), (second, -1)):
         for p, y in law:

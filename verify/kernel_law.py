@@ -14,6 +14,7 @@ import numpy as np
 from commbounds.array_types import Array, Floats
 from commbounds.columns import Registry
 from commbounds.compressors import Compressor
+from commbounds.compressors.base import own
 from commbounds.verify.marginals import Marginals, kernel_marginals
 
 _ENUMERABLE = 6
@@ -90,8 +91,8 @@ _OWN: Registry[LawReader] = Registry("INJECTIONS", "verify.experiments", "inject
 
 
 def restored(compressor: Any, message: Any) -> Floats:
-    """What `message` stands for, as one vector of float64."""
-    y: Floats = compressor.decompress(message).astype(np.float64).ravel()
+    """What `message`, just made, stands for, as one vector of float64."""
+    y: Floats = compressor.decompress(own(message)).astype(np.float64).ravel()
     return y
 
 

@@ -14,6 +14,7 @@ from numba import njit
 
 from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._blocks import quiet
+from commbounds.compressors.base import own
 
 _NEAR = 2
 """Cells of the uniforms' grid on either side of the expected switch that are tried first."""
@@ -43,7 +44,7 @@ class Marginals:
         """Expected output, entry by entry."""
         return self.lower + self.p * (self.upper - self.lower)
 
-    def expected_square(self, center: Floats) -> Floats:
+    def expected_square(self, center: Floats | float) -> Floats:
         """Expected squared distance to `center`, entry by entry."""
         result: Floats = self.p * (self.upper - center) ** 2 + (1.0 - self.p) * (self.lower - center) ** 2
         return result
@@ -114,8 +115,8 @@ def kernel_marginals(compressor: Any, x: Array) -> Marginals:
     cells = 1 << bits
 
     def output(places: Integers) -> Floats:
-        uniforms = (places.astype(np.float64) / cells).astype(x.dtype)
-        y: Floats = compressor.decompress(compressor.compress_with(x, uniforms)).astype(np.float64)
+        uniforms = (places / cells).astype(x.dtype, copy=False)
+        y: Floats = compressor.decompress(own(compressor.compress_with(x, uniforms))).astype(np.float64, copy=False)
         return y
 
     upper = output(np.zeros(x.shape, dtype=np.int64))

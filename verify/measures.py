@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from fractions import Fraction
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -182,11 +182,12 @@ class Distortion(Measure):
         # everything relative to the largest entry, so that no square over- or underflows
         wide = x.astype(np.float64).ravel()
         top = float(np.abs(wide).max()) or 1.0
-        gain, goal = decimal(self._gain(c, x.size)), self.center * wide / top
+        wide /= top
+        gain, goal = decimal(self._gain(c, x.size)), self.center * wide
         if isinstance(law, Marginals):
             scaled = Marginals(gain * law.upper / top, gain * law.lower / top, law.p, law.resolution)
             value = float(scaled.expected_square(goal).sum())
-            square = float(scaled.expected_square(np.zeros_like(goal)).sum())
+            square = float(scaled.expected_square(0.0).sum())
             apart = float(((scaled.upper - scaled.lower) ** 2).sum()) * law.resolution
         else:
             outputs = gain * law.y / top
@@ -201,7 +202,7 @@ class Distortion(Measure):
         slack = 8.0 * float(kind.eps) * (square + value) + apart
         slack += 2.0 * step * np.sqrt(x.size * value) + x.size * step**2
         slack += x.size * float(np.finfo(np.float64).eps) * (square + value)
-        unit = 1.0 / float(wide / top @ (wide / top)) if self.relative else top**2
+        unit = 1.0 / float(wide @ wide) if self.relative else top**2
         return Reading(value * unit, slack * unit)
 
     def draws(self, run: CompressorRun, count: int, first: int = 0) -> Floats:
@@ -242,8 +243,13 @@ class Bias(Measure):
 
 def simplified(value: Exact) -> Exact:
     """`value` as a Fraction where it is rational, else with its roots collected."""
-    if isinstance(value, Fraction | int):
-        return Fraction(value)
+    if type(value) is Fraction:
+        return value
+    return Fraction(value) if isinstance(value, Fraction | int) else _collected(value)
+
+
+@lru_cache(maxsize=1 << 12)
+def _collected(value: Any) -> Exact:
     import sympy as sp
 
     value = sp.radsimp(sp.expand(value))

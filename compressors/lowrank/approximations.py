@@ -26,6 +26,7 @@ from commbounds.compressors.base import (
     checked_message,
     checked_rng,
     finite_reading,
+    is_finite,
     shown,
 )
 from commbounds.compressors.lowrank.exact_rank import best_approximation
@@ -158,7 +159,7 @@ def _product(left, right):  # type: ignore[no-untyped-def]
 def _rounded_factors(array: Array, left: Matrix, right: Matrix, exponent: int) -> Factors:
     with np.errstate(over="ignore"):
         factors = left.astype(array.dtype), np.ldexp(right, exponent).astype(array.dtype)
-    if not np.isfinite(factors[1]).all():  # columns of the left one are no longer than one
+    if not is_finite(factors[1]):  # columns of the left one are no longer than one
         raise ValueError(f"the factors of x must not exceed the largest finite {array.dtype}: scale x down")
     return Factors(array.shape, array.dtype, *factors)
 
@@ -254,7 +255,7 @@ class PowerSGD(_LowRank):
         columns = np.asarray(sketch, dtype=np.float64)
         if columns.shape != (array.shape[1], self.rank):
             raise ValueError(f"sketch must have shape {(array.shape[1], self.rank)}, got {columns.shape}")
-        if not np.isfinite(columns).all():
+        if not is_finite(columns):
             raise ValueError("sketch must be finite, got NaN or infinity")
         return _sketched(array, columns.copy())
 

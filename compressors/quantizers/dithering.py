@@ -166,9 +166,9 @@ class _Dithering(RandomisedQuantiser):
         def marginal(v: Fraction) -> list[tuple[Exact, Exact]]:
             # a = s |v| / norm = (s |v| / norm^2) norm; floor(a) = floor(sqrt(floor(a^2)))
             sign = -1 if v < 0 else 1
-            low = math.isqrt(int(s * s * v * v / square))
+            low = math.isqrt(int(a_square := s * s * v * v / square))
             up = norm * (s * abs(v) / square) - low
-            if s * s * v * v == low * low * square:
+            if a_square == low * low:
                 return [(Fraction(1), norm * Fraction(sign * low, s))]
             return [(1 - up, norm * Fraction(sign * low, s)), (up, norm * Fraction(sign * (low + 1), s))]
 

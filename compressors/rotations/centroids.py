@@ -115,7 +115,7 @@ class EDEN(Compressor):
             codes = np.zeros(y.size, np.int16)
             return Rotated(array.shape, array.dtype, codes, 2**self.width, np.zeros(1, array.dtype), signs, NONE_KEPT)
         centroids, boundaries = _tables(self.width)
-        codes = np.searchsorted(boundaries, y / math.sqrt(square)).astype(np.int16)
+        codes = boundaries.searchsorted(y / math.sqrt(square)).astype(np.int16)
         chosen = centroids[codes]
         if self.scale == "unbiased":
             size = square / float(np.add.reduce(chosen * y))

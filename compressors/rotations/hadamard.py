@@ -43,7 +43,7 @@ def transformed(y: Array) -> Array:
 
 def forward(x: Array, signs: Signs) -> Array:
     """``H D x`` in float64, `x` padded with zeros."""
-    d = padded_size(x.size)
+    d = 1 << (x.size - 1).bit_length()
     if d == x.size:
         return transformed(np.multiply(x, signs, dtype=np.float64))
     y = np.zeros(d)
@@ -68,7 +68,7 @@ def checked_signs(signs: ArrayLike, n: int) -> Signs:
     found = as_numbers(signs, "signs", kinds="iu")
     if found.shape != (n,):
         raise ValueError(f"signs must have the shape of x, {(n,)}, got {found.shape}")
-    if not ((found == 1) | (found == -1)).all():
+    if not (np.abs(found) == 1).all():
         raise ValueError(f"signs must be -1 or 1, got {found.min()} to {found.max()}")
     return found.astype(np.int8)
 

@@ -47,6 +47,8 @@ def brought_near_one(array: Array) -> tuple[Array, int]:
         NaN or an infinity.
     """
     exponent = math.frexp(finite_largest(array))[1]
+    if abs(exponent) < 1000:  # the power is a float, and one product is rounded as `ldexp` is
+        return np.multiply(array, math.ldexp(1.0, -exponent), dtype=np.float64), exponent
     return np.ldexp(array.astype(np.float64), -exponent), exponent
 
 

@@ -56,11 +56,12 @@ def dithered(x, norm, levels, uniforms):
     An entry that float64 cannot tell from zero when it is divided by the power of two next to the norm counts as zero.
     """
     out, norm = [], float(norm)
+    share = levels / Fraction(norm) if norm else 0
     for v, u in zip(map(float, x), map(float, uniforms), strict=True):
         if norm == 0 or math.ldexp(v, 1 - math.frexp(norm)[1]) == 0:
             out.append(0)
             continue
-        a = levels * abs(Fraction(v)) / Fraction(norm)
+        a = abs(Fraction(v)) * share
         level = math.floor(a)
         if Fraction(u) < a - level:
             level += 1
@@ -104,10 +105,15 @@ def nearest_powers_of_two(x, dtype):
     return out
 
 
+@cache
+def powers_below_one(levels):
+    """Zero, and the powers of two from 2^(1 - levels) to one."""
+    return [Fraction(0)] + [Fraction(2) ** (c - levels) for c in range(1, levels + 1)]
+
+
 def dithered_to_powers(x, norm, levels, uniforms):
     """Levels of natural dithering: level c stands for norm 2^(c - levels), 0 for 0; exact on the float64 quotient."""
-    table = [Fraction(0)] + [Fraction(2) ** (c - levels) for c in range(1, levels + 1)]
-    out = []
+    table, out = powers_below_one(levels), []
     for v, u in zip(map(float, x), map(float, uniforms), strict=True):
         if norm == 0:
             out.append(0)
@@ -160,10 +166,9 @@ def added(terms):
     additions and the rounding of each term are off by half a unit in the last place each, n u / (1 - n u) together;
     terms that underflow after a scaling that brings the largest near one add less than n 2^-960.
     """
-    total, n = sum(terms), len(terms)
-    denominator = max(t.denominator for t in terms)
+    denominator, n = max(t.denominator for t in terms), len(terms)
     units = [t.numerator * (denominator // t.denominator) for t in terms]
-    common = math.gcd(*units)
+    common, total = math.gcd(*units), Fraction(sum(units), denominator)
     if total == 0 or sum(units) // (common & -common) < 2**53:
         return total, Fraction(0)
     return total, Fraction(n, 2**53 - n) + Fraction(n, 2**960)
@@ -196,9 +201,10 @@ def near(low, high):
     """The array, where both ends are the same in all bits, else what is within them; of every entry."""
     if np.array_equal(low, high) and np.array_equal(np.signbit(low), np.signbit(high)):
         return np.array(low)
-    lows, highs = ([Fraction(float(v)) for v in np.ravel(end)] for end in (low, high))
-    middles = [(a + b) / 2 for a, b in zip(lows, highs, strict=True)]
-    return {"near": middles, "allowance": [abs(b - a) / 2 for a, b in zip(lows, highs, strict=True)]}
+    pairs = list(zip(np.ravel(low).tolist(), np.ravel(high).tolist(), strict=True))
+    middles = [Fraction(a) if a == b else (Fraction(a) + Fraction(b)) / 2 for a, b in pairs]
+    halves = [abs(Fraction(b) - Fraction(a)) / 2 if a != b else Fraction(0) for a, b in pairs]
+    return {"near": middles, "allowance": halves}
 
 
 # --- what is given -> parts of the message, its size, and what is read of it ----------------------------------------
@@ -241,6 +247,7 @@ def _relative(x, levels, ends, code, value):
     """Codes relative to a norm, of which the ends are known: `code` of all entries, `value` of one code."""
     if not np.isfinite(ends).all():
         return {"refused": "ValueError"}
+    code, value = cache(code), cache(value)
     found = [code(norm) for norm in ends]
     read = [
         np.array([value(float(norm), c) for c in codes]).astype(x.dtype)

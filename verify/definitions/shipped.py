@@ -4,6 +4,7 @@ import math
 from bisect import bisect_left
 from collections import Counter
 from fractions import Fraction
+from functools import cache
 from itertools import pairwise
 
 import numpy as np
@@ -25,7 +26,7 @@ def exact(x):
 
 
 def largest(x):
-    return max(abs(v) for v in exact(x))
+    return Fraction(max(abs(float(v)) for v in x))
 
 
 def most(dtype):
@@ -230,14 +231,16 @@ def _uniform_buckets(x, given, _drawn):
 
 def quantile_codes(x, buckets):
     """How many of the inner quantiles are below an entry."""
-    values = sorted(exact(x))
+    entries = exact(x)
+    values = sorted(entries)
 
+    @cache
     def border(j):
         place = Fraction(j * (x.size - 1), buckets)
         low = math.floor(place)
         return values[low] + (place - low) * (values[min(low + 1, x.size - 1)] - values[low])
 
-    return [bisect_left(range(1, buckets), v, key=border) for v in exact(x)]
+    return [bisect_left(range(1, buckets), v, key=border) for v in entries]
 
 
 def _quantile_buckets(x, given, _drawn):
@@ -295,6 +298,7 @@ QuantileBuckets = of_vectors(_quantile_buckets, _some)
 # --- eight bits and fewer --------------------------------------------------------------------------------------------
 
 
+@cache
 def dynamic_values():
     """Bitsandbytes' signed map by its loop: middles of linspace(0.1, 1), decade by decade; and 0, and 1."""
     data = [Fraction(0), Fraction(1)]

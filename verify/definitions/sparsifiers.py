@@ -45,7 +45,8 @@ def chunktopk(x, k, chunk):
 
 def hardthreshold(x, threshold):
     """Ascending indices of the magnitudes that reach the threshold."""
-    return [i for i, v in enumerate(exact(x)) if abs(v) >= Fraction(threshold)]
+    least = Fraction(threshold)
+    return [i for i, v in enumerate(exact(x)) if abs(v) >= least]
 
 
 def floyd(draws, n):

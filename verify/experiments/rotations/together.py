@@ -45,14 +45,16 @@ def _mean_error(
     implementation: Any, x: Array, P: int, n: int, width: int, seeds: str, single_error: float
 ) -> Rounded:  # fmt: skip
     """Expected relative error of the mean, over all patterns of signs of all ranks."""
-    patterns = np.array(list(itertools.product((1, -1), repeat=n)), np.int64)
-    errors = []
-    for chosen in itertools.product(patterns, repeat=P if seeds == "private" else 1):
-        signs = np.broadcast_to(np.array(chosen), x.shape)
-        mean = implementation(x, width, seeds, signs=signs)[0]
-        errors.append(float(np.square(mean - x[0]).sum(axis=1).max()) / float(x[0] @ x[0]))
+    rows = P if seeds == "private" else 1
+    patterns = np.array(list(itertools.product((1, -1), repeat=rows * n)), np.int64).reshape(-1, rows, n)
+    means = [implementation(x, width, seeds, signs=s)[0] for s in np.broadcast_to(patterns, (len(patterns), P, n))]
+    errors = np.square(np.array(means) - x[0]).sum(axis=2).max(axis=1) / float(x[0] @ x[0])
     # a few roundings of every estimate and of their mean
-    return Rounded(math.fsum(errors) / len(errors), 64 * n * EPS * (1.0 + single_error))
+    return Rounded(math.fsum(errors.tolist()) / len(errors), 64 * n * EPS * (1.0 + single_error))
+
+
+def _found(found: Rounded) -> Rounded:
+    return found
 
 
 _SIZED = Family(
@@ -79,6 +81,7 @@ _ALIKE = Family(
         lambda P, n, seeds: seeds == "private" and P * n > 9,
     ),
     _single,
+    _mean_error,
     exact=False,
     searched=False,
 )
@@ -93,15 +96,15 @@ def _by_P(entries: tuple[float, ...], seeds: str = "private") -> Any:
     return _ALIKE.over("P", (1, 2, 3, 4), words, entries=entries, seeds=seeds)
 
 
+_UNEVEN = _by_P((3.0, 1.0))
+
 MEANS = (
     *_SIZED.studies(
         _mean_bytes, "bytes", curves=[_SIZED.over("P", (2, 3, 4, 8, 16), "nine entries, one bit", n=9, dtype="float64")]
     ),
-    *_ALIKE.studies(_mean_error, "averages", curves=[_by_P((3.0, 1.0))]),
-    *_ALIKE.studies(
-        _mean_error, "private", extremal=_of_ones("private"), curves=[_by_P((3.0, 1.0)), _by_P((1.0, 1.0))]
-    ),
-    *_ALIKE.studies(_mean_error, "shared", extremal=_of_ones("shared"), curves=[_by_P((1.0, 1.0), "shared")]),
+    *_ALIKE.studies(_found, "averages", curves=[_UNEVEN]),
+    *_ALIKE.studies(_found, "private", extremal=_of_ones("private"), curves=[_UNEVEN, _by_P((1.0, 1.0))]),
+    *_ALIKE.studies(_found, "shared", extremal=_of_ones("shared"), curves=[_by_P((1.0, 1.0), "shared")]),
 )
 
 # --- sums ------------------------------------------------------------------------------------------------------------
@@ -157,21 +160,20 @@ def _exact_sum(implementation: Any, x: Array, s: int, facts: Values, seed: int) 
 def _sum_error(implementation: Any, x: Array, s: int, signs: Array, y: Array, rotated_top: float) -> Rounded:
     """E of the squared error: every rank's variance, over thresholds between all multiples of 1/top; and the bias."""
     at, d = (np.arange(int(rotated_top)) + 0.5) / rotated_top, y.shape[1]
-    fixed = np.full(y.shape, at[0])
 
     def total(dither: Array) -> Array:
         found: Array = implementation(x, s, signs=signs, dither=dither)[0][0]
         return found
 
-    variance = 0.0
+    first, variance = total(fixed := np.full(y.shape, at[0])), 0.0
     for p in range(len(x)):
-        moved = []
-        for threshold in at:
+        moved = [first]
+        for threshold in at[1:]:
             dither = fixed.copy()
             dither[p] = threshold
             moved.append(total(dither))
         variance += float(np.square(np.array(moved) - np.mean(moved, axis=0)).sum(axis=1).mean())
-    mean = np.mean([total(np.full_like(fixed, threshold)) for threshold in at], axis=0)
+    mean = np.mean([first, *(total(np.full_like(fixed, threshold)) for threshold in at[1:])], axis=0)
     value = variance + float(np.square(mean - x.sum(axis=0)).sum())
     return Rounded(value, 64 * d * EPS * (1.0 + float(np.square(y).sum())))
 

@@ -4,7 +4,7 @@ import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 from math import comb
 from typing import Any
 
@@ -80,13 +80,16 @@ def _off(row: Sequence[float], mean: Sequence[Fraction]) -> Fraction:
 
 
 def _mean_error(found: Drawn, mean: list[Fraction], P: int, settings: Settings) -> Outcome:
-    """Of the rank that is worst off, expected."""
-    errors = [sum((p * _off(means[r], mean) for p, means, _ in found), Fraction(0)) for r in range(P)]
+    """Of the rank that is worst off, expected; ranks that end with the same all the time are worse off together."""
+    off = cache(lambda row: _off(row, mean))
+    ranks = {tuple(tuple(means[r].tolist()) for _, means, _ in found) for r in range(P)}
+    errors = [sum((p * off(row) for (p, _, _), row in zip(found, rows, strict=True)), Fraction(0)) for rows in ranks]
     return Outcome(max(errors), {}, active=P > 1 or "k" in settings)
 
 
 def _worst_error(found: Drawn, mean: list[Fraction], P: int) -> Outcome:
-    return Outcome(max(_off(row, mean) for _, means, _ in found for row in means), {}, active=P > 1)
+    rows = {tuple(row) for _, means, _ in found for row in means.tolist()}
+    return Outcome(max(_off(row, mean) for row in rows), {}, active=P > 1)
 
 
 def _mean_bias(found: Drawn, mean: list[Fraction], P: int, n: int) -> Outcome:
