@@ -1,5 +1,6 @@
 """Sign SGD's majority vote: ballots of a bit an entry, through a server, through shards of it, or gathered by all."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.array_types import Array, Mask
 from commbounds.collectives._peers import checked_mask, checked_rng
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Parcel, parcel
@@ -161,19 +163,24 @@ def _by_server(comm: Communicator, own: Ballot, zeros: str, ties: Coins | None) 
 
 
 def _by_shards(comm: Communicator, own: Ballot, zeros: str, ties: Coins | None) -> Ballot:
-    blocks = np.array_split(own, comm.size)
+    cuts = comm.shared(lambda: list(pairwise(even_cuts(own.size, comm.size).tolist())))
+    blocks = [own[start:stop] for start, stop in cuts]
     mine = blocks[comm.rank]
     others = [rank for rank in range(comm.size) if rank != comm.rank]
     comm.phase("ballots")
     arrived = comm.step({rank: parcel(_packed(blocks[rank], zeros)) for rank in others}, others) if others else {}
     ballots = [mine, *(_unpacked(comm, r, part, mine.size, zeros) for r, part in arrived.items())]
-    part_of_ties = None if ties is None else np.array_split(ties, comm.size)[comm.rank]
+    part_of_ties = None if ties is None else ties[slice(*cuts[comm.rank])]
     vote = _decided(ballots, zeros, part_of_ties)
     comm.phase("votes")
     message = parcel(_packed(vote, zeros))
     arrived = comm.step(dict.fromkeys(others, message), others) if others else {}
-    held = {comm.rank: vote, **{r: _unpacked(comm, r, part, blocks[r].size, zeros) for r, part in arrived.items()}}
-    return np.concatenate([held[rank] for rank in range(comm.size)])
+
+    def joined() -> Ballot:
+        held = {r: _unpacked(comm, r, part, blocks[r].size, zeros) for r, part in arrived.items()} | {comm.rank: vote}
+        return np.concatenate([held[rank] for rank in range(comm.size)])
+
+    return comm.shared(joined)
 
 
 def _by_all(comm: Communicator, own: Ballot, zeros: str, ties: Coins | None) -> Ballot:

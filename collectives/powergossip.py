@@ -165,7 +165,8 @@ def _round(
     products = {}
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         for peer in sorted(peers):
-            old, new = np.split(held[peers[peer]], [m])[:: -1 if left else 1]
+            above, below = held[peers[peer]][:m], held[peers[peer]][m:]
+            old, new = (below, above) if left else (above, below)
             _orthonormalise(old, epsilon)
             new[:] = products[peer] = _product(matrix if left else matrix.T, old)
         arrived = comm.step({peer: parcel(product) for peer, product in products.items()}, sorted(peers))

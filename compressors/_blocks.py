@@ -42,8 +42,9 @@ def spans(size: int, align: int = _ALIGN) -> list[tuple[int, int]]:
     list of (start, stop)
         None empty; at most ``numba.get_num_threads()`` of them.
     """
-    threads = 1 if size < _SERIAL_BELOW else get_num_threads()
-    units = -(-size // align)
+    if size < _SERIAL_BELOW:
+        return [(0, size)] if size else []
+    threads, units = get_num_threads(), -(-size // align)
     bounds = [min(size, units * t // threads * align) for t in range(threads + 1)]
     return [(start, stop) for start, stop in pairwise(bounds) if start < stop]
 

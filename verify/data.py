@@ -1,6 +1,7 @@
 """Vectors and stacks by kind: what spaces of cases draw from, every kind a function of its size, dtype and seed."""
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,8 @@ IDLE: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 }
 """Kinds of which every second rank, or round, has zeros alone, the first among them."""
 
+_ALL = {**KINDS, **EDGES, **ORDERS, **IDLE}
+
 HIDING = {"data": ("zeros", "sparse", "subnormal", "over", "NaN", "least"), "p": (0.0, 1.0)}
 """Values of axes that may hide what others do: sums and differences of such data are zero or not finite, and nothing is
 drawn at such probabilities."""
@@ -74,10 +77,14 @@ def stack_of(kind: str, P: int, n: int, dtype: str = "float32", seed: int = 0) -
     -------
     (P, n) dtype
     """
+    return _made(kind, P, n, dtype, seed).copy()
+
+
+@lru_cache(maxsize=1 << 11)
+def _made(kind: str, P: int, n: int, dtype: str, seed: int) -> Array:
+    """The same, which definitions and pairings ask for again; not to be changed."""
     with np.errstate(over="ignore"):  # what is too large for the dtype is infinite in it
-        made: Array = {**KINDS, **EDGES, **ORDERS, **IDLE}[kind](np.random.default_rng([seed, P, n]), P, n).astype(
-            dtype
-        )
+        made: Array = _ALL[kind](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
     return made
 
 

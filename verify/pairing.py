@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import cycle
 from typing import Any
 
@@ -105,7 +105,7 @@ def on_rows(
     space : Space
         Its `make` gives a `Given`, whose first input has an entry for every rank.
     collective, program : callable
-        As in `Pairing`, of what is given; which is made anew for every call.
+        As in `Pairing`, of what is given; which is made anew for either, and once for all ranks: nobody writes to it.
     left_out : LeftOut
         Rows that are not run, such as those that are refused.
     """
@@ -129,9 +129,13 @@ def on_rows(
         with np.errstate(all="ignore"):  # sums that overflow are among the rows
             return collective(space.make(**case.settings))
 
+    @lru_cache(maxsize=1)
+    def given(case: RankCase) -> Given:
+        return space.make(**case.settings)  # type: ignore[no-any-return]
+
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         with np.errstate(all="ignore"):
-            return program(comm, space.make(**case.settings))
+            return program(comm, given(case))
 
     return Pairing(name, few, in_one_process, on_rank, rows)
 

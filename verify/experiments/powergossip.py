@@ -9,6 +9,7 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives.powergossip import COLLECTIVES, GRAPHS, edges
+from commbounds.collectives.traffic import Traffic
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen, vectors_of
 from commbounds.verify.definitions import powergossip as definitions
@@ -92,8 +93,8 @@ def _matrices(P: int, rows: int, columns: int, data: str, unseen: bool, seed: in
     return stack
 
 
-def _ends(implementation: Any, x: Array, settings: dict[str, Any]) -> list[Any]:
-    """The stack, what it is after 0, 1, ... rounds, and the traffic of all."""
+def _run(implementation: Any, x: Array, settings: dict[str, Any], rounds: int) -> tuple[Array, Traffic]:
+    """The stack after so many rounds, and their traffic."""
     names = ("rows", "rank", "graph", "start", "warm")
     options = {name: settings[name] for name in names}
     shape = shape_of(settings["P"], settings["graph"], settings["rows"], settings["columns"], settings["rank"],
@@ -101,12 +102,14 @@ def _ends(implementation: Any, x: Array, settings: dict[str, Any]) -> list[Any]:
     factors = np.random.default_rng(settings["seed"]).standard_normal(shape)
     if settings["unseen"]:
         factors[..., settings["rows"], :] = 0
-    done = [x]
-    for rounds in range(settings["rounds"] + 1):
-        given = factors if settings["warm"] else factors[:rounds]
-        (stack, _), traffic = implementation(x, **options, rounds=rounds, factors=given)
-        done.append(stack)
-    return [done, traffic]
+    given = factors if settings["warm"] else factors[:rounds]
+    (stack, _), traffic = implementation(x, **options, rounds=rounds, factors=given)
+    return stack, traffic
+
+
+def _stacks(implementation: Any, x: Array, settings: dict[str, Any]) -> list[Array]:
+    """The stack, and what it is after 0, 1, ... rounds."""
+    return [x, *(_run(implementation, x, settings, rounds)[0] for rounds in range(settings["rounds"] + 1))]
 
 
 _AXES = {
@@ -123,11 +126,11 @@ _AXES = {
 }
 _MATRICES = Space(_matrices, _AXES, options=("graph", "rank", "rounds", "start", "warm"))
 _SPACE = _MATRICES.without("one column has none that is not seen", lambda columns, unseen: unseen and columns == 1)
-MANY = Family("powergossip", "powergossip_rounds", _SPACE, facts=_facts, run=_ends, exact=False)
-COUNTED = Family("powergossip.words", "powergossip_rounds", _SPACE, facts=_facts, run=_ends)
+MANY = Family("powergossip", "powergossip_rounds", _SPACE, facts=_facts, run=_stacks, exact=False)
+COUNTED = Family("powergossip.words", "powergossip_rounds", _SPACE, facts=_facts, run=_run)
 
 
-def _sent(found: list[Any]) -> int:
+def _sent(found: tuple[Array, Traffic]) -> int:
     return int(found[1].sent.max())
 
 
@@ -144,11 +147,11 @@ def _largest(stacks: list[Array], r: int) -> float:
     return (1 + 2 * r) * max(float(np.linalg.norm(stack, axis=1).max()) for stack in stacks)
 
 
-def _shift(found: list[Any], r: int, degree: int, rounds: int) -> Rounded:
-    before, after = _means(found[0][0]), _means(found[0][-1])
+def _shift(found: list[Array], r: int, degree: int, rounds: int) -> Rounded:
+    before, after = _means(found[0]), _means(found[-1])
     shift = float(sum((a - b) ** 2 for a, b in zip(after, before, strict=True)))
     # the mean is off by what the additions of the moves round, one a neighbour and round
-    return Rounded(shift, (rounds * degree * _EPS * _largest(found[0], r)) ** 2)
+    return Rounded(shift, (rounds * degree * _EPS * _largest(found, r)) ** 2)
 
 
 def _distortion(stack: Array) -> Fraction:
@@ -158,12 +161,11 @@ def _distortion(stack: Array) -> Fraction:
     )
 
 
-def _grown(found: list[Any], settings: dict[str, Any], degree: int, r: int) -> Rounded:
-    stacks = found[0]
-    before, after = float(_distortion(stacks[0])), float(_distortion(stacks[-1]))
+def _grown(found: list[Array], settings: dict[str, Any], degree: int, r: int) -> Rounded:
+    before, after = float(_distortion(found[0])), float(_distortion(found[-1]))
     # a move's entry: a column's norm, a product, a difference, r terms and a weight; all of them with every neighbour
     operations = settings["rounds"] * degree * (2 * max(settings["rows"], settings["columns"]) + r + 8)
-    error = operations * _EPS * _largest(stacks, r) * r
+    error = operations * _EPS * _largest(found, r) * r
     return Rounded(after / before, (2 * after**0.5 * error + 3 * error**2) / before)
 
 
@@ -259,10 +261,9 @@ AGREED = Family(
 # --- many columns -----------------------------------------------------------------------------------------------------
 
 
-def _dependent(implementation: Any, x: Array, rows: int, rank: int, rounds: int, seed: int) -> list[Any]:
+def _dependent(implementation: Any, x: Array, rows: int, rank: int, rounds: int, seed: int) -> list[Array]:
     factors = np.random.default_rng(seed).standard_normal((1, x.shape[1] // rows + rows, min(rank, rows)))
-    ends = [implementation(x, rows, rank, t, graph="ring", factors=factors)[0][0] for t in range(rounds + 1)]
-    return [[x, *ends], None]
+    return [x, *(implementation(x, rows, rank, t, graph="ring", factors=factors)[0][0] for t in range(rounds + 1))]
 
 
 DEPENDENT = Family(
@@ -278,7 +279,7 @@ DEPENDENT = Family(
 )
 
 
-def _apart(found: list[Any], settings: dict[str, Any], degree: int, r: int) -> Rounded:
+def _apart(found: list[Array], settings: dict[str, Any], degree: int, r: int) -> Rounded:
     return _grown(found, {**settings, "columns": settings["rows"]}, degree, r)
 
 

@@ -23,12 +23,18 @@ def _attempts(less: int, implementation: Any, case: Case) -> Outcome:
     if "attempts" in case.settings:
         expected, slack = case.once(_seen_attempts, implementation)
         return Outcome(expected - less, {"N": N, "failure": p}, slack)
-    success, spent = Fraction(0), Fraction(0)
-    for alive, probability in masks(N, 1, p):
+    success, spent = case.once(_one_attempt, implementation)
+    return Outcome(spent / success - less, {"N": N, "failure": p})
+
+
+def _one_attempt(implementation: Any, case: Case) -> tuple[Fraction, Fraction]:
+    """The probability that an attempt succeeds, and how many are made, which is one."""
+    N, success, spent = case.settings["N"], Fraction(0), Fraction(0)
+    for alive, probability in masks(N, 1, Fraction(case.settings["p"])):
         (_, attempts, done), _ = implementation(np.ones((N, 1)), alive=alive)
         success += probability * int(done)
         spent += probability * attempts
-    return Outcome(spent / success - less, {"N": N, "failure": p})
+    return success, spent
 
 
 def _seen_attempts(implementation: Any, case: Case) -> tuple[float, float]:

@@ -451,21 +451,30 @@ def _both_votes(implementation: Any, x: Array, case: Case) -> Array:
     )
 
 
+def _own_votes(implementation: Any, case: Case) -> Array:
+    return _both_votes(implementation, case.array, case)
+
+
 def _overturned(implementation: Any, case: Case) -> Outcome:
-    x, scales = case.array, case.once(_scales)["scales"]
-    before, after = (_both_votes(implementation, stack, case) for stack in (x, scales * x))
+    x, before = case.array, case.once(_own_votes, implementation)
+    after = _both_votes(implementation, case.once(_scales)["scales"] * x, case)
     return Outcome(int(np.count_nonzero((before != after).any(axis=(0, 1)))), {"P": len(x), "n": x.shape[1]})
 
 
 def _distortion(implementation: Any, case: Case) -> Outcome:
+    P, n = case.array.shape
+    return Outcome(case.once(_distorted, implementation), {"P": P, "n": n})
+
+
+def _distorted(implementation: Any, case: Case) -> Fraction:
     """In rational arithmetic, of rank 0's vote with the worst coins."""
     x = case.array
     P, n = x.shape
     mean = [sum(map(Fraction, column), Fraction(0)) / P for column in x.T.tolist()]
-    votes = _both_votes(implementation, x, case)[:, 0].T.tolist()
+    votes = case.once(_own_votes, implementation)[:, 0].T.tolist()
     scale = sum(map(abs, mean)) / n
     error = sum(max((scale * Fraction(v) - m) ** 2 for v in of_entry) for of_entry, m in zip(votes, mean, strict=True))
-    return Outcome(error / sum(m * m for m in mean), {"P": P, "n": n})
+    return Fraction(error / sum(m * m for m in mean))
 
 
 def _outvoted(_budget: Budget) -> Iterator[Case]:

@@ -70,6 +70,7 @@ class OkTopkRun:
     result: Any
     state: Any
     traffic: Traffic
+    _sums: dict[tuple[str, ...], Traffic] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(cls, implementation: Any, case: Case) -> OkTopkRun:
@@ -137,7 +138,9 @@ class OkTopkRun:
     def counted(self, claim: Claim) -> Traffic:
         """The part of the traffic that the claim is about."""
         names = next((_COUNTED[h.name] for h in claim.assumes if h.name in _COUNTED), ())
-        return self.traffic.only(*names)
+        if names not in self._sums:
+            self._sums[names] = self.traffic.only(*names)
+        return self._sums[names]
 
 
 def _made(implementation: Any, case: Case) -> OkTopkRun:
