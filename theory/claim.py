@@ -245,7 +245,7 @@ class Hypothesis:
         if self.condition is not None and self.ensured:
             raise ValueError(f"{self.name} has a condition: there is nothing to ensure besides")
 
-    @property
+    @cached_property
     def _is_function(self) -> bool:
         return callable(self.condition) and not isinstance(self.condition, sp.Basic)
 
@@ -269,10 +269,12 @@ class Hypothesis:
         if self.condition is None:
             return True
         if self._is_function:
-            missing = ", ".join(name for name in self.needs if name not in values)
-            if missing:
-                raise TypeError(f"condition of {self.name} needs {missing}")
-            return bool(self.condition(*(values[name] for name in self.needs)))
+            try:
+                given = [values[name] for name in self.needs]
+            except KeyError:
+                missing = ", ".join(name for name in self.needs if name not in values)
+                raise TypeError(f"condition of {self.name} needs {missing}") from None
+            return bool(self.condition(*given))
         return bool(evaluator(self.condition)(values, f"condition of {self.name}"))
 
 

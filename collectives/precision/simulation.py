@@ -28,8 +28,8 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Floats, Integers, Mask
-from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.dense.messages import core_size
+from commbounds.compressors._blocks import quiet
 from commbounds.compressors.base import as_numbers, checked_rng
 from commbounds.theory.precision.roundings import one_name
 
@@ -119,9 +119,9 @@ def simulated_allreduce(
     to_acc, to_wire = _row(acc.name, rounding), _row(narrow.name, rounding)
     to_hop = to_wire if per_hop else np.zeros_like(to_wire)
     # without the JIT, numpy warns where the generator means to wrap around, and of numbers that are none
-    with np.errstate(over="ignore", invalid="ignore"):
+    with quiet():
         P, n = x.shape
-        x = rounded(x, narrow.name)
+        x = _all_rounded(x, _row(narrow.name, "nearest"), np.uint64(0), 0)
         if average == "before":
             x = _divided(x, P, to_wire, key, 1)
         columns, total = np.ascontiguousarray(x.T), np.empty((1, n))
@@ -222,7 +222,8 @@ def _row(name: str, rounding: str) -> Floats:
 
 def _blocks(n: int, P: int) -> Integers:
     """The block that every entry falls into."""
-    return np.repeat(np.arange(P), np.diff(even_cuts(n, P)))
+    ranks = np.arange(P)
+    return np.repeat(ranks, n // P + (ranks < n % P))
 
 
 def _owners_in_nodes(n: int, P: int, nodes: int) -> Integers:

@@ -7,8 +7,8 @@ import numpy as np
 from numba import njit
 
 from commbounds.array_types import Array, Floats, Integers
-from commbounds.compressors._blocks import BLOCK, for_blocks
-from commbounds.compressors.base import check_part, check_same, shown
+from commbounds.compressors._blocks import BLOCK, for_blocks, quiet
+from commbounds.compressors.base import is_finite, check_part, check_same, shown
 from commbounds.compressors.flashcomm.metadata import FORMATS, stored, stored_above, stored_below
 
 _REST32, _REST64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)
@@ -63,6 +63,12 @@ def _spikes(x, group, positions, lows, highs):  # type: ignore[no-untyped-def]
                 lows[g] = part[i] if left == 0 else min(lows[g], part[i])
                 highs[g] = part[i] if left == 0 else max(highs[g], part[i])
                 left += 1
+
+
+@njit(cache=True, nogil=True)
+def _spans(lows, highs, spans):  # type: ignore[no-untyped-def]
+    for g in range(spans.size):
+        spans[g] = highs[g] - lows[g]
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,9 +196,10 @@ def ranges(
             ends(x[start:stop].view(words), group, low[groups].view(words), high[groups].view(words))
 
     for_blocks(x.size, measure, max(1, BLOCK // group) * group)
-    with np.errstate(over="ignore"):
-        span = high - low
-    if not np.isfinite(span).all():
+    span = np.empty_like(low)
+    with quiet():
+        _spans(low, high, span)
+    if not is_finite(span):
         raise ValueError(f"the range of a group is too large for {x.dtype}")
     spikes = None
     if positions is not None:
@@ -200,9 +207,9 @@ def ranges(
     exact_scale = span / x.dtype.type(top)
     if zero != "float":
         return _with_points(low, exact_scale, group, top, form, zero, theta, positions, spikes)
-    wire_zero = (stored_below if repaired else stored)(low, form, "zero point")
+    wire_zero = (stored_below if repaired else _stored)(low, form, "zero point")
     read = wire_zero.astype(x.dtype)
-    wanted = exact_scale.astype(np.float64)
+    wanted = exact_scale
     if repaired:
         wanted = (high.astype(np.float64) - read.astype(np.float64)) / top
         wanted = np.where(wanted > 0, np.nextafter(wanted, np.inf), 0.0)  # the quotient may have been rounded down
@@ -224,7 +231,7 @@ def _with_points(
     spikes: Array | None,
 ) -> Ranges:
     """Integer zero points: a group of equal entries c is one step of |c| away from zero."""
-    wanted = np.where(exact_scale > 0, exact_scale, np.abs(low)).astype(np.float64)
+    wanted = np.where(exact_scale > 0, exact_scale, np.abs(low))
     wire_scale, scale = _scales(wanted, form, theta, False)
     points = np.rint(-low.astype(np.float64) / np.where(scale > 0, scale, 1.0))
     if zero == "clamped":
@@ -236,11 +243,17 @@ def _with_points(
     return Ranges(form, group, low, read, low, exact_scale, wire_zero, wire_scale, points, positions, spikes)
 
 
-def _scales(wanted: Floats, form: str, theta: int, up: bool) -> tuple[Array, Floats]:
+def _stored(values: Array, form: str, what: str) -> Array:
+    """As `stored`, of finite numbers, which may be of the format already."""
+    return values.copy() if values.dtype == FORMATS[form] else stored(values, form, what)
+
+
+def _scales(wanted: Array, form: str, theta: int, up: bool) -> tuple[Array, Floats]:
     """Scales as they are sent, and as they are read."""
     if theta == 0:
-        sent = (stored_above if up else stored)(wanted, form, "scale")
+        sent = (stored_above if up else _stored)(wanted, form, "scale")
         return sent, _read_scales(sent, theta)
+    wanted = wanted.astype(np.float64)
     with np.errstate(divide="ignore"):
         power = np.ceil(theta * np.log2(wanted))
     power += np.exp2(power / theta) < wanted  # the logarithm may have been rounded down

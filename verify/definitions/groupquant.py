@@ -75,8 +75,7 @@ def stored(value, form, way="nearest"):
     power = max(math.frexp(float(value))[1] - 1, least) - digits + 1
     rounding = {"nearest": round, "below": math.floor, "above": math.ceil}[way]
     rounded = rounding(math.ldexp(float(value), -power))  # by a power of two nothing is lost
-    with np.errstate(over="ignore"):
-        found = DTYPES[form](math.ldexp(rounded, power))
+    found = DTYPES[form](math.ldexp(rounded, power))
     if not math.isfinite(found):
         raise TooLarge
     return found if rounded else DTYPES[form](math.copysign(0.0, value))
@@ -96,7 +95,7 @@ def least_power(value, theta):
 
 def ends(part, signs):
     """The smallest and the largest entry; of zeros of both signs the negative one is the smaller, or the first is."""
-    order = (lambda v: (v, not np.signbit(v))) if signs else None
+    order = (lambda v: (v, math.copysign(1.0, v))) if signs else None
     return min(part, key=order), max(part, key=order)
 
 
@@ -119,9 +118,8 @@ def coded_group(part, width, form, repaired, quantise_with, zero, theta, spikes,
         last = max(others, key=lambda i: (part[i], -i)) if others else first
         places, rest = [first, last], [i for i in others if i != last]
     low, high = ends([part[i] for i in rest], not spikes) if rest else (kind(0), kind(0))
-    with np.errstate(over="ignore"):
-        span = high - low
-    if not np.isfinite(span):
+    span = high - low
+    if not math.isfinite(span):
         raise TooLarge
     held = [stored(part[i], form) for i in places]
     exact_scale = span / kind(top)
@@ -171,7 +169,8 @@ def coded(x, given, uniforms=None):
     for start in range(0, x.size, group):
         drawn = None if uniforms is None else uniforms[start : start + group]
         options = given.get("repaired", False), given.get("quantise_with", "stored"), zero, theta, spikes
-        found.append(coded_group(x[start : start + group], width, form, *options, drawn))
+        with np.errstate(over="ignore"):
+            found.append(coded_group(x[start : start + group], width, form, *options, drawn))
     codes, scales, zeros, places, held, read = ([part[i] for part in found] for i in range(6))
     whole = [code for part in codes for code in part]
     packed = [np.array(plane, np.uint8) for plane in planes(whole, width)]

@@ -25,24 +25,25 @@ BEYOND = {name: math.nan if name == "float8_e4m3fn" else math.inf for name in FO
 
 @cache
 def two_to(exponent):
-    return Fraction(2) ** exponent
+    """The power where it is whole, else 1: two_to(e) / two_to(-e) is 2^e."""
+    return 2 ** max(exponent, 0)
 
 
 def rounded(value, name, uniform=None):
     """To the nearest number of the format, ties to even; or up where the uniform number is below the share."""
     digits, lowest, _ = FORMATS[name]
+    over, under = value.numerator, value.denominator
     # from a power of two that is surely below: those of the smallest number are a thousand away
-    exponent = max(lowest, value.numerator.bit_length() - value.denominator.bit_length() - digits - 1)
-    size = abs(value)
-    while size >= two_to(exponent + digits):
+    exponent = max(lowest, over.bit_length() - under.bit_length() - digits - 1)
+    while abs(over) * two_to(-exponent - digits) >= under * two_to(exponent + digits):
         exponent += 1
-    scaled = value / two_to(exponent)
-    if uniform is None:
-        whole = round(scaled)
+    over, under = over * two_to(-exponent), under * two_to(exponent)
+    below, rest = divmod(over, under)
+    if uniform is not None:
+        up = Fraction(uniform) * under < rest
     else:
-        below = scaled.numerator // scaled.denominator
-        whole = below + (Fraction(uniform) < scaled - below)
-    return whole * two_to(exponent)
+        up = 2 * rest > under or (2 * rest == under and below % 2 == 1)
+    return Fraction((below + up) * two_to(exponent), two_to(-exponent))
 
 
 def stored(value, sign, name, uniform=None):

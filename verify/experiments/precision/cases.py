@@ -1,6 +1,7 @@
 """Stacks for all-reduces in several formats, and what is measured there."""
 
 import itertools
+import math
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -15,6 +16,7 @@ from commbounds.theory import Claim
 from commbounds.theory.precision.formats import FORMATS, Format, format_named
 from commbounds.theory.rational import exact_sum
 from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.precision.sums import exact_columns
 from commbounds.verify.experiments.precision.worst import order_of, table_of, worst_input
 from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.study import Case, Outcome
@@ -211,10 +213,9 @@ def uniforms_of(case: Case) -> Array:
 def errors(result: Array, stack: Array) -> tuple[tuple[Fraction | float, Fraction], ...]:
     """Of every entry the largest error of any rank, infinite for NaN and infinity, and the sum of the magnitudes."""
     found: list[tuple[Fraction | float, Fraction]] = []
-    for i, column in enumerate(stack.T.tolist()):
-        total, magnitude = exact_sum(column), exact_sum(map(abs, column))
-        values = set(result[:, i].tolist())
-        worst = max((abs(Fraction(v) - total) if np.isfinite(v) else np.inf for v in values), default=Fraction(0))
+    for held, (total, magnitude) in zip(result.T.tolist(), exact_columns(stack), strict=True):
+        values = set(held)
+        worst = max((abs(Fraction(v) - total) if math.isfinite(v) else np.inf for v in values), default=Fraction(0))
         found.append((worst, magnitude))
     return tuple(found)
 
@@ -226,7 +227,12 @@ def relative(measured: tuple[tuple[Fraction | float, Fraction], ...]) -> Fractio
 
 
 def symbols(case: Case) -> dict[str, Any]:
-    """Values of the symbols of bounds."""
+    """Values of the symbols of bounds; not to be changed."""
+    found: dict[str, Any] = case.once(_symbols)
+    return found
+
+
+def _symbols(case: Case) -> dict[str, Any]:
     settings = case.settings
     wire, accumulate = format_named(settings["wire"]), format_named(settings["accumulate"])
     summed = wire if settings["per_hop"] or settings["schedule"] == "direct" else accumulate
@@ -273,7 +279,7 @@ def wrong_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
         if case.settings["rounding"] == "nearest"
         else (ran(implementation, case, uniforms=uniforms_of(case)))
     )
-    exact = [float(exact_sum(column)) for column in case.array.T.tolist()]
+    exact = [float(total) for total, _ in exact_columns(case.array)]
     return Outcome(int((result != np.array(exact)).sum()), symbols(case), active=case.settings["P"] > 1)
 
 

@@ -6,7 +6,7 @@ over the additions of an entry, give its law exactly; every entry of a stack is 
 """
 
 import itertools
-import math
+from collections import Counter
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -134,33 +134,46 @@ def halves(_budget: Budget) -> Iterator[Case]:
             yield law_case(schedule, wire, 2, "lost", nodes)
 
 
-def _law(implementation: Any, case: Case) -> tuple[list[Fraction], Fraction]:
-    """The errors of all ways, equally likely, on the rank where they are largest, and the sum of the magnitudes."""
-    settings = case.settings
-    uniforms = _every_way(settings["schedule"], settings["P"], settings["nodes"], settings.get("random_bits"))
-    result, _ = ran(implementation, case, uniforms=uniforms)
+Errors = dict[Fraction, Fraction]
+"""Error over the sum of the magnitudes -> its probability."""
+
+
+def _law(implementation: Any, case: Case) -> Errors:
+    """The errors of all ways on the rank where they are largest."""
+    about = (case.settings.get(name) for name in ("schedule", "wire", "P", "terms", "nodes", "random_bits"))
+    return _errors(implementation, *about)
+
+
+@lru_cache(maxsize=1)
+def _errors(
+    implementation: Any, schedule: str, wire: str, P: int, kind: str, nodes: int | None, bits: int | None
+) -> Errors:
+    case = law_case(schedule, wire, P, kind, nodes, bits=bits)
+    result, _ = ran(implementation, case, uniforms=_every_way(schedule, P, nodes, bits))
     terms = case.array[:, 0].tolist()
-    total = exact_sum(terms)
-    rows = {row.tobytes(): [Fraction(v) - total for v in row.tolist()] for row in result}
-    return max(rows.values(), key=lambda row: sum(map(abs, row))), exact_sum(map(abs, terms))
+    total, size = exact_sum(terms), exact_sum(map(abs, terms))
+    laws = []
+    for row in {row.tobytes(): row.tolist() for row in result}.values():
+        laws.append({(Fraction(v) - total) / size: Fraction(ways, len(row)) for v, ways in Counter(row).items()})
+    return max(laws, key=lambda law: sum(abs(error) * p for error, p in law.items()))
 
 
 def mean_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
     """The mean error."""
-    law, size = case.once(_law, implementation)
-    return Outcome(abs(sum(law)) / len(law) / size, symbols(case), active=any(law))
+    law = case.once(_law, implementation)
+    return Outcome(abs(sum(error * p for error, p in law.items())), symbols(case), active=any(law))
 
 
 def variance_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
     """The mean squared error."""
-    law, size = case.once(_law, implementation)
-    return Outcome(sum(error**2 for error in law) / len(law) / size**2, symbols(case), active=case.settings["P"] > 1)
+    law = case.once(_law, implementation)
+    return Outcome(sum(error**2 * p for error, p in law.items()), symbols(case), active=case.settings["P"] > 1)
 
 
 def likely_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
     """What the error exceeds with the probability at most."""
-    law, size = case.once(_law, implementation)
-    chance = case.settings["chance"]
-    ordered = sorted((abs(error) for error in law), reverse=True)
-    exceeded = ordered[min(math.floor(chance * len(ordered)), len(ordered) - 1)]
-    return Outcome(exceeded / size, {**symbols(case), "chance": chance}, active=case.settings["P"] > 1)
+    law, chance = case.once(_law, implementation), case.settings["chance"]
+    ordered = sorted(((abs(error), p) for error, p in law.items()), reverse=True)
+    larger = itertools.accumulate(p for _, p in ordered)
+    exceeded = next((error for (error, _), p in zip(ordered, larger, strict=True) if p > chance), ordered[-1][0])
+    return Outcome(exceeded, {**symbols(case), "chance": chance}, active=case.settings["P"] > 1)

@@ -1,6 +1,7 @@
 """Bits, averages, overflow and growth: the claims about the order of additions bound to the simulation."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import cache, partial
@@ -29,7 +30,7 @@ from commbounds.verify.experiments.precision.sums import (
     wire_of,
 )
 from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Outcome, Study, shared
 
 Trial = Callable[[Any, Case], Outcome]
 _SUBJECT = "simulated_allreduce"
@@ -200,11 +201,15 @@ _SHARDS = (
 
 
 def _of_moments(implementation: Any, case: Case) -> Outcome:
-    P, moments = case.settings["P"], ["before", "after"]
-    if core_size(P) == P and case.settings["schedule"] in HALVED:
-        moments.append("halving")
-    first, *others = (bits(result(implementation, case.array, case, average=when)[0]) for when in moments)
-    return Outcome(int(sum((first != other).sum() for other in others)), {}, active=P > 1)
+    """Against the average of terms that are divided before."""
+    return Outcome(case.once(_moved_by_moments, implementation), {}, active=case.settings["P"] > 1)
+
+
+def _moved_by_moments(implementation: Any, case: Case) -> int:
+    P, first = case.settings["P"], bits(case.once(result_of, implementation)[0])
+    moments = ["after", "halving"] if core_size(P) == P and case.settings["schedule"] in HALVED else ["after"]
+    others = (bits(result(implementation, case.array, case, average=when)[0]) for when in moments)
+    return sum(int((first != other).sum()) for other in others)
 
 
 @cache
@@ -228,12 +233,12 @@ def _values(case: Case) -> dict[str, Any]:
 
 
 def _average_errors(implementation: Any, case: Case) -> list[tuple[Fraction, Fraction]]:
-    """The error of every entry, and the average of the magnitudes."""
+    """P times the error of every entry, and the sum of the magnitudes."""
     held, P = case.once(result_of, implementation), case.settings["P"]
     found = []
-    for i, (total, magnitudes) in enumerate(exact_columns(case.array)):
-        values = {Fraction(v) if np.isfinite(v) else Fraction(2**1100) for v in held[:, i].tolist()}
-        found.append((max(abs(value - total / P) for value in values), magnitudes / P))
+    for column, (total, magnitudes) in zip(held.T.tolist(), exact_columns(case.array), strict=True):
+        values = (P * (Fraction(v) if math.isfinite(v) else 2**1100) for v in set(column))
+        found.append((max(abs(value - total) for value in values), magnitudes))
     return found
 
 
@@ -244,7 +249,8 @@ def _average_error(implementation: Any, case: Case) -> Outcome:
 
 
 def _average_loss(implementation: Any, case: Case) -> Outcome:
-    return Outcome(max(error for error, _ in case.once(_average_errors, implementation)), _values(case))
+    errors = case.once(_average_errors, implementation)
+    return Outcome(max(error for error, _ in errors) / case.settings["P"], _values(case))
 
 
 def _not_finite(implementation: Any, case: Case) -> Outcome:
@@ -309,6 +315,7 @@ def _largest(_budget: Budget) -> Iterator[Case]:
                 yield summed(np.repeat(top * signs[:, None], 2 * P, axis=1), **how)
 
 
+@shared
 def _largest_averaged(average: str) -> Callable[[Budget], Iterator[Case]]:
     def corpus(budget: Budget) -> Iterator[Case]:
         fixed: dict[str, Any] = {"average": average}
@@ -324,7 +331,8 @@ def _largest_averaged(average: str) -> Callable[[Budget], Iterator[Case]]:
     return corpus
 
 
-_MOMENTS: dict[str, Any] = {"corpus": partial(_at_scales, average="before"), "cases": partial(drawn, average="before")}
+_AVERAGED = {when: partial(_at_scales, average=when) for when in ("before", "after")}
+_MOMENTS: dict[str, Any] = {"corpus": _AVERAGED["before"], "cases": partial(drawn, average="before")}
 _AVERAGES = (
     Study("precision.average.power_of_two", _SUBJECT, _of_moments, **_MOMENTS),
     Study("precision.average.any_ranks", _SUBJECT, _of_moments, **_MOMENTS),
@@ -340,10 +348,10 @@ _AVERAGES = (
             f"precision.average.underflow_{when}",
             _SUBJECT,
             _average_loss,
-            corpus=partial(_at_scales, average=when),
+            corpus=corpus,
             extremal=_tiny(when),
         )
-        for when in ("before", "after")
+        for when, corpus in _AVERAGED.items()
     ),
     *(
         Study(f"precision.average.{name}", _SUBJECT, _not_finite, corpus=_largest_averaged(when))
@@ -496,10 +504,13 @@ def _growing(name: str, budget: Budget) -> Iterator[Case]:
 
 
 def _growth_curves(name: str, implementation: Any, seed: int) -> list[Series]:
-    ranks, series = [4, 8, 16, 32, 64, 128, 256, 512, 1024], []
-    for how in _hows(name)[:2]:
-        measured = [growth(implementation, _normal(P, seed % 1000, **how)) for P in ranks]
-        bound = [float(claims()[f"precision.growth.{name}"].bound(P=P)) for P in ranks]
+    ranks, hows, series = [4, 8, 16, 32, 64, 128, 256, 512, 1024], _hows(name)[:2], []
+    rows = []
+    for P in ranks:
+        case = _normal(P, seed % 1000, **hows[0])  # the wire's format is one
+        rows.append([growth(implementation, Case({**case.settings, **how}, case.array)) for how in hows])
+    bound = [float(claims()[f"precision.growth.{name}"].bound(P=P)) for P in ranks]
+    for how, measured in zip(hows, map(list, zip(*rows, strict=True)), strict=True):
         label = f"{how['schedule']}, sums in {how['accumulate']}, wire in {how['wire']}"
         series.append(Series(label, "P", [float(P) for P in ranks], bound, measured))
     return series

@@ -3,6 +3,7 @@
 import itertools
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -76,10 +77,15 @@ def wire_of(case: Case) -> Format:
     return FORMATS[case.settings["wire"]]
 
 
-def exact_columns(x: Array) -> Iterator[tuple[Fraction, Fraction]]:
-    """Sum and sum of the magnitudes of every column."""
-    for column in x.T.tolist():
-        yield exact_sum(column), exact_sum(map(abs, column))
+def exact_columns(x: Array) -> tuple[tuple[Fraction, Fraction], ...]:
+    """Sum and sum of the magnitudes of every column: many cases have the same stack."""
+    return _exact_columns(x.tobytes(), *x.shape)
+
+
+@lru_cache(maxsize=1 << 10)
+def _exact_columns(stack: bytes, P: int, n: int) -> tuple[tuple[Fraction, Fraction], ...]:
+    columns = np.frombuffer(stack).reshape(P, n).T.tolist()
+    return tuple((exact_sum(column), exact_sum(map(abs, column))) for column in columns)
 
 
 # --- stacks -----------------------------------------------------------------------------------------------------------
@@ -106,14 +112,23 @@ def beyond(wire: str) -> float:
     return 2.0 ** (FORMATS[wire].digits + 1)
 
 
-def textbook(wire: str) -> Iterator[tuple[str, Array]]:
-    """Stacks on which the order of sums shows, a column for every block and one more."""
+@cache
+def textbook(wire: str) -> list[tuple[str, Array]]:
+    """Stacks on which the order of sums shows, a column for every block and one more; not to be changed."""
     big, half = beyond(wire), 2.0 ** -FORMATS[wire].digits
     lost = [[1.0, big, -big], [1.0, -big, big, 1.0], [1.0, 1.0, big, -big], [big, 1.0, -big, 1.0, 1.0]]
     ties = [[1.0, half], [1.0, half, half / 2, 0.0], [1.0, half, half, half], [1.0, half, half, half, half, 0.0]]
-    for name, columns in (("beyond the significand", lost), ("half a gap", ties)):
-        for column in columns:
-            yield name, np.repeat(np.array(column)[:, None], len(column) + 1, axis=1)
+    return [
+        (name, np.repeat(np.array(column)[:, None], len(column) + 1, axis=1))
+        for name, columns in (("beyond the significand", lost), ("half a gap", ties))
+        for column in columns
+    ]
+
+
+@cache
+def _of_few(name: str, P: int) -> Array:
+    """A stack of P ranks with an entry more than ranks; not to be changed."""
+    return family(name, P, P + 1, 0)
 
 
 def options(**fixed: Any) -> Iterator[dict[str, Any]]:
@@ -131,7 +146,7 @@ def by_hand(_budget: Budget, /, **fixed: Any) -> Iterator[Case]:
             yield summed(x, family=name, **how)
         for P in (1, 2, 3, 4, 6, 7, 8):
             for name in tuple(STACKS) if P == 3 else ("normal", "cancelling"):
-                yield summed(family(name, P, P + 1, 0), family=name, seed=0, **how)
+                yield summed(_of_few(name, P), family=name, seed=0, **how)
 
 
 @st.composite
