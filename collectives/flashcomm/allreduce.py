@@ -1,9 +1,9 @@
 """All-reduces of quantised messages: two-step (Flash Communication), ring, one-shot, hierarchical; bytes counted.
 
 A message is the bytes of its codes, scales, zero points and spikes (`wire_bytes`), and counts as many words. Everyone
-reads bytes, those of its own messages too. Between ranks that have one caller messages go as they are; they count
-alike. Stochastic quantisers take the seeds of all parts of all ranks from a generator that must be in the same state on
-all ranks.
+reads bytes, those of its own messages too. Between ranks that have one caller what is read goes in their place; it
+counts alike. Stochastic quantisers take the seeds of all parts of all ranks from a generator that must be in the same
+state on all ranks.
 """
 
 import zlib

@@ -9,7 +9,8 @@ import numpy as np
 
 from commbounds.array_types import Array, Integers
 from commbounds.compressors import GroupQuantizer, StochasticGroupQuantizer, message_from_bytes, wire_bytes
-from commbounds.compressors.base import checked_rng, shown
+from commbounds.compressors.base import checked_rng, finite_reading, shown
+from commbounds.compressors.flashcomm.wire import wire_sizes
 
 Draw = Callable[[int, int], Array] | None
 """``draw(stage, rank)``: the uniforms of the rank's whole vector at this quantisation; None for the quantiser's own."""
@@ -45,40 +46,44 @@ class Coder:
         if quantiser.randomised and draw is None:
             self.seeds = checked_rng(rng).integers(0, 2**63, size=(P, P))
 
-    def coded(self, x: Array, rank: int, part: int, where: slice) -> Any:
-        """The message for part number `part` of a rank's vector, which lies at `where` in it; None if it is empty."""
-        if x.size == 0:
-            return None
-        if self._draw is not None and isinstance(self._quantiser, StochasticGroupQuantizer):
-            return self._quantiser.compress_with(x, self._draw(self._stage, rank)[where])
-        rng = None if self.seeds is None else np.random.default_rng(self.seeds[rank, part])
-        return self._quantiser.compress(x, rng)
-
-    def read(self, message: Any, like: Array) -> Array:
-        """The entries that `message` stands for."""
-        return like[:0] if message is None else self._quantiser.read(message)
-
     def code(self, x: Array, rank: int, part: int, where: slice, as_bytes: bool) -> Array:
-        """As `coded`, in the form in which it is sent: its bytes, or an object array that holds the message."""
-        message = self.coded(x, rank, part, where)
-        if as_bytes:
-            return np.zeros(0, np.uint8) if message is None else wire_bytes(message)
-        held = np.empty(1, object)
-        held[0] = message
-        return held
+        """What is sent of part number `part` of a rank's vector, which lies at `where` in it.
+
+        Its bytes; or, between ranks that have one caller, an object array: what they are read as, and their number.
+        """
+        if x.size == 0:
+            return np.zeros(0, np.uint8) if as_bytes else _held(x, 0)
+        quantiser = self._quantiser
+        injected = self._draw is not None and isinstance(quantiser, StochasticGroupQuantizer)
+        rng = None if self.seeds is None else np.random.default_rng(self.seeds[rank, part])
+        if not (as_bytes or injected):  # a call reads the same as by way of a message
+            return _held(finite_reading(quantiser(x, rng)), sum(wire_sizes(quantiser, x.size)))
+        if self._draw is not None and isinstance(quantiser, StochasticGroupQuantizer):
+            message = quantiser.compress_with(x, self._draw(self._stage, rank)[where])
+        else:
+            message = quantiser.compress(x, rng)
+        sent = wire_bytes(message)
+        return sent if as_bytes else _held(quantiser.read(message), sent.size)
 
     def read_code(self, code: Array, like: Array) -> Array:
-        """The entries, as many as `like` has and in its dtype, that the code stands for."""
+        """The entries, as many as `like` has and in its dtype, that the code stands for; not to be changed."""
         if code.dtype == object:
-            return self.read(code[0], like)
-        return self.read(message_from_bytes(code, self._quantiser, like.size, like.dtype) if like.size else None, like)
+            values: Array = code[0]
+            return values
+        if like.size == 0:
+            return like[:0]
+        return self._quantiser.read(message_from_bytes(code, self._quantiser, like.size, like.dtype))
+
+
+def _held(values: Array, size: int) -> Array:
+    held = np.empty(2, object)
+    held[0], held[1] = values, size
+    return held
 
 
 def code_size(code: Array) -> int:
     """Bytes that a code counts."""
-    if code.dtype == object:
-        return 0 if code[0] is None else int(-(-code[0].bits // 8))
-    return code.size
+    return int(code[1]) if code.dtype == object else code.size
 
 
 def blocks_of(n: int, parts: int) -> list[slice]:

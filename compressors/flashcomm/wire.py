@@ -5,6 +5,7 @@ group's zero point; every group's two spikes; and where in their groups these st
 from the lowest bit of a byte up. Numbers are little-endian. The order is this project's choice.
 """
 
+from functools import lru_cache
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -54,6 +55,21 @@ def wire_bytes(message: GroupCodes) -> Bytes:
     return np.concatenate(parts)
 
 
+@lru_cache(maxsize=1 << 10)
+def wire_sizes(quantiser: GroupQuantizer, n: int) -> tuple[int, ...]:
+    """Bytes of the parts of a message of `n` entries, one after another: of each plane first."""
+    groups = -(-n // quantiser.group)
+    scale, zero = stored_dtypes(quantiser.metadata, quantiser.zero, quantiser.scale == "log2")
+    sizes = [
+        *(-(-n * width // 8) for width in PLANES[quantiser.width]),
+        groups * scale.itemsize,
+        groups * zero.itemsize,
+    ]
+    if quantiser.spikes:
+        sizes += [2 * groups * FORMATS[quantiser.metadata].itemsize, -(-2 * groups * index_bits(quantiser.group) // 8)]
+    return tuple(sizes)
+
+
 def message_from_bytes(sent: Bytes, quantiser: GroupQuantizer, n: int, dtype: DTypeLike) -> GroupCodes:
     """The message that was sent as these bytes.
 
@@ -99,11 +115,7 @@ def message_from_bytes(sent: Bytes, quantiser: GroupQuantizer, n: int, dtype: DT
         raise TypeError(f"sent must be uint8, got {given.dtype}")
     groups, form = -(-entries // quantiser.group), FORMATS[quantiser.metadata]
     scale, zero = stored_dtypes(quantiser.metadata, quantiser.zero, quantiser.scale == "log2")
-    each = index_bits(quantiser.group)
-    sizes = [-(-entries * width // 8) for width in PLANES[quantiser.width]]
-    sizes += [groups * scale.itemsize, groups * zero.itemsize]
-    if quantiser.spikes:
-        sizes += [2 * groups * form.itemsize, -(-2 * groups * each // 8)]
+    each, sizes = index_bits(quantiser.group), wire_sizes(quantiser, entries)
     if given.shape != (sum(sizes),):
         raise ValueError(f"sent must have shape ({sum(sizes)},) for {entries} entries, got {given.shape}")
     parts = [given[start:stop].copy() for start, stop in pairwise(accumulate(sizes, initial=0))]

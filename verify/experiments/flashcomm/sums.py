@@ -34,9 +34,10 @@ def _ranges(x: Array, group: int, blocks: list[slice]) -> Array:
     return out
 
 
-def _values(stack: Array, q: GroupQuantizer, second: int, blocks: list[slice]) -> dict[str, Any]:
+def _values(one_block: bool, case: Case) -> dict[str, Any]:
     """What the bounds are made of, entry by entry."""
-    P = len(stack)
+    stack, (P, n), width = case.array, case.array.shape, case.settings["width"]
+    q, blocks = GroupQuantizer(width, case.settings["group"], "float64"), [slice(0, n)] if one_block else _blocks(n, P)
     ranges = np.array([_ranges(row, q.group, blocks) for row in stack])
     read = np.zeros_like(stack[0])
     for block in blocks:
@@ -53,24 +54,27 @@ def _values(stack: Array, q: GroupQuantizer, second: int, blocks: list[slice]) -
         "sum_scale": _ranges(read, q.group, blocks) / q.top,
         "ring_scales": ring,
         "first_width": q.width,
-        "second_width": second,
+        "second_width": case.settings.get("second_width", width),
     }
+
+
+def _errors(allreduce: Any, case: Case) -> Array:
+    """The largest error of every entry of the sum."""
+    widths = (case.settings[name] for name in ("width", "second_width") if name in case.settings)
+    quantisers = (GroupQuantizer(width, case.settings["group"], "float64") for width in widths)
+    result = allreduce(case.array, *quantisers)[0].values
+    return np.asarray(np.abs(result - case.array.sum(axis=0)).max(axis=0))
 
 
 def _sum_error(name: str) -> Callable[[Any, Case], Outcome]:
     """Error of the sum, at the entry where it comes closest to the claim's bound."""
 
     def trial(allreduce: Any, case: Case) -> Outcome:
-        stack, width, group = case.array, case.settings["width"], case.settings["group"]
-        (P, n), second = stack.shape, case.settings.get("second_width", width)
-        q, again = GroupQuantizer(width, group, "float64"), GroupQuantizer(second, group, "float64")
-        mixed = "second_width" in case.settings
-        result = (allreduce(stack, q, again) if mixed else allreduce(stack, q))[0].values
-        error = np.abs(result - stack.sum(axis=0)).max(axis=0)
-        values = _values(stack, q, second, [slice(0, n)] if ".oneshot." in name else _blocks(n, P))
+        P, n = case.array.shape
+        error, values = case.once(_errors, allreduce), case.once(_values, ".oneshot." in name)
         bound = np.broadcast_to(claims()[name].bound(**values), (n,))
         # every coding and reading rounds a difference, a quotient, a product and a sum, of sums of at most P entries
-        slack = 8.0 * (P + 1) * P * _EPS * float(np.abs(stack).max())
+        slack = 8.0 * (P + 1) * P * _EPS * float(np.abs(case.array).max())
         share = np.where(bound > slack, error / np.maximum(bound, slack or 1.0), 2.0 * (error - bound > slack))
         at = int(np.argmax(share))
         chosen = {key: float(v[at]) if isinstance(v, np.ndarray) else v for key, v in values.items()}
