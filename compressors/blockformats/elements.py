@@ -55,12 +55,12 @@ class Element:
         """Exponent of the largest power of two among the numbers."""
         return self.largest.numerator.bit_length() - self.largest.denominator.bit_length()
 
-    @property
+    @cached_property
     def unit(self) -> Fraction:
         """Unit roundoff, 2^-digits: half the gap above a power of two, relative to it."""
         return Fraction(1, 2**self.digits)
 
-    @property
+    @cached_property
     def reach(self) -> Fraction:
         """The largest number over the largest power of two; in [1, 2)."""
         return self.largest / Fraction(2) ** self.emax

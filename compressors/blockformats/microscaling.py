@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
@@ -96,6 +97,16 @@ def _values(codes, block, exponents, table, largest, out):  # type: ignore[no-un
         out[i] = -value if code < 0 else value
 
 
+_ONE, _THREE_QUARTERS = Fraction(1), Fraction(3, 4)
+
+
+@cache
+def _limit(element: str, scale: str) -> Fraction:
+    form = ELEMENTS[element]
+    rules = {"even": 2 - form.unit, "rceil": form.reach, "ceil": _ONE, "double": Fraction(0)}
+    return rules.get(scale, form.reach * 3 / 4 if scale == "nearest" else Fraction(2))
+
+
 @dataclass(frozen=True)
 class Microscaling(Compressor):
     """Every entry at the nearest element of its block's scale, a power of two (OCP Microscaling Formats, version 1.0).
@@ -153,13 +164,12 @@ class Microscaling(Compressor):
     @property
     def gain(self) -> Fraction:
         """What entries are multiplied with before they are rounded."""
-        return Fraction(3, 4) if self.scale == "three_quarters" else Fraction(1)
+        return _THREE_QUARTERS if self.scale == "three_quarters" else _ONE
 
     @property
     def limit(self) -> Fraction:
         """Largest t for which the scale is 2^(e - base); for "even" and "nearest" the smallest for which it is not."""
-        rules = {"even": 2 - self.format.unit, "rceil": self.format.reach, "ceil": Fraction(1), "double": Fraction(0)}
-        return rules.get(self.scale, self.format.reach * 3 / 4 if self.scale == "nearest" else Fraction(2))
+        return _limit(self.element, self.scale)
 
     @property
     def base(self) -> int:
@@ -177,6 +187,13 @@ class Microscaling(Compressor):
         most = self.format.table.size - 1
         check_part("codes", message.codes, message.shape, (np.int8,), -most, most)
         check_same("number of exponents", message.exponents.size, -(-message.codes.size // self.block))
+        return self._read(message)
+
+    def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:
+        """`x` compressed and decompressed."""
+        return self._read(self.compress(x, rng))
+
+    def _read(self, message: Blocks) -> Array:
         out = np.empty(message.shape, message.dtype)
         table, largest = self.format.table / float(self.gain), float(np.finfo(message.dtype).max)
 

@@ -1,7 +1,9 @@
 """Block-scaled formats and sums in them, from the definitions, in rational arithmetic; imports nothing of ours."""
 
 import math
+from bisect import bisect_left, bisect_right
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 
@@ -37,7 +39,7 @@ def rounded(level, numbers, uniform=None):
     """Code of the number nearest to `level` >= 0, ties to the even code; with a uniform, up with the share's chance."""
     if level >= numbers[-1]:
         return len(numbers) - 1
-    code = max(c for c, number in enumerate(numbers) if number <= level)
+    code = bisect_right(numbers, level) - 1
     share = (level - numbers[code]) / (numbers[code + 1] - numbers[code])
     if uniform is not None:
         return code + (Fraction(float(uniform)) < share)
@@ -45,12 +47,8 @@ def rounded(level, numbers, uniform=None):
 
 
 def log2_floor(value):
-    exponent = 0
-    while Fraction(2) ** (exponent + 1) <= value:
-        exponent += 1
-    while Fraction(2) ** exponent > value:
-        exponent -= 1
-    return exponent
+    exponent = value.numerator.bit_length() - value.denominator.bit_length()
+    return exponent if Fraction(2) ** exponent <= value else exponent - 1
 
 
 def exponent_of(top, element, scale):
@@ -77,8 +75,13 @@ def exponent_of(top, element, scale):
 
 def as_dtype(value, dtype):
     """A Fraction as the nearest number of the dtype, which it mostly is; at most the largest."""
-    largest = Fraction(float(np.finfo(dtype).max))
+    largest = largest_of(dtype)
     return np.dtype(dtype).type(float(max(min(value, largest), -largest)))
+
+
+@cache
+def largest_of(dtype):
+    return Fraction(float(np.finfo(dtype).max))
 
 
 def microscaled(x, element, block, scale, uniforms=None):
@@ -118,7 +121,7 @@ def nvfp4(x, block, scale, uniforms=None):
         if whole == 0:  # everything is zero then, whatever the scale: the last one
             code = len(eights) - 1
         elif scale == "up":
-            code = min((c for c, s in enumerate(eights) if 6 * whole * s >= largest), default=len(eights) - 1)
+            code = min(bisect_left(eights, largest / (6 * whole)), len(eights) - 1)
         else:
             code = rounded(largest / (6 * whole), eights)
         scales.append(code)
@@ -148,8 +151,7 @@ def four_over_six(x, block, scale="nearest", choice="drawn", pairs=None):
             if whole == 0:
                 code = len(eights) - 1
             elif scale == "up":
-                fits = (c for c, s in enumerate(eights) if last * whole * s >= max(map(abs, part)))
-                code = min(fits, default=len(eights) - 1)
+                code = min(bisect_left(eights, max(map(abs, part)) / (last * whole)), len(eights) - 1)
             else:
                 code = rounded(max(map(abs, part)) / (last * whole), eights)
             unit, coded, error = whole * eights[code], [], 0.0
@@ -163,7 +165,7 @@ def four_over_six(x, block, scale="nearest", choice="drawn", pairs=None):
                     off = a - step * float(fours[c])
                     error += off * off
                 else:
-                    low = 0 if unit == 0 else max(k for k, f in enumerate(fours) if f * unit <= abs(v))
+                    low = 0 if unit == 0 else bisect_right(fours, abs(v) / unit) - 1
                     near = a - step * float(fours[low])
                     far = a - step * float(fours[low + 1]) if unit and low + 1 < len(fours) else -near
                     error += near * -far
@@ -323,15 +325,15 @@ def homomorphic(stack, width=4, block=32, rounding="nearest", sum_width=None, un
     sums = []
     for i in range(n):
         start = i // block * block
-        largest = max(abs(Fraction(float(v))) for v in stack[:, start : start + block].ravel())
+        largest = Fraction(float(np.abs(stack[:, start : start + block]).max()))
         if largest == 0:
             sums.append(stack.dtype.type(0))
             continue
         exponent = log2_floor(largest / top)
         exponent += Fraction(2) ** exponent * top < largest
-        codes = []
+        codes, power = [], Fraction(2) ** exponent
         for p in range(P):
-            level = Fraction(float(stack[p, i])) / Fraction(2) ** exponent
+            level = Fraction(float(stack[p, i])) / power
             if rounding == "nearest":
                 codes.append(round(level))
             else:
@@ -343,7 +345,7 @@ def homomorphic(stack, width=4, block=32, rounding="nearest", sum_width=None, un
                 codes.append(math.floor(level) + (Fraction(u) < level - math.floor(level)))
         total = sum(codes) % 2**bits
         total -= 2**bits * (total >= 2 ** (bits - 1))
-        sums.append(as_dtype(total * Fraction(2) ** exponent, stack.dtype))
+        sums.append(as_dtype(total * power, stack.dtype))
     sizes = [part.stop - part.start for part in parts_of(n, P)]
     phases = {
         "exponents": round_the_ring([2 * -(-n // block)] * P),

@@ -4,6 +4,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from commbounds.verify.inputs import integers, sampled_from
 from commbounds.verify.marginals import kernel_marginals
 from commbounds.verify.study import Case, Outcome
 
+_SURE = Fraction(1)
 Law = list[list[tuple[Fraction, Fraction]]]
 """Of every entry the (probability, value) pairs."""
 SCALES = ("floor", "even", "rceil", "ceil", "double", "nearest", "three_quarters")
@@ -33,9 +35,17 @@ def _made(cls: Any, case: Case) -> Any:
     return cls(**{key: case.settings[key] for key in _KEYS if key in case.settings})
 
 
+_exactly_known = lru_cache(maxsize=1 << 14)(Fraction)
+"""A float as what it is: few numbers are met again and again."""
+
+
 def exact(x: Array) -> list[Fraction]:
     """The entries as what they are."""
-    return [Fraction(v) for v in x.astype(np.float64).tolist()]
+    return list(map(_exactly_known, x.astype(np.float64).tolist()))
+
+
+def _entries(case: Case) -> list[Fraction]:
+    return exact(case.array)
 
 
 def laws(cls: Any, case: Case) -> Law:
@@ -49,10 +59,11 @@ def laws(cls: Any, case: Case) -> Law:
 def law_of(c: Any, x: Array) -> Law:
     """The same for any quantiser and vector."""
     if not c.randomised:
-        return [[(Fraction(1), y)] for y in exact(c(x))]
+        return [[(_SURE, y)] for y in exact(c(x))]
     found = kernel_marginals(c, x)
-    rows = zip(found.p.tolist(), found.upper.tolist(), found.lower.tolist(), strict=True)
-    return [[(Fraction(p), Fraction(up)), (1 - Fraction(p), Fraction(down))] for p, up, down in rows]
+    # both probabilities are multiples of the uniforms' spacing, which floats are up to one
+    rows = map(exact, (found.p, found.upper, 1.0 - found.p, found.lower))
+    return [[(p, up), (q, down)] for p, up, q, down in zip(*rows, strict=True)]
 
 
 def resolution(c: Any, x: Array) -> float:
@@ -78,7 +89,12 @@ def dyadic(case: Case) -> bool:
 
 
 def symbols(case: Case) -> dict[str, Any]:
-    """The symbols of the bounds: lengths, and what the case's format has."""
+    """The symbols of the bounds: lengths, and what the case's format has; not to be changed."""
+    found: dict[str, Any] = case.once(_symbols)
+    return found
+
+
+def _symbols(case: Case) -> dict[str, Any]:
     settings, found = case.settings, {"n": case.array.size, "block": case.settings.get("block", 1)}
     if "digits" in settings:
         found["microdigits"] = settings["digits"]
@@ -99,7 +115,7 @@ def of_law(
     """The trial that measures (law, entries, more settings); slack is what probabilities and scales are rounded by."""
 
     def trial(cls: Any, case: Case) -> Outcome:
-        found = measure(case.once(laws, cls), exact(case.array), *(case.settings[name] for name in more))
+        found = measure(case.once(laws, cls), case.once(_entries), *(case.settings[name] for name in more))
         allowed = slack(cls, case)
         return Outcome(float(found) if allowed else found, symbols(case), allowed)
 
@@ -132,7 +148,7 @@ def maximum_error(law: Law, x: list[Fraction], block: int) -> Fraction:
 def bias(law: Law, x: list[Fraction]) -> Fraction:
     """Largest error of an expected entry, over the largest entry."""
     top = max(map(abs, x))
-    means = (sum(p * y for p, y in entry) for entry in law)
+    means = (entry[0][1] if len(entry) == 1 else sum(p * y for p, y in entry) for entry in law)
     worst: Fraction = max(abs(mean - v) for mean, v in zip(means, x, strict=True))
     return worst / (top or 1)
 
