@@ -11,6 +11,7 @@ the wire loses it, and the receiver finds nothing where it would have been. No r
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -26,7 +27,7 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel, packets
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import as_array, checked_choice, shown
+from commbounds.compressors.base import as_array, checked_choice, is_finite, shown
 
 ESTIMATORS = ("arrivals", "owner", "expected")
 """Ways to estimate a mean from what arrives."""
@@ -39,7 +40,7 @@ class Layout:
     Parameters
     ----------
     owner, packet : (n,) int64
-        By coordinate; packets are counted within their shard.
+        By coordinate; packets are counted within their shard. Not to be changed.
     packets : int
         Packets of the longest shard, at least 1.
     """
@@ -69,12 +70,21 @@ def layout(n: int, workers: int, packet: int | None = None) -> Layout:
     """
     n, workers = checked_count(n, "n"), checked_count(workers, "workers")
     size = n if packet is None else checked_count(packet, "packet")
+    return (_short_layout if n <= _SHORT else _layout)(n, workers, size)
+
+
+def _layout(n: int, workers: int, size: int) -> Layout:
     lengths = np.full(workers, n // workers)
     lengths[: n % workers] += 1
     owner = np.repeat(np.arange(workers), lengths)
     place = np.arange(n) - np.repeat(np.cumsum(lengths) - lengths, lengths)
     number = place // size
     return Layout(owner.astype(np.int64), number.astype(np.int64), int(number.max()) + 1)
+
+
+_SHORT = 1 << 12
+_short_layout = lru_cache(maxsize=256)(_layout)
+"""Made once: a run of many steps asks for it several times in each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,7 +394,7 @@ def broadcast(
         if new.shape != (size.stop - size.start,) or new.dtype != row.dtype:
             expected = f"({size.stop - size.start},) {row.dtype}"
             raise ValueError(f"owned must be {expected} as the replica's shard is, got {new.shape} {new.dtype}")
-        if not np.isfinite(new).all():
+        if not is_finite(new):
             raise ValueError("owned must be finite, got NaN or infinity")
         mask = checked_arrivals(arrived, comm.size, layout(row.size, comm.size, packet))
         return {"packet": packet, "the checksum of arrived": checksum(mask)}

@@ -17,7 +17,15 @@ from commbounds.collectives.packetloss.links import (
 )
 from commbounds.collectives.packetloss.loss_processes import Loss, checked_count, checked_loss
 from commbounds.collectives.traffic import Traffic, summed
-from commbounds.compressors.base import as_array, checked_choice, checked_flag, checked_kind, checked_real, shown
+from commbounds.compressors.base import (
+    as_array,
+    checked_choice,
+    checked_flag,
+    checked_kind,
+    checked_real,
+    is_finite,
+    shown,
+)
 
 Gradient = Callable[[int, Array], Array]
 """(step, (N, n) replicas) -> (N, n): worker i's gradient at its own replica."""
@@ -118,7 +126,7 @@ def lossy_step(
     reduced, first = lossy_reduce_scatter(stack, reduce_arrived, estimator, p=p, packet=packet)
     update = (-rate * reduced.estimate).astype(parameters.dtype)
     owned = parameters[cut.owner, np.arange(n)] + update
-    if not np.isfinite(owned).all():
+    if not is_finite(owned):
         raise ValueError(f"rate and gradients must keep the parameters finite, got an overflow at rate {rate}")
     received, second = lossy_broadcast(parameters, owned, broadcast_arrived, packet=packet)
     there = np.asarray(broadcast_arrived)[cut.owner, :, cut.packet].T | (cut.owner == np.arange(workers)[:, None])

@@ -187,13 +187,6 @@ class Microscaling(Compressor):
         most = self.format.table.size - 1
         check_part("codes", message.codes, message.shape, (np.int8,), -most, most)
         check_same("number of exponents", message.exponents.size, -(-message.codes.size // self.block))
-        return self._read(message)
-
-    def __call__(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Array:
-        """`x` compressed and decompressed."""
-        return self._read(self.compress(x, rng))
-
-    def _read(self, message: Blocks) -> Array:
         out = np.empty(message.shape, message.dtype)
         table, largest = self.format.table / float(self.gain), float(np.finfo(message.dtype).max)
 

@@ -8,7 +8,7 @@ from numba import njit
 
 from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._blocks import BLOCK, for_blocks, quiet
-from commbounds.compressors.base import is_finite, check_part, check_same, shown
+from commbounds.compressors.base import check_part, check_same, is_finite, shown
 from commbounds.compressors.flashcomm.metadata import FORMATS, stored, stored_above, stored_below
 
 _REST32, _REST64 = np.int32(0x7FFFFFFF), np.int64(0x7FFFFFFFFFFFFFFF)

@@ -8,16 +8,16 @@ import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
-from commbounds.array_types import Floats, Mask
+from commbounds.array_types import Floats, Integers, Mask
 from commbounds.collectives import layout
 
-Weights = Callable[["Histories"], list[Fraction]]
-"""Probability of every history."""
+Weights = Callable[["Histories"], tuple[Sequence[Fraction], Integers]]
+"""Probabilities that histories have, and which of them each has, by its place."""
 SIGMA = Fraction(3, 2)
 """Standard deviation of an update."""
 
@@ -36,6 +36,11 @@ class Histories:
 
     lost: Mask
     lacks: Floats
+
+    @cached_property
+    def losses(self) -> Integers:
+        """(h, steps) packets that got lost."""
+        return np.asarray(self.lost.sum(axis=(2, 3)))
 
     @property
     def staleness(self) -> Floats:
@@ -95,25 +100,23 @@ def histories(broadcast: Any, receivers: int, steps: int, packets: int = 1, last
 def bernoulli(p: Fraction) -> Weights:
     """Every packet lost with probability `p`, independently."""
 
-    def weights(h: Histories) -> list[Fraction]:
-        flags = h.lost.reshape(len(h.lost), -1)
-        size = flags.shape[1]
-        chances = [p**k * (1 - p) ** (size - k) for k in range(size + 1)]
-        return [chances[k] for k in flags.sum(axis=1)]
+    def weights(h: Histories) -> tuple[Sequence[Fraction], Integers]:
+        return _chances(p, h.lost[0].size), h.losses.sum(axis=1)
 
     return weights
+
+
+@cache
+def _chances(p: Fraction, packets: int) -> list[Fraction]:
+    """By the number of the packets that are lost, each with probability `p`: that these are, and the others are not."""
+    return [p**k * (1 - p) ** (packets - k) for k in range(packets + 1)]
 
 
 def varying(losses: Sequence[Fraction]) -> Weights:
     """Lost with probability ``losses[s]`` in step s, independently."""
 
-    def weights(h: Histories) -> list[Fraction]:
-        result = [Fraction(1)] * len(h.lost)
-        for s, p in enumerate(losses):
-            counts, size = h.lost[:, s].reshape(len(h.lost), -1).sum(axis=1), h.lost[0, s].size
-            chances = [p**k * (1 - p) ** (size - k) for k in range(size + 1)]
-            result = [w * chances[k] for w, k in zip(result, counts, strict=True)]
-        return result
+    def weights(h: Histories) -> tuple[Sequence[Fraction], Integers]:
+        return _all_of([(_chances(p, h.lost[0, s].size), h.losses[:, s]) for s, p in enumerate(losses)])
 
     return weights
 
@@ -122,23 +125,20 @@ def bursts(lossrate: Fraction, recovery: Fraction) -> Weights:
     """Links good or bad from the stationary law on, receivers independent; bad ones lose everything."""
     fail = recovery * lossrate / (1 - lossrate)
 
-    def path(flags: Mask) -> Fraction:
+    def path(flags: tuple[bool, ...]) -> Fraction:
         chance = lossrate if flags[0] else 1 - lossrate
         for before, now in itertools.pairwise(flags):
             change = recovery if before else fail
             chance *= change if before != now else 1 - change
         return chance
 
-    def weights(h: Histories) -> list[Fraction]:
+    def weights(h: Histories) -> tuple[Sequence[Fraction], Integers]:
         steps, receivers = h.lost.shape[1:3]
-        known = {flags: path(np.array(flags)) for flags in itertools.product((False, True), repeat=steps)}
-        result = []
-        for lost in h.lost[:, :, :, 0]:
-            chance = Fraction(1)
-            for i in range(receivers):
-                chance *= known[tuple(lost[:, i].tolist())]
-            result.append(chance)
-        return result
+        chances = [path(flags) for flags in itertools.product((False, True), repeat=steps)]
+        kinds = list(dict.fromkeys(chances))
+        place = np.array([kinds.index(chance) for chance in chances])
+        numbers = place[np.tensordot(1 << np.arange(steps)[::-1], h.lost[:, :, :, 0], (0, 1))]
+        return _all_of([(kinds, numbers[:, i]) for i in range(receivers)])
 
     return weights
 
@@ -146,20 +146,27 @@ def bursts(lossrate: Fraction, recovery: Fraction) -> Weights:
 def shared(p: Fraction) -> Weights:
     """All receivers share a packet's fate, and the fate is loss with probability `p`."""
 
-    def weights(h: Histories) -> list[Fraction]:
+    def weights(h: Histories) -> tuple[Sequence[Fraction], Integers]:
         flags = h.lost[:, :, :, 0]
         alike = (flags == flags[:, :, :1]).all(axis=(1, 2))
-        lost, steps = flags[:, :, 0].sum(axis=1), flags.shape[1]
-        chances = [p**k * (1 - p) ** (steps - k) for k in range(steps + 1)]
-        return [chances[k] if same else Fraction(0) for k, same in zip(lost, alike, strict=True)]
+        steps = flags.shape[1]
+        return [*_chances(p, steps), Fraction(0)], np.where(alike, flags[:, :, 0].sum(axis=1), steps + 1)
 
     return weights
 
 
+def _all_of(independent: Sequence[tuple[Sequence[Fraction], Integers]]) -> tuple[Sequence[Fraction], Integers]:
+    """Of independent parts of a history all at once."""
+    chances, numbers = [Fraction(1)], np.zeros(len(independent[0][1]), np.int64)
+    for own, places in independent:
+        chances = [before * chance for before in chances for chance in own]
+        numbers = numbers * len(own) + places
+    return chances, numbers
+
+
 def expectation(h: Histories, weights: Weights, values: Any) -> Fraction:
     """The mean of `values`, one for every history, exactly: floats are taken for the rational numbers that they are."""
-    totals: dict[Fraction, float] = {}
-    for weight, value in zip(weights(h), np.asarray(values, np.float64).tolist(), strict=True):
-        # values of one weight are added first; small multiples of 1/2 in fact, so that sums in floats are exact
-        totals[weight] = totals.get(weight, 0.0) + value
-    return sum((weight * Fraction(total) for weight, total in totals.items()), Fraction(0))
+    chances, numbers = weights(h)
+    # values of one weight are added first; small multiples of 1/2 in fact, so that sums in floats are exact
+    totals = np.bincount(numbers, np.asarray(values, np.float64), len(chances)).tolist()
+    return sum((chance * Fraction(total) for chance, total in zip(chances, totals, strict=True) if total), Fraction(0))

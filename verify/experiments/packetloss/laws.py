@@ -107,7 +107,8 @@ def shared_owner(found: Histories, p: Fraction) -> Fraction:
 
 def shared_pair(found: Histories) -> Fraction:
     """Largest squared gap over all histories in which all receivers fare alike."""
-    possible = np.array([w > 0 for w in shared(Fraction(1, 2))(found)])
+    chances, numbers = shared(Fraction(1, 2))(found)
+    possible = np.array([chance > 0 for chance in chances])[numbers]
     return Fraction(float(_squares(found.gap[possible]).max()))
 
 

@@ -1,5 +1,6 @@
 """Packet loss: runs of the training loop, with hostile and with real gradients."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,10 @@ def _trained(
     return implementation(start, _gradient(N, n, data, seed), loss, rounds, _RATE, seed=seed, **more)
 
 
+def _norm(x: Floats) -> float:
+    return math.sqrt(x @ x)
+
+
 def _replica_gap(implementation: Any, N: int, n: int, p: Any, data: str, rounds: int, seed: int) -> Outcome:
     """Of all steps, shards and pairs the one whose gap is largest against the norms of the updates in it."""
     owner = layout(n, N).owner
@@ -48,16 +53,16 @@ def _replica_gap(implementation: Any, N: int, n: int, p: Any, data: str, rounds:
     def observe(state: Replicas, update: Floats) -> None:
         nonlocal worst, largest
         shards = [owner == j for j in range(min(n, N))]
-        norms.append(np.array([np.linalg.norm(update[shard]) for shard in shards]))
+        norms.append(np.array([_norm(update[shard]) for shard in shards]))
         largest = max(largest, float(np.abs(state.parameters).max()))
         # since[l, j]: norms of the last l updates of shard j, added up
         since = np.vstack([np.zeros(len(shards)), np.cumsum(norms[::-1], axis=0)])
         for j, shard in enumerate(shards):
-            copies, missed = state.parameters[:, shard], state.missed[:, shard][:, 0]
+            copies, passed = state.parameters[:, shard], since[state.missed[:, shard][:, 0], j].tolist()
             for i in range(N):
                 for k in range(i):
-                    gap = float(np.linalg.norm(copies[i] - copies[k]))
-                    between = float(abs(since[missed[i], j] - since[missed[k], j]))
+                    gap = _norm(copies[i] - copies[k])
+                    between = abs(passed[i] - passed[k])
                     close = gap / between if between > 0 else (0.0 if gap == 0 else np.inf)
                     if close > worst[0]:
                         worst = (close, gap, between)
