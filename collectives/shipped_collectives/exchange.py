@@ -44,12 +44,19 @@ def two_shot(
     read: Callable[[Bytes, int], Array],
     added: Callable[[list[Array]], tuple[Array, Bytes]],
 ) -> tuple[Array, Array]:
-    """What is read of all sums, and this rank's own sum as it is."""
+    """What is read of all sums, and this rank's own sum as it is; `code` and `read` take several of one length, too."""
     mine = owned[comm.rank]
-    codes = [code(x[part]) for part in owned]
-    terms = [read(sent, mine.size) for sent in exchanged(comm, codes, [codes[comm.rank].size] * comm.size)]
-    total, sent = added(terms)
-    result = np.empty_like(total, shape=x.shape)
-    for part, arrived in zip(owned, exchanged(comm, [sent] * comm.size, [c.size for c in codes]), strict=True):
-        result[part] = read(arrived, part.size)
+    codes = _each(code, [x[part] for part in owned])
+    arrived = exchanged(comm, codes, [codes[comm.rank].size] * comm.size)
+    total, sent = added(_each(lambda rows: read(rows, mine.size), arrived))
+    result, sums = np.empty_like(total, shape=x.shape), exchanged(comm, [sent] * comm.size, [c.size for c in codes])
+    read_of = comm.shared(lambda: [read(own, part.size) for own, part in zip(sums, owned, strict=True)])
+    for part, values in zip(owned, read_of, strict=True):
+        result[part] = values
     return result, total
+
+
+def _each(work: Callable[[Array], Array], parts: Sequence[Array]) -> list[Array]:
+    """What is made of each part: at once, where they are of one length."""
+    alike = len({part.size for part in parts}) == 1
+    return list(work(np.stack(parts))) if alike else [work(part) for part in parts]

@@ -14,7 +14,6 @@ from commbounds.collectives.shipped_collectives.exchange import (
     FP8_MAX,
     checked_finite,
     owned_places,
-    padded,
     two_shot,
 )
 from commbounds.compressors.base import checked_count
@@ -22,19 +21,22 @@ from commbounds.compressors.base import checked_count
 
 def flashinfer_code(x: Array, group: int) -> Bytes:
     """Codes in float8 of float32 numbers, and the factor of every group to read them by."""
-    groups = padded(x, group).reshape(-1, group)
+    n = x.shape[-1]
+    filled = np.zeros((*x.shape[:-1], n + -n % group), x.dtype)
+    filled[..., :n] = x
+    groups = filled.reshape(*x.shape[:-1], filled.shape[-1] // group, group)
     with np.errstate(all="ignore"):
-        largest = np.maximum(np.abs(groups).max(axis=1, initial=0), np.float32(1e-12))
-        codes = np.clip(groups * (FP8_MAX / largest)[:, np.newaxis], -FP8_MAX, FP8_MAX).astype(float8_e4m3fn)
+        largest = np.maximum(np.abs(groups).max(axis=-1, initial=0), np.float32(1e-12))
+        codes = np.clip(groups * (FP8_MAX / largest)[..., np.newaxis], -FP8_MAX, FP8_MAX).astype(float8_e4m3fn)
         factors = largest / FP8_MAX
-    return np.concatenate([codes.view(np.uint8).ravel()[: x.size], factors.view(np.uint8)])
+    return np.concatenate([codes.view(np.uint8).reshape(filled.shape)[..., :n], factors.view(np.uint8)], axis=-1)
 
 
 def flashinfer_read(sent: Bytes, n: int, group: int) -> Array:
     """The float32 numbers that `flashinfer_code` made `sent` of."""
-    factors = np.repeat(sent[n:].copy().view(np.float32), group)[:n]
+    factors = np.repeat(sent[..., n:].copy().view(np.float32), group, axis=-1)[..., :n]
     with np.errstate(all="ignore"):
-        numbers: Array = sent[:n].view(float8_e4m3fn).astype(np.float32) * factors
+        numbers: Array = sent[..., :n].view(float8_e4m3fn).astype(np.float32) * factors
     return numbers
 
 

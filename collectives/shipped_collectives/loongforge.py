@@ -22,13 +22,17 @@ GROUP_MOST = 1024
 
 
 def loongforge_code(x: Array, group: int) -> Bytes:
-    """Codes in float8 of whole groups of float32 numbers, and the scales, zero where they are not above 2^-126."""
-    groups = x.reshape(-1, group)
+    """Codes in float8 of whole groups of float32 numbers, and the scales, zero where they are not above 2^-126.
+
+    Along the last axis, as all that is coded and read here.
+    """
+    groups = x.reshape(*x.shape[:-1], -1, group)
     with np.errstate(divide="ignore", over="ignore"):
-        scales = np.abs(groups).max(axis=1) / FP8_MAX
+        scales = np.abs(groups).max(axis=-1) / FP8_MAX
         up = np.where(scales > np.finfo(np.float32).tiny, np.float32(1) / scales, np.float32(0))
-    codes = np.clip(groups * up[:, np.newaxis], -FP8_MAX, FP8_MAX).astype(float8_e4m3fn)
-    return np.concatenate([codes.view(np.uint8).ravel(), np.where(up > 0, scales, np.float32(0)).view(np.uint8)])
+    codes = np.clip(groups * up[..., np.newaxis], -FP8_MAX, FP8_MAX).astype(float8_e4m3fn)
+    sent = np.where(up > 0, scales, np.float32(0)).view(np.uint8)
+    return np.concatenate([codes.view(np.uint8).reshape(x.shape), sent], axis=-1)
 
 
 @one_program(np.stack)

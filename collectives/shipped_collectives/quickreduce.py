@@ -1,5 +1,6 @@
 """QuickReduce: codes of 3 to 8 bits, all arithmetic in float16."""
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -34,26 +35,29 @@ def halves(exact: ArrayLike, saturates: bool = True) -> Array:
 
 def quick_code(x: Array, width: int, saturates: bool = True) -> Bytes:
     """Codes of `width` bits of float16 numbers, whole groups of 64, and the scales."""
-    groups, top = x.reshape(-1, PAIRS, 2), 2.0 ** (width - 1)
+    groups, top = x.reshape(*x.shape[:-1], -1, PAIRS, 2), 2.0 ** (width - 1)
     with np.errstate(all="ignore"):
-        high, low = np.fmax.reduce(groups, axis=1), np.fmin.reduce(groups, axis=1)
+        high, low = np.fmax.reduce(groups, axis=-2), np.fmin.reduce(groups, axis=-2)
         # of zeros the negative one is the smaller
-        low = np.where(low == 0, np.where((np.signbit(groups) & (groups == 0)).any(axis=1), -0.0, 0.0), low)
+        low = np.where(low == 0, np.where((np.signbit(groups) & (groups == 0)).any(axis=-2), -0.0, 0.0), low)
         largest = np.where(np.abs(high) > np.abs(low), high, low).astype(np.float64)
         scale = halves(-largest / top, saturates)
         step = halves(scale.astype(np.float64) + 2.0**-24, saturates).astype(np.float64)
         up = halves(1 / step, saturates).astype(np.float64)
-        scaled = halves(groups.astype(np.float64) * up[:, np.newaxis], saturates)
+        scaled = halves(groups.astype(np.float64) * up[..., np.newaxis, :], saturates)
     codes = np.rint(np.fmin(np.fmax(scaled, -top), top - 1).astype(np.float64)) + top
-    return np.concatenate([packed_numbers(codes.ravel(), width), scale.view(np.uint8).ravel()])
+    parts = packed_numbers(codes.ravel(), width), scale.view(np.uint8)
+    return np.concatenate([part.reshape(*x.shape[:-1], -1) for part in parts], axis=-1)
 
 
 def quick_read(sent: Bytes, n: int, width: int, saturates: bool = True) -> Array:
     """The float16 numbers that `quick_code` made `sent` of."""
-    codes = unpacked_numbers(sent[: n * width // 8], width, n).reshape(-1, PAIRS, 2) - 2.0 ** (width - 1)
-    scale = sent[n * width // 8 :].copy().view(np.float16).reshape(-1, 1, 2)
+    several, size = sent.shape[:-1], n * width // 8
+    numbers = unpacked_numbers(sent[..., :size].ravel(), width, math.prod(several) * n)
+    codes = numbers.reshape(*several, -1, PAIRS, 2) - 2.0 ** (width - 1)
+    scale = sent[..., size:].copy().view(np.float16).reshape(*several, -1, 1, 2)
     with np.errstate(all="ignore"):
-        return halves(codes * scale.astype(np.float64), saturates).ravel()
+        return halves(codes * scale.astype(np.float64), saturates).reshape(*several, -1)
 
 
 @one_program(np.stack)

@@ -26,20 +26,23 @@ def torchft_code(rows: Array, native: bool, divisor: float = 1.0) -> Bytes:
     """Rows of float32 over `divisor`, each a scale and codes of a byte, filled to whole words of four."""
     top, share = FP8_MAX if native else INT8_MAX, np.float32(divisor)
     with np.errstate(all="ignore"):
-        scales = top / (np.abs(rows).max(axis=1) / share)
-        scales = np.where(np.isinf(scales), np.float32(1), scales)
-        scaled = rows * scales[:, np.newaxis] / share
+        scales = top / (np.abs(rows).max(axis=-1) / share)
+        scales = np.where(np.isinf(scales), np.float32(1), scales)[..., np.newaxis]
+        scaled = rows * scales / share
         codes = (scaled.astype(float8_e4m3fn) if native else np.trunc(scaled).astype(np.int8)).view(np.uint8)
-    filled = np.pad(codes, ((0, 0), (0, -rows.shape[1] % 4)))
-    return np.concatenate([scales[:, np.newaxis].view(np.uint8), filled], axis=1).ravel()
+    *several, columns = rows.shape
+    words = np.zeros((*several, 4 + columns + -columns % 4), np.uint8)
+    words[..., :4], words[..., 4 : 4 + columns] = scales.view(np.uint8), codes
+    return words.reshape(*several[:-1], -1)
 
 
 def torchft_read(sent: Bytes, columns: int, native: bool) -> Array:
     """The numbers, row after row, that `torchft_code` made `sent` of."""
-    words = sent.reshape(-1, 4 + columns + -columns % 4)
-    codes = words[:, 4 : 4 + columns].copy().view(float8_e4m3fn if native else np.int8).astype(np.float32)
+    words = sent.reshape(*sent.shape[:-1], -1, 4 + columns + -columns % 4)
+    codes = words[..., 4 : 4 + columns].copy().view(float8_e4m3fn if native else np.int8).astype(np.float32)
     with np.errstate(all="ignore"):
-        return (codes / words[:, :4].copy().view(np.float32)).ravel()
+        numbers: Array = codes / words[..., :4].copy().view(np.float32)
+    return numbers.reshape(*sent.shape[:-1], -1)
 
 
 @one_program(np.stack)
@@ -94,7 +97,7 @@ def torchft_allreduce(
         own = padded(x.astype(np.float32), columns * comm.size)
 
     def code(values: Array, divisor: float = 1.0) -> Bytes:
-        return torchft_code(values.reshape(-1, columns), native, divisor)
+        return torchft_code(values.reshape(*values.shape[:-1], -1, columns), native, divisor)
 
     def added(terms: list[Array]) -> tuple[Array, Bytes]:
         total = np.zeros_like(terms[0])

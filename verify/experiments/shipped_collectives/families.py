@@ -44,7 +44,7 @@ def _quick_facts(x: Array, P: int, n: int, width: int, saturates: bool) -> dict[
     blocks = places // 64 * 2 + places % 2
     rounded = halves(x, saturates)
     filled = np.pad(rounded, ((0, 0), (0, -n % 64)))
-    read = [quick_read(quick_code(row, width, saturates), row.size, width, saturates) for row in filled]
+    read = quick_read(quick_code(filled, width, saturates), filled.shape[1], width, saturates)
     with np.errstate(all="ignore"):
         sums = quick_sum(read, saturates)[np.newaxis, :n].astype(np.float64)
     if not np.isfinite(sums).all():
@@ -111,7 +111,7 @@ QUICK = Family(_Q, "quickreduce", _QUICK, facts=_quick_facts, run=_quick_run, ex
 def _float_facts(x: Array, parts: Array, P: int, read: Callable[[Array], Array], divisor: int = 1) -> dict[str, Any]:
     """Of codes in float32 arithmetic, whose roundings are eps of an entry, and of what codes are off by, at most."""
     with np.errstate(all="ignore"):
-        sums = np.stack([read(row) for row in x]).sum(axis=0, keepdims=True, dtype=np.float32).astype(np.float64)
+        sums = read(x).sum(axis=0, keepdims=True, dtype=np.float32).astype(np.float64)
     own, whole = _largest(x, parts), _largest(sums, parts)[0]
     maxima = own.sum(axis=0)
     return {
@@ -134,8 +134,8 @@ def _flashinfer_stack(P: int, n: int, data: str, seed: int) -> Array:
 
 
 def _flashinfer_facts(x: Array, P: int, n: int, group: int) -> dict[str, Any]:
-    def read(row: Array) -> Array:
-        return flashinfer_read(flashinfer_code(row, group), n, group)
+    def read(rows: Array) -> Array:
+        return flashinfer_read(flashinfer_code(rows, group), n, group)
 
     facts = _float_facts(x, np.arange(n) // group, P, read)
     return {**facts, "above": facts["least"] >= 1e-12}
@@ -168,8 +168,8 @@ def _rows(P: int, height: int, columns: int, data: str, seed: int) -> Array:
 
 
 def _torchft_facts(x: Array, P: int, height: int, columns: int, native: bool, mean: bool) -> dict[str, Any]:
-    def read(row: Array) -> Array:
-        return torchft_read(torchft_code(row.reshape(-1, columns), native), columns, native)
+    def read(rows: Array) -> Array:
+        return torchft_read(torchft_code(rows.reshape(P, -1, columns), native), columns, native)
 
     facts = _float_facts(x, np.arange(x.shape[1]) // columns, P, read, P if mean else 1)
     return {
@@ -424,8 +424,8 @@ def _rounds_stack(P: int, n: int, rounds: int, data: str, seed: int) -> Array:
 def _rounds_facts(x: Array, P: int, n: int, rounds: int, group: int) -> dict[str, Any]:
     gradients, parts = x.astype(np.float64).reshape(P, rounds, n), np.arange(n) // group
     filled = np.pad(x.reshape(P, rounds, n)[:, 0], ((0, 0), (0, -n % group)))
-    read = [flashinfer_read(loongforge_code(row, group), row.size, group) for row in filled]
-    sums = np.stack(read).sum(axis=0, keepdims=True, dtype=np.float32)[:, :n].astype(np.float64)
+    read = flashinfer_read(loongforge_code(filled, group), filled.shape[1], group)
+    sums = read.sum(axis=0, keepdims=True, dtype=np.float32)[:, :n].astype(np.float64)
     own, whole = _largest(np.abs(gradients).max(axis=1), parts), _largest(sums, parts)[0]
     maxima = own.sum(axis=0)
     due = (28 / 27) ** 2  # with what is kept of gradients 28/27 of them, and of their mean as much of that
