@@ -108,29 +108,36 @@ def _products(a: tuple[list[list[int]], int], b: tuple[list[list[int]], int]) ->
 
 
 def _moments(
-    implementation: Any, P: int, pairpull: Fraction, pairmomentum: Fraction, weights: float, velocities: float
-) -> list[Fraction]:
-    """Squares of slow weights, products with momenta, squares of momenta; after a round, over all pairs."""
+    implementation: Any, P: int, pairpull: Fraction, pairmomentum: Fraction, *starts: tuple[float, float]
+) -> list[list[Fraction]]:
+    """Squares of slow weights, products with momenta, squares of momenta; after a round, over all pairs.
+
+    Of each start, which are columns of one run: how large slow weights and momenta are in it.
+    """
     x = np.stack([np.arange(P) ** 2, np.arange(P) % 2], axis=1).astype(np.float64)
     start = _products(_whole(x), _whole(x))
-    workers = np.stack([weights * x, velocities * x, 0 * x], axis=1)
-    found, orders = [Fraction(0)] * 3, list(matchings(tuple(range(P))))
+    weights, velocities = (np.hstack([size * x for size in sizes]) for sizes in zip(*starts, strict=True))
+    workers = np.stack([weights, velocities, 0 * weights], axis=1)
+    found, orders = [[Fraction(0)] * 3 for _ in starts], list(matchings(tuple(range(P))))
     for order in orders:
         after, _ = implementation(workers, order, float(pairmomentum), 0.75, float(pairpull))
-        w, v = _whole(after[:, 0]), _whole(after[:, 1])
-        found = [a + b for a, b in zip(found, (_products(w, w), _products(w, v), _products(v, v)), strict=True)]
-    return [total / (len(orders) * start) for total in found]
+        for at, total in enumerate(found):
+            w, v = (_whole(after[:, part, 2 * at : 2 * at + 2]) for part in (0, 1))
+            more = _products(w, w), _products(w, v), _products(v, v)
+            total[:] = [a + b for a, b in zip(total, more, strict=True)]
+    return [[value / (len(orders) * start) for value in total] for total in found]
 
 
 def _of_weights(implementation: Any, P: int, pairpull: Fraction, pairmomentum: Fraction) -> list[Fraction]:
-    return _moments(implementation, P, pairpull, pairmomentum, 1.0, 0.0)
+    return _moments(implementation, P, pairpull, pairmomentum, (1.0, 0.0))[0]
 
 
-def _together(found: list[Fraction], implementation: Any, P: int, pairpull: Fraction, pairmomentum: Fraction) -> int:
+def _together(implementation: Any, P: int, pairpull: Fraction, pairmomentum: Fraction) -> int:
     """Whether the map of the three moments has all eigenvalues inside the unit circle, by Jury's conditions."""
-    of_momenta, both = (_moments(implementation, P, pairpull, pairmomentum, w, 1.0) for w in (0.0, 1.0))
-    of_products = [b - a - c for a, b, c in zip(found, both, of_momenta, strict=True)]
-    (a, b, c), (d, e, f), (g, h, i) = zip(found, of_products, of_momenta, strict=True)
+    starts = ((1.0, 0.0), (0.0, 1.0), (1.0, 1.0))
+    of_weights, of_momenta, both = _moments(implementation, P, pairpull, pairmomentum, *starts)
+    of_products = [b - a - c for a, b, c in zip(of_weights, both, of_momenta, strict=True)]
+    (a, b, c), (d, e, f), (g, h, i) = zip(of_weights, of_products, of_momenta, strict=True)
     first = -(a + e + i)
     second = a * e - b * d + a * i - c * g + e * i - f * h
     last = -(a * (e * i - f * h) - b * (d * i - f * g) + c * (d * h - e * g))
@@ -152,7 +159,7 @@ _PULLED = _PAIRED.replaced(pairpull=_PULLS, pairmomentum=rationals(0, "1/4", "1/
     _MANY.format(15), lambda P: P > 6
 )
 _AS_IN_CODE = _PULLED.every(P=range(2, 7), pairpull=rationals(0.7), pairmomentum=rationals(0.5, 0.9))
-_STABLE = family("noloco_round", _PULLED.including(*_AS_IN_CODE), run=_of_weights)
+_STABLE = family("noloco_round", _PULLED.including(*_AS_IN_CODE), run=_together)
 _PAIR_WORDS = family("noloco_round", Space(nothing, {"P": RANKS, "n": (1, 4)}))
 
 
@@ -183,5 +190,5 @@ MERGING_STUDIES = (
         "noloco.pull",
         curves=[_WORKERS.over("pairpull", rationals(*(g / 4 for g in range(10))), "four workers", P=4)],
     ),
-    *_STABLE.studies(_together, "noloco.stable", "noloco.range"),
+    *_STABLE.studies(lambda found: found, "noloco.stable", "noloco.range"),
 )
