@@ -181,7 +181,7 @@ def _plain(value: Any) -> int | Fraction:
 def _number(value: Any) -> float:
     """A number as a float; TypeError for arrays and sequences."""
     if getattr(value, "shape", ()) != ():
-        raise TypeError(f"{value!r} is not a number")
+        raise TypeError("an array is no number")  # which is caught: to write it out would take longer than to evaluate
     return float(value)
 
 

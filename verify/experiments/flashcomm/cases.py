@@ -1,7 +1,7 @@
 """Vectors and stacks on which group quantisers are confronted."""
 
 from collections.abc import Callable, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,10 @@ _OPTIONS = ("metadata", "repaired", "quantise_with", "zero", "scale", "theta", "
 
 def made(cls: Any, case: Case) -> Any:
     """The quantiser that a case asks for."""
+    return case.once(_made, cls)
+
+
+def _made(cls: Any, case: Case) -> Any:
     options = {name: case.settings[name] for name in _OPTIONS if name in case.settings}
     return cls(case.settings["width"], case.settings["group"], **{"metadata": "float64", **options})
 
@@ -28,14 +32,43 @@ def through(c: Any, x: Array) -> Array:
     return read
 
 
+def message_of(cls: Any, case: Case) -> Any:
+    """The message of the case's vector."""
+    return case.once(_message, cls)
+
+
+def _message(cls: Any, case: Case) -> Any:
+    return made(cls, case).compress(case.array)
+
+
+def read_of(cls: Any, case: Case) -> Array:
+    """The case's vector as its receiver reads it; not to be changed."""
+    read: Array = case.once(_read, cls)
+    return read
+
+
+def _read(cls: Any, case: Case) -> Array:
+    read: Array = made(cls, case).decompress(message_of(cls, case))
+    return read
+
+
+def law_of(cls: Any, case: Case) -> Any:
+    """The exact law of the case's vector."""
+    return case.once(_law, cls)
+
+
+def _law(cls: Any, case: Case) -> Any:
+    return made(cls, case).law(case.array)
+
+
 def quantiser_of(cls: Any, case: Case) -> dict[str, Any]:
     """What hypotheses ask of the quantiser."""
-    return {"compressor": case.once(made, cls)}
+    return {"compressor": made(cls, case)}
 
 
 def plain_quantiser(_allreduce: Any, case: Case) -> dict[str, Any]:
     """The same where a collective is confronted, of the quantiser that it is given."""
-    return {"compressor": case.once(made, GroupQuantizer)}
+    return {"compressor": made(GroupQuantizer, case)}
 
 
 NEVER = 2**64
@@ -104,6 +137,7 @@ def vector_cases(dtype: Any = np.float64, **options: Any) -> Callable[[], st.Sea
     return partial(_vector_cases, dtype, options)
 
 
+@lru_cache(maxsize=256)
 def _stack(family: str, P: int, n: int, seed: int) -> Array:
     return np.array([inputs.family(family, n, seed + p, 1.0, np.float64) for p in range(P)])
 

@@ -11,7 +11,16 @@ from commbounds.compressors.flashcomm.bit_planes import unpacked
 from commbounds.theory import claims
 from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import in_steps, made, quantiser_of, through, vector_cases, vectors
+from commbounds.verify.experiments.flashcomm.cases import (
+    in_steps,
+    made,
+    message_of,
+    quantiser_of,
+    read_of,
+    through,
+    vector_cases,
+    vectors,
+)
 from commbounds.verify.experiments.flashcomm.metadata import largest_errors
 from commbounds.verify.experiments.flashcomm.quantiser import groups_of, rounding, worst_in_steps
 from commbounds.verify.finding import Series
@@ -46,7 +55,7 @@ def _code_lengths(_level: int) -> Iterator[Case]:
 
 def _range_ratio(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
-    about = c.compress(case.array).ranges
+    about = message_of(cls, case).ranges
     whole = np.array([np.ptp(case.array[part]) for part in groups_of(case.array, c.group)], np.float64)
     rest = about.exact_scale.astype(np.float64) * c.top
     # a difference, a quotient and a product are rounded
@@ -64,8 +73,8 @@ def _spike_error(cls: Any, case: Case) -> Outcome:
     """Error in steps of the entries that are no spikes."""
     c = made(cls, case)
     about, y, wide = (
-        c.compress(case.array).ranges,
-        through(c, case.array).astype(np.float64),
+        message_of(cls, case).ranges,
+        read_of(cls, case).astype(np.float64),
         case.array.astype(np.float64),
     )
     groups = []
@@ -81,7 +90,7 @@ def _spike_error(cls: Any, case: Case) -> Outcome:
 
 def _kept(cls: Any, case: Case) -> Outcome:
     """Largest error of the ends of groups: exact, as spikes are stored in the dtype of the vector."""
-    y, x = through(made(cls, case), case.array), case.array
+    y, x = read_of(cls, case), case.array
     ends = [
         end
         for part in groups_of(x, case.settings["group"])

@@ -11,6 +11,7 @@ from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.flashcomm.cases import (
     in_steps,
+    law_of,
     made,
     quantiser_of,
     vector_cases,
@@ -24,9 +25,9 @@ from commbounds.verify.study import Case, Outcome, Stream, Study
 _S = "flashcomm.stochastic."
 
 
-def _law_moments(c: Any, case: Case) -> tuple[list[Fraction], list[Fraction]]:
+def _law_moments(cls: Any, case: Case) -> tuple[list[Fraction], list[Fraction]]:
     """Mean and variance of every entry, from the law."""
-    law = c.law(case.array)
+    law = law_of(cls, case)
     means = [sum((p * y[i] for p, y in law), Fraction(0)) for i in range(len(case.array))]
     squares = [sum((p * y[i] ** 2 for p, y in law), Fraction(0)) for i in range(len(case.array))]
     return means, [q - m * m for q, m in zip(squares, means, strict=True)]
@@ -35,7 +36,7 @@ def _law_moments(c: Any, case: Case) -> tuple[list[Fraction], list[Fraction]]:
 def _bias(cls: Any, case: Case) -> Outcome:
     if not case.settings.get("exact"):
         return _kernel_bias(cls, case)
-    means, _ = _law_moments(made(cls, case), case)
+    means, _ = case.once(_law_moments, cls)
     x = [Fraction(v) for v in case.array]
     return Outcome(max(abs(m - v) for m, v in zip(means, x, strict=True)) / max(abs(v) for v in x), {})
 
@@ -62,7 +63,7 @@ def _variance(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
     if not case.settings.get("exact"):
         return _kernel_variance(cls, case)
-    _, variances = _law_moments(c, case)
+    _, variances = case.once(_law_moments, cls)
     x, worst = [Fraction(v) for v in case.array], Fraction(0)
     for part in groups_of(x, c.group):
         step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
@@ -103,7 +104,7 @@ def _largest_draw(cls: Any, case: Case) -> Outcome:
         x, worst = [Fraction(v) for v in case.array], Fraction(0)
         for part in groups_of(x, c.group):
             step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
-            for _, y in c.law(case.array):
+            for _, y in law_of(cls, case):
                 worst = max(worst, *(in_steps(abs(a - b), step) for a, b in zip(x[part], y[part], strict=True)))
         return Outcome(worst, {"width": c.width})
     x_in, one = case.array, 1 - float(np.finfo(case.array.dtype).epsneg)
