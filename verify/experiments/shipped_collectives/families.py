@@ -46,7 +46,7 @@ def _quick_facts(x: Array, P: int, n: int, width: int, saturates: bool) -> dict[
     filled = np.pad(rounded, ((0, 0), (0, -n % 64)))
     read = quick_read(quick_code(filled, width, saturates), filled.shape[1], width, saturates)
     with np.errstate(all="ignore"):
-        sums = quick_sum(read, saturates)[np.newaxis, :n].astype(np.float64)
+        sums = quick_sum(list(read), saturates)[np.newaxis, :n].astype(np.float64)
     if not np.isfinite(sums).all():
         return {"fits": False, "reached": False}
     own, whole = _largest(x, blocks), _largest(sums, blocks)[0]
