@@ -221,6 +221,10 @@ class Communicator(ABC):
 
     def shared(self, compute: Callable[[], T]) -> T:
         """What `compute` makes of what is the same on all ranks; once for all that have one caller: none changes it."""
+        return self.shared_by(None, compute)
+
+    def shared_by(self, _members: tuple[int, ...] | None, compute: Callable[[], T]) -> T:
+        """As `shared`, of what is the same on these ranks, of which this is one; None stands for all."""
         return compute()
 
     def fused(self, value: Any, carry_out: Callable[[list[Any]], tuple[Any, list[Counted]]]) -> Any:
@@ -239,8 +243,12 @@ class Communicator(ABC):
         for name, counts in counted:
             if name is not None:
                 self.phase(name)
-            self._record += [(self._phase, *row, 0) for row in counts[:, :, self.rank].T.tolist()]
+            self._count(counts[:, :, self.rank].T.tolist())
         return results[self.rank]
+
+    def _count(self, steps: Sequence[Sequence[int]]) -> None:
+        """Steps of this rank that were carried out otherwise: words sent, words received and messages of each."""
+        self._record += [(self._phase, *step, 0) for step in steps]  # type: ignore[misc]
 
     @abstractmethod
     def allgather_object(self, value: Any) -> list[Any]:

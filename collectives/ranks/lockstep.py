@@ -13,35 +13,41 @@ T = TypeVar("T")
 
 
 class _Shared:
-    """What has been computed for all of P ranks, until each of them has it."""
+    """What has been computed for some of the ranks, until each of them has it."""
 
-    def __init__(self, P: int) -> None:
-        self.P = P
+    def __init__(self, members: int) -> None:
+        self.members = members
         self.computed: dict[int, tuple[Any, int]] = {}
 
     def value(self, number: int, compute: Callable[[], T]) -> T:
         """Computation `number`, carried out for the first rank that asks."""
         value, asked = self.computed.pop(number) if number in self.computed else (compute(), 0)
-        if asked + 1 < self.P:
+        if asked + 1 < self.members:
             self.computed[number] = (value, asked + 1)
         return value
 
 
+_OfRanks = dict[tuple[int, ...] | None, _Shared]
+"""By the ranks that share it; None stands for all."""
+
+
 class _LockstepCommunicator(Communicator):
-    def __init__(self, rank: int, size: int, world: greenlet, shared: _Shared | None) -> None:
+    def __init__(self, rank: int, size: int, world: greenlet, shared: _OfRanks | None) -> None:
         super().__init__(rank, size)
-        self.world, self._shared, self._computations = world, shared, 0
+        self.world, self._shared, self._computations = world, shared, dict[tuple[int, ...] | None, int]()
         self.one_caller = shared is not None
         self.ended: Any = None  # what the program returned or raised
 
     def allgather_object(self, value: Any) -> list[Any]:
         return list(self.world.switch((Turn.GATHER, value)))
 
-    def shared(self, compute: Callable[[], T]) -> T:
+    def shared_by(self, members: tuple[int, ...] | None, compute: Callable[[], T]) -> T:
         if self._shared is None:
             return compute()
-        self._computations += 1
-        return self._shared.value(self._computations, compute)
+        number = self._computations[members] = self._computations.get(members, 0) + 1
+        if members not in self._shared:
+            self._shared[members] = _Shared(self.size if members is None else len(members))
+        return self._shared[members].value(number, compute)
 
     def _swap(self, outgoing: Mapping[int, Parcel], sources: Collection[int]) -> dict[int, Parcel]:
         copies = {}
@@ -74,7 +80,7 @@ class LockstepWorld(World):
     def run(self, program: Program, P: int) -> tuple[list[Any], Traffic]:
         if P < 1:
             raise ValueError(f"P must be at least 1, got {P}")
-        shared = _Shared(P) if self._one_caller else None
+        shared = _OfRanks() if self._one_caller else None
         ends = [_LockstepCommunicator(rank, P, getcurrent(), shared) for rank in range(P)]
         # made anew for every run: one that is kept would keep the state of tracing, which changes in between
         ranks = [greenlet(_run_program) for _ in range(P)]
