@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -170,13 +171,13 @@ def report(
     cards = [_card(exhibit) for exhibit in exhibits if exhibit.name in wanted]
     drawn = [e for e in entries if e.finding.series and not e.claim.asked_of_all]
     draws = map if workers is None else workers.map
-    drawings = [
-        *draws(partial(_claim_figure, book=own), [e.finding for e in drawn]),
-        *draws(_exhibit_figure, [*exhibits, *cards]),
-    ]
+    drawings = chain(
+        draws(partial(_claim_figure, book=own), [e.finding for e in drawn]),
+        draws(_exhibit_figure, [*exhibits, *cards]),
+    )
+    files = _data(entries, chapters)  # while others draw
     pictures = {shown.file.removesuffix(".svg"): shown for shown in drawings}
-    files = {f"figures/{shown.file}": shown.svg for shown in pictures.values()}
-    files |= _data(entries, chapters)
+    files |= {f"figures/{shown.file}": shown.svg for shown in pictures.values()}
     files |= _pages(entries, told, exhibits, pictures, address.rstrip("/"))
     files["site.css"] = text_of("commbounds.figures", "palette.css") + text_of(_PACKAGE, "site.css")
     files["site.js"] = text_of(_PACKAGE, "site.js")
