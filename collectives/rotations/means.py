@@ -11,7 +11,7 @@ from commbounds.collectives.dense.on_rank import Block, gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.compressors.base import as_numbers, checked_choice, checked_count, own
+from commbounds.compressors.base import as_numbers, checked_choice, checked_count, is_finite, own
 from commbounds.compressors.rotations import EDEN, Rotated
 from commbounds.compressors.rotations.centroids import MOST_BITS
 
@@ -96,7 +96,7 @@ def rotated_mean(
             for row, (codes, numbers) in zip(chosen, blocks, strict=True):
                 part = Rotated(message.shape, message.dtype, codes, message.count, numbers, row, message.kept)
                 total += compressor.decompress(own(part) if comm.one_caller else part)
-        if not np.isfinite(total).all():
+        if not is_finite(total):
             raise ValueError("stack must be small enough for the sum of its estimates to be finite: scale it down")
         return (total / comm.size).astype(x.dtype)
 

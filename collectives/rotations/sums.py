@@ -11,7 +11,7 @@ from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.compressors.base import as_numbers, checked_count, index_bits
+from commbounds.compressors.base import as_numbers, checked_count, index_bits, is_finite
 from commbounds.compressors.rotations.hadamard import backward, checked_signs, checked_size, forward, padded_size
 
 Codes = Integers
@@ -92,7 +92,7 @@ def rotated_sum(
 
 
 def _finite(array: Array, what: str) -> Array:
-    if not np.isfinite(array).all():
+    if not is_finite(array):
         raise ValueError(f"stack must be small enough for {what} to be finite, got an overflow: scale it down")
     return array
 
@@ -124,7 +124,7 @@ def _rounded(y: Array, step: float, levels: int, thresholds: Array) -> Codes:
     a = y / step
     below = np.floor(a)
     codes = (below + (thresholds < a - below)).astype(np.int64)
-    return np.clip(codes, -levels, levels)
+    return np.minimum(np.maximum(codes, -levels), levels)
 
 
 def _bytes(count: int, size: int) -> int:

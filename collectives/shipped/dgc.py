@@ -12,7 +12,7 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import dense_sum, gathered_entries
 from commbounds.compressors._largest import largest
-from commbounds.compressors.base import checked_count, checked_flag, checked_real
+from commbounds.compressors.base import checked_count, checked_flag, checked_real, is_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +108,7 @@ def dgc_steps(
 
 
 def _chosen(v: Array, k: int) -> tuple[Array, Array]:
-    if not np.isfinite(v).all():
+    if not is_finite(v):
         raise ValueError("the accumulated gradients must stay finite")
     indices, values = largest(v, k)
     return indices, values

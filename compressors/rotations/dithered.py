@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import as_numbers, checked_array, checked_count, checked_real
+from commbounds.compressors.base import as_numbers, checked_array, checked_count, checked_real, is_finite
 from commbounds.compressors.rotations.hadamard import backward, checked_signs, checked_size, forward, padded_size
 
 LARGEST_CODE = 2**52
@@ -84,6 +84,6 @@ def dithered_hadamard(
         codes = np.clip(codes, -limit, limit)
     with np.errstate(over="ignore"):
         estimate = backward(width * (codes - u), given) / math.sqrt(d)
-    if not np.isfinite(estimate).all():
+    if not is_finite(estimate):
         raise ValueError("x must be small enough for its estimate to fit in float64: scale x down")
     return codes, estimate

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from commbounds.array_types import Array
 from commbounds.compressors._blocks import quiet
 from commbounds.compressors._random import fill_uniforms
-from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count
+from commbounds.compressors.base import MAX_ENTRIES, as_numbers, checked_count, is_finite
 
 Signs = NDArray[np.int8]
 
@@ -128,7 +128,7 @@ def randomised_hadamard(x: ArrayLike, signs: ArrayLike, *, inverse: bool = False
     if wide.dtype == np.int64:
         if sum(abs(int(v)) for v in wide.tolist()) >= 2**63:
             raise ValueError("x must have a sum of magnitudes below 2**63")
-    elif not np.isfinite(wide).all():
+    elif not is_finite(wide):
         raise ValueError("x must be finite, got NaN or infinity")
     given = checked_signs(signs, n)
     y = np.zeros(d, wide.dtype)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import checked_array, checked_count, checked_flag, checked_real
+from commbounds.compressors.base import checked_array, checked_count, checked_flag, checked_real, is_finite
 from commbounds.compressors.rotations.hadamard import checked_signs, checked_size, padded_size, transformed
 
 MOST_ROUNDS = 1000
@@ -99,7 +99,7 @@ def kashin(
         level *= eta
     with np.errstate(over="ignore"):
         found = np.ldexp(found, exponent)
-    if not np.isfinite(found).all():
+    if not is_finite(found):
         raise ValueError("x must be small enough for its coefficients to fit in float64: scale x down")
     return found
 

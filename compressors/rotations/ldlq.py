@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import as_numbers, checked_array, checked_count
+from commbounds.compressors.base import as_numbers, checked_array, checked_count, is_finite
 
 MOST_WEIGHTS = 2**10
 LARGEST_WEIGHT = 2.0**40
@@ -30,7 +30,7 @@ def ldl(hessian: Array) -> tuple[Array, Array]:
         with np.errstate(over="ignore", invalid="ignore"):
             L[i + 1 :, i] = left[i + 1 :, i] / d[i]
             left[i + 1 :, i + 1 :] -= np.outer(L[i + 1 :, i], left[i, i + 1 :])
-    if not np.isfinite(L).all():
+    if not is_finite(L):
         raise ValueError("hessian must be positive definite, got columns that leave the range of floats")
     return L, d
 
@@ -79,7 +79,7 @@ def ldlq(weights: ArrayLike, hessian: ArrayLike, levels: int | None = None) -> A
     H = as_numbers(hessian, "hessian", np.float64)
     if H.shape != (n, n):
         raise ValueError(f"hessian must have shape {(n, n)}, got {H.shape}")
-    if not np.isfinite(H).all() or not (H == H.T).all():
+    if not is_finite(H) or not (H == H.T).all():
         raise ValueError("hessian must be finite and symmetric")
     top = None if levels is None else checked_count("levels", levels, 1) - 1
     L, _ = ldl(H)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import as_numbers, checked_array, checked_choice
+from commbounds.compressors.base import as_numbers, checked_array, checked_choice, is_finite
 from commbounds.compressors.rotations.signs import SCALES, brought_near_one
 
 MOST_ROWS = 2**12
@@ -65,6 +65,6 @@ def rotated_signs(x: ArrayLike, rotation: ArrayLike, scale: str = "unbiased") ->
     size = float(np.square(near).sum()) / norm1 if scale == "unbiased" else norm1 / n
     with np.errstate(over="ignore"):
         found: Array = np.ldexp(size * (R.T @ np.where(y >= 0.0, 1.0, -1.0)), exponent)
-    if not np.isfinite(found).all() or not math.isfinite(size):
+    if not is_finite(found) or not math.isfinite(size):
         raise ValueError("x must be small enough for its estimate to fit in float64: scale x down")
     return found

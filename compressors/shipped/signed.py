@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import checked_array, checked_count, checked_flag, checked_real
+from commbounds.compressors.base import checked_array, checked_count, checked_flag, checked_real, is_finite
 
 
 def _rate(name: str, value: Any) -> float:
@@ -17,7 +17,7 @@ def _rate(name: str, value: Any) -> float:
 
 
 def _finite(name: str, values: Array) -> Array:
-    if not np.isfinite(values).all():
+    if not is_finite(values):
         raise ValueError(f"{name} must stay finite")
     return values
 

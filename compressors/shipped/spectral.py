@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array, Floats, Mask
-from commbounds.compressors.base import as_array, checked_array, checked_real, checked_rng
+from commbounds.compressors.base import as_array, checked_array, checked_real, checked_rng, is_finite
 
 SMALLEST = 1e-6
 """Below it the largest singular value is sent alone."""
@@ -82,7 +82,7 @@ def spectral_atoms(
     if not LEAST_BUDGET <= checked_real("budget", budget) < np.inf:
         raise ValueError(f"budget must be finite and at least {LEAST_BUDGET}, got {budget}")
     left, singular, right = np.linalg.svd(array, full_matrices=False)
-    if not np.isfinite(singular).all():
+    if not is_finite(singular):
         raise ValueError(f"matrix must have singular values that {array.dtype} holds")
     wide = singular.astype(np.float64)
     if wide[0] < SMALLEST:
@@ -107,6 +107,6 @@ def spectral_atoms(
     with np.errstate(over="ignore", invalid="ignore"):
         scaled = np.where(chosen, wide, 0.0) / np.where(chosen, chances, 1.0)
         values = ((left * scaled) @ right).astype(array.dtype)
-    if not np.isfinite(values).all():
+    if not is_finite(values):
         raise ValueError(f"matrix must not overflow {array.dtype} when its atoms are divided by their probabilities")
     return SpectralAtoms(singular, chances, chosen, values)
