@@ -137,14 +137,12 @@ class StepLaw:
 
     def capped(self, tau: ArrayLike) -> Any:
         """E[min(tau, T)], for ascending thresholds."""
-        x = np.atleast_1d(_checked_tau(tau))
-        result = x - self.times.power_integral(x, self.N)
-        return result if np.ndim(tau) else float(result[0])
+        x = _checked_tau(tau)
+        return x - self.times.power_integral(x, self.N) if x.ndim else _capped(self, self.N, float(x))
 
     def capped_worker(self, tau: float) -> float:
         """E[min(tau, T_n)] of one worker."""
-        x = np.atleast_1d(_checked_tau(checked_real("tau", tau)))
-        return float((x - self.times.power_integral(x, 1))[0])
+        return _capped(self, 1, float(_checked_tau(checked_real("tau", tau))))
 
     def late(self, tau: float) -> float:
         """P(T_n > tau)."""
@@ -152,9 +150,8 @@ class StepLaw:
 
     def completed(self, tau: ArrayLike) -> Any:
         """E[M~(tau)], the micro-batches that an average worker completes before tau, expected."""
-        x = np.atleast_1d(_checked_tau(tau))
-        result = self.times.completed(x)
-        return result if np.ndim(tau) else float(result[0])
+        x = _checked_tau(tau)
+        return self.times.completed(x) if x.ndim else _completed(self, float(x))
 
     def quantile(self, probability: float) -> float:
         """Where P(T_n <= x) passes `probability`, by bisection."""
@@ -194,6 +191,17 @@ class StepLaw:
 @lru_cache(maxsize=1 << 12)
 def _mean_time(step: StepLaw) -> float:
     return float(step.capped(step.times.top(step.N)))
+
+
+@lru_cache(maxsize=1 << 12)
+def _capped(step: StepLaw, workers: int, tau: float) -> float:
+    x = np.array([tau])
+    return float((x - step.times.power_integral(x, workers))[0])
+
+
+@lru_cache(maxsize=1 << 12)
+def _completed(step: StepLaw, tau: float) -> float:
+    return float(step.times.completed(np.array([tau]))[0])
 
 
 @lru_cache(maxsize=1 << 12)

@@ -14,6 +14,8 @@ C     before every forward, and before every backward       between A and B     
 ===  ====================================================  ================================  ======================
 """
 
+import math
+import sys
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -99,12 +101,13 @@ def checked_latencies(latencies: ArrayLike, ndim: int = 2) -> Floats:
     shape = "(N, M)" if ndim == 2 else "(steps, N, M)"
     if t.ndim != ndim or 0 in t.shape:
         raise ValueError(f"latencies must be {shape} with no empty axis, got shape {t.shape}")
-    if not np.isfinite(t).all():
+    least, most = float(t.min()), float(t.max())  # both NaN where there is one
+    if not (math.isfinite(least) and math.isfinite(most)):
         raise ValueError("latencies must be finite, got NaN or infinity")
-    if (t < 0).any():
-        raise ValueError(f"latencies must not be negative, got {t.min()}")
-    if t.max() > np.finfo(np.float64).max / t.size:
-        raise ValueError(f"latencies must have a sum within the range of floats, got {t.max()}")
+    if least < 0:
+        raise ValueError(f"latencies must not be negative, got {least}")
+    if most > sys.float_info.max / t.size:
+        raise ValueError(f"latencies must have a sum within the range of floats, got {most}")
     return t
 
 

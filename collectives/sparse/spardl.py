@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from commbounds.array_types import Array, Integers
+from commbounds.array_types import Array
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks._team import Team
@@ -97,10 +97,10 @@ def spardl_allreduce(
     row = agreed_row(comm, vector, request)
     m = P // teams
     h = k // m
-    held, cuts = row[0].copy(), even_cuts(row.size, m)
+    held, cuts = row[0].copy(), comm.shared(lambda: even_cuts(row.size, m).tolist())
     team, place = divmod(comm.rank, m)
-    within = Team(comm, range(team * m, team * m + m))
-    across = Team(comm, range(place, P, m))
+    within = _of(comm, range(team * m, team * m + m))
+    across = _of(comm, range(place, P, m))
     comm.phase("reduce-scatter")
     bag = _reduce_scattered(within, held, cuts, h)
     comm.phase("synchronise")
@@ -113,6 +113,11 @@ def spardl_allreduce(
     update = comm.shared(lambda: dense_vector(blocks, row.size, row.dtype))
     final = np.concatenate([block.indices for block in blocks])
     return SparseRankResult(update, left_over(row, held[np.newaxis], final)[0], final)
+
+
+def _of(comm: Communicator, members: range) -> Communicator:
+    """This rank's end of the wire to the members, who may be all ranks."""
+    return comm if len(members) == comm.size else Team(comm, members)
 
 
 def _checked_teams(P: int, teams: int, synchronise: str) -> int:
@@ -133,7 +138,7 @@ def _checked_sag(h: int, d: int, synchronise: str, sag_entries: int | None) -> i
     return checked_count("sag_entries", sag_entries, -(-h // d), h)
 
 
-def _largest_of_block(row: Array, cuts: Integers, block: int, h: int) -> Entries:
+def _largest_of_block(row: Array, cuts: list[int], block: int, h: int) -> Entries:
     """The `h` largest entries of a block, which leave the row."""
     places = cuts[block] + np.flatnonzero(largest_marked(row[cuts[block] : cuts[block + 1]], h))
     entries = Entries(places, row[places])
@@ -141,7 +146,7 @@ def _largest_of_block(row: Array, cuts: Integers, block: int, h: int) -> Entries
     return entries
 
 
-def _reduce_scattered(team: Communicator, held: Array, cuts: Integers, h: int) -> Entries:
+def _reduce_scattered(team: Communicator, held: Array, cuts: list[int], h: int) -> Entries:
     """The `h` largest of this rank's own block, summed over its team; they leave `held`."""
     j, m = team.rank, team.size
     for level in reversed(range((m - 1).bit_length())):

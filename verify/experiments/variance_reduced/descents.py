@@ -18,6 +18,7 @@ from commbounds.verify.experiments.variance_reduced.enumeration import (
     as_found,
     averaged,
     choices,
+    every_way,
     halved,
     mean_square,
     own_row,
@@ -122,8 +123,7 @@ def _after_diana(
 ) -> tuple[Any, Any]:  # fmt: skip
     """Expected squared distance from the minimiser, and of the shifts."""
     near, errors, start = [], [], lifted(at, exact)
-    for kept in choices(P, n, k):
-        state, _ = implementation(g, held, ranks_mean(held), k, float(weight), kept=kept)
+    for state in every_way(implementation, list(choices(P, n, k)), k, float(weight), g, held, ranks_mean(held)):
         near.append(square(start - gamma * own_row(state.estimate, seed, exact)))
         errors.append(mean_square(lifted(state.shifts, exact) - bowls.linear))
     return averaged(near), averaged(errors)
@@ -202,10 +202,12 @@ def _marina(
     p = full_probability if exact else float(full_probability)
     mean, estimate = ranks_mean(lifted(after, exact)), ranks_mean(own)
 
-    def off(full: bool, **how: Any) -> Any:
-        return square(own_row(implementation(after, before, estimate, k, full, **how)[0], seed, exact) - mean)
-
-    error = p * off(True) + (1 - p) * averaged([off(False, kept=kept) for kept in choices(P, n, k)])
+    turned = every_way(implementation, list(choices(P, n, k)), k, False, after, before, estimate)
+    first, *others = (
+        square(own_row(result, seed, exact) - mean)
+        for result in (implementation(after, before, estimate, k, True)[0], *turned)
+    )
+    error = p * first + (1 - p) * averaged(others)
     paid = gamma / (2 * p)
     return _rounded(bowls.excess(new) + paid * error, roundings, (1 + float(paid) ** 0.5) * reach)
 
@@ -215,8 +217,8 @@ def _dasha(
     weight: Fraction, P: int, n: int, k: int, seed: int, exact: bool, roundings: int, reach: float,
 ) -> Rounded:  # fmt: skip
     mean, estimates, parts = ranks_mean(lifted(after, exact)), [], []
-    for kept in choices(P, n, k):
-        state, _ = implementation(after, before, own, ranks_mean(own), k, float(weight), kept=kept)
+    ways = list(choices(P, n, k))
+    for state in every_way(implementation, ways, k, float(weight), after, before, own, ranks_mean(own)):
         estimates.append(square(own_row(state.estimate, seed, exact) - mean))
         parts.append(mean_square(lifted(state.own, exact) - lifted(after, exact)))
     o: Any = omega if exact else float(omega)
@@ -298,10 +300,10 @@ def _run(
             before, new = _floats(bowls, point), point - gamma * lifted(estimate, exact)
             after = _floats(bowls, new)
             reach = max(reach, _norm(point, new, estimate, before, after))
-            sides = [(p, True, {}), *(((1 - p) / len(ways), False, {"kept": kept}) for kept in ways)]
-            for share, full, how in sides:
-                result, _ = implementation(after, before, estimate, k, full, **how)
-                reached.append((chance * share, new, np.asarray(result[seed % P])))
+            turned = every_way(implementation, ways, k, False, after, before, estimate)
+            whole, _ = implementation(after, before, estimate, k, True)
+            reached.append((chance * p, new, np.asarray(whole[seed % P])))
+            reached += [(chance * ((1 - p) / len(ways)), new, np.asarray(result[seed % P])) for result in turned]
         states = reached
     off = [
         chance * (lifted(estimate, exact) - ranks_mean(bowls.gradients(point))) for chance, point, estimate in states

@@ -1,7 +1,7 @@
 """One step, all choices of all ranks gone through: what is expected of it, in rational numbers where these fit."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -39,9 +39,36 @@ def own_row(rows: Array, seed: int, exact: bool) -> Array:
     return lifted(rows[seed % len(rows)], exact)
 
 
-def ways_of(P: int, n: int, k: int, keep: str) -> list[dict[str, Any]]:
-    """What makes a step go each way: entries for every rank; none where they are the largest."""
-    return [{"keep": "largest"}] if keep == "largest" else [{"kept": kept} for kept in choices(P, n, k)]
+Ways = Sequence[Array | None]
+"""The entries that ranks send, every way that a step can go; None where they are the largest."""
+
+
+def ways_of(P: int, n: int, k: int, keep: str) -> Ways:
+    """All of them where entries are random."""
+    return [None] if keep == "largest" else list(choices(P, n, k))
+
+
+def every_way(implementation: Any, ways: Ways, k: int, setting: Any, *vectors: Array) -> list[Any]:
+    """What a step finds each way, of ranks that send k entries.
+
+    All ways are one step, of vectors side by side: what becomes of an entry, no other entry decides.
+
+    Parameters
+    ----------
+    implementation : callable (*vectors, k, setting, keep or kept)
+        It returns an array, or a tuple of arrays with names, and the traffic; entries are along the last axis.
+    ways : sequence of (P, k) arrays, or [None]
+        See `ways_of`.
+    """
+    if ways[0] is None:
+        return [implementation(*vectors, k, setting, keep="largest")[0]]
+    count, n = len(ways), vectors[0].shape[-1]
+    kept = np.concatenate([way + n * number for number, way in enumerate(ways) if way is not None], axis=1)
+    found, _ = implementation(*(np.tile(vector, count) for vector in vectors), k * count, setting, kept=kept)
+    if not isinstance(found, tuple):
+        return np.split(found, count, axis=-1)
+    columns = (np.split(field, count, axis=-1) for field in found)
+    return [type(found)(*parts) for parts in zip(*columns, strict=True)]
 
 
 def total(values: list[Any]) -> Any:

@@ -1,6 +1,5 @@
 """Identities and inequalities of one step of DIANA, MARINA, DASHA and lazy aggregation."""
 
-from collections.abc import Iterable
 from fractions import Fraction
 from functools import partial
 from math import comb
@@ -14,6 +13,8 @@ from commbounds.verify.experiments.variance_reduced.enumeration import (
     HALF,
     WAYS,
     WHOLE,
+    Ways,
+    every_way,
     halved,
     mean_square,
     own_row,
@@ -68,11 +69,10 @@ def _step(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Values:
     return {"omega": omega, "ways": ways, "operations": operations, "scale": 4 * float(1 + omega) * square(x) ** 0.5}
 
 
-def _all(states: Iterable[Any], parts: str, seed: int, exact: bool) -> list[Choice]:
+def _all(states: list[Any], parts: str, seed: int, exact: bool) -> list[Choice]:
     """Choices that are equally likely."""
-    listed = list(states)
-    p = Fraction(1, len(listed)) if exact else 1 / len(listed)
-    return [(p, own_row(state.estimate, seed, exact), lifted(getattr(state, parts), exact)) for state in listed]
+    p = Fraction(1, len(states)) if exact else 1 / len(states)
+    return [(p, own_row(state.estimate, seed, exact), lifted(getattr(state, parts), exact)) for state in states]
 
 
 def _mean_gap(found: list[Choice], g: Array, operations: int, scale: float) -> Rounded:
@@ -108,10 +108,10 @@ def _of_diana(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Value
 
 
 def _after_diana(
-    implementation: Any, x: Array, k: int, weight: Fraction, ways: list[Values], seed: int, exact: bool
+    implementation: Any, x: Array, k: int, weight: Fraction, ways: Ways, seed: int, exact: bool
 ) -> list[Choice]:
-    mean = ranks_mean(x[1])
-    return _all((implementation(x[0], x[1], mean, k, float(weight), **how)[0] for how in ways), "shifts", seed, exact)
+    states = every_way(implementation, ways, k, float(weight), x[0], x[1], ranks_mean(x[1]))
+    return _all(states, "shifts", seed, exact)
 
 
 def _defect(found: list[Choice], operations: int, scale: float) -> Outcome:
@@ -154,12 +154,12 @@ def _of_marina(x: Array, P: int, n: int, k: int, keep: str, exact: bool) -> Valu
 
 
 def _after_marina(
-    implementation: Any, x: Array, k: int, full_probability: Fraction, ways: list[Values], seed: int, exact: bool
+    implementation: Any, x: Array, k: int, full_probability: Fraction, ways: Ways, seed: int, exact: bool
 ) -> list[Choice]:
     """A full step, and every choice of a compressed one."""
-    p = full_probability if exact else float(full_probability)
-    sides = [(p, True, {}), *(((1 - p) / len(ways), False, how) for how in ways)]
-    results = ((p, implementation(x[0], x[1], x[3, 0], k, full, **how)[0]) for p, full, how in sides)
+    p, given = full_probability if exact else float(full_probability), (x[0], x[1], x[3, 0])
+    turned = every_way(implementation, ways, k, False, *given)
+    results = [(p, implementation(*given, k, True)[0]), *(((1 - p) / len(ways), result) for result in turned)]
     return [(p, own_row(result, seed, exact), None) for p, result in results]
 
 
@@ -213,10 +213,10 @@ def _of_dasha(x: Array, P: int, n: int, k: int, keep: str, parts: str, weight: F
 
 
 def _after_dasha(
-    implementation: Any, x: Array, own: Array, k: int, weight: Fraction, ways: list[Values], seed: int, exact: bool
+    implementation: Any, x: Array, own: Array, k: int, weight: Fraction, ways: Ways, seed: int, exact: bool
 ) -> list[Choice]:
-    mean = ranks_mean(own)
-    return _all((implementation(x[0], x[1], own, mean, k, float(weight), **how)[0] for how in ways), "own", seed, exact)
+    states = every_way(implementation, ways, k, float(weight), x[0], x[1], own, ranks_mean(own))
+    return _all(states, "own", seed, exact)
 
 
 _TRACKED = _WEIGHTED.replaced(keep=("random",), parts=("drawn",))
