@@ -115,7 +115,7 @@ def simplest(
         Axes at the end whose length must not change.
     """
     best, left = x, tries
-    improved = True
+    improved = admits(x)  # else nothing may be tried
     while improved and left > 0:
         improved = False
         for simpler in _simpler(best, fixed):

@@ -53,13 +53,14 @@ def entries_from(comm: Communicator, source: int, sent: Parcel | Block, n: int, 
 def sizes_of_all(comm: Communicator, size: int, allgather: str) -> Integers:
     """One number of every rank."""
     own = np.array([size], np.int64)
-    return np.concatenate([sizes for (sizes,) in gathered(comm, (own,), allgather, forms=lambda _: [own])])
+    all_sizes = gathered(comm, (own,), allgather, forms=lambda _: [own])
+    return comm.shared(lambda: np.concatenate([sizes for (sizes,) in all_sizes]))
 
 
 def gathered_entries(comm: Communicator, own: Block, n: int, allgather: str = "ring") -> list[Entries]:
     """Every rank's entries of a vector of `n`, in the order of the ranks, `own` among them."""
-    blocks = gathered(comm, own, allgather)
-    return [entries_from(comm, rank, block, n, own[1].dtype, own[0].dtype) for rank, block in enumerate(blocks)]
+    blocks, kinds = gathered(comm, own, allgather), (own[1].dtype, own[0].dtype)
+    return comm.shared(lambda: [entries_from(comm, rank, block, n, *kinds) for rank, block in enumerate(blocks)])
 
 
 @dataclass(frozen=True, eq=False)

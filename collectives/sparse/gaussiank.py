@@ -1,5 +1,6 @@
 """Gaussiank: a threshold as if the entries were normal, and an all-gather of whatever exceeds it."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -153,7 +154,7 @@ def _moments(x, scale):  # type: ignore[no-untyped-def]
 
 def _threshold(x: Array, magnitudes: Floats, z: float) -> float:
     """Mean plus `z` standard deviations; scaled by a power of two, so that no square overflows."""
-    scale = float(np.ldexp(1.0, int(np.frexp(magnitudes.max())[1]) - 1))
+    scale = math.ldexp(1.0, math.frexp(float(magnitudes.max()))[1] - 1)
     mean, deviation = _moments(x.astype(np.float64), scale)
     return float(scale * (mean + z * deviation))
 

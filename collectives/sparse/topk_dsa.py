@@ -86,7 +86,7 @@ def topk_dsa(
         return {"k": most, "switch": switch, "allgather": checked_choice("allgather", allgather, ALGORITHMS)}
 
     row = agreed_row(comm, vector, request)
-    n, rank, cuts = row.size, comm.rank, even_cuts(row.size, comm.size)
+    n, rank, cuts = row.size, comm.rank, comm.shared(lambda: even_cuts(row.size, comm.size))
     (own,) = _nonzero(selected_entries(row, k))
     comm.phase("split")
     region = _split(comm, cut_up(own, cuts), n)

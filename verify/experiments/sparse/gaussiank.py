@@ -54,7 +54,7 @@ def _words(claim: str, measure: Callable[[Case, Any, Traffic], Any]) -> Study:
         name,
         _SUBJECT,
         run,
-        grid=every_small_stack(),
+        grid=every_small_stack({}),
         corpus=by_hand(*choices),
         cases=drawn(*choices),
         enumerated=SMALL_STACKS,
@@ -211,7 +211,7 @@ def _chebyshev() -> Study:
 
 def _asymmetry(implementation: Any, case: Case) -> int:
     assert case.x is not None
-    result, _ = performed(implementation, case)
+    result, _ = case.once(performed, implementation)
     turned, _ = performed(implementation, Case(case.settings, -case.x))
     return sum(len(set(a.tolist()) ^ set(b.tolist())) for a, b in zip(result.selected, turned.selected, strict=True))
 
@@ -221,8 +221,8 @@ def _symmetry() -> Study:
         "sparse.gaussiank.sign_symmetry",
         _SUBJECT,
         lambda implementation, case: Outcome(_asymmetry(implementation, case), case.settings),
-        grid=every_small_stack(),
-        corpus=by_hand(),
+        grid=every_small_stack({}),
+        corpus=by_hand({}),
         cases=drawn(ranks=2, largest=8),
         enumerated=SMALL_STACKS,
     )

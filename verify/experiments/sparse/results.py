@@ -109,9 +109,9 @@ def _update_study(claim: str, of_selections: bool, most_ranks: int = 32) -> Stud
         name,
         "gtopk_allreduce",
         run,
-        grid=every_small_stack(),
+        grid=every_small_stack({}),
         cases=drawn(ranks=min(4, most_ranks), largest=8),
-        corpus=by_hand(),
+        corpus=by_hand({}),
         enumerated=SMALL_STACKS,
         curves=over_ranks(64, 8) if most_ranks > 2 else (),
     )
