@@ -56,6 +56,7 @@ class ClosedTimes:
 
     def __init__(self, law: Normal | Gamma, M: int) -> None:
         self.law, self.M = law, M
+        self._knots: dict[int, Floats] = {}
 
     def _survival(self, m: int | Array, x: Floats) -> Floats:
         from scipy.special import gammaincc, ndtr
@@ -83,10 +84,12 @@ class ClosedTimes:
         law, M = self.law, self.M
         if isinstance(law, Normal):
             return np.asarray(log_ndtr((x - M * law.average) / (law.deviation * math.sqrt(M))))
-        scaled = np.maximum(x - M * law.base, 0.0) / law.scale
         survival = self._survival(M, x)
+        early = survival >= 0.5
         with np.errstate(divide="ignore"):
-            return np.where(survival < 0.5, np.log1p(-survival), np.log(gammainc(M * law.shape, scaled)))
+            found = np.log1p(-survival)
+            found[early] = np.log(gammainc(M * law.shape, np.maximum(x[early] - M * law.base, 0.0) / law.scale))
+        return np.asarray(found)
 
     def completed(self, x: Floats) -> Floats:
         m = np.arange(1, self.M + 1)[:, None]
@@ -97,9 +100,11 @@ class ClosedTimes:
 
     def power_integral(self, x: Floats, N: int) -> Floats:
         # 16-point Gauss-Legendre between quantiles of S_M and of the largest of N, which resolve both, and every x
-        levels = np.concatenate([1 - np.logspace(-14, -1, 14) ** (1 / N), np.linspace(0.02, 0.98, 49) / N])
-        levels = np.concatenate([levels, np.logspace(0, -20, 41) * 0.9 / N, np.linspace(0.02, 0.98, 33)])
-        knots = self.quantile(levels)
+        if N not in self._knots:
+            levels = np.concatenate([1 - np.logspace(-14, -1, 14) ** (1 / N), np.linspace(0.02, 0.98, 49) / N])
+            levels = np.concatenate([levels, np.logspace(0, -20, 41) * 0.9 / N, np.linspace(0.02, 0.98, 33)])
+            self._knots[N] = self.quantile(levels)
+        knots = self._knots[N]
         low = min(float(knots.min()), float(x.min()))
         if isinstance(self.law, Gamma):
             low = self.M * self.law.base

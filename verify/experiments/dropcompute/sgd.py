@@ -59,25 +59,35 @@ _ALL: dict[str, Any] = {
 }
 
 
+@cache
+def _completed(law: str, N: int, M: int, tau: Fraction) -> list[tuple[Any, Fraction, Any]]:
+    """Every outcome of the latencies, its probability, and what each worker completes."""
+    return [(x, p, drop_step(x, float(tau)).completed) for x, p in SMALL_LAWS[law].outcomes(N, M)]
+
+
+@cache
+def _rational(value: float) -> Fraction:
+    """Means of a few small integers may round; their sum over a law is compared as what it is, a rational."""
+    return Fraction(value).limit_denominator(64)
+
+
 def _mean_gradient(
     implementation: Any, law: str, N: int, M: int, tau: Fraction, normalisation: str, gradients: str
 ) -> Outcome:
     """E of the step's gradient over that of all, given that something was computed if that is the divisor."""
-    t, correlated = SMALL_LAWS[law], gradients == "latencies"
+    correlated = gradients == "latencies"
     total, something, kept, anybody = Fraction(0), Fraction(0), Fraction(0), Fraction(0)
-    for x, p in t.outcomes(N, M):
-        completed = drop_step(x, float(tau)).completed
-        kept += p * Fraction(int(completed.sum()), N * M)
+    free = np.array(list(itertools.product((1.0, 3.0), repeat=N * M))).T.reshape(N, M, -1)  # an outcome a coordinate
+    for x, p, completed in _completed(law, N, M, tau):
+        computed = int(completed.sum())
+        kept += p * Fraction(computed, N * M)
         anybody += p * Fraction(int((completed > 0).sum()), N)
-        if normalisation == "computed" and completed.sum() == 0:
+        if normalisation == "computed" and computed == 0:
             continue
         something += p
-        free = (np.reshape(g, (N, M)) for g in itertools.product((1.0, 3.0), repeat=N * M))
-        every = [x] if correlated else list(free)
-        # means of a few small integers may round; their sum over a law is compared as what it is, a rational
-        found = (implementation(g[:, :, None], completed, normalisation)[0] for g in every)
-        total += p * sum((Fraction(float(v)).limit_denominator(64) for v in found), Fraction(0)) / len(every)
-    mean = t.mean if correlated else Fraction(2)
+        found = implementation(x[:, :, None] if correlated else free, completed, normalisation).tolist()
+        total += p * sum(map(_rational, found), Fraction(0)) / len(found)
+    mean = SMALL_LAWS[law].mean if correlated else Fraction(2)
     # where everything is completed there is nothing to shrink or to favour
     share = anybody if normalisation == "worker" else kept
     return Outcome(total / something / mean, {"share": share}, active=kept < 1)
@@ -169,16 +179,18 @@ def _expected(random_batch_sgd: Any, case: Case) -> tuple[Fraction, Fraction, fl
     batches, B, L = np.array(s["batches"]), s["B"], Fraction(s["L"])
     used = np.arange(B) < batches[:, None]
     count = int(used.sum())
-    noise = np.full((len(batches), B, 1), 64.0 * float(s["sigma"]))  # of samples that are not computed
-    scale = float(L)
+    scale, sigma = float(L), float(s["sigma"])
+    ways = list(itertools.product((-1.0, 1.0), repeat=count)) if sigma else [(0.0,) * count]
+    noise = np.full((len(batches), B, len(ways)), 64.0 * sigma)  # of samples that are not computed; a way a coordinate
+    noise[used] = sigma * np.array(ways).T
+
+    def gradient(x: Any) -> Any:
+        return np.array([scale * f.in_floats(v) for v in x.tolist()])
+
+    visited = random_batch_sgd([float(s["start"])] * len(ways), gradient, noise, batches, float(s["eta"]))
     weights: dict[float, int] = {}
-    ways = list(itertools.product((-1.0, 1.0), repeat=count)) if s["sigma"] else [(0.0,) * count]
-    for signs in ways:
-        noise[used, 0] = float(s["sigma"]) * np.array(signs)
-        visited = random_batch_sgd(
-            [float(s["start"])], lambda x: np.array([scale * f.in_floats(float(x[0]))]), noise, batches, float(s["eta"])
-        )[:, 0]
-        for b, x in zip(s["batches"], visited.tolist(), strict=True):
+    for b, points in zip(s["batches"], visited.tolist(), strict=True):
+        for x in points:
             weights[x] = weights.get(x, 0) + b
     square, excess = Fraction(0), Fraction(0)
     for x, weight in weights.items():
@@ -295,15 +307,14 @@ def _on_a_quadratic(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str
     steps, B, L, sigma, start = s["steps"], s["B"], s["L"], s["sigma"], s["start"]
     eta = tuned(values)
     # an iterate is linear in start and noise: run the implementation on each unit alone, and add their squares
-    zero = np.zeros((steps, B, 1))
-    mean = random_batch_sgd([start], lambda x: L * x, zero, batches, eta)[:, 0]
-    second = mean**2
-    if sigma:
-        for i in np.flatnonzero(batches):
-            unit = zero.copy()
-            unit[i, 0, 0] = sigma  # the samples of a step enter alike: one speaks for all that were used
-            response = random_batch_sgd([0.0], lambda x: L * x, unit, batches, eta)[:, 0]
-            second = second + batches[i] * response**2
+    noisy = np.flatnonzero(batches).tolist() if sigma else []
+    noise = np.zeros((steps, B, 1 + len(noisy)))
+    for place, i in enumerate(noisy, 1):
+        noise[i, 0, place] = sigma  # the samples of a step enter alike: one speaks for all that were used
+    visited = random_batch_sgd([start, *[0.0] * len(noisy)], lambda x: L * x, noise, batches, eta)
+    second = visited[:, 0] ** 2
+    for place, i in enumerate(noisy, 1):
+        second = second + batches[i] * visited[:, place] ** 2
     measured = float(batches @ second) / float(batches.sum()) * (L**2 if power == 2 else L / 2)
     slack = 64 * steps * np.finfo(float).eps * measured
     return Outcome(measured, values, slack)

@@ -78,15 +78,21 @@ _ALL: Values = {
 }
 
 
+def _elapsed(x: Array) -> list[list[Any]]:
+    """Every worker's elapsed times, exactly: whole numbers where latencies are."""
+    number: Any = int if (x == np.rint(x)).all() else Fraction
+    return [list(itertools.accumulate(map(number, row))) for row in x.tolist()]
+
+
 def _of_step(x: Array, N: int, tau: Fraction) -> Values:
     """What bounds are made of: elapsed times in rationals; and how many workers are spare."""
-    sums = [list(itertools.accumulate(map(exactly, row))) for row in x]
+    sums = _elapsed(x)
     return {
-        "slowest": max(row[-1] for row in sums),
+        "slowest": Fraction(max(row[-1] for row in sums)),
         "longest": exactly(x.max()),
         "below": sum(s < tau for row in sums for s in row),
-        "begun": sum(s <= tau for row in sums for s in [Fraction(0), *row[:-1]]),
-        "synchronised": sum(map(exactly, x.max(axis=0))),
+        "begun": sum(s <= tau for row in sums for s in [0, *row[:-1]]),
+        "synchronised": sum(map(exactly, x.max(axis=0).tolist())),
         "spare": int(2 * tau) % N,
     }
 
@@ -186,7 +192,7 @@ def _search(implementation: Any, steps: Array, paid: Fraction) -> Any:
 def _objective(steps: Array, tau: Fraction, overhead: Fraction, strict: bool = False) -> Fraction:
     total = Fraction(0)
     for step in steps:
-        sums = [list(itertools.accumulate(map(exactly, row))) for row in step]
+        sums = _elapsed(step)
         slowest = max(row[-1] for row in sums)
         done = sum(s < tau if strict else s <= tau for row in sums for s in row)
         total += Fraction(done, step.size) * (slowest + overhead) / (min(tau, slowest) + overhead)
