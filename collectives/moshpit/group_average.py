@@ -77,7 +77,12 @@ def _average(stack, order, starts, receives, out, sent, received, messages):  # 
 
 def _fused(array: Array, groups: ArrayLike, *, receives: ArrayLike | None = None) -> tuple[Array, Traffic]:
     P = len(array)
-    labels, gets = checked_groups(groups, P), checked_mask(receives, (P,), "receives")
+    return averaged(array, checked_groups(groups, P), checked_mask(receives, (P,), "receives"))
+
+
+def averaged(array: Array, labels: Labels, gets: Mask) -> tuple[Array, Traffic]:
+    """What `group_average` returns, of a checked stack, groups and receivers."""
+    P = len(array)
     order = np.argsort(labels, kind="stable").astype(np.int64)
     order = order[np.count_nonzero(labels < 0) :]
     changes = np.flatnonzero(np.diff(labels[order])) + 1
@@ -85,8 +90,7 @@ def _fused(array: Array, groups: ArrayLike, *, receives: ArrayLike | None = None
     counts = np.zeros((3, 2, P), np.int64)
     out = array.copy()
     _average(array, order, starts.astype(np.int64), gets, out, *counts)
-    spoken = counts[2].any(axis=1)
-    return out, Traffic.of_steps(*(count[spoken] for count in counts))
+    return out, Traffic.of_steps(*counts[:, counts[2].any(axis=1)])
 
 
 def _mean(rows: Array) -> Array:
@@ -228,10 +232,10 @@ def averaged_at_once(
     array: Array, groups: Sequence[Labels], gets: Sequence[Mask] | None = None
 ) -> tuple[Array, Traffic]:
     """The vectors of all ranks after a round in each of `groups`, as `averaged_in_rounds` leaves them."""
-    phases = {}
+    phases, everybody = {}, np.ones(len(array), np.bool_)
     result = array.copy()
     for t, labels in enumerate(groups):
-        result, phases[f"round {t + 1}"] = group_average(result, labels, receives=None if gets is None else gets[t])
+        result, phases[f"round {t + 1}"] = averaged(result, labels, everybody if gets is None else gets[t])
     return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
 
 
