@@ -116,7 +116,7 @@ def spardl_allreduce(
 
 
 def _of(comm: Communicator, members: range) -> Communicator:
-    """This rank's end of the wire to the members, who may be all ranks."""
+    """The end of the wire to the members, who may be all ranks."""
     return comm if len(members) == comm.size else Team(comm, members)
 
 

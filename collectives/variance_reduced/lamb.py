@@ -12,7 +12,7 @@ from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.variance_reduced.onebit import SCALES, _total, compressed_mean
+from commbounds.collectives.variance_reduced.onebit import SCALES, _total, blocks_of, compressed_mean
 from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor
 from commbounds.collectives.variance_reduced.zeroone import (
     _checked_factor,
@@ -397,8 +397,8 @@ def onebit_lamb(
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         each = _by_layer(scales.tolist(), sizes, dtype)
         fused = np.concatenate([(keep * old[:n] + new * x) * each, old[n:]])
-        blocks = np.array_split(served, P)
-        mean, error, left = compressed_mean(comm, fused + errors[comm.rank], blocks[comm.rank], scale)
+        own = blocks_of(comm, served)[comm.rank]
+        mean, error, left = compressed_mean(comm, fused + errors[comm.rank], own, scale)
         u = np.where(kept, mean[:n] / each, dtype.type(0))
         rebuilt = (u - keep * old[:n]) / new
         newer = dtype.type(other) * newer + dtype.type(1 - other) * (rebuilt * rebuilt)

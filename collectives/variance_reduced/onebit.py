@@ -1,6 +1,7 @@
 """The compression stage of 1-bit Adam: momentum of one bit an entry both ways, with error feedback at both ends."""
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
 from commbounds.collectives._stack import checked_state
+from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.ranks._agreement import agreed_row
-from commbounds.collectives.ranks.communicator import Communicator, Parcel
+from commbounds.collectives.ranks.communicator import Communicator, Form, Parcel
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.variance_reduced.state import OneBitMomentum, agreed_states
 from commbounds.compressors.base import checked_choice, checked_real, shown
@@ -57,10 +59,32 @@ def _parcel(signs: Array, scale: Array) -> Parcel:
     return Parcel((packed, size), packed.nbytes + size.nbytes)
 
 
+def _forms(n: int, dtype: np.dtype[Any]) -> tuple[Form, Form]:
+    """What a message about n entries is like."""
+    return (np.uint8, (-(-n // 8),)), (dtype, (min(n, 1),))
+
+
 def _received(comm: Communicator, source: int, message: Parcel, n: int, dtype: np.dtype[Any]) -> Array:
-    forms = (np.uint8, (-(-n // 8),)), (dtype, (min(n, 1),))
-    packed, scale = comm.fitting(source, message, *forms)
+    packed, scale = comm.fitting(source, message, *_forms(n, dtype))
     return _valued(np.unpackbits(packed, count=n).astype(np.bool_), scale)
+
+
+def _added(comm: Communicator, messages: list[Parcel], n: int, dtype: np.dtype[Any]) -> Array:
+    """The sum of what all ranks say of one block, in their order."""
+    forms = _forms(n, dtype)
+    pairs = [comm.fitting(rank, message, *forms) for rank, message in enumerate(messages)]
+    total = np.zeros(n, dtype)
+    if n:
+        packed, scales = (np.array(arrays) for arrays in zip(*pairs, strict=True))
+        for row in np.where(np.unpackbits(packed, axis=1, count=n).astype(np.bool_), scales, -scales):
+            total += row
+    return total
+
+
+def blocks_of(comm: Communicator, x: Array) -> list[Array]:
+    """The blocks of a vector, one a rank; the first are longer."""
+    cuts: list[int] = comm.shared(lambda: even_cuts(x.size, comm.size).tolist())
+    return [x[low:high] for low, high in pairwise(cuts)]
 
 
 def _joined(results: list[OneBitMomentum]) -> OneBitMomentum:
@@ -141,7 +165,7 @@ def onebit_momentum(
     keep, new = dtype.type(part), dtype.type(1 - part)
     with np.errstate(over="ignore", invalid="ignore"):
         offered = keep * before + new * x + errors[comm.rank]
-        return OneBitMomentum(*compressed_mean(comm, offered, np.array_split(served, P)[comm.rank], scale))
+        return OneBitMomentum(*compressed_mean(comm, offered, blocks_of(comm, served)[comm.rank], scale))
 
 
 def compressed_mean(comm: Communicator, offered: Array, served: Array, scale: str) -> tuple[Array, Array, Array]:
@@ -166,19 +190,21 @@ def compressed_mean(comm: Communicator, offered: Array, served: Array, scale: st
     P, dtype = comm.size, offered.dtype
     others = [rank for rank in range(P) if rank != comm.rank]
     signs, size, error = _compressed(offered, scale)
-    halves = np.array_split(signs, P)
+    halves = blocks_of(comm, signs)
     comm.phase("up")
-    arrived = comm.step({rank: _parcel(halves[rank], size) for rank in others}, others) if others else {}
-    mine = halves[comm.rank]
-    total = np.zeros(mine.size, dtype)
-    for rank in range(P):
-        total += _valued(mine, size) if rank == comm.rank else _received(comm, rank, arrived[rank], mine.size, dtype)
+    sent = [_parcel(half, size) for half in halves]
+    arrived = comm.step({rank: sent[rank] for rank in others}, others) if others else {}
+    arrived[comm.rank] = sent[comm.rank]
+    total = _added(comm, [arrived[rank] for rank in range(P)], halves[comm.rank].size, dtype)
     signs, size, left = _compressed(total / dtype.type(P) + served, scale)
     comm.phase("down")
-    arrived = comm.step(dict.fromkeys(others, _parcel(signs, size)), others) if others else {}
-    blocks = {rank: _received(comm, rank, message, halves[rank].size, dtype) for rank, message in arrived.items()}
-    blocks[comm.rank] = _valued(signs, size)
-    return np.concatenate([blocks[rank] for rank in range(P)]), error, left
+    own = _parcel(signs, size)
+    arrived = comm.step(dict.fromkeys(others, own), others) if others else {}
+    arrived[comm.rank] = own
+    mean = comm.shared(
+        lambda: np.concatenate([_received(comm, r, arrived[r], halves[r].size, dtype) for r in range(P)])
+    )
+    return mean, error, left
 
 
 def _checked_beta(beta: float, scale: str) -> float:

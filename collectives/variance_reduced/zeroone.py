@@ -11,7 +11,7 @@ from commbounds.collectives._stack import checked_state
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.collectives.variance_reduced.onebit import SCALES, compressed_mean
+from commbounds.collectives.variance_reduced.onebit import SCALES, blocks_of, compressed_mean
 from commbounds.collectives.variance_reduced.state import agreed_states, checked_factor
 from commbounds.compressors.base import as_numbers, checked_choice, checked_real, shown
 
@@ -77,7 +77,7 @@ def _stepped(results: list[LocalStep]) -> LocalStep:
 def _whole_mean(comm: Communicator, x: Array) -> Array:
     """The mean of all ranks' vectors, block by block at its owner; phases whole up and whole down, in bytes."""
     others = [rank for rank in range(comm.size) if rank != comm.rank]
-    blocks = np.array_split(x, comm.size)
+    blocks = blocks_of(comm, x)
     comm.phase("whole up")
     sent = {rank: Parcel((blocks[rank],), blocks[rank].nbytes) for rank in others}
     arrived = comm.step(sent, others) if others else {}
@@ -88,7 +88,8 @@ def _whole_mean(comm: Communicator, x: Array) -> Array:
     comm.phase("whole down")
     arrived = comm.step(dict.fromkeys(others, Parcel((own,), own.nbytes)), others) if others else {}
     found = {rank: comm.fitting(rank, part, blocks[rank])[0] for rank, part in arrived.items()} | {comm.rank: own}
-    return np.concatenate([found[rank] for rank in range(comm.size)])
+    mean: Array = comm.shared(lambda: np.concatenate([found[rank] for rank in range(comm.size)]))
+    return mean
 
 
 @one_program(_refreshed)
@@ -172,7 +173,7 @@ def zeroone_gradient(
     comm.common(lambda: checked_choice("scale", scale, SCALES))
     agreed_states(comm, momentum=before, variance=squares)
     agreed_alike(comm, {"clock": (steps, interval, refreshes)})
-    error, left = errors[comm.rank], np.array_split(served, P)[comm.rank]
+    error, left = errors[comm.rank], blocks_of(comm, served)[comm.rank]
     steps += 1
     fresh = steps % interval == 0
     with np.errstate(over="ignore", invalid="ignore"):
@@ -294,7 +295,7 @@ def zeroone_local(
     agreed_states(comm, variance=squares)
     agreed_alike(comm, {"elapsed": since})
     at, held, fallen, error = (row[comm.rank] for row in rows)
-    left, gamma, since = np.array_split(served, P)[comm.rank], dtype.type(size), since + size
+    left, gamma, since = blocks_of(comm, served)[comm.rank], dtype.type(size), since + size
     with np.errstate(over="ignore", invalid="ignore"):
         held = dtype.type(part) * held + dtype.type(1 - part) * x
         step = held / root + dtype.type(loss) * at

@@ -119,6 +119,7 @@ _RECTANGLES = Family(
 # --- failures, empty cells ---------------------------------------------------------------------------------------
 
 
+@cache
 def _cells(M: int, d: int) -> Integers:
     return np.array(list(itertools.product(range(M), repeat=d)))
 
