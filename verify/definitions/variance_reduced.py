@@ -502,22 +502,25 @@ def carried(name, inputs, said):
     return after
 
 
+def in_numbers(said):
+    """The same with Python's numbers in lists."""
+    return {key: np.array(value).tolist() if isinstance(value, list) else value for key, value in said.items()}
+
+
 def in_rounds(name):
     """What the definition says of every round of "stacks", each with what it draws; or of a single one."""
 
     def found(held):
         held = {**held, "parameters": {**DEFAULTS.get(name, {}), **held["parameters"]}}
         if "stack" in held["inputs"]:
-            return STEPS[name][0](held)
+            return in_numbers(STEPS[name][0](held))
         inputs, done = {key: value for key, value in held["inputs"].items() if key != "stacks"}, []
         for t, stack in enumerate(held["inputs"]["stacks"]):
             drawn = {key: values[t] for key, values in held["randomness"].items()}
             inputs = {**inputs, "stack": stack}
-            said = STEPS[name][0](
-                {"inputs": inputs, "parameters": of_round(held["parameters"], t), "randomness": drawn}
-            )
-            done.append(said)
-            inputs = carried(name, inputs, said)
+            step = {"inputs": inputs, "parameters": of_round(held["parameters"], t), "randomness": drawn}
+            done.append(in_numbers(STEPS[name][0](step)))
+            inputs = carried(name, inputs, done[-1])
         return {"steps": done}
 
     return found
