@@ -3,7 +3,7 @@
 import math
 from fractions import Fraction
 from functools import cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 import numpy as np
 
@@ -208,9 +208,10 @@ def capped(law, M, x, *teams):
     By Gauss's and Legendre's rule of 16 points on 24 panels; over the steps of a lattice exactly.
     """
     if law["record"] == "Lattice":
-        points = [M * law["base"] + law["unit"] * j for j in range(len(lattice_sums(law, M)[-1]))]
+        shares = list(accumulate(lattice_sums(law, M)[-1]))
+        points = [M * law["base"] + law["unit"] * j for j in range(len(shares))]
         edges = [p for p in points if p < x] + [x]
-        held = [(b - a, below(law, M, a)) for a, b in pairwise(edges)]
+        held = [(b - a, share) for (a, b), share in zip(pairwise(edges), shares, strict=False)]
         return [x - sum(width * share**N for width, share in held) for N in teams]
     mean, deviation = mean_and_deviation(law)
     low = M * mean - 12 * math.sqrt(M) * deviation

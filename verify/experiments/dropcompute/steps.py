@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable
 from fractions import Fraction
-from functools import partial
+from functools import cache, partial
 from typing import Any, Literal
 
 import numpy as np
@@ -100,9 +100,9 @@ def _of_step(x: Array, N: int, tau: Fraction) -> Values:
 def _run(
     implementation: Any, x: Array, tau: Fraction, overhead: Fraction, preemption: str, at_threshold: bool
 ) -> Callable[..., Any]:
-    """The step, as a function of what is changed."""
+    """The step, as a function of what is changed; each is carried out once."""
     given = {"preemption": preemption, "at_threshold": at_threshold}
-    return lambda tau=tau, **more: implementation(x, float(tau), float(overhead), **given, **more)
+    return cache(lambda tau=tau, **more: implementation(x, float(tau), float(overhead), **given, **more))
 
 
 def _family(
