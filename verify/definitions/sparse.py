@@ -83,17 +83,17 @@ def topk_allgather(stack, k, allgather="bruck"):
 def topk_dsa(stack, k, switch="model", allgather="ring"):
     P, n = len(stack), len(stack[0])
     bags = [{i: v for i, v in topk(x, k).items() if v != 0} for x in stack]
-    steps, sums = [], []
+    steps, sums, regions = [], [], [region(n, P, r) for r in range(P)]
     for r in range(P):
         mine = {}
         for p in [r, *((r - s) % P for s in range(1, P))]:
-            mine = plus(mine, {i: v for i, v in bags[p].items() if i in region(n, P, r)})
+            mine = plus(mine, {i: v for i, v in bags[p].items() if i in regions[r]})
         sums.append(mine)
     for s in range(1, P):
-        steps.append([(p, (p + s) % P, 2 * sum(i in region(n, P, (p + s) % P) for i in bags[p])) for p in range(P)])
+        steps.append([(p, (p + s) % P, 2 * sum(i in regions[(p + s) % P] for i in bags[p])) for p in range(P)])
     union = len({i for bag in bags for i in bag})
     dense = {"model": 2 * union >= n, "code": 3 * union >= n, "never": False}[switch]
-    last = all_gather([len(region(n, P, r)) if dense else 2 * len(sums[r]) for r in range(P)], allgather)
+    last = all_gather([len(regions[r]) if dense else 2 * len(sums[r]) for r in range(P)], allgather)
     phases = {"split": steps, "sizes": all_gather([1] * P, allgather), "dense" if dense else "allgather": last}
     return summed(nothing(stack), sums, n), cleared(stack, bags), [sorted(b) for b in bags], phases
 
