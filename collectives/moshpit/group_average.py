@@ -1,5 +1,6 @@
 """Averaging within groups by butterfly all-reduce: what every round of Moshpit all-reduce consists of."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from zlib import crc32
 
@@ -122,24 +123,26 @@ def combined_in_groups(
     (n,) dtype of own
         A copy of `own` where this rank's group has no other member, or where it gets nothing.
     """
-    values, counts = np.unique(labels[labels >= 0], return_counts=True)
-    in_company = np.isin(labels, values[counts > 1])
-    if not in_company.any():
+    groups, receivers = labels.tolist(), gets.tolist()
+    sizes = Counter(groups)
+    in_company = [group >= 0 and sizes[group] > 1 for group in groups]
+    if not any(in_company):
         return own.copy()
-    members = np.flatnonzero(labels == labels[comm.rank]).tolist() if in_company[comm.rank] else [comm.rank]
+    mine = groups[comm.rank]
+    members = [peer for peer, group in enumerate(groups) if group == mine] if in_company[comm.rank] else [comm.rank]
     others = [peer for peer in members if peer != comm.rank]
     edges = [c * own.size // len(members) for c in range(len(members) + 1)]
     chunk = {peer: slice(edges[c], edges[c + 1]) for c, peer in enumerate(members)}
     arrived = comm.step({peer: parcel(own[chunk[peer]]) for peer in others}, others)
     result = own.copy()
     if others:
-        mine = own[chunk[comm.rank]]
-        rows = [mine if peer == comm.rank else comm.fitting(peer, arrived[peer], mine)[0] for peer in members]
+        part = own[chunk[comm.rank]]
+        rows = [part if peer == comm.rank else comm.fitting(peer, arrived[peer], part)[0] for peer in members]
         result[chunk[comm.rank]] = combine(np.stack(rows))
-    if not (in_company & gets).any():
+    if not any(map(all, zip(in_company, receivers, strict=True))):
         return own.copy()
-    outgoing = {peer: parcel(result[chunk[comm.rank]]) for peer in others if gets[peer]}
-    if not gets[comm.rank]:
+    outgoing = {peer: parcel(result[chunk[comm.rank]]) for peer in others if receivers[peer]}
+    if not receivers[comm.rank]:
         comm.step(outgoing)
         return own.copy()
     for peer, message in comm.step(outgoing, others).items():
@@ -190,8 +193,7 @@ def group_average(
     """
     P = comm.size
     labels, gets = comm.agreed(lambda: (checked_groups(groups, P), checked_mask(receives, (P,), "receives")))
-    settings = {"groups": labels.tolist(), "receives": gets.tolist()}
-    (own,) = agreed_row(comm, vector, lambda _: settings)
+    (own,) = agreed_row(comm, vector, lambda _: {"groups": labels.tolist(), "receives": gets.tolist()})
     return combined_in_groups(comm, own, labels, gets, _mean)
 
 
