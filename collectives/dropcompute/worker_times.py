@@ -84,12 +84,10 @@ class ClosedTimes:
         law, M = self.law, self.M
         if isinstance(law, Normal):
             return np.asarray(log_ndtr((x - M * law.average) / (law.deviation * math.sqrt(M))))
+        scaled = np.maximum(x - M * law.base, 0.0) / law.scale
         survival = self._survival(M, x)
-        early = survival >= 0.5
         with np.errstate(divide="ignore"):
-            found = np.log1p(-survival)
-            found[early] = np.log(gammainc(M * law.shape, np.maximum(x[early] - M * law.base, 0.0) / law.scale))
-        return np.asarray(found)
+            return np.where(survival < 0.5, np.log1p(-survival), np.log(gammainc(M * law.shape, scaled)))
 
     def completed(self, x: Floats) -> Floats:
         m = np.arange(1, self.M + 1)[:, None]

@@ -76,12 +76,12 @@ def _average(stack, order, starts, receives, out, sent, received, messages):  # 
             _butterfly(stack, members, receives, total, out, sent, received, messages)
 
 
-def _fused(array: Array, groups: ArrayLike, *, receives: ArrayLike | None = None) -> tuple[Array, Traffic]:
+def _all_ranks(array: Array, groups: ArrayLike, *, receives: ArrayLike | None = None) -> tuple[Array, Traffic]:
     P = len(array)
-    return averaged(array, checked_groups(groups, P), checked_mask(receives, (P,), "receives"))
+    return _fused(array, checked_groups(groups, P), checked_mask(receives, (P,), "receives"))
 
 
-def averaged(array: Array, labels: Labels, gets: Mask) -> tuple[Array, Traffic]:
+def _fused(array: Array, labels: Labels, gets: Mask) -> tuple[Array, Traffic]:
     """What `group_average` returns, of a checked stack, groups and receivers."""
     P = len(array)
     order = np.argsort(labels, kind="stable").astype(np.int64)
@@ -150,7 +150,7 @@ def combined_in_groups(
     return result
 
 
-@fused_program(_fused)
+@fused_program(_all_ranks)
 def group_average(
     comm: Communicator, vector: ArrayLike, groups: ArrayLike, *, receives: ArrayLike | None = None
 ) -> Array:
@@ -237,7 +237,7 @@ def averaged_at_once(
     phases, everybody = {}, np.ones(len(array), np.bool_)
     result = array.copy()
     for t, labels in enumerate(groups):
-        result, phases[f"round {t + 1}"] = averaged(result, labels, everybody if gets is None else gets[t])
+        result, phases[f"round {t + 1}"] = _fused(result, labels, everybody if gets is None else gets[t])
     return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
 
 

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array, Integers, Mask
 from commbounds.collectives._peers import checked_count, checked_entries, checked_mask, checked_rng
-from commbounds.collectives.moshpit.group_average import averaged, averaged_at_once, averaged_in_rounds
+from commbounds.collectives.moshpit.group_average import _fused, averaged_at_once, averaged_in_rounds
 from commbounds.collectives.moshpit.random_partitions import READINGS, checked_sizes, choices_of_round
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
@@ -24,7 +24,7 @@ def _random_groups(array: Array, r: int, rounds: int = 1, *rest: Any, **options:
     for t, (groups, gets, made) in enumerate(drawn_groups(len(array), r, rounds, *rest, **options)):
         if options.get("reading") == "slots":
             result = result[np.asarray(made)]
-        result, phases[f"round {t + 1}"] = averaged(result, groups, gets)
+        result, phases[f"round {t + 1}"] = _fused(result, groups, gets)
     return result, Traffic.of_phases(phases) if phases else Traffic.none(len(array))
 
 

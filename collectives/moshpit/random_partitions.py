@@ -114,15 +114,15 @@ READINGS = MappingProxyType(
 """Every reading under its name."""
 
 
-def _drawn(rng: np.random.Generator, sizes: Sequence[int]) -> tuple[int, ...]:
+def _all_drawn(rng: np.random.Generator, sizes: Sequence[int]) -> tuple[int, ...]:
     """Integers, uniform on range(size) for each of the sizes, of any length."""
     if max(sizes) > 1 << 62:
-        return tuple(_long(rng, size) for size in sizes)
+        return tuple(_drawn(rng, size) for size in sizes)
     return tuple(rng.integers(sizes).tolist())
 
 
-def _long(rng: np.random.Generator, size: int) -> int:
-    """The same of one size that takes more bits than numpy's integers have."""
+def _drawn(rng: np.random.Generator, size: int) -> int:
+    """The same of one size, whose numbers take more bits than numpy's integers have."""
     length = (size - 1).bit_length()
     while True:
         drawn = int.from_bytes(rng.bytes((length + 7) // 8), "little") & ((1 << length) - 1)
@@ -164,7 +164,7 @@ def choices_of_round(
             raise ValueError(f"choices of a round must be below {ranges}, and admitted, got {choices}")
         return labels, choices
     while True:
-        choices = _drawn(checked_rng(rng, "drawing groups"), ranges)
+        choices = _all_drawn(checked_rng(rng, "drawing groups"), ranges)
         labels = reading.labels(sizes, choices)
         if labels is not None:
             return labels, choices

@@ -65,7 +65,8 @@ def _forms(n: int, dtype: np.dtype[Any]) -> tuple[Form, Form]:
 
 
 def _received(comm: Communicator, source: int, message: Parcel, n: int, dtype: np.dtype[Any]) -> Array:
-    packed, scale = comm.fitting(source, message, *_forms(n, dtype))
+    forms = _forms(n, dtype)
+    packed, scale = comm.fitting(source, message, *forms)
     return _valued(np.unpackbits(packed, count=n).astype(np.bool_), scale)
 
 
