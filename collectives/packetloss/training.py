@@ -13,7 +13,7 @@ from commbounds.collectives.packetloss.links import (
     checked_arrivals,
     layout,
     lossy_broadcast,
-    lossy_reduce_scatter,
+    reduced_at_once,
 )
 from commbounds.collectives.packetloss.loss_processes import Loss, checked_count, checked_loss
 from commbounds.collectives.traffic import Traffic, summed
@@ -121,16 +121,16 @@ def lossy_step(
         raise ValueError(f"rate must be finite, got {rate}")
     workers, n = parameters.shape
     cut = layout(n, workers, packet)
-    checked_arrivals(reduce_arrived, workers, cut, "reduce_arrived")
-    checked_arrivals(broadcast_arrived, workers, cut, "broadcast_arrived")
-    reduced, first = lossy_reduce_scatter(stack, reduce_arrived, estimator, p=p, packet=packet)
+    there = checked_arrivals(reduce_arrived, workers, cut, "reduce_arrived")
+    heard = checked_arrivals(broadcast_arrived, workers, cut, "broadcast_arrived")
+    reduced, first = reduced_at_once(stack, there, estimator, p=p, packet=packet)
     update = (-rate * reduced.estimate).astype(parameters.dtype)
     owned = parameters[cut.owner, np.arange(n)] + update
     if not is_finite(owned):
         raise ValueError(f"rate and gradients must keep the parameters finite, got an overflow at rate {rate}")
-    received, second = lossy_broadcast(parameters, owned, broadcast_arrived, packet=packet)
-    there = np.asarray(broadcast_arrived)[cut.owner, :, cut.packet].T | (cut.owner == np.arange(workers)[:, None])
-    after = replace(state, parameters=received, missed=np.where(there, 0, state.missed + 1), step=state.step + 1)
+    received, second = lossy_broadcast(parameters, owned, heard, packet=packet)
+    new = heard[cut.owner, :, cut.packet].T | (cut.owner == np.arange(workers)[:, None])
+    after = replace(state, parameters=received, missed=np.where(new, 0, state.missed + 1), step=state.step + 1)
     return after, update, Traffic.of_phases({"reduce-scatter": first, "broadcast": second})
 
 

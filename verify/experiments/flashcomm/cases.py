@@ -34,30 +34,17 @@ def through(c: Any, x: Array) -> Array:
 
 def message_of(cls: Any, case: Case) -> Any:
     """The message of the case's vector."""
-    return case.once(_message, cls)
-
-
-def _message(cls: Any, case: Case) -> Any:
     return made(cls, case).compress(case.array)
 
 
 def read_of(cls: Any, case: Case) -> Array:
-    """The case's vector as its receiver reads it; not to be changed."""
-    read: Array = case.once(_read, cls)
-    return read
-
-
-def _read(cls: Any, case: Case) -> Array:
-    read: Array = made(cls, case).decompress(message_of(cls, case))
+    """The case's vector as its receiver reads it."""
+    read: Array = made(cls, case).decompress(case.once(message_of, cls))
     return read
 
 
 def law_of(cls: Any, case: Case) -> Any:
     """The exact law of the case's vector."""
-    return case.once(_law, cls)
-
-
-def _law(cls: Any, case: Case) -> Any:
     return made(cls, case).law(case.array)
 
 

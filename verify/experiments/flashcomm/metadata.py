@@ -49,8 +49,8 @@ def _stored(cls: Any, case: Case) -> Outcome:
     """The group whose error exceeds the bound by most, or stays below it by least."""
     c = made(cls, case)
     about, y, wide = (
-        message_of(cls, case).ranges,
-        read_of(cls, case).astype(np.float64),
+        case.once(message_of, cls).ranges,
+        case.once(read_of, cls).astype(np.float64),
         case.array.astype(np.float64),
     )
     bounds = largest_errors(c, case.array, about.exact_low, about.scale)
@@ -102,7 +102,7 @@ def _inflation(cls: Any, case: Case) -> Outcome | Unmeasured:
     wide = case.array.astype(np.float64)
     exact = np.array([np.ptp(wide[part]) for part in groups_of(wide, c.group)]) / c.top
     live = exact > 0
-    stored = message_of(cls, case).ranges.scale[live].astype(np.float64)
+    stored = case.once(message_of, cls).ranges.scale[live].astype(np.float64)
     if (exact[live] < stored * 1e-100).any():
         return Unmeasured("a stored scale is more than 1e100 times the exact one: float64 holds no square of that")
     ratio = float((stored / exact[live]).max())

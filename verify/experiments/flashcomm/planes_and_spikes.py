@@ -55,7 +55,7 @@ def _code_lengths(_level: int) -> Iterator[Case]:
 
 def _range_ratio(cls: Any, case: Case) -> Outcome:
     c = made(cls, case)
-    about = message_of(cls, case).ranges
+    about = case.once(message_of, cls).ranges
     whole = np.array([np.ptp(case.array[part]) for part in groups_of(case.array, c.group)], np.float64)
     rest = about.exact_scale.astype(np.float64) * c.top
     # a difference, a quotient and a product are rounded
@@ -73,8 +73,8 @@ def _spike_error(cls: Any, case: Case) -> Outcome:
     """Error in steps of the entries that are no spikes."""
     c = made(cls, case)
     about, y, wide = (
-        message_of(cls, case).ranges,
-        read_of(cls, case).astype(np.float64),
+        case.once(message_of, cls).ranges,
+        case.once(read_of, cls).astype(np.float64),
         case.array.astype(np.float64),
     )
     groups = []
@@ -90,7 +90,7 @@ def _spike_error(cls: Any, case: Case) -> Outcome:
 
 def _kept(cls: Any, case: Case) -> Outcome:
     """Largest error of the ends of groups: exact, as spikes are stored in the dtype of the vector."""
-    y, x = read_of(cls, case), case.array
+    y, x = case.once(read_of, cls), case.array
     ends = [
         end
         for part in groups_of(x, case.settings["group"])

@@ -48,9 +48,9 @@ def rounding(x: Array) -> float:
 def _read(cls: Any, case: Case) -> tuple[Any, Any]:
     """Input and output of a case, in Fractions or in floats."""
     if case.settings.get("exact"):
-        ((_, output),) = law_of(cls, case)
+        ((_, output),) = case.once(law_of, cls)
         return [Fraction(v) for v in case.array], output
-    return case.array, read_of(cls, case).astype(np.float64)
+    return case.array, case.once(read_of, cls).astype(np.float64)
 
 
 def _error_in_steps(cls: Any, case: Case) -> Outcome:
@@ -68,7 +68,7 @@ def _error_in_steps(cls: Any, case: Case) -> Outcome:
     if c.metadata == "float64" and c.scale == "float" and not c.repaired:
         steps = np.array([np.ptp(wide[part]) for part in groups_of(x, c.group)]) / (2**c.width - 1)
     else:
-        steps = message_of(cls, case).ranges.scale.astype(np.float64)
+        steps = case.once(message_of, cls).ranges.scale.astype(np.float64)
     error, slack = worst_in_steps(
         (float(np.abs(y[part] - wide[part]).max()), float(s), rounding(case.array[part]))
         for part, s in zip(groups_of(x, c.group), steps, strict=True)
@@ -216,7 +216,7 @@ def _rounded(what: str) -> Callable[[Any, Case], Outcome]:
 
     def trial(cls: Any, case: Case) -> Outcome:
         c, x = made(cls, case), case.array
-        y, steps = read_of(cls, case), message_of(cls, case).ranges.scale if c.repaired else None
+        y, steps = case.once(read_of, cls), case.once(message_of, cls).ranges.scale if c.repaired else None
         found, closest = None, Fraction(-1)
         for g, part in enumerate(groups_of(x, c.group)):
             group = x[part]

@@ -27,7 +27,7 @@ _S = "flashcomm.stochastic."
 
 def _law_moments(cls: Any, case: Case) -> tuple[list[Fraction], list[Fraction]]:
     """Mean and variance of every entry, from the law."""
-    law = law_of(cls, case)
+    law = case.once(law_of, cls)
     means = [sum((p * y[i] for p, y in law), Fraction(0)) for i in range(len(case.array))]
     squares = [sum((p * y[i] ** 2 for p, y in law), Fraction(0)) for i in range(len(case.array))]
     return means, [q - m * m for q, m in zip(squares, means, strict=True)]
@@ -104,7 +104,7 @@ def _largest_draw(cls: Any, case: Case) -> Outcome:
         x, worst = [Fraction(v) for v in case.array], Fraction(0)
         for part in groups_of(x, c.group):
             step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
-            for _, y in law_of(cls, case):
+            for _, y in case.once(law_of, cls):
                 worst = max(worst, *(in_steps(abs(a - b), step) for a, b in zip(x[part], y[part], strict=True)))
         return Outcome(worst, {"width": c.width})
     x_in, one = case.array, 1 - float(np.finfo(case.array.dtype).epsneg)

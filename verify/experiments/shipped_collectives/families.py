@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import Any
 
@@ -339,8 +340,9 @@ def _bits_run(P: int) -> int:
     return 16 if P == 2 else 12 // (P - 1) if P > 1 else 0
 
 
+@cache
 def _enumerated(P: int) -> Array:
-    """In every combination, the word of the first, the second, ... rank behind the owner."""
+    """In every combination, the word of the first, the second, ... rank behind the owner; not to be changed."""
     bits = _bits_run(P)
     combinations = np.array(list(product(range(2**bits), repeat=P - 1)), np.int64)
     return combinations.reshape(2 ** (bits * (P - 1)), P - 1) << (16 - bits)
