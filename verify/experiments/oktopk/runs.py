@@ -31,6 +31,10 @@ _MOSTLY = {
 }
 
 
+_stack = lru_cache(maxsize=1 << 10)(stack)
+"""Many claims are about the same stacks."""
+
+
 def even_cuts(P: int, n: int) -> tuple[int, ...]:
     """Boundaries of P regions of n/P entries, the first ones longer by one where P does not divide n."""
     long = n % P
@@ -46,7 +50,7 @@ def family_case(
     """
     if not FAMILIES[family].fits(P, n, k):
         return None
-    x = stack(family, P, n, k, seed, dtype)
+    x = _stack(family, P, n, k, seed, dtype).copy()
     cuts = options.pop("cuts", "even" if FAMILIES[family].even else "fresh")
     return stack_case(x, k, cuts, family=family, seed=seed, **options)
 
