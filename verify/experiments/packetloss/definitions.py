@@ -48,6 +48,7 @@ def _reduced(implementation: Any, given: Given) -> Said:
 
 def _special() -> list[Given]:
     stacks = [stack for _, stack, flags in special_stacks() if "refused" not in flags]
+    stacks.append(np.array([[5e-324], [1e-323]]))  # whose sum, and no power of two less, is a float
     return [Given({"stack": stack}, {}, {"arrived": np.ones((len(stack),) * 2 + (1,), np.bool_)}) for stack in stacks]
 
 
