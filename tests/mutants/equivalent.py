@@ -1250,13 +1250,6 @@ EQUIVALENT: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str,
     ): "a product is the same in either order, and a vector has as many entries as signs",
     (
         "collectives/rotations/sums.py",
-        "_rounded",
-        "return np.clip(codes, -levels, levels)",
-        "np.clip(codes, -levels, levels)",
-        "np.clip(-levels, codes, levels)",
-    ): "clip(a, b, c) is min(max(a, b), c), and the larger of two numbers is the same in either order",
-    (
-        "collectives/rotations/sums.py",
         "_added",
         "message = Parcel((mine,), _bytes(mine.size, 2 * comm.size * levels + 1))",
         "1",
