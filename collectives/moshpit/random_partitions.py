@@ -122,7 +122,9 @@ def _all_drawn(rng: np.random.Generator, sizes: Sequence[int]) -> tuple[int, ...
 
 
 def _drawn(rng: np.random.Generator, size: int) -> int:
-    """The same of one size, whose numbers take more bits than numpy's integers have."""
+    """The same of one size."""
+    if size <= 1 << 62:
+        return int(rng.integers(size))
     length = (size - 1).bit_length()
     while True:
         drawn = int.from_bytes(rng.bytes((length + 7) // 8), "little") & ((1 << length) - 1)
