@@ -104,6 +104,8 @@ class Definition:
     own : mapping of str to str
         What need not be the same on all ranks, besides their parts and matrices with a row for each, and why: whatever
         else one rank alone has another value of must be refused.
+    together : tuple of str
+        What refusals say of rows that ranks with callers of their own may not give; they may give all others.
     arrays : int
         Covering arrays that the quick budget runs, each with other companions: a pair of values may meet one that
         hides what it does, such as a vector of zeros.
@@ -121,6 +123,7 @@ class Definition:
     examples: Callable[[], Sequence[Given]] | None = None
     refused: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
+    together: tuple[str, ...] = ()
     arrays: int = 1
     exact: tuple[tuple[Fraction, ...], ...] = ()
     lawful: Callable[[Mapping[str, Any]], bool] = lambda _: True
@@ -320,17 +323,14 @@ def _alike_lines(definition: Definition, implementation: Any, name: str) -> list
     if not isinstance(implementation, Collective):
         return []
     rows = [(P, given) for P, given in definition.several_ranks if name in _settings(given, P)]
-    pairs = list(islice(_unlike_pairs(definition, implementation, name, rows), 3))
-    if not pairs:
-        taken = [given for _, given in rows if _found(definition, implementation, given) is not None]
-        if taken and all(_refusal(definition, implementation, given, given) for given in taken):
-            return [f"refuses ranks of which all are given the same {name}"]
-    found = [_refused_line(definition, implementation, name, *pair) for pair in pairs]
-    return [line for line in found if line]
+    pairs = islice(_unlike_pairs(definition, implementation, name, rows), 3)
+    return [line for pair in pairs if (line := _refused_line(definition, implementation, name, *pair))]
 
 
 def _refused_line(definition: Definition, implementation: Any, name: str, given: Given, changed: Given) -> str:
     refusal = _refusal(definition, implementation, given, changed)
+    if changed is given:
+        return f"refuses ranks of which all are given the same {name}: {refusal}"
     if not refusal:
         return f"takes a {name} that is not the same on all ranks"
     return "" if "on all ranks" in refusal else f"{name} is not the same on all ranks, but it says: {refusal}"
@@ -352,15 +352,20 @@ def _refusal(definition: Definition, implementation: Any, given: Given, others: 
 def _unlike_pairs(
     definition: Definition, implementation: Any, name: str, rows: Sequence[tuple[int, Given]]
 ) -> Iterator[tuple[Given, Given]]:
-    """Rows, and what they are with another value of that name, which makes a difference; each for another P."""
+    """Rows, and what they are with another value of that name, which makes a difference; each for another P.
+
+    Rows that are refused though all ranks are given the same, with themselves.
+    """
     met: set[int] = set()
-    settings = [{**given.parameters, **given.randomness} for _, given in rows]
-    values = {repr(one[name]): one[name] for one in settings if name in one}
+    values = {repr(one[name]): one[name] for _, g in rows for one in (g.parameters, g.randomness) if name in one}
     for P, given in rows:
         if P in met:
             continue
         found = _found(definition, implementation, given)
-        if found is None or _refusal(definition, implementation, given, given):
+        refusal = "" if found is None else _refusal(definition, implementation, given, given)
+        if refusal and not any(words in refusal for words in definition.together):
+            yield given, given
+        if found is None or refusal:
             continue
         value = _settings(given, P)[name]
         others = _others(value, values)
@@ -441,11 +446,9 @@ def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
             yield Case({EXAMPLE: number})
     yield from _beyond(definition)
     yield from _disagreeing(definition)
-    arrays = [definition.space.covering(salt) for salt in range(definition.arrays + 2 * budget.level)]
-    yield from _with_law(definition, chain.from_iterable(arrays))
-    rows = list(chain.from_iterable(arrays))
-    yield from map(Case, rows)
-    yield from map(Case, definition.space.telling(rows, HIDING))
+    rows = [row for salt in range(definition.arrays + 2 * budget.level) for row in definition.space.covering(salt)]
+    yield from _with_law(definition, rows)
+    yield from map(Case, chain(rows, definition.space.telling(rows, HIDING)))
 
 
 def _generated(definition: Definition) -> st.SearchStrategy[Case]:

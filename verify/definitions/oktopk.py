@@ -360,7 +360,9 @@ def own_state(held):
 def iterated(held):
     """Iterations of the all-reduce, one after another."""
     options, state, found = renamed(held["parameters"]), own_state(held["inputs"].get("state")), {}
-    k = options.pop("k")
+    k, given, first = options.pop("k"), held["inputs"].get("state"), held["inputs"]["iterations"][0]
+    if given and (len(given["local_thresholds"]), given["boundaries"][-1], given["k"]) != (*first.shape, k):
+        return {"refused": "ValueError"}
     for t, stack in enumerate(held["inputs"]["iterations"]):
         kind = stack.dtype.type
         try:

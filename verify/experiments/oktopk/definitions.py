@@ -155,6 +155,10 @@ def _by_hand() -> Sequence[Given]:
     later[1, 8] = np.nan  # a threshold that is raised at once leaves it out of the sums
     return [
         Given({"iterations": [first, later]}, {"k": 1, "controller": STEEP}),
+        *(  # states of other ranks, entries or k
+            Given({"iterations": [first], "state": _made_up(1, k, stack_of("normal", P, n), 0)}, {"k": 1})
+            for P, n, k in ((3, 9, 1), (2, 8, 1), (2, 9, 2))
+        ),
         *(edges.make(**row) for row in replace(edges, options=("data",), periods=()).covering()),
         *(Given({"iterations": [stack_of("normal", P, n, dtype, n)]}, {"k": k}) for P, n, dtype, k in long),
     ]

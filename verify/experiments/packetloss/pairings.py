@@ -61,8 +61,13 @@ def _of_ranks(state: Replicas, updates: list[Array], P: int) -> list[RankResult]
 
 
 def _replica(state: Replicas, rank: int) -> training.Replica:
-    links = state.reduce_state, state.broadcast_state
-    return training.Replica(state.parameters[rank], state.missed[rank], state.step, *links)
+    new = training.Replica(
+        state.parameters[rank],
+        state.missed[rank],
+        reduce_state=state.reduce_state,
+        broadcast_state=state.broadcast_state,
+    )
+    return replace(new, step=state.step) if state.step else new
 
 
 def _stepped(given: Given) -> tuple[list[RankResult], Traffic]:
