@@ -2648,7 +2648,7 @@ SURVIVING: dict[tuple[str, str, str, str, str] | tuple[str, str, str, str, str, 
     (
         "compressors/quantizers/dithering.py",
         "_Dithering.law.marginal",
-        "if s * s * v * v == low * low * square:",
+        "if a_square == low * low:",
         "low * low",
         "low + low",
     ): "of the exact law, none of whose inputs has an entry sqrt(2) steps from zero",
