@@ -23,6 +23,7 @@ from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Verdict
 from commbounds.verify.space import Of, Space
+from commbounds.verify.study import Case
 
 DEFINED = {
     (column, name): definition
@@ -193,6 +194,25 @@ def test_what_makes_a_difference_must_be_the_same_on_all_ranks(asked, lines):
     assert study.differences(lambda stack, **options: None, cases["factor"]) == []  # no ranks
     own = replace(definition, own={"factor": "it is a rank's own"})
     assert {c.settings.get(APART) for c in study_of("toy", "toy", own).corpus(budgets["quick"])} == {None, "turned"}
+
+
+def test_ranks_that_are_given_the_same_are_not_refused_unless_it_is_said():
+    @one_program(np.stack)
+    def not_by_two(comm, vector, factor):
+        if factor == 2 and not comm.one_caller:
+            raise ValueError("factor must not be 2 where ranks are apart")
+        (row,) = agreed_row(comm, vector, lambda _: {"factor": factor})
+        return factor * row
+
+    space = Space(
+        lambda P, factor, seed: Given({"stack": np.ones((P, 2))}, {"factor": factor}), {"P": (2, 3), "factor": (1, 2)}
+    )
+    definition = Definition(space, called("result", "traffic"), lambda held: {})
+    case = Case({APART: "factor"})
+    (line, _) = study_of("toy", "toy", definition).differences(not_by_two, case)
+    assert line.startswith("refuses ranks of which all are given the same factor: ValueError: factor must not be 2")
+    said = replace(definition, together=("where ranks are apart",))
+    assert study_of("toy", "toy", said).differences(not_by_two, Case(case.settings)) == []
 
 
 def test_more_covering_arrays_are_more_cases_with_other_companions():

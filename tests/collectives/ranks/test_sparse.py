@@ -12,6 +12,7 @@ from samples import each_once
 from commbounds import collectives
 from commbounds.collectives.ranks import LockstepWorld, Parcel, ThreadWorld, parcel
 from commbounds.collectives.ranks._team import Team
+from commbounds.collectives.ranks.lockstep import in_one_process
 from commbounds.collectives.sparse.entries import Entries, added
 from commbounds.collectives.sparse.gaussiank import gaussiank_allreduce
 from commbounds.collectives.sparse.gtopk import gtopk_allreduce
@@ -173,6 +174,17 @@ def test_a_team_counts_its_members_and_hears_them():
     results, traffic = ThreadWorld().run(program, 5)
     assert results == [(0, 2, [0, 2], 2), (0, 2, [1, 3], 3), (1, 2, [0, 2], 0), (1, 2, [1, 3], 1), (0, 1, [4], None)]
     assert traffic.phases["in teams"].sent.tolist() == [1, 1, 1, 1, 0]
+
+
+def test_a_team_of_one_caller_computes_once_for_its_members():
+    made = []
+
+    def program(comm):
+        team = Team(comm, [comm.rank % 2, comm.rank % 2 + 2])
+        return team.shared(lambda: made.append(comm.rank) or comm.rank), comm.shared(lambda: -comm.rank)
+
+    assert in_one_process(program, 4)[0] == [(0, 0), (1, 0), (0, 0), (1, 0)]
+    assert made == [0, 1]
 
 
 # --- programs with a defect ------------------------------------------------------------------------------------------
