@@ -21,7 +21,7 @@ def covering_array(values: dict[str, list[int]], **options: Any) -> list[dict[st
     return list(_Remembering(values, criterion=Greedy(), **options).make_async())
 
 
-class _Remembering(Controller):  # type: ignore[misc]
+class _Remembering(Controller):  # type: ignore[misc]  # the library says no types
     """The library's search. What the constraints say of values of the axes that they ask for is worked out once."""
 
     def __init__(self, *arguments: Any, **options: Any) -> None:

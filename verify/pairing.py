@@ -131,7 +131,8 @@ def on_rows(
 
     @lru_cache(maxsize=1)
     def given(case: RankCase) -> Given:
-        return space.make(**case.settings)  # type: ignore[no-any-return]
+        made: Given = space.make(**case.settings)
+        return made
 
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
         with np.errstate(all="ignore"):

@@ -54,14 +54,13 @@ class Coder:
         if x.size == 0:
             return np.zeros(0, np.uint8) if as_bytes else _held(x, 0)
         quantiser = self._quantiser
-        injected = self._draw is not None and isinstance(quantiser, StochasticGroupQuantizer)
         rng = None if self.seeds is None else np.random.default_rng(self.seeds[rank, part])
-        if not (as_bytes or injected):  # a call reads the same as by way of a message
-            return _held(finite_reading(quantiser(x, rng)), sum(wire_sizes(quantiser, x.size)))
         if self._draw is not None and isinstance(quantiser, StochasticGroupQuantizer):
             message = quantiser.compress_with(x, self._draw(self._stage, rank)[where])
-        else:
+        elif as_bytes:
             message = quantiser.compress(x, rng)
+        else:  # a call reads the same as by way of a message
+            return _held(finite_reading(quantiser(x, rng)), sum(wire_sizes(quantiser, x.size)))
         sent = wire_bytes(message)
         return sent if as_bytes else _held(quantiser.read(message), sent.size)
 

@@ -248,7 +248,7 @@ class Communicator(ABC):
 
     def _count(self, steps: Sequence[Sequence[int]]) -> None:
         """Steps of this rank that were carried out otherwise: words sent, words received and messages of each."""
-        self._record += [(self._phase, *step, 0) for step in steps]  # type: ignore[misc]
+        self._record += [(self._phase, sent, received, messages, 0) for sent, received, messages in steps]
 
     @abstractmethod
     def allgather_object(self, value: Any) -> list[Any]:

@@ -24,8 +24,8 @@ def checked_finite(values: Array) -> Array:
 
 
 def padded(x: Array, multiple: int) -> Array:
-    """`x` and zeros behind it, up to a multiple of a number."""
-    return np.concatenate([x, np.zeros(-x.size % multiple, x.dtype)])
+    """`x` and zeros behind it along the last axis, up to a multiple of a number."""
+    return np.concatenate([x, np.zeros((*x.shape[:-1], -x.shape[-1] % multiple), x.dtype)], axis=-1)
 
 
 def exchanged(comm: Communicator, codes: Sequence[Bytes], sizes: Sequence[int]) -> list[Bytes]:

@@ -14,6 +14,7 @@ from commbounds.collectives.shipped_collectives.exchange import (
     FP8_MAX,
     checked_finite,
     owned_places,
+    padded,
     two_shot,
 )
 from commbounds.compressors.base import checked_count
@@ -21,9 +22,7 @@ from commbounds.compressors.base import checked_count
 
 def flashinfer_code(x: Array, group: int) -> Bytes:
     """Codes in float8 of float32 numbers, and the factor of every group to read them by."""
-    n = x.shape[-1]
-    filled = np.zeros((*x.shape[:-1], n + -n % group), x.dtype)
-    filled[..., :n] = x
+    n, filled = x.shape[-1], padded(x, group)
     groups = filled.reshape(*x.shape[:-1], filled.shape[-1] // group, group)
     with np.errstate(all="ignore"):
         largest = np.maximum(np.abs(groups).max(axis=-1, initial=0), np.float32(1e-12))
