@@ -8,7 +8,7 @@ import numpy as np
 from zoo.right import sparse
 
 from commbounds.collectives import OkTopkSGD, Traffic, oktopk_allreduce
-from commbounds.collectives.dense.gathering import gather_blocks
+from commbounds.collectives.dense.gathering import gathered_blocks
 from commbounds.verify import Method
 from mutants.record import Mutant
 
@@ -307,10 +307,10 @@ def sums_without_indices(acc, k, state=None, **options):
     """Counts one word for an entry of the gathered sums, as if indices travelled for nothing."""
 
     def gathered(sizes, algorithm):
-        return kept(np.asarray(sizes) // 2, algorithm)
+        return kept(tuple(size // 2 for size in sizes), algorithm)
 
-    kept = gather_blocks
-    with using(OKTOPK, gather_blocks=gathered):
+    kept = gathered_blocks
+    with using(OKTOPK, gathered_blocks=gathered):
         return allreduce(acc, k, state, **options)
 
 
@@ -318,12 +318,11 @@ def ranks_beyond_a_power_of_two_left_out(acc, k, state=None, **options):
     """Gathers among the first 2^m ranks only."""
 
     def gathered(sizes, algorithm):
-        sizes = np.array(sizes)
-        sizes[1 << (sizes.size.bit_length() - 1) :] = 0
-        return kept(sizes, algorithm)
+        among = 1 << (len(sizes).bit_length() - 1)
+        return kept((*sizes[:among], *[0] * len(sizes[among:])), algorithm)
 
-    kept = gather_blocks
-    with using(OKTOPK, gather_blocks=gathered):
+    kept = gathered_blocks
+    with using(OKTOPK, gathered_blocks=gathered):
         return allreduce(acc, k, state, **options)
 
 
