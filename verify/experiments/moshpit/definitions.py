@@ -352,6 +352,8 @@ DESCENTS = Space(
     combined=(("rounds", "period", "times", "groups"),),
     hiding={"period": (4, 5), "n": TILES[1::2]},
 ).search(rounds=(0, 9), period=(1, 4))
+DESCENTS = DESCENTS.including(*DESCENTS.every(P=(2, 5, 9), rounds=(11,), period=(4, 5), times=(1, 3), groups=("one",)))
+"""Where the longer periods come round twice, and peers are averaged each time."""
 
 
 def _deep() -> list[Given]:
