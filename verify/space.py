@@ -268,15 +268,22 @@ class Space:
         return self._rows[salt]
 
     def _further(self, rows: Sequence[Settings]) -> Iterator[Settings]:
-        """Rows as these, with a further value of an axis: for each so many that every P and option is beside it."""
+        """Rows as these, with a further value of an axis: for each so many that every P and option is beside it.
+
+        A further period is beside every P in the longest run.
+        """
         seeds = itertools.count(len(rows))
         places = [{axis: self._place(row, axis) for axis in self.axes} for row in rows] if self.hiding else []
         for name, values in self.hiding.items() if rows else ():
+            longest = max(self.axes["rounds"]) if name in self.periods else None
             rounds = ("rounds",) if name in self.periods else ()
             beside = dict.fromkeys(("P", *rounds, *self.chosen_options))
             axes = [other for other in beside if other in self.axes and other != name]
             for place, value in enumerate(values):
                 held = [(row, {(axis, at[axis]) for axis in axes}) for row, at in zip(rows, places, strict=True)]
+                for row, pairs in held if longest is not None else ():
+                    if row["rounds"] == longest:
+                        pairs.add(("P, in the longest run", row.get("P")))
                 held = held[41 * place % len(rows) :] + held[: 41 * place % len(rows)]
                 missing = set().union({("", -1)}, *(pairs for _, pairs in held))  # at least one row
                 while missing and held:
