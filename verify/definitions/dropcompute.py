@@ -204,9 +204,18 @@ def gamma_draw(shape, key):
         attempt += 1
 
 
+def trial_key(seed, trial):
+    return mix((mix(seed) + (trial + 1) * GOLDEN) % WORD)
+
+
+def first_word(seed, trial):
+    """The word of a trial's first latency."""
+    return mix((trial_key(seed, trial) + GOLDEN) % WORD)
+
+
 def latencies_of(law, N, M, seed, trial):
     """(N, M) latencies of a trial, and what each may be off by; workers n and n + ceil(N/2) share a word."""
-    key, half = mix((mix(seed) + (trial + 1) * GOLDEN) % WORD), (N + 1) // 2
+    key, half = trial_key(seed, trial), (N + 1) // 2
     family = law["record"] if law["record"] != "Gamma" or law["shape"] != 1 else "Exponential"
     if family in ("Lattice", "Histogram"):
         weights = np.array(law["weights" if family == "Lattice" else "counts"], float)

@@ -297,6 +297,19 @@ TRIALS = Space(
 ).without("it takes long", lambda P, M, trials: P > 9 and (M > 1 or trials > 1))
 
 
+def _tied_draws() -> list[Given]:
+    """Words whose lower half is just the share that a cell keeps: it is exchanged."""
+    found = []
+    for trial in range(8):
+        bits = dropcompute.first_word(6, trial)
+        weights = np.array([bits % 2**32, 2**33 - bits % 2**32], np.float64)
+        sizes = {"N": 3, "M": 2, "tau": 1.0, "trials": 1, "first": trial}
+        found += [
+            Given({}, {"law": law, **sizes}, {"seed": 6}) for law in (Lattice(0, 1, weights), Histogram(0, 1, weights))
+        ]
+    return found
+
+
 def _counted(implementation: Any, given: Given) -> Said:
     return {"maximum": implementation(**given.parameters), "moments": gaussian_moments(**given.parameters)}
 
@@ -425,7 +438,7 @@ DEFINITIONS = {
     "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best, examples=_tied_thresholds),
     "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),
     "drop_step": Definition(STEPS, called("step"), dropcompute.dropped),
-    "drop_trials": Definition(TRIALS, _tried, dropcompute.of_trials),
+    "drop_trials": Definition(TRIALS, _tried, dropcompute.of_trials, examples=_tied_draws),
     "gaussian_maximum": Definition(MAXIMA, _counted, dropcompute.of_maximum, refused={"N": (0, 2**53 + 1)}),
     "local_sgd_period": Definition(PERIODS, called("seconds"), dropcompute.period),
     "random_batch_sgd": Definition(SGD, _visited, dropcompute.of_sgd),
