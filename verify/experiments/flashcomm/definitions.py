@@ -65,13 +65,19 @@ GROUPS = (
 NEAREST = GROUPS.replaced(zero=("default", "integer", "clamped")).without(
     "repaired needs zero points that are floats.", lambda repaired, zero: repaired is True and zero != "default"
 )
+_SPIKED: Mapping[str, tuple[Any, ...]] = {
+    "n": (33,), "dtype": ("float32",), "group": (4, 16, 32), "scale": ("log2",), "theta": (1, 3), "spikes": (True,),
+}  # fmt: skip
+"""Groups of which more than one entry is left beside the spikes."""
 NEAREST = NEAREST.including(
     *NEAREST.every(
         n=(33, 129), data=DATA[:2], dtype=("float32", "float64"), group=(4, 16, 32), metadata=("float32", "float64")
-    )
+    ),
+    *NEAREST.every(**_SPIKED),
 )
 """Scales and zero points that are stored as they are: a call takes these vectors in one pass."""
 STOCHASTIC = GROUPS.replaced(drawn=DRAWN)
+STOCHASTIC = STOCHASTIC.including(*STOCHASTIC.every(**_SPIKED))
 
 
 @cache
@@ -134,6 +140,10 @@ def _sum(
     unit = 2.0**-24 if dtype == "float32" else 2.0**-53
     uniforms = np.floor(np.random.default_rng(seed).random((2, P, n)) / unit) * unit
     injected = {"uniforms": uniforms.astype(dtype)} if drawn == "uniforms" else {"seed": seed}
+    if (
+        drawn == "nothing" and second != "stochastic" and seed % 2
+    ):  # else there is a generator, of which nothing is drawn
+        injected = {}
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, parameters, injected)
 
 
