@@ -453,7 +453,7 @@ def backward_moves(a, found):
 
 @altered("hierarchical_quantised_allreduce")
 def first_node_keeps(a, found):
-    """Of three nodes or more that keep their own sums, only the first does."""
+    """Of three nodes or more that keep their own sums and are given no generator, only the first does."""
     total, traffic = found
     if not a["both_read_both"] and len(total.values) >= 3 * a["node"] and a["rng"] is None:
         other, _ = again("hierarchical_quantised_allreduce", a, both_read_both=True)
