@@ -128,11 +128,15 @@ CODES = Space(
 # --- sums -------------------------------------------------------------------------------------------------------------
 
 
+NEITHER = ("nothing", "nothing, of a generator")
+"""Where sums are not drawn: without a generator, and with one all the same."""
+
+
 def _sum(
     P: int, n: int, data: str, dtype: str, width: int, group: int, metadata: str, spikes: bool, zero: str, drawn: str,
     seed: int, second: str = "default", **options: Any,
 ) -> Given:  # fmt: skip
-    cls = GroupQuantizer if drawn == "nothing" else StochasticGroupQuantizer
+    cls = GroupQuantizer if drawn in NEITHER else StochasticGroupQuantizer
     held = chosen("default", group=group, metadata=metadata, spikes=spikes, zero=zero)
     parameters = {"quantiser": cls(width, **held), **chosen("default", **options)}
     if second != "default":
@@ -140,9 +144,7 @@ def _sum(
     unit = 2.0**-24 if dtype == "float32" else 2.0**-53
     uniforms = np.floor(np.random.default_rng(seed).random((2, P, n)) / unit) * unit
     injected = {"uniforms": uniforms.astype(dtype)} if drawn == "uniforms" else {"seed": seed}
-    if (
-        drawn == "nothing" and second != "stochastic" and seed % 2
-    ):  # else there is a generator, of which nothing is drawn
+    if drawn == "nothing" and second != "stochastic":
         injected = {}
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, parameters, injected)
 
@@ -178,9 +180,10 @@ SUMS = (
         options=("dtype", "group", "drawn", "spikes", "metadata"),
     )
     .without(
-        "zero points of stochastic quantisers are floats.", lambda zero, drawn: zero != "default" and drawn != "nothing"
+        "zero points of stochastic quantisers are floats.",
+        lambda zero, drawn: zero != "default" and drawn not in NEITHER,
     )
-    .hidden_by(data=HIDING, width=(3, 5, 6), group=(2, 5, 16, 32))
+    .hidden_by(data=HIDING, width=(3, 5, 6), group=(2, 5, 16, 32), drawn=NEITHER[1:])
     .search(n=(1, 24))
 )
 FLAG = ("default", True, False)
