@@ -4,8 +4,8 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from blind_alterations.record import A, altered, put, right, stand_in
 
+from blind_alterations.record import A, altered, put, right, stand_in
 from commbounds.collectives import Traffic
 from commbounds.collectives.shipped_collectives.exchange import owned_places
 from commbounds.collectives.shipped_collectives.nccl import float8
@@ -223,7 +223,7 @@ def _(a, found):
 @altered("homomorphic_allreduce")
 def _(a, found):
     """Correlated rounding and sums of few bits: sums do not wrap around."""
-    sums, traffic = found
+    _, traffic = found
     drawn = a["uniforms"] is None or a["orders"] is None
     if a["rounding"] == "correlated" and a["sum_width"] is not None and not drawn:
         yield again("homomorphic_allreduce", a, sum_width=None)[0], traffic
@@ -316,7 +316,7 @@ def _(a, found):
 @altered("nccl_sum")
 def _(a, found):
     """Three ranks: the part of a rank is added from that rank on."""
-    sums, traffic = found
+    _, traffic = found
     x = A(a["stack"])
     if len(x) == 3:
         rows = float8(x.astype(np.float64), a["element"]).astype(np.float64)
@@ -388,7 +388,7 @@ def _(a, found):
 @altered("mixed_precision_allreduce")
 def _(a, found):
     """Partial sums as they are, and the sum divided afterwards: partial sums are rounded at every hop."""
-    result, traffic = found
+    _, traffic = found
     if not a["per_hop"] and a["average"] == "after":
         yield again("mixed_precision_allreduce", a, per_hop=True)[0], traffic
 
