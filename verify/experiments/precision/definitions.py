@@ -77,6 +77,7 @@ MIXED = (
             "drawn": (None, "seed", "uniforms", "quarters"),
         },
         options=("dtype", "schedule", "formats", "per_hop", "rounds_own", "drawn"),
+        combined=(("formats", "per_hop", "average"),),
         hiding={"n": (17, 33, 65)},
     )
     .without("An average whose roundings are stochastic is refused.", lambda average, drawn: bool(average and drawn))

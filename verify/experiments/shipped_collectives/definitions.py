@@ -65,7 +65,7 @@ def _cases(n: tuple[Any, ...], options: Mapping[str, Any], rows: bool = False) -
 CASES = {
     "quickreduce": _cases(sizes(70, 130), {"width": (8, 4, 6, 3), "tile": (512, 1024), "saturates": (True, False)})
     .without(NO_ATOMS, no_atoms)
-    .hidden_by(tile=(1536, 2048), n=(*TILES, 511, 513, 1025)),
+    .hidden_by(tile=(1536, 2048), n=(*TILES, 511, 513, 1025, 1100)),
     "flashinfer_allreduce": _cases(sizes(40), GROUPS).hidden_by(group=(2, 4, 5, 7, 16)),
     "torchft_allreduce": _cases(
         sizes(), {"columns": (1, 3, 4), "native": (True, False), "mean": (False, True)}, True

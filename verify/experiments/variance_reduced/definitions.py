@@ -218,7 +218,7 @@ SPACES = {
     "lamb_warmup": _space(
         _warmup, POSITIVE, sizes(8, 17, least=3), layers=LAYERS, beta=BETAS, second_beta=(None, 0.875, 0.0),
         decay=(None, 0.125), epsilon=(0.5, None), bounds=((None, None), (0.0625, 0.75), (1.0, 1.0), (None, 1.0)),
-        coefficient_beta=(None, 0.75),
+        coefficient_beta=(None, 0.75, 0.0),
     ),
     "onebit_lamb": _space(
         _lamb, POSITIVE[:4], (3, 8, 17), layers=LAYERS, beta=BETAS, second_beta=(None, 0.875),
