@@ -1,6 +1,7 @@
 """The greedy choice of covertable's covering arrays, compiled: the same rows as the library makes in Python."""
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -15,10 +16,27 @@ _Combination = tuple[int, ...]
 _FEW = 250
 """Combinations from which the library chooses sooner than code is compiled; it always does where none is compiled."""
 
+_LAST = 1 << 40
+"""More than the rows of any array."""
 
-def covering_array(values: dict[str, list[int]], **options: Any) -> list[dict[str, int]]:
-    """What `covertable.make` gives for the same arguments: rows among which is every pair of values, or more."""
-    return list(_Remembering(values, criterion=Greedy(), **options).make_async())
+
+def covering_array(
+    values: dict[str, list[int]], *, last: Mapping[str, Collection[int]] | None = None, **options: Any
+) -> list[dict[str, int]]:
+    """What `covertable.make` gives for the same arguments: rows among which is every pair of values, or more.
+
+    Parameters
+    ----------
+    values : dict of str to list of int
+        Axes, and their values: 0, 1, and so on.
+    last : mapping of str to collection of int, or None
+        Where any value of an axis would do, the library takes the first that fits. If this is given, a row has the one
+        that came least often so far instead, and one of these only where no other fits.
+    options
+        As of `covertable.make`.
+    """
+    found = _Remembering(values, criterion=Greedy(), **options) if last is None else _Even(last, values, **options)
+    return list(found.make_async())
 
 
 class _Remembering(Controller):  # type: ignore[misc]  # the library says no types
@@ -42,6 +60,21 @@ class _Remembering(Controller):  # type: ignore[misc]  # the library says no typ
         if asked not in self._known:
             self._known[asked] = super()._forward_check(snapshot)
         return self._known[asked]
+
+
+class _Even(_Remembering):
+    """Rows that are filled up with the values that came least often."""
+
+    def __init__(self, last: Mapping[str, Collection[int]], values: dict[str, list[int]], **options: Any) -> None:
+        super().__init__(values, criterion=Greedy(), **options)
+        self._taken = Counter({serials[place]: _LAST for axis, serials in self.serials.items() for place in last[axis]})
+
+    def _order_by_weight(self, key: str, serials: list[int]) -> list[int]:
+        return sorted(serials, key=self._taken.__getitem__)
+
+    def _record_completions(self, row: Any, greedy_keys: Any) -> None:
+        super()._record_completions(row, greedy_keys)
+        self._taken.update(row.values())
 
 
 class Greedy:

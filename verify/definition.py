@@ -89,7 +89,7 @@ class Definition:
     Parameters
     ----------
     space : Space
-        The cases; `Space.make` gives a `Given` for their settings. Arrays of every fourth are not contiguous.
+        The cases, `Space.evenly`; `make` gives a `Given` for their settings. Arrays of every fourth are not contiguous.
     run : callable (implementation, Given) -> mapping
         What the implementation says: everything that it returns, states, masks, counters and traffic among it.
     twin : callable (mapping) -> mapping
@@ -106,9 +106,6 @@ class Definition:
         else one rank alone has another value of must be refused.
     together : tuple of str
         What refusals say of rows that ranks with callers of their own may not give; they may give all others.
-    arrays : int
-        Covering arrays that the quick budget runs, each with other companions: a pair of values may meet one that
-        hides what it does, such as a vector of zeros.
     exact : tuple of inputs
         Of a compressor: where its `law` is compared with what its kernel does, once for all hyper-parameters that rows
         have; tuples of rationals, of no more than five entries.
@@ -124,9 +121,11 @@ class Definition:
     refused: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
-    arrays: int = 1
     exact: tuple[tuple[Fraction, ...], ...] = ()
     lawful: Callable[[Mapping[str, Any]], bool] = lambda _: True
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "space", self.space.evenly(HIDING))
 
     def said(self, given: Given) -> Said:
         """What the definition says of a case."""
@@ -446,7 +445,7 @@ def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
             yield Case({EXAMPLE: number})
     yield from _beyond(definition)
     yield from _disagreeing(definition)
-    rows = [row for salt in range(definition.arrays + 2 * budget.level) for row in definition.space.covering(salt)]
+    rows = [row for salt in range(1 + 2 * budget.level) for row in definition.space.covering(salt)]
     yield from _with_law(definition, rows)
     yield from map(Case, chain(rows, definition.space.telling(rows, HIDING)))
 

@@ -15,6 +15,7 @@ from commbounds.collectives.ranks.communicator import Communicator, World
 from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
+from commbounds.verify.data import HIDING
 from commbounds.verify.definition import Definition, Given, call_of
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.space import RANKS, SEED, LeftOut, Settings, Space
@@ -109,6 +110,7 @@ def on_rows(
     left_out : LeftOut
         Rows that are not run, such as those that are refused.
     """
+    space = space.evenly(HIDING)
     arrays = 2 if _fused(COLLECTIVES[name]) else 1
 
     def taken(rows: Iterable[Settings]) -> Iterator[Settings]:

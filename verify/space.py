@@ -150,6 +150,8 @@ class Space:
         Rows that are run besides: see `including`.
     hiding : mapping of str to sequence
         Further values of axes, in rows of their own: see `hidden_by`.
+    even : mapping of str to collection, or None
+        See `evenly`; without, where any value of an axis would do a row has the first.
     """
 
     make: Callable[..., Any]
@@ -161,6 +163,7 @@ class Space:
     wider: Mapping[str, Any] = field(default_factory=dict)
     included: tuple[Settings, ...] = ()
     hiding: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    even: Mapping[str, Collection[Any]] | None = None
 
     def __post_init__(self) -> None:
         for name, values in self.axes.items():
@@ -195,6 +198,19 @@ class Space:
     def including(self, *rows: Mapping[str, Any]) -> Space:
         """The space that has these rows too, such as those on which a bound is attained."""
         return replace(self, included=(*self.included, *map(dict, rows)))
+
+    def evenly(self, last: Mapping[str, Collection[Any]]) -> Space:
+        """The space whose rows have all values in turn where any would do, but for these and more than 33 entries.
+
+        Parameters
+        ----------
+        last : mapping of str to collection
+            Values of axes that are taken only where they are asked for, or no other fits.
+        """
+        if self.even is not None:
+            return self
+        large = [value for value in self.axes.get("n", ()) if isinstance(value, int) and value > TILES[3]]
+        return replace(self, even={**last, "n": large})
 
     def at(self, **given: Any) -> Settings:
         """Settings with the values given, which may be `Of` others, and the first value of every other axis.
@@ -281,9 +297,10 @@ class Space:
             axes = [other for other in beside if other in self.axes and other != name]
             for place, value in enumerate(values):
                 held = [(row, {(axis, at[axis]) for axis in axes}) for row, at in zip(rows, places, strict=True)]
-                for row, pairs in held if longest is not None else ():
-                    if row["rounds"] == longest:
-                        pairs.add(("P, in the longest run", row.get("P")))
+                if longest is not None:
+                    for (row, pairs), at in zip(held, places, strict=True):
+                        if row["rounds"] == longest:
+                            pairs.add(("P, in the longest run", at.get("P", 0)))
                 held = held[41 * place % len(rows) :] + held[: 41 * place % len(rows)]
                 missing = set().union({("", -1)}, *(pairs for _, pairs in held))  # at least one row
                 while missing and held:
@@ -361,6 +378,7 @@ class Space:
                 numbers = {name: list(range(size)) for name, size in sizes.items()}
                 found = covering_array(
                     numbers,
+                    last=self._last(),
                     strength=2,
                     salt=str(salt),
                     constraints=constraints,
@@ -368,6 +386,13 @@ class Space:
                 )
             self._arrays[salt] = sorted(found, key=lambda row: [row[name] for name in self.axes])
         return self._arrays[salt]
+
+    def _last(self) -> dict[str, list[int]] | None:
+        """The places of the values that are taken last."""
+        if self.even is None:
+            return None
+        axes = self.axes.items()
+        return {axis: [i for i, v in enumerate(values) if v in self.even.get(axis, ())] for axis, values in axes}
 
     def _covered(self, salt: int) -> list[Settings]:
         rows: list[Settings] = []

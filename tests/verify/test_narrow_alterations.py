@@ -21,25 +21,14 @@ MISSED = {
     ("PowerSGD", "one row, a negative zero last"): "the product is known up to rounding, which is without signs",
     ("LowRank", "equal singular values, float32"): "what is common to all decompositions leaves the choice open",
     ("dion_update", "P = 7, rank 3, mu 1"): _TRIPLE,
-    ("quickreduce", "P = 8, 3 bits, not saturated, float64"): _TRIPLE,
-    ("nccl_sum", "e5m2, P = 7, zeros of both signs"): _TRIPLE,
     ("nccl_sum", "e5m2, P = 6, float64, 16 entries"): _TRIPLE,
     ("spectral_atoms", "budget 3, 4 x 3"): _TRIPLE,
     ("arctopk_allreduce", "7 rows, K = 3"): _TRIPLE,
     ("reduce_scatter", "blocks of 33, P = 6, Bruck"): _TRIPLE,
-    ("LowRank", "One row of more than eight columns, float64: the last column is negated."): _TRIPLE,
     (
         "NaturalDithering",
         "One level, in float32, of vectors of 33 and more: the middle entry's code is turned.",
     ): f"{_TRIPLE}; the claim that its mean is right notices it",
-    (
-        "mixed_precision_allreduce",
-        "A tree of three whose owners keep what they have, divided afterwards: rank 0 holds what rank 2 does.",
-    ): _TRIPLE,
-    (
-        "mixed_precision_allreduce",
-        "Nodes, and terms divided beforehand: the last rank of the second node holds a first entry one larger.",
-    ): f"{_TRIPLE}; the search meets it",
 }
 """(subject, words) -> why no case shows it."""
 
@@ -65,4 +54,4 @@ def test_a_narrow_alteration_is_noticed_or_known_to_be_missed(subject):
 
 def test_what_is_missed_is_among_them():
     assert set(MISSED) <= {(a.subject, a.words) for a in ALL}
-    assert len(MISSED) < len(ALL) / 12
+    assert len(MISSED) < len(ALL) / 20

@@ -143,6 +143,8 @@ ITERATIONS = (
     .hidden_by(tau=(4, 5), tau_prime=(3, 5), bucket=(3, 7))
     .search(P=(1, 12), n=(1, 40), data=EDGES, tau=(2,), tau_prime=(3,), bucket=(3, 100))
 )  # fmt: skip
+ITERATIONS = ITERATIONS.including(*ITERATIONS.every(P=RANKS[4:], n=(33, 70), k=(1,), balance=("4x-mean",)))
+"""One rank has the only winner: more than four times the mean."""
 
 
 @cache

@@ -73,6 +73,7 @@ def _examples(name: str) -> list[Given]:
     drawn = {"seed": 11} if any(case.randomness for case in held) else {}
     parameters = held[0].parameters
     found = [Given({"x": vector_of(*shape)}, parameters, drawn) for shape in (*_LONG, *_REFUSED)]
+    found += [Given({"x": 3 * np.eye(5)[place]}, parameters, drawn) for place in (0, 4)]
     found += [Given({"x": np.ones(3)}, bad, drawn) for bad in BAD.get(name, ())]
     if drawn:
         beyond = [{"uniforms": np.array([0.0, 0.5, last])} for last in (1.0, -(2.0**-60), np.nan)]

@@ -143,9 +143,7 @@ def _examples(name: str) -> list[Given]:
 
 
 def _compressor(name: str, space: Space) -> Definition:
-    return Definition(
-        space, compressed, getattr(rotations, name), examples=partial(_examples, name), arrays=2, exact=EXACT
-    )
+    return Definition(space, compressed, getattr(rotations, name), examples=partial(_examples, name), exact=EXACT)
 
 
 # --- mechanisms ------------------------------------------------------------------------------------------------------
@@ -429,7 +427,6 @@ DEFINITIONS = {
         called("coefficients"),
         rotations.kashin,
         examples=_representations,
-        arrays=2,
     ),
     "dithered_hadamard": Definition(
         Space(
@@ -447,7 +444,6 @@ DEFINITIONS = {
         called("codes", "estimate"),
         rotations.dithered_hadamard,
         examples=_ditherings,
-        arrays=2,
     ),
     "rotated_signs": Definition(
         Space(

@@ -102,7 +102,7 @@ CASES = {
 }
 _REFUSED: dict[str, dict[str, tuple[Any, ...]]] = {
     "quickreduce": {"width": (2, 5, 7, 9), "tile": (0, 511, 768)},
-    "flashinfer_allreduce": {"group": (0,), "block": (Of("group P + 1", lambda group, P: group * P + 1),)},
+    "flashinfer_allreduce": {"group": (0,), "block": (Of("group P - 1", lambda group, P: group * P - 1),)},
     "torchft_allreduce": {"columns": (0, Of("n columns + 1", lambda n, columns: n * columns + 1))},
     "quantization_hook": {"channel": (0,)},
     "nccl_sum": {"element": ("e3m4",)},
