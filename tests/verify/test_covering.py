@@ -1,6 +1,7 @@
 """Covering arrays by the compiled criterion are those that the library makes by its own."""
 
 from functools import partial
+from itertools import combinations
 
 import pytest
 from covertable import make
@@ -28,6 +29,22 @@ def models(draw):
         for names, *places in forbidden
     ]
     return numbers, {"sub_models": covered, "constraints": constraints, "salt": str(draw(st.integers(0, 3)))}
+
+
+def _combinations(rows, numbers, options):
+    """What is among the rows: every two values, and the combinations that are to be covered besides."""
+    fields = [*combinations(numbers, 2), *(model["fields"] for model in options["sub_models"])]
+    return {(*names, *(row[name] for name in names)) for row in rows for names in map(tuple, fields)}
+
+
+@given(models())
+def test_values_in_turn_cover_as_much(model):
+    numbers, options = model
+    first, even = (
+        covering_array(numbers, **options),
+        covering_array(numbers, last=dict.fromkeys(numbers, ()), **options),
+    )
+    assert _combinations(first, numbers, options) == _combinations(even, numbers, options)
 
 
 @given(models())

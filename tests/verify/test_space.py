@@ -97,6 +97,29 @@ def test_what_is_beside_hiding_values_alone_is_run_beside_values_that_tell():
     assert all(row["rule"] != "b" for row in out.telling(out.covering(), hiding))
 
 
+def test_values_are_taken_in_turn_where_any_would_do_but_those_that_hide():
+    kinds = ("normal", "ties", "signs", "zeros", "sparse")
+    space = Space(dict, {**TOY.axes, "n": (1, 5, 17, 257), "data": kinds, "unseen": (1, 2)}, options=("rule", "bits"))
+    plain, even = space, space.evenly({"data": ("zeros", "sparse")})
+    assert even.evenly({}) is even
+    assert not list(even.missed())
+    for axis, values in {"data": kinds[:3], "n": (1, 5, 17), "unseen": (1, 2)}.items():
+        most, least = (
+            [sum(row[axis] == v for row in rows) for v in values] for rows in (plain.covering(), even.covering())
+        )
+        assert max(least) <= 1.3 * min(least) < max(most)
+    rows = even.covering()
+    hiding = [sum(row["data"] == kind for row in rows) for kind in kinds[3:]]
+    assert all(len(RANKS) <= count < len(rows) / 4 for count in hiding)  # beside every P, and no more than asked for
+
+
+def test_a_further_period_is_beside_every_number_of_ranks_in_the_longest_run():
+    axes = {"P": RANKS, "rounds": (3, 11), "period": (1, 2, 3), "rule": ("a", "b")}
+    space = Space(dict, axes, periods=("period",)).hidden_by(period=(4, 5))
+    for period in (4, 5):
+        assert {row["P"] for row in space.covering() if (row["period"], row["rounds"]) == (period, 11)} == set(RANKS)
+
+
 def test_values_that_follow_from_others_are_worked_out():
     space = Space(dict, {"n": (1, 5), "k": (1, Of("n", lambda n: n))})
     assert sorted((row["n"], row["k"]) for row in space.covering()) == [(1, 1), (5, 1), (5, 5)]
