@@ -222,16 +222,20 @@ def _(a, found):
 
 @altered("hierarchical_quantised_allreduce")
 def _(a, found):
-    """Where sides keep their own sums, and nodes have one rank: they read them all the same."""
-    if not a["both_read_both"] and a["node"] == 1:
-        yield right("hierarchical_quantised_allreduce")(**{**a, "both_read_both": True})
+    """Where sides keep their own sums, and nodes have one rank: counts a message too few of the first of several."""
+    total, traffic = found
+    if not a["both_read_both"] and a["node"] == 1 and len(total.values) > 1:
+        yield total, moved(traffic, 0, messages=-1)
 
 
 @altered("twostep_quantised_allreduce")
 def _(a, found):
-    """With a second quantiser, and owners that keep their sums: the second is not used."""
-    if a["second"] is not None and not a["owner_reads_its_code"]:
-        yield right("twostep_quantised_allreduce")(**{**a, "second": None})
+    """With a second quantiser, and owners that keep their sums: the first of several reads its code all the same."""
+    total, traffic = found
+    P, n = total.values.shape
+    if a["second"] is not None and not a["owner_reads_its_code"] and P > 1:
+        mine = slice(-(-n // P))
+        yield replace(total, values=put(total.values, (0, mine), total.values[1, mine])), traffic
 
 
 @altered("packed")
