@@ -126,7 +126,7 @@ STEP = Space(
         "step": (0, 3, 100),
     },
     options=("n", "dtype", "estimator", "packet"),
-    hiding={"packet": (3, 4, 6, 7), "n": TILES},
+    hiding={"packet": (3, 4, 6, 7), "n": TILES, "step": (1, 2, 7)},
 ).search(P=(1, 12), n=(1, 40), packet=(1, 12))
 
 # --- training ----------------------------------------------------------------------------------------------------
