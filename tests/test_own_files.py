@@ -84,6 +84,21 @@ ALLOWED = {
         },
         "one table of alterations, of whatever column",
     ),
+    "tests/blind_alterations/later_columns.py": (
+        {
+            "blockformats",
+            "majority",
+            "orthogonal",
+            "powergossip",
+            "precision",
+            "rotations",
+            "shipped",
+            "shipped_collectives",
+            "sketched",
+            "variance_reduced",
+        },
+        "one table of alterations, of whatever column",
+    ),
     "docs/plan_checks.py": ({"blockformats", "variance_reduced"}, "one table of runs of methods from several columns"),
     "tests/browser/test_site_in_a_browser.py": ({"majority", "rotations"}, "what readers type into the search"),
     # a column builds on one that comes after it in the book
