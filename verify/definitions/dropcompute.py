@@ -205,6 +205,7 @@ def gamma_draw(shape, key):
 
 
 def trial_key(seed, trial):
+    """What the words of a trial are counted from."""
     return mix((mix(seed) + (trial + 1) * GOLDEN) % WORD)
 
 
