@@ -30,8 +30,8 @@ def covering_array(
     values : dict of str to list of int
         Axes, and their values: 0, 1, and so on.
     last : mapping of str to collection of int, or None
-        Values of every axis. Where any value of an axis would do, the library takes the first that fits. If this is given, a row has the one
-        that came least often so far instead, and one of these only where no other fits.
+        Values of every axis. Where any value of an axis would do, the library takes the first that fits. If this is
+        given, a row has the one that came least often so far instead, and one of these only where no other fits.
     options
         As of `covertable.make`.
     """
