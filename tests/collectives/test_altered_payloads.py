@@ -29,7 +29,7 @@ OF_ANY_SIZE = {
 LOSE = ("drift_trials", "staleness_trials", "lossy_reduce_scatter", "lossy_broadcast", "lossy_step", "lossy_training")
 """Of whom messages may be believed that are empty: so arrives what is lost."""
 LATER = (
-    r"(stack|replica|parameters) must (be small enough|be finite|have sums and ranges)|"
+    r"(stack|replica|parameters|owned) must (be small enough|be finite|have sums and ranges)|"
     r"rank 0 waits for \[1\]|rank 1 must send"
 )
 """What is said later, after a number that was altered and believed: of sums, and of a rank that was to send or sent."""

@@ -217,10 +217,10 @@ def test_ranks_that_are_given_the_same_are_not_refused_unless_it_is_said():
 
 def test_more_covering_arrays_are_more_cases_with_other_companions():
     space = Space(lambda x, y, z, seed: Given({"x": x + y + z + seed}), dict.fromkeys("xyz", (0, 1, 2)))
+    definition = Definition(space, lambda f, given: given.inputs, lambda held: held["inputs"])
     counts = []
-    for arrays in (1, 3):
-        definition = Definition(space, lambda f, given: given.inputs, lambda held: held["inputs"], arrays=arrays)
-        cases = list(study_of("toy", "toy", definition).corpus(budgets["quick"]))
+    for budget in ("quick", "standard"):
+        cases = list(study_of("toy", "toy", definition).corpus(budgets[budget]))
         assert len({repr(case.settings) for case in cases}) == len(cases)
         counts.append(len(cases))
     assert counts[1] >= 3 * counts[0] >= 27
