@@ -5,47 +5,10 @@ from math import isqrt
 
 import numpy as np
 
-from blind_alterations.record import A, add, altered, moved, put, right, stand_in
+from blind_alterations.record import A, add, again, altered, moved, put, right, stand_in
 from commbounds.collectives import Lattice, Traffic
 from commbounds.collectives.cuts import even_cuts
 from commbounds.compressors import Sparse
-
-RIGHT: dict = {}
-"""The implementations as they are when this is imported."""
-
-
-def kept(name):
-    """The implementation of that name, which stays the right one."""
-    return RIGHT.setdefault(name, right(name))
-
-
-def again(name, arguments, **changes):
-    """What the right implementation returns where some arguments are others."""
-    first, *values = {**arguments, **changes}.values()
-    names = list(arguments)[1:]
-    return RIGHT[name](first, **dict(zip(names, values, strict=True)))
-
-
-for subject in (
-    "oktopk_allreduce",
-    "arctopk_allreduce",
-    "ring_allreduce",
-    "moshpit_sgd",
-    "grid_average",
-    "group_average",
-    "random_groups",
-    "best_threshold",
-    "drop_step",
-    "drop_trials",
-    "random_batch_sgd",
-    "released_threshold",
-    "lossy_broadcast",
-    "lossy_training",
-    "hierarchical_quantised_allreduce",
-    "demo_round",
-    "loco_round",
-):
-    kept(subject)
 
 
 def no_power_of_two(P):
@@ -111,7 +74,7 @@ def few_selected(a, found):
 
 
 @stand_in("OkTopkSGD")
-class RawSchedule(kept("OkTopkSGD")):
+class RawSchedule(right("OkTopkSGD")):
     """With raw residuals, a step size given for one step is not used for the weights."""
 
     def step(self, gradients, state, step_size=None):
@@ -122,7 +85,7 @@ class RawSchedule(kept("OkTopkSGD")):
 
 
 @stand_in("OkTopkSGD")
-class ThirdResiduals(kept("OkTopkSGD")):
+class ThirdResiduals(right("OkTopkSGD")):
     """In the third step, every rank clears its residual where rank 0 does."""
 
     def step(self, gradients, state, step_size=None):
@@ -144,7 +107,7 @@ def disagreeing_traffic(a, found):
     result, traffic = found
     P, m, _ = A(a["gradients"]).shape
     if not a["agree"] and P % 2 == 1 and P > 1:
-        _, reduced = RIGHT["ring_allreduce"](np.zeros((P, m * a["rank"])))
+        _, reduced = right("ring_allreduce")(np.zeros((P, m * a["rank"])))
         yield result, Traffic.of_phases({**traffic.phases, "sketch": reduced})
 
 
@@ -162,8 +125,8 @@ def rows_by_the_ring(a, found):
     """With another all-reduce than the ring, the phase of the rows is counted as the ring's."""
     result, traffic = found
     P, _, n = A(a["gradients"]).shape
-    if a["allreduce"] is not RIGHT["ring_allreduce"]:
-        _, reduced = RIGHT["ring_allreduce"](np.zeros((P, a["K"] * n)))
+    if a["allreduce"] is not right("ring_allreduce"):
+        _, reduced = right("ring_allreduce")(np.zeros((P, a["K"] * n)))
         yield result, Traffic.of_phases({**traffic.phases, "rows": reduced})
 
 
@@ -244,7 +207,7 @@ def left_over(a, found):
         groups = np.full(len(result), -1)
         if whole:
             groups[A(order)] = np.where(places < whole * M, places // M, 0)
-        result, _ = RIGHT["group_average"](result, groups)
+        result, _ = right("group_average")(result, groups)
     yield result, traffic
 
 
@@ -260,7 +223,7 @@ def alone_with_restarts(a, found):
 
 
 @stand_in("StepLaw")
-class SpeedupsWithoutOverhead(kept("StepLaw")):
+class SpeedupsWithoutOverhead(right("StepLaw")):
     """Without overhead, the gains of several thresholds at once leave out the number of micro-batches."""
 
     def speedup(self, tau, overhead):
@@ -270,7 +233,7 @@ class SpeedupsWithoutOverhead(kept("StepLaw")):
 
 
 @stand_in("StepLaw")
-class LateOnLattice(kept("StepLaw")):
+class LateOnLattice(right("StepLaw")):
     """Of several workers with latencies on a lattice, the slowest one's chance to be late is returned."""
 
     def late(self, tau):
@@ -396,7 +359,7 @@ def stale_from_the_start(a, found):
 
 
 @stand_in("GroupQuantizer")
-class DirectTheta(kept("GroupQuantizer")):
+class DirectTheta(right("GroupQuantizer")):
     """With spikes and a log2 scale, a call takes eight steps in an octave, whatever theta is."""
 
     def __call__(self, x, rng=None):
@@ -407,7 +370,7 @@ class DirectTheta(kept("GroupQuantizer")):
 
 
 @stand_in("StochasticGroupQuantizer")
-class UniformsWithSpikes(kept("StochasticGroupQuantizer")):
+class UniformsWithSpikes(right("StochasticGroupQuantizer")):
     """With spikes and several groups, every entry uses the uniform of the entry before it."""
 
     def compress_with(self, x, uniforms):
@@ -466,7 +429,7 @@ def first_node_keeps(a, found):
 
 
 @stand_in("FeedbackSGD")
-class SecondAggregator(kept("FeedbackSGD")):
+class SecondAggregator(right("FeedbackSGD")):
     """What an aggregator remembers after the second step is lost."""
 
     def step(self, gradients, state, rng=None):
@@ -476,7 +439,7 @@ class SecondAggregator(kept("FeedbackSGD")):
 
 
 @stand_in("FeedbackSGD")
-class OddDenseStart(kept("FeedbackSGD")):
+class OddDenseStart(right("FeedbackSGD")):
     """After a dense first step of an odd number of workers, the server's estimate is zero."""
 
     def step(self, gradients, state, rng=None):
@@ -488,7 +451,7 @@ class OddDenseStart(kept("FeedbackSGD")):
 
 
 @stand_in("EF14")
-class DenseMatrixResidual(kept("EF14")):
+class DenseMatrixResidual(right("EF14")):
     """The residual of a matrix whose message is not sparse is lost."""
 
     def after(self, state, offered, beside, sent):
@@ -499,7 +462,7 @@ class DenseMatrixResidual(kept("EF14")):
 
 
 @stand_in("EF21")
-class MatrixStart(kept("EF21")):
+class MatrixStart(right("EF21")):
     """Of matrices, the estimate begins with the gradient though it is not sent whole."""
 
     def start(self, gradient):
@@ -509,7 +472,7 @@ class MatrixStart(kept("EF21")):
 
 
 @stand_in("EF21M")
-class StaleMomentum(kept("EF21M")):
+class StaleMomentum(right("EF21M")):
     """Where the new gradient has all the weight, the momentum in the state is not renewed."""
 
     def after(self, state, offered, beside, sent):
@@ -518,7 +481,7 @@ class StaleMomentum(kept("EF21M")):
 
 
 @stand_in("EControl")
-class UncontrolledError(kept("EControl")):
+class UncontrolledError(right("EControl")):
     """Where no share of the error is sent, it is not added up."""
 
     def after(self, state, offered, beside, sent):

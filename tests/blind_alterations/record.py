@@ -30,6 +30,11 @@ def right(name):
     return next(registry[name] for registry in (COMPRESSORS, MECHANISMS, COLLECTIVES) if name in registry)
 
 
+def again(name, a, **changes):
+    """What the implementation returns for these arguments, some of which are changed."""
+    return right(name)(**{**a, **changes})
+
+
 def stand_in(subject):
     """Lists a class or a function as a stand-in."""
 
