@@ -98,8 +98,9 @@ class StepLaw:
     -----
     With F the distribution function of a worker's time T_n, E[T] = int 1 - F^N, E[min(tau, T)] = int_0^tau 1 - F^N and
     E[completed] = sum_m P(S_m < tau), exactly. Normal and gamma latencies have closed sums and are integrated by
-    quadrature, good to 1e-9; latencies on a lattice are convolved exactly; others on a grid, see `error`. A law that is
-    a sum of FFT convolutions knows tails down to 1e-15, so that N times 1e-15 bounds the share of E[T] that is lost.
+    quadrature, good to 1e-9; latencies on a lattice are convolved exactly, and a threshold within 1e-9 of a unit of a
+    sum is taken for that sum; others on a grid, see `error`. A law that is a sum of FFT convolutions knows tails down
+    to 1e-15, so that N times 1e-15 bounds the share of E[T] that is lost.
 
     Examples
     --------

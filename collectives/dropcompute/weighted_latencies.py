@@ -14,6 +14,11 @@ from commbounds.collectives.dropcompute.latency_laws import LatencyLaw, Plan, ch
 from commbounds.compressors.base import as_numbers, checked_real, shown
 
 
+def _central(weights: Floats, centred: Floats, order: int) -> float:
+    """A central moment, rounded once but for its products: the same whatever the library of linear algebra."""
+    return math.fsum(weights * np.multiply.reduce([centred] * order))
+
+
 @dataclass(frozen=True, eq=False)
 class Lattice(LatencyLaw):
     """base + unit j with probability weights[j] / sum(weights), j = 0, 1, ...
@@ -40,9 +45,8 @@ class Lattice(LatencyLaw):
     @cached_property
     def _moments(self) -> tuple[float, float, float]:
         j = np.arange(self.weights.size)
-        mean = float(self.weights @ j)
-        second, third = (float(self.weights @ (j - mean) ** p) for p in (2, 3))
-        return mean, second, third
+        mean = math.fsum(self.weights * j)
+        return mean, _central(self.weights, j - mean, 2), _central(self.weights, j - mean, 3)
 
     @property
     def mean(self) -> float:  # type: ignore[override]
@@ -107,7 +111,7 @@ def released_noise(base: float = 1.0, factor: float = 1.0) -> Lattice:
     K = np.arange(1, 1000)
     weights = np.exp(-((np.log(K) - 4.0) ** 2) / 2) / K
     weights /= weights.sum()
-    return Lattice(base, base * factor / 2 / float(weights @ K), np.append(0.0, weights))
+    return Lattice(base, base * factor / 2 / math.fsum(weights * K), np.append(0.0, weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,16 +143,16 @@ class Histogram(LatencyLaw):
 
     @property
     def mean(self) -> float:  # type: ignore[override]
-        return float(self.counts @ self._centres)
+        return math.fsum(self.counts * self._centres)
 
     @property
     def variance(self) -> float:  # type: ignore[override]
-        return float(self.counts @ (self._centres - self.mean) ** 2) + self.width**2 / 12
+        return _central(self.counts, self._centres - self.mean, 2) + self.width**2 / 12
 
     @property
     def skewness(self) -> float:  # type: ignore[override]
         # E(c + u)^3 over a bin with centre c, u uniform: c^3 + 3 c E u^2, and the middle terms cancel over all bins
-        return float(self.counts @ (self._centres - self.mean) ** 3 / self.variance**1.5)
+        return _central(self.counts, self._centres - self.mean, 3) / self.variance**1.5
 
     @property
     def low(self) -> float:  # type: ignore[override]

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import os
-import platform
 import subprocess
 import sys
 from dataclasses import replace
@@ -13,6 +12,7 @@ import jsonschema
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from processors import old_processor, on_x86
 from vector_reading import entries_of, read
 
 from commbounds.cli import main
@@ -72,16 +72,9 @@ def test_a_process_with_another_hash_seed_one_thread_and_no_compiler_writes_the_
 
 
 @pytest.mark.long
-@pytest.mark.skipif(platform.machine() not in ("x86_64", "AMD64"), reason="the names of features are those of x86-64")
+@on_x86
 def test_code_for_an_old_processor_writes_the_same_bytes(tmp_path, made):
-    old = {
-        "NUMBA_CACHE_DIR": str(tmp_path / "cache"),
-        "NUMBA_CPU_NAME": "generic",
-        "NUMBA_CPU_FEATURES": "",
-        "OPENBLAS_CORETYPE": "Nehalem",
-        "NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3 AVX512F AVX512CD AVX512_SKX",
-    }
-    assert written_by_another_process(tmp_path / "v", **old) == made
+    assert written_by_another_process(tmp_path / "v", **old_processor(tmp_path / "cache")) == made
 
 
 def test_the_directory_is_small_and_says_nothing_of_this_machine(made):

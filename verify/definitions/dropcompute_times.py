@@ -171,7 +171,7 @@ def lattice_sums(law, M):
 
 
 def below(law, m, x, strict=False):
-    """P(S_m <= x), or P(S_m < x)."""
+    """P(S_m <= x), or P(S_m < x); on a lattice x within 1e-9 of a unit of a sum is that sum."""
     if law["record"] == "Normal":
         return math.erfc((m * law["average"] - x) / (law["deviation"] * math.sqrt(2 * m))) / 2
     if law["record"] == "Gamma":
@@ -184,10 +184,10 @@ def below(law, m, x, strict=False):
         y = (x - m * law["low"]) / (law["high"] - law["low"])
         whole = sum((-1) ** j * math.comb(m, j) * (y - j) ** m for j in range(m + 1) if j < y)
         return 1.0 if y >= m else whole / math.factorial(m)
-    total = 0.0
+    total, near = 0.0, 1e-9 * law["unit"]
     for j, p in enumerate(lattice_sums(law, m)[-1]):
-        at = m * law["base"] + law["unit"] * j
-        total += p if at < x or (at == x and not strict) else 0.0
+        beyond = x - m * law["base"] - law["unit"] * j
+        total += p if beyond > near or (beyond >= -near and not strict) else 0.0
     return total
 
 

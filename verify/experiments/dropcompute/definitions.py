@@ -334,7 +334,8 @@ def _timed(P: int, M: int, law: str, overhead: float, seed: int) -> Given:
     timed = TIMED[law]
     taus = [share * M * timed.mean for share in (0.5, 1.0, 1.25, 2.0, 6.0)]
     if isinstance(timed, Lattice):  # where workers end, too, and next to that
-        taus += [M * timed.base + timed.unit * place for place in (0.5, 1, 2 - 1.5e-9, 2, 2 + 1.5e-9, M + 1)]
+        taus += [M * timed.base + timed.unit * place for place in (0.5, 1, M + 1)]
+        taus += [M * timed.base + timed.unit * (2 + 1e-10 * part) for part in (-15, -5, 0, 5, 15)]
     if isinstance(timed, Uniform):  # within the first cells of their grid, and before its first end
         taus += [M * (timed.low + share * (timed.high - timed.low)) for share in (2.0**-17, 2.0**-19)]
     return Given({}, {"law": timed, "N": P, "M": M, "taus": sorted({*taus}), "overhead": overhead})
