@@ -5,18 +5,16 @@ Bounds say what a thing may do, its definition says what it is. That the two agr
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
 
-from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.collectives.ranks.lockstep import LockstepWorld
+from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.compressor_run import law_lines
@@ -24,6 +22,15 @@ from commbounds.verify.data import HIDING, strided
 from commbounds.verify.differences import Said, differences, identical, other_bits, returned_memory
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
+from commbounds.verify.own_callers import (
+    ALTERATIONS,
+    alike_lines,
+    altered_lines,
+    common_names,
+    is_numeric,
+    own_caller_lines,
+    own_caller_rows,
+)
 from commbounds.verify.space import SEED, Of, Space
 from commbounds.verify.study import Case, Outcome, Study
 from commbounds.verify.vectors.case import VectorCase
@@ -51,6 +58,13 @@ class Given:
             "parameters": {name: plain(value) for name, value in self.parameters.items()},
             "randomness": {name: plain(value) for name, value in self.randomness.items()},
         }
+
+    def changed(self, name: str, value: Any) -> "Given":
+        """The same with another value of that name, which is a parameter where it is neither an input nor drawn."""
+        for part in ("inputs", "randomness"):
+            if name in getattr(self, part):
+                return replace(self, **{part: {**getattr(self, part), name: value}})
+        return replace(self, parameters={**self.parameters, name: value})
 
 
 REFUSED = "refused"
@@ -106,6 +120,8 @@ class Definition:
         else one rank alone has another value of must be refused.
     together : tuple of str
         What refusals say of rows that ranks with callers of their own may not give; they may give all others.
+    believed : mapping of str to str
+        Which forms of a message ranks do not look at, its "dtype" or its "length", and why: others must be refused.
     exact : tuple of inputs
         Of a compressor: where its `law` is compared with what its kernel does, once for all hyper-parameters that rows
         have; tuples of rationals, of no more than five entries.
@@ -121,6 +137,7 @@ class Definition:
     refused: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     own: Mapping[str, str] = field(default_factory=dict)
     together: tuple[str, ...] = ()
+    believed: Mapping[str, str] = field(default_factory=dict)
     exact: tuple[tuple[Fraction, ...], ...] = ()
     lawful: Callable[[Mapping[str, Any]], bool] = lambda _: True
 
@@ -188,7 +205,7 @@ class DefinitionStudy(Study):
 
     def prepare(self, case: Case) -> None:
         """Work out what is asked of a case besides the implementation."""
-        if not {APART, LAW} & set(case.settings):
+        if not {APART, ALTERED, LAW} & set(case.settings):
             case.once(_said, self.definition)
 
     def differences(self, implementation: Any, case: Case) -> list[str]:
@@ -196,14 +213,18 @@ class DefinitionStudy(Study):
         return _lines(self.definition, implementation, case)
 
     def simpler(self, case: Case) -> Iterator[Case]:
-        by_hand = {EXAMPLE, BEYOND, APART, LAW} & set(case.settings)
-        return iter(()) if by_hand else map(Case, self.definition.space.simpler(case.settings))
+        row, marks = _row(case), _MARKS & set(case.settings)
+        if marks - {CALLERS}:
+            return iter(())
+        return (
+            Case({**one, **{mark: case.settings[mark] for mark in marks}}) for one in self.definition.space.simpler(row)
+        )
 
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
         """The record of a difference: the first value that differs, and the first array of the inputs."""
         shown = super().counterexample(implementation, case, outcome, bound)
         given = self.given(case)
-        x = next((value for value in given.inputs.values() if _is_numeric(value)), np.zeros(0))
+        x = next((value for value in given.inputs.values() if is_numeric(value)), np.zeros(0))
         lines = case.once(_lines, self.definition, implementation)
         listed = np.asarray(x, dtype=np.float64)[..., :64].tolist()
         return replace(shown, x=listed, x_length=int(np.size(x)), exact="; ".join(lines[:3]))
@@ -215,12 +236,18 @@ BEYOND = "beyond its range"
 """The setting of a row of the space one of whose parameters is beyond its range: its name and value."""
 APART = "not the same on all ranks"
 """The setting of a case in which one rank is given something else, in rows of the space: its name."""
+CALLERS = "callers"
+"""The setting of a row of the space whose ranks run with one caller, and then each with its own."""
+ALTERED = "altered on its way"
+"""The setting of a case in which a message has another form: its dtype, or its length."""
 LAW = "exact law"
 """The setting of a row of the space with whose hyper-parameters an exact law is compared: at how many inputs."""
+_MARKS = {EXAMPLE, BEYOND, APART, CALLERS, ALTERED, LAW}
+"""Settings of cases that are no plain rows."""
 
 
-def _is_numeric(value: Any) -> bool:
-    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+def _row(case: Case) -> dict[str, Any]:
+    return {name: value for name, value in case.settings.items() if name not in _MARKS}
 
 
 def _given(definition: Definition, case: Case) -> Given:
@@ -228,15 +255,15 @@ def _given(definition: Definition, case: Case) -> Given:
         assert definition.examples is not None
         held: Given = definition.examples()[case.settings[EXAMPLE]]
         return held
-    if APART in case.settings:
+    if {APART, ALTERED} & set(case.settings):
         return Given({})
-    row = {name: value for name, value in case.settings.items() if name not in (BEYOND, LAW)}
+    row = _row(case)
     made: Given = definition.space.make(**row)
     if row[SEED] % 4 == 3:
         made = replace(made, inputs={name: strided(value) for name, value in made.inputs.items()})
     if BEYOND in case.settings:
         name, number = case.settings[BEYOND]
-        return _with(made, name, number)
+        return made.changed(name, number)
     return made
 
 
@@ -247,10 +274,19 @@ def _said(definition: Definition, case: Case) -> Said:
 def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]:
     given = case.once(_given, definition)
     if APART in case.settings:
-        return _alike_lines(definition, implementation, case.settings[APART])
+        return alike_lines(definition, implementation, case.settings[APART])
+    if ALTERED in case.settings:
+        return altered_lines(definition, implementation, case.settings[ALTERED])
     if LAW in case.settings:
         return list(law_lines(implementation(**given.parameters), definition.exact))
-    return definition.differences(implementation, given, case.once(_said, definition))
+    said = case.once(_said, definition)
+    lines = definition.differences(implementation, given, said)
+    if CALLERS in case.settings and not lines:
+        lines = [
+            f"{line} (ranks with callers of their own)"
+            for line in own_caller_lines(definition, implementation, case.once(_given, definition), said)
+        ]
+    return lines
 
 
 def _beyond(definition: Definition) -> Iterator[Case]:
@@ -272,182 +308,26 @@ def _with_law(definition: Definition, rows: Iterable[Mapping[str, Any]]) -> Iter
             yield Case({**row, LAW: len(definition.exact)})
 
 
-# --- what ranks must agree on ------------------------------------------------------------------------------------
-
-
-class _CalledWith(Exception):
-    """What an implementation is called with."""
-
-
-def call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
-    """What the definition calls an implementation with, by name; of several calls the first."""
-
-    def record(*stack: Any, **settings: Any) -> Any:
-        raise _CalledWith(settings)
-
-    try:
-        definition.run(record, given)
-    except _CalledWith as call:
-        settings: Mapping[str, Any] = call.args[0]
-        return settings
-    return {}
-
-
-class _NotRefused(Exception):
-    """All ranks have carried it out."""
-
-
-class _OneRankApart:
-    """A collective whose ranks have callers of their own, one of which gives something else."""
-
-    def __init__(self, collective: Any, others: Mapping[str, Any]) -> None:
-        self._collective, self._others = collective, others
-
-    def __call__(self, *stack: Any, **settings: Any) -> Any:
-        name = self._collective.stack
-        parts = self._collective.parts(*(stack or (settings[name],)))
-
-        def program(comm: Communicator) -> Any:
-            own = {**(self._others if comm.rank == comm.size // 2 else settings)}
-            own.pop(name, None)
-            own |= {name: deepcopy(value) for name, value in own.items() if isinstance(value, np.random.Generator)}
-            return self._collective.on_rank(comm, parts[comm.rank], **own)
-
-        LockstepWorld().run(program, len(parts))
-        raise _NotRefused
-
-
-def _alike_lines(definition: Definition, implementation: Any, name: str) -> list[str]:
-    """Whether what is not the same on all ranks is refused, saying so: at three numbers of ranks."""
-    if not isinstance(implementation, Collective):
-        return []
-    rows = [(P, given) for P, given in definition.several_ranks if name in _settings(given, P)]
-    pairs = islice(_unlike_pairs(definition, implementation, name, rows), 3)
-    return [line for pair in pairs if (line := _refused_line(definition, implementation, name, *pair))]
-
-
-def _refused_line(definition: Definition, implementation: Any, name: str, given: Given, changed: Given) -> str:
-    refusal = _refusal(definition, implementation, given, changed)
-    if changed is given:
-        return f"refuses ranks of which all are given the same {name}: {refusal}"
-    if not refusal:
-        return f"takes a {name} that is not the same on all ranks"
-    return "" if "on all ranks" in refusal else f"{name} is not the same on all ranks, but it says: {refusal}"
-
-
-def _refusal(definition: Definition, implementation: Any, given: Given, others: Given) -> str:
-    """How it is refused that one rank is given something else; empty where it is not."""
-    apart = _OneRankApart(implementation, call_of(definition, others))
-    try:
-        with np.errstate(all="ignore"):
-            definition.run(apart, given)
-    except (TypeError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-    except _NotRefused:
-        return ""
-    raise TypeError("the definition does not call the implementation")
-
-
-def _unlike_pairs(
-    definition: Definition, implementation: Any, name: str, rows: Sequence[tuple[int, Given]]
-) -> Iterator[tuple[Given, Given]]:
-    """Rows, and what they are with another value of that name, which makes a difference; each for another P.
-
-    Rows that are refused though all ranks are given the same, with themselves.
-    """
-    met: set[int] = set()
-    values = {repr(one[name]): one[name] for _, g in rows for one in (g.parameters, g.randomness) if name in one}
-    for P, given in rows:
-        if P in met:
-            continue
-        found = _found(definition, implementation, given)
-        refusal = "" if found is None else _refusal(definition, implementation, given, given)
-        if refusal and not any(words in refusal for words in definition.together):
-            yield given, given
-        if found is None or refusal:
-            continue
-        value = _settings(given, P)[name]
-        others = _others(value, values)
-        for other in islice(others, 3) if name in given.randomness else others:  # one seed tells as much as another
-            changed = _with(given, name, other)
-            otherwise = _found(definition, implementation, changed)
-            if otherwise is None or _refusal(definition, implementation, changed, changed):
-                continue
-            if differences(found, otherwise) and _calls_differ(definition, given, changed):
-                met.add(P)
-                yield given, changed
-                break
-
-
-def _calls_differ(definition: Definition, *both: Given) -> bool:
-    """Whether it is the first call that differs, and none of later rounds."""
-    return len({repr(_shown(call_of(definition, given))) for given in both}) > 1
-
-
-def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
-    """A call with the states of its generators, which are all that tells them apart."""
-    return {
-        name: value.bit_generator.state if isinstance(value, np.random.Generator) else value
-        for name, value in call.items()
-    }
-
-
-def _settings(given: Given, P: int) -> Mapping[str, Any]:
-    """What all ranks are given besides their own: that comes first, and matrices with a row for every rank are it."""
-    others = list(given.inputs)[1:]
-    arrays = {name: given.inputs[name] for name in others if _is_numeric(given.inputs[name])}
-    common = {name: array for name, array in arrays.items() if array.ndim < 2 or len(array) != P}
-    return {**given.parameters, **common, **given.randomness}
-
-
-def _with(given: Given, name: str, value: Any) -> Given:
-    for part in ("inputs", "randomness"):
-        if name in getattr(given, part):
-            return replace(given, **{part: {**getattr(given, part), name: value}})
-    return replace(given, parameters={**given.parameters, name: value})
-
-
-def _others(value: Any, values: Mapping[str, Any]) -> Iterator[Any]:
-    """Other values: of an array the same entries, backwards; of anything else those that other rows have; or half."""
-    if isinstance(value, np.ndarray):
-        backwards = np.ascontiguousarray(value[..., ::-1])
-        found = [] if np.array_equal(backwards, value) else [backwards]
-    else:
-        own = repr(value)
-        found = [other for shown, other in values.items() if shown != own]
-    yield from found or ([0.5 * value] if np.asarray(value).dtype.kind == "f" else [])
-
-
-def _found(definition: Definition, implementation: Any, given: Given) -> Said | None:
-    """What the implementation says; None where it does not take what is given."""
-    try:
-        with np.errstate(all="ignore"):
-            return definition.run(implementation, given)
-    except Exception:  # whatever is wrong with it: others are tried
-        return None
-
-
-def _disagreeing(definition: Definition) -> Iterator[Case]:
-    """A case for everything that must be the same on all ranks."""
-    names = dict.fromkeys(name for P, given in definition.several_ranks for name in _settings(given, P))
-    yield from (Case({APART: name}) for name in names if name not in definition.own)
-
-
 def _counted(definition: Definition, implementation: Any, case: Case) -> Outcome:
-    active = APART not in case.settings or isinstance(implementation, Collective)
+    of_ranks = {APART, CALLERS, ALTERED} & set(case.settings)
+    active = not of_ranks or isinstance(implementation, Collective)
     return Outcome(len(case.once(_lines, definition, implementation)), {}, active=active)
 
 
-def _by_hand(definition: Definition, budget: Budget) -> Iterator[Case]:
+def _by_hand(definition: Definition, name: str, budget: Budget) -> Iterator[Case]:
     """The test vectors, then the covering array: more of them, with other companions, at larger budgets."""
     if definition.examples is not None:
         for number in range(len(definition.examples())):
             yield Case({EXAMPLE: number})
     yield from _beyond(definition)
-    yield from _disagreeing(definition)
+    yield from (Case({APART: name}) for name in common_names(definition))
     rows = [row for salt in range(1 + 2 * budget.level) for row in definition.space.covering(salt)]
     yield from _with_law(definition, rows)
-    yield from map(Case, chain(rows, definition.space.telling(rows, HIDING)))
+    of_ranks = isinstance(COLLECTIVES.get(name), Collective)
+    yield from (Case({ALTERED: what}) for what in ALTERATIONS if of_ranks and what not in definition.believed)
+    own = {id(row) for row in own_caller_rows(definition, rows)} if of_ranks else set()
+    for row in chain(rows, definition.space.telling(rows, HIDING)):
+        yield Case({**row, CALLERS: "one, and each rank its own"} if id(row) in own else row)
 
 
 def _generated(definition: Definition) -> st.SearchStrategy[Case]:
@@ -468,7 +348,7 @@ def study_of(column: str, name: str, definition: Definition) -> DefinitionStudy:
         f"{column}.{name.lower()}.definition",
         name,
         partial(_counted, definition),
-        corpus=partial(_by_hand, definition),
+        corpus=partial(_by_hand, definition, name),
         cases=partial(_generated, definition),
         parameters={"space": definition.space.words()},
         definition=definition,

@@ -1,6 +1,5 @@
 """`Pairing`: a collective in one process beside its rank-by-rank twin; the bits and the traffic must be the same."""
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import lru_cache, partial
@@ -16,9 +15,10 @@ from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.data import HIDING
-from commbounds.verify.definition import Definition, Given, call_of
+from commbounds.verify.definition import Definition, Given
 from commbounds.verify.finding import Counterexample
-from commbounds.verify.space import RANKS, SEED, LeftOut, Settings, Space
+from commbounds.verify.own_callers import call_of, showing
+from commbounds.verify.space import RANKS, LeftOut, Settings, Space
 from commbounds.verify.study import Case, Outcome, Study
 
 RankResult = Mapping[str, Any]
@@ -77,16 +77,6 @@ class Pairing:
 # --- the cases of a definition --------------------------------------------------------------------------------------
 
 
-def _showing(rows: Iterable[Settings], often: int = 2) -> Iterator[Settings]:
-    """Those of the rows that have a value of an axis that fewer than `often` rows before them have."""
-    met: Counter[tuple[str, str]] = Counter()
-    for row in rows:
-        values = [(name, repr(value)) for name, value in row.items() if name != SEED]
-        if any(met[value] < often for value in values):
-            yield row
-        met.update(values)
-
-
 def on_rows(
     name: str,
     space: Space,
@@ -121,7 +111,7 @@ def on_rows(
 
     def few(P: int) -> Iterator[RankCase]:
         of_size = replace(space.replaced(P=(P,)), combined=()).covering() if P in space.axes["P"] else []
-        return map(case, _showing(row for row in taken(of_size) if row["P"] == P))
+        return map(case, showing(row for row in taken(of_size) if row["P"] == P))
 
     def rows(P: int) -> Iterator[RankCase]:
         arrays_of = (row for salt in range(arrays) for row in space.covering(salt) if row["P"] == P)
@@ -145,7 +135,7 @@ def on_rows(
 
 def _fused(collective: Any) -> bool:
     """Whether one caller's ranks are carried out at once, beside a program that runs in both ways."""
-    return isinstance(collective, Collective) and not collective.runs_its_program
+    return isinstance(collective, Collective) and collective.result is None
 
 
 def shared(part: Any, P: int) -> list[Any]:

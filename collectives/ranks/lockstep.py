@@ -10,6 +10,7 @@ from commbounds.collectives.ranks.communicator import Communicator, Parcel, Prog
 from commbounds.collectives.traffic import Traffic
 
 T = TypeVar("T")
+Arriving = Callable[[int, dict[int, Parcel]], dict[int, Parcel]]
 
 
 class _Shared:
@@ -32,8 +33,11 @@ _OfRanks = dict[tuple[int, ...] | None, _Shared]
 
 
 class _LockstepCommunicator(Communicator):
-    def __init__(self, rank: int, size: int, world: greenlet, shared: _OfRanks | None) -> None:
+    def __init__(
+        self, rank: int, size: int, world: greenlet, shared: _OfRanks | None, arriving: Arriving | None
+    ) -> None:
         super().__init__(rank, size)
+        self._arriving = arriving
         self.world, self._shared, self._computations = world, shared, dict[tuple[int, ...] | None, int]()
         self.one_caller = shared is not None
         self.ended: Any = None  # what the program returned or raised
@@ -54,6 +58,8 @@ class _LockstepCommunicator(Communicator):
         for target, (arrays, words, _, lost) in outgoing.items():
             copies[target] = Parcel(tuple([array.copy() for array in arrays]), words - lost)
         arrived: dict[int, Parcel] = self.world.switch((Turn.STEP, copies))
+        if self._arriving is not None:
+            arrived = self._arriving(self.rank, arrived)
         if list(arrived) == list(sources):
             return arrived
         self._all_expected(arrived, sources)
@@ -67,6 +73,8 @@ class LockstepWorld(World):
     ----------
     one_caller : bool
         Whether one caller gives all ranks their arguments, and has checked them: see `Communicator.one_caller`.
+    arriving : callable (rank, parcels by source) -> parcels, or None
+        What a rank hears in place of what was sent to it in a step: for trials of what is altered on its way.
 
     Notes
     -----
@@ -74,14 +82,14 @@ class LockstepWorld(World):
     ended, all are told so, as in the other worlds. The others go no further than the turn in which a rank raises.
     """
 
-    def __init__(self, *, one_caller: bool = False) -> None:
-        self._one_caller = one_caller
+    def __init__(self, *, one_caller: bool = False, arriving: Arriving | None = None) -> None:
+        self._one_caller, self._arriving = one_caller, arriving
 
     def run(self, program: Program, P: int) -> tuple[list[Any], Traffic]:
         if P < 1:
             raise ValueError(f"P must be at least 1, got {P}")
         shared = _OfRanks() if self._one_caller else None
-        ends = [_LockstepCommunicator(rank, P, getcurrent(), shared) for rank in range(P)]
+        ends = [_LockstepCommunicator(rank, P, getcurrent(), shared, self._arriving) for rank in range(P)]
         # made anew for every run: one that is kept would keep the state of tracing, which changes in between
         ranks = [greenlet(_run_program) for _ in range(P)]
         for rank in ranks:

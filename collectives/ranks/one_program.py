@@ -30,12 +30,12 @@ class Collective(Generic[Q, R, T]):
         What the first argument is called.
     checked : callable (stack) -> sequence of P parts
         The ranks' parts, where they are good; raises TypeError or ValueError where not.
-    runs_its_program : bool
-        Whether `all_ranks` does nothing but to run the program on every rank.
+    result : callable (list of P R) -> object, or None
+        Of what each rank ends with, what all do, where `all_ranks` does nothing but to run the program on every rank.
 
     Attributes
     ----------
-    stack, runs_its_program
+    stack, result
         As given.
     on_rank : callable (Communicator, part, ...) -> R
         The program: this rank's part takes the place of the stack, everything else is the same on all ranks. Phases of
@@ -49,10 +49,10 @@ class Collective(Generic[Q, R, T]):
         all_ranks: Callable[Concatenate[Any, Q], T],
         stack: str,
         checked: Callable[[Any], Any],
-        runs_its_program: bool = False,
+        result: Callable[[list[R]], Any] | None = None,
     ) -> None:
         self.on_rank, self.stack = program, stack
-        self.runs_its_program = runs_its_program
+        self.result = result
         self._all_ranks, self._checked = all_ranks, checked
         update_wrapper(self, program)
         self.__name__, self.__qualname__ = program.__name__, program.__qualname__
@@ -120,7 +120,7 @@ def one_program(
             return result(results), traffic
 
         check = checked or partial(checked_stack, name=stack)
-        return Collective(program, all_ranks, stack, check, runs_its_program=True)
+        return Collective(program, all_ranks, stack, check, result)
 
     return collective
 

@@ -178,6 +178,17 @@ def below(rng, size):
             return number
 
 
+class Dictated(np.random.Generator):
+    """A generator whose bytes are those of given numbers, one after another."""
+
+    def __init__(self, numbers):
+        super().__init__(np.random.PCG64(0))
+        self.left = list(numbers)
+
+    def bytes(self, length):
+        return self.left.pop(0).to_bytes(length, "little")
+
+
 def labels_of(reading, sizes, choices):
     """Everybody's group; None where a group that must not be empty is."""
     N, r = sum(sizes), len(sizes)
@@ -376,7 +387,7 @@ def in_random_groups(held):
     given = options_of(held, rounds=1, reading="cut", sizes=None, choices=None, alive=None, rule="skip", receives=None)
     N, r, rounds, reading = len(stack), given["r"], given["rounds"], given["reading"]
     sizes = given["sizes"] or [N // r + (1 if g < N % r else 0) for g in range(r)]
-    rng = np.random.default_rng(given.get("seed", 0))
+    rng = Dictated(given["dictated"]) if "dictated" in given else np.random.default_rng(given.get("seed", 0))
     alive, gets = everybody(given["alive"], rounds, N), everybody(given["receives"], rounds, N)
     rows, log = lists(stack), []
     for t in range(rounds):

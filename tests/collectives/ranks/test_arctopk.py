@@ -7,9 +7,9 @@ from samples import first_of_each
 
 from commbounds.collectives import arctopk_allreduce, ring_allreduce, row_count
 from commbounds.collectives.ranks import ThreadWorld, one_program, parcel
-from commbounds.verify.definition import call_of
 from commbounds.verify.experiments.arctopk.definitions import DEFINITIONS, UNDECIDED
 from commbounds.verify.experiments.arctopk.pairings import PAIRINGS
+from commbounds.verify.own_callers import call_of
 from commbounds.verify.pairing import compared
 
 pytestmark = pytest.mark.kernels

@@ -28,5 +28,5 @@ def test_bits_and_traffic_are_those_of_one_process(name, P):
 def test_ranks_of_one_caller_have_an_array_of_their_own_where_they_are_fused(name):
     rows = [case.settings for P in (3, 4) for case in PAIRINGS[name].rows(P)]  # some have no cases of three ranks
     collective = COLLECTIVES[name]
-    fused = isinstance(collective, Collective) and not collective.runs_its_program
+    fused = isinstance(collective, Collective) and collective.result is None
     assert {row[SEED] // 1000 for row in rows} == ({0, 1} if fused else {0})

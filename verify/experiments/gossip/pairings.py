@@ -4,8 +4,9 @@ from commbounds import collectives
 from commbounds.collectives.gossip.mixing import push_sum_on_rank
 from commbounds.collectives.ranks import Communicator
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.definition import Given, call_of
+from commbounds.verify.definition import Given
 from commbounds.verify.experiments.gossip.definitions import DEFINITIONS
+from commbounds.verify.own_callers import call_of
 from commbounds.verify.pairing import RankResult, on_definition, on_rows
 
 

@@ -1,6 +1,7 @@
 """Averaging in groups and Moshpit SGD beside their definitions: the spaces of their cases."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -10,7 +11,7 @@ from commbounds.array_types import Array
 from commbounds.collectives.moshpit import initial_keys
 from commbounds.collectives.moshpit.random_partitions import READINGS
 from commbounds.verify.data import stack_of
-from commbounds.verify.definition import Definition, Given, called, chosen
+from commbounds.verify.definition import Definition, Given, called, chosen, with_generator
 from commbounds.verify.definitions import moshpit
 from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
@@ -214,9 +215,20 @@ RANDOM = Space(
 
 
 def _many() -> list[Given]:
-    """So many peers that the number of set partitions takes more than 62 bits."""
+    """So many peers that the number of set partitions takes more than 62 bits; draws just too large and just not."""
     options = [{"r": 4, "reading": reading, "rounds": 2} for reading in ("blocks", "partitions")]
-    return [Given({"stack": stack_of("ties", 40, 3, seed=7)}, given, {"seed": 5}) for given in options]
+    cases = [Given({"stack": stack_of("ties", 40, 3, seed=7)}, given, {"seed": 5}) for given in options]
+    for given in options:
+        (size,) = moshpit.ranges_of(given["reading"], 40, 4)
+        cases.append(replace(cases[0], parameters=given, randomness={"dictated": [size, size - 1, size + 1, 0]}))
+    return cases
+
+
+def _in_groups(implementation: Any, given: Given) -> Said:
+    dictated = given.randomness.get("dictated")
+    drawn = with_generator(given.randomness) if dictated is None else {"rng": moshpit.Dictated(dictated)}
+    result, traffic = implementation(**given.inputs, **given.parameters, **drawn)
+    return {"result": result, "traffic": traffic}
 
 
 def _regrouped(
@@ -374,7 +386,7 @@ DEFINITIONS = {
     "grid_average": Definition(CELLS, called("result", "traffic"), moshpit.grid, refused={"start": (-1,)}),
     "random_groups": Definition(
         RANDOM,
-        called("result", "traffic"),
+        _in_groups,
         moshpit.in_random_groups,
         examples=_many,
         together=("reading must not be 'slots' where ranks are apart",),

@@ -1,0 +1,303 @@
+"""Ranks with callers of their own: they do what they do with one caller, and refuse what is not alike or was altered.
+
+Definitions run a collective with one caller. What ranks look at only where each has its own is tried here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from commbounds.array_types import Array
+from commbounds.collectives.ranks.communicator import Parcel
+from commbounds.collectives.ranks.lockstep import LockstepWorld
+from commbounds.collectives.ranks.one_program import Collective
+from commbounds.verify.differences import Said, differences
+from commbounds.verify.space import SEED, Settings
+
+if TYPE_CHECKING:
+    from commbounds.verify.definition import Definition, Given
+
+
+class _CalledWith(Exception):
+    """What an implementation is called with."""
+
+
+def call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
+    """What the definition calls an implementation with, by name; of several calls the first."""
+
+    def record(*stack: Any, **settings: Any) -> Any:
+        raise _CalledWith(settings)
+
+    try:
+        definition.run(record, given)
+    except _CalledWith as call:
+        settings: Mapping[str, Any] = call.args[0]
+        return settings
+    return {}
+
+
+class _OwnCallers:
+    """A collective whose ranks have callers of their own, in lockstep.
+
+    Parameters
+    ----------
+    collective : Collective
+        It.
+    others : mapping of str to values
+        What the middle one of the ranks is given in place of what all others are.
+    world : LockstepWorld
+        Where they run.
+    """
+
+    def __init__(
+        self, collective: Any, others: Mapping[str, Any] | None = None, world: LockstepWorld | None = None
+    ) -> None:
+        self._collective, self._others, self._world = collective, others, world or LockstepWorld()
+
+    def __call__(self, *stack: Any, **settings: Any) -> Any:
+        name = self._collective.stack
+        parts = self._collective.parts(*(stack or (settings[name],)))
+        others = settings if self._others is None else self._others
+
+        def own_of(rank: int) -> dict[str, Any]:
+            given = others if rank == len(parts) // 2 else settings
+            return {key: _own_copy(value) for key, value in given.items() if key != name}
+
+        held = [own_of(rank) for rank in range(len(parts))]
+        results, traffic = self._world.run(
+            lambda comm: self._collective.on_rank(comm, parts[comm.rank], **held[comm.rank]), len(parts)
+        )
+        if self._collective.result is None or self._others is not None:
+            raise _CarriedOut
+        for key, value in settings.items():  # the next round draws on
+            if isinstance(value, np.random.Generator):
+                value.bit_generator.state = held[0][key].bit_generator.state
+        return self._collective.result(results), traffic
+
+
+def _own_copy(value: Any) -> Any:
+    return deepcopy(value) if isinstance(value, np.random.Generator) else value
+
+
+class _CarriedOut(Exception):
+    """All ranks have carried it out."""
+
+
+# --- the same on all ranks -------------------------------------------------------------------------------------------
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether it is an array of numbers."""
+    return isinstance(value, np.ndarray) and value.dtype.kind in "fiub"
+
+
+def alike_lines(definition: Definition, implementation: Any, name: str) -> list[str]:
+    """Whether what is not the same on all ranks is refused, saying so: at three numbers of ranks."""
+    if not isinstance(implementation, Collective):
+        return []
+    rows = [(P, given) for P, given in definition.several_ranks if name in _settings(given, P)]
+    pairs = islice(_unlike_pairs(definition, implementation, name, rows), 3)
+    return [line for pair in pairs if (line := _refused_line(definition, implementation, name, *pair))]
+
+
+def _refused_line(definition: Definition, implementation: Any, name: str, given: Given, changed: Given) -> str:
+    refusal = _refusal(definition, implementation, given, changed)
+    if changed is given:
+        return f"refuses ranks of which all are given the same {name}: {refusal}"
+    if not refusal:
+        return f"takes a {name} that is not the same on all ranks"
+    return "" if "on all ranks" in refusal else f"{name} is not the same on all ranks, but it says: {refusal}"
+
+
+def _refusal(definition: Definition, implementation: Any, given: Given, others: Given) -> str:
+    """How it is refused that one rank is given something else; empty where it is not."""
+    apart = _OwnCallers(implementation, call_of(definition, others))
+    try:
+        with np.errstate(all="ignore"):
+            definition.run(apart, given)
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}"
+    except _CarriedOut:
+        return ""
+    raise TypeError("the definition does not call the implementation")
+
+
+def _unlike_pairs(
+    definition: Definition, implementation: Any, name: str, rows: Sequence[tuple[int, Given]]
+) -> Iterator[tuple[Given, Given]]:
+    """Rows, and what they are with another value of that name, which makes a difference; each for another P.
+
+    Rows that are refused though all ranks are given the same, with themselves.
+    """
+    met: set[int] = set()
+    values = {repr(one[name]): one[name] for _, g in rows for one in (g.parameters, g.randomness) if name in one}
+    for P, given in rows:
+        if P in met:
+            continue
+        found = _found(definition, implementation, given)
+        refusal = "" if found is None else _refusal(definition, implementation, given, given)
+        if refusal and not any(words in refusal for words in definition.together):
+            yield given, given
+        if found is None or refusal:
+            continue
+        value = _settings(given, P)[name]
+        others = _others(value, values)
+        for other in islice(others, 3) if name in given.randomness else others:  # one seed tells as much as another
+            changed = given.changed(name, other)
+            otherwise = _found(definition, implementation, changed)
+            if otherwise is None or _refusal(definition, implementation, changed, changed):
+                continue
+            if differences(found, otherwise) and _calls_differ(definition, given, changed):
+                met.add(P)
+                yield given, changed
+                break
+
+
+def _calls_differ(definition: Definition, *both: Given) -> bool:
+    """Whether it is the first call that differs, and none of later rounds."""
+    return len({repr(_shown(call_of(definition, given))) for given in both}) > 1
+
+
+def _shown(call: Mapping[str, Any]) -> dict[str, Any]:
+    """A call with the states of its generators, which are all that tells them apart."""
+    return {
+        name: value.bit_generator.state if isinstance(value, np.random.Generator) else value
+        for name, value in call.items()
+    }
+
+
+def _settings(given: Given, P: int) -> Mapping[str, Any]:
+    """What all ranks are given besides their own: that comes first, and matrices with a row for every rank are it."""
+    others = list(given.inputs)[1:]
+    arrays = {name: given.inputs[name] for name in others if is_numeric(given.inputs[name])}
+    common = {name: array for name, array in arrays.items() if array.ndim < 2 or len(array) != P}
+    return {**given.parameters, **common, **given.randomness}
+
+
+def _others(value: Any, values: Mapping[str, Any]) -> Iterator[Any]:
+    """Other values: of an array the same entries, backwards; of anything else those that other rows have; or half."""
+    if isinstance(value, np.ndarray):
+        backwards = np.ascontiguousarray(value[..., ::-1])
+        found = [] if np.array_equal(backwards, value) else [backwards]
+    else:
+        own = repr(value)
+        found = [other for shown, other in values.items() if shown != own]
+    yield from found or ([0.5 * value] if np.asarray(value).dtype.kind == "f" else [])
+
+
+def _found(definition: Definition, implementation: Any, given: Given) -> Said | None:
+    """What the implementation says; None where it does not take what is given."""
+    try:
+        with np.errstate(all="ignore"):
+            return definition.run(implementation, given)
+    except Exception:  # whatever is wrong with it: others are tried
+        return None
+
+
+def common_names(definition: Definition) -> Iterator[str]:
+    """What must be the same on all ranks, by name."""
+    names = dict.fromkeys(name for P, given in definition.several_ranks for name in _settings(given, P))
+    yield from (name for name in names if name not in definition.own)
+
+
+# --- what they do ----------------------------------------------------------------------------------------------------
+
+
+def showing(rows: Iterable[Settings], often: int = 2) -> Iterator[Settings]:
+    """Those of the rows that have a value of an axis that fewer than `often` rows before them have."""
+    met: Counter[tuple[str, str]] = Counter()
+    for row in rows:
+        values = [(name, repr(value)) for name, value in row.items() if name != SEED]
+        if any(met[value] < often for value in values):
+            yield row
+        met.update(values)
+
+
+def own_caller_rows(definition: Definition, rows: Sequence[Settings]) -> list[Settings]:
+    """Those of the rows that show every value, of every number of ranks among them, twice."""
+    return list(showing(rows))
+
+
+def own_caller_lines(definition: Definition, implementation: Any, given: Given, said: Said) -> list[str]:
+    """How ranks with callers of their own differ from the definition; they may refuse what it says that they may."""
+    if not isinstance(implementation, Collective) or implementation.result is None:
+        return []
+    lines = definition.differences(_OwnCallers(implementation), given, said)
+    return [] if any(words in line for line in lines for words in definition.together) else lines
+
+
+# --- what they do not believe ----------------------------------------------------------------------------------------
+
+
+def _of_another_dtype(array: Array) -> Array:
+    return np.zeros(array.shape, np.float64 if array.dtype.kind in "iub" else np.int64)
+
+
+def _longer(array: Array) -> Array:
+    return np.concatenate([array, array[-1:]]) if array.ndim else array
+
+
+ALTERATIONS: Mapping[str, Callable[[Array], Array]] = {"dtype": _of_another_dtype, "length": _longer}
+"""What of a message is altered on its way, and how."""
+
+
+def altered_lines(definition: Definition, implementation: Any, what: str) -> list[str]:
+    """Whether rank 1 of three or more refuses what has another form: the arrays that it hears in three steps."""
+    if not isinstance(implementation, Collective):
+        return []
+    for P, given in definition.several_ranks:
+        heard = _Altering(lambda array: array, -1, -1)
+        if P > 2 and _refused(definition, implementation, given, heard) == "" and any(heard.heard[:3]):
+            places = [(step, part) for step, parts in enumerate(heard.heard[:3]) for part in range(min(parts, 2))]
+            lines = (_believed(definition, implementation, given, what, *place) for place in places)
+            return [line for line in lines if line]
+    return []
+
+
+class _Altering:
+    """What rank 1 hears; of its first message in step `step` the array `part` is another one."""
+
+    def __init__(self, other: Callable[[Array], Array], step: int, part: int) -> None:
+        self._other, self._place = other, (step, part)
+        self.heard: list[int] = []
+        """How many arrays the first message of every step has, of which not all are empty."""
+        self.changed = False
+
+    def __call__(self, rank: int, parcels: dict[int, Parcel]) -> dict[int, Parcel]:
+        if rank != 1 or not parcels:
+            return parcels
+        source, sent = next(iter(parcels.items()))
+        arrays, part = list(sent.arrays), self._place[1]
+        if len(self.heard) == self._place[0] and part < len(arrays):
+            right, arrays[part] = arrays[part], self._other(arrays[part])
+            self.changed = right.size > 0 and (right.dtype, right.shape) != (arrays[part].dtype, arrays[part].shape)
+        self.heard.append(len(arrays) if any(array.size for array in arrays) else 0)
+        return {**parcels, source: Parcel(tuple(arrays), sent.words)}
+
+
+def _believed(definition: Definition, implementation: Any, given: Given, what: str, step: int, part: int) -> str:
+    altering = _Altering(ALTERATIONS[what], step, part)
+    refusal = _refused(definition, implementation, given, altering)
+    where = f"array {part} in step {step + 1} of another {what}"
+    if not altering.changed or re.search(r"rank \d must send|the message must|sent must have shape", refusal):
+        return ""
+    return f"of {where} it says: {refusal}" if refusal else f"believes {where}"
+
+
+def _refused(definition: Definition, implementation: Any, given: Given, altering: _Altering) -> str:
+    """What is said where rank 1 hears something else; empty where all ranks carry it out."""
+    try:
+        with np.errstate(all="ignore"):
+            definition.run(_OwnCallers(implementation, world=LockstepWorld(arriving=altering)), given)
+    except _CarriedOut:
+        return ""
+    except Exception as error:  # whatever it is, it is shown
+        return f"{type(error).__name__}: {error}"
+    return ""
