@@ -157,6 +157,8 @@ def _examples(name: str) -> list[Given]:
     if name == "AdaptiveSparsification":  # as many numbers as a block has, and one that is larger than their sum
         beside = np.repeat(np.array([0.0, 1.0, 8.0], np.float32), (65_535, 1, 1))
         told = [Given({"x": beside}, {}, {"u": 0.3})]
+    if name == "RandK":  # more draws than a block has, however many are kept
+        told = [Given({"x": vector_of("normal", 2**17 + 9, "float32", 7)}, {"k": 2**16 + 3}, {"seed": 5})]
     return [*givens(cases(name)), *_long(name), *refused, *told]
 
 

@@ -228,12 +228,13 @@ SPACES = {
 }  # fmt: skip
 
 OWN = {"server_errors": "a rank has its own block of it", "weights": "the server alone has them"}
+BEYOND: dict[str, Any] = {"scale": ("largest",), "k": (0, Of("n + 1", lambda n: n + 1))}
 DEFINITIONS = {
     name: Definition(
         space,
         in_rounds("estimate", partial(twins.carried, name), twins.of_round),
         twins.in_rounds(name),
-        refused={"scale": ("largest",)} if "scale" in space.axes else {},
+        refused={axis: beyond for axis, beyond in BEYOND.items() if axis in space.axes},
         own=OWN if name != "zeroone_local" else {"server_errors": OWN["server_errors"]},
     )
     for name, space in SPACES.items()
