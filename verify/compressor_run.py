@@ -141,4 +141,5 @@ def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterat
                 continue
             raise
         if off > room or any(q <= 0 for q in chances) or sum(chances) != 1:
-            yield f"the law of {', '.join(map(str, x))}: a probability is {off:g} off, or not positive, or all are not one"
+            shown = ", ".join(map(str, x))
+            yield f"the law of {shown}: a probability is {off:g} off or not positive, or their sum is not one"

@@ -152,7 +152,7 @@ class Histogram(LatencyLaw):
     @property
     def skewness(self) -> float:  # type: ignore[override]
         # E(c + u)^3 over a bin with centre c, u uniform: c^3 + 3 c E u^2, and the middle terms cancel over all bins
-        return _central(self.counts, self._centres - self.mean, 3) / float(self.variance) ** 1.5
+        return _central(self.counts, self._centres - self.mean, 3) / math.pow(self.variance, 1.5)
 
     @property
     def low(self) -> float:  # type: ignore[override]
