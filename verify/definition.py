@@ -215,10 +215,11 @@ class DefinitionStudy(Study):
     def simpler(self, case: Case) -> Iterator[Case]:
         row, marks = _row(case), _MARKS & set(case.settings)
         if marks - {CALLERS}:
-            return iter(())
-        return (
-            Case({**one, **{mark: case.settings[mark] for mark in marks}}) for one in self.definition.space.simpler(row)
-        )
+            return
+        marked = {mark: case.settings[mark] for mark in marks}
+        if marked:
+            yield Case(row)
+        yield from (Case({**one, **marked}) for one in self.definition.space.simpler(row))
 
     def counterexample(self, implementation: Any, case: Case, outcome: Outcome, bound: Any) -> Counterexample:
         """The record of a difference: the first value that differs, and the first array of the inputs."""

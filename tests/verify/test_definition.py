@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from commbounds.collectives import COLLECTIVES, ring_allreduce
-from commbounds.collectives.ranks import one_program
+from commbounds.collectives.ranks import one_program, parcel
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.traffic import Traffic
 from commbounds.columns import parts
 from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import claims
 from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
-from commbounds.verify import pairing
+from commbounds.verify import own_callers, pairing
 from commbounds.verify.confront import confront
-from commbounds.verify.definition import APART, BEYOND, Definition, Given, called, plain, study_of
+from commbounds.verify.definition import ALTERED, APART, BEYOND, CALLERS, Definition, Given, called, plain, study_of
 from commbounds.verify.differences import Near, differences
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
@@ -213,6 +213,92 @@ def test_ranks_that_are_given_the_same_are_not_refused_unless_it_is_said():
     assert line.startswith("refuses ranks of which all are given the same factor: ValueError: factor must not be 2")
     said = replace(definition, together=("where ranks are apart",))
     assert study_of("toy", "toy", said).differences(not_by_two, Case(case.settings)) == []
+
+
+def halved(stack, factor):
+    return {"result": factor * stack, "traffic": Traffic.none(len(stack)).as_dict()}
+
+
+HALVED = Definition(
+    Space(
+        lambda P, factor, seed: Given({"stack": np.full((P, 2), 1.0 + seed)}, {"factor": factor}, {"seed": seed}),
+        {"P": (1, 2, 3, 4), "factor": (0.5, 2.0)},
+    ),
+    called("result", "traffic"),
+    lambda held: halved(held["inputs"]["stack"], held["parameters"]["factor"]),
+)
+
+
+@pytest.mark.parametrize("wrong_for", [None, 1, 3])
+def test_ranks_with_callers_of_their_own_do_what_the_definition_says(wrong_for):
+    @one_program(np.stack)
+    def scaled_rows(comm, vector, factor, rng):
+        (row,) = agreed_row(comm, vector, lambda _: {"factor": factor})
+        drawn = comm.common(lambda: rng.random(3))  # every rank has a generator of its own, in the same state
+        assert len({tuple(numbers) for numbers in comm.allgather_object(drawn.tolist())}) == 1
+        return factor * row + (comm.size == wrong_for and not comm.one_caller and factor == 2)
+
+    found = {}
+    for row in HALVED.space.covering():
+        given = HALVED.space.make(**row)
+        assert HALVED.differences(scaled_rows, given) == []
+        lines = own_callers.own_caller_lines(HALVED, scaled_rows, given, HALVED.said(given))
+        found.setdefault((row["P"], row["factor"]), []).append(bool(lines))
+    assert {where for where, lines in found.items() if any(lines)} == ({(wrong_for, 2.0)} if wrong_for else set())
+
+
+def test_a_generator_is_drawn_on_in_the_next_round_whoever_calls():
+    @one_program(np.stack)
+    def noisy(comm, vector, rng):
+        (row,) = agreed_row(comm, vector, lambda _: {})
+        return row + comm.common(rng.random)
+
+    def twice(implementation, given):
+        rng = np.random.default_rng(given.randomness["seed"])
+        return {"results": [implementation(**given.inputs, rng=rng)[0] for _ in range(2)]}
+
+    def twin(held):
+        first, second = np.random.default_rng(held["randomness"]["seed"]).random(2)
+        return {"results": [held["inputs"]["stack"] + first, held["inputs"]["stack"] + second]}
+
+    definition = Definition(HALVED.space, twice, twin)
+    given = Given({"stack": np.ones((3, 2))}, {}, {"seed": 1})
+    assert own_callers.own_caller_lines(definition, noisy, given, definition.said(given)) == []
+
+
+@pytest.mark.parametrize(
+    ("looked_at", "dtype", "length"),
+    [
+        (True, [], []),
+        (False, ["believes array 0 in step 1 of another dtype"], ["of array 0 in step 1 of another length"]),
+    ],
+)
+def test_a_message_of_another_form_is_refused(looked_at, dtype, length):
+    @one_program(np.stack)
+    def shifted(comm, vector, factor, rng):
+        (row,) = agreed_row(comm, vector, lambda _: {"factor": factor})
+        after, before = (comm.rank + 1) % comm.size, (comm.rank - 1) % comm.size
+        if comm.size == 1:
+            return row
+        sent = comm.step({after: parcel(row)}, [before])[before]
+        return row + (comm.fitting(before, sent, row) if looked_at else sent.arrays)[0]
+
+    for what, lines in (("dtype", dtype), ("length", length)):
+        found = own_callers.altered_lines(HALVED, shifted, what)
+        assert [line.partition(" it says")[0] for line in found] == lines
+    assert own_callers.altered_lines(HALVED, lambda stack, **_: (stack, None), "dtype") == []  # no ranks
+
+
+def test_collectives_are_run_with_callers_of_their_own_and_hear_altered_messages():
+    study = EXPERIMENTS["majority.majority_vote.definition"]
+    cases = list(study.corpus(budgets["quick"]))
+    own = [case for case in cases if CALLERS in case.settings]
+    for axis, values in study.definition.space.axes.items():
+        counts = [sum(repr(case.settings[axis]) == repr(value) for case in own) for value in values]
+        assert all(count >= 2 for count, value in zip(counts, values, strict=True) if not isinstance(value, Of)), axis
+    assert [case.settings[ALTERED] for case in cases if ALTERED in case.settings] == ["dtype", "length"]
+    others = study_of("toy", "toy", HALVED).corpus(budgets["quick"])
+    assert not any({ALTERED, CALLERS} & set(case.settings) for case in others)
 
 
 def test_more_covering_arrays_are_more_cases_with_other_companions():
