@@ -249,50 +249,67 @@ ALTERATIONS: Mapping[str, Callable[[Array], Array]] = {"dtype": _of_another_dtyp
 
 
 def altered_lines(definition: Definition, implementation: Any, what: str) -> list[str]:
-    """Whether rank 1 of three or more refuses what has another form: the arrays that it hears in three steps."""
+    """Whether a rank of three to five refuses what has another form, in rows that show the values of all options."""
     if not isinstance(implementation, Collective):
         return []
-    for P, given in definition.several_ranks:
-        heard = _Altering(lambda array: array, -1, -1)
-        if P > 2 and _refused(definition, implementation, given, heard) == "" and any(heard.heard[:3]):
-            places = [(step, part) for step, parts in enumerate(heard.heard[:3]) for part in range(min(parts, 2))]
-            lines = (_believed(definition, implementation, given, what, *place) for place in places)
-            return [line for line in lines if line]
-    return []
+    tried, met, lines = Counter[tuple[str, str]](), set[tuple[str, str]](), []
+    for row in definition.space.covering():
+        values = {("any", ""), *((name, repr(row[name])) for name in definition.space.chosen_options)} - met
+        if not 2 < row["P"] < 6 or row.get("n", 5) < row["P"] or not any(tried[value] < 3 for value in values):
+            continue
+        tried.update(values)
+        given, heard = definition.space.make(**row), _Altering()
+        if not _refusal_of(definition, implementation, given, heard) and heard.places():
+            met |= values
+            found = (_believed(definition, implementation, given, what, place) for place in heard.places())
+            lines += [line for line in found if line]
+    return list(dict.fromkeys(lines))
+
+
+Place = tuple[int, int, int]
+"""A rank, the step, and the array of the first message that it hears there."""
 
 
 class _Altering:
-    """What rank 1 hears; of its first message in step `step` the array `part` is another one."""
+    """What ranks hear: all that is sent, but for one array."""
 
-    def __init__(self, other: Callable[[Array], Array], step: int, part: int) -> None:
-        self._other, self._place = other, (step, part)
-        self.heard: list[int] = []
-        """How many arrays the first message of every step has, of which not all are empty."""
+    def __init__(self, place: Place | None = None, other: Callable[[Array], Array] | None = None) -> None:
+        self._place, self._other = place, other
+        self._heard: dict[int, list[int]] = {0: [], 1: []}
         self.changed = False
 
+    def places(self) -> list[Place]:
+        """Two arrays in each of three steps that rank 1 hears, or rank 0 where that hears nothing."""
+        for rank in (1, 0):
+            steps = enumerate(self._heard[rank][:3])
+            if found := [(rank, step, part) for step, arrays in steps for part in range(min(arrays, 2))]:
+                return found
+        return []
+
     def __call__(self, rank: int, parcels: dict[int, Parcel]) -> dict[int, Parcel]:
-        if rank != 1 or not parcels:
+        if rank > 1 or not parcels:
             return parcels
         source, sent = next(iter(parcels.items()))
-        arrays, part = list(sent.arrays), self._place[1]
-        if len(self.heard) == self._place[0] and part < len(arrays):
+        arrays, step = list(sent.arrays), len(self._heard[rank])
+        self._heard[rank].append(len(arrays) if any(array.size for array in arrays) else 0)
+        if self._other is not None and self._place is not None and self._place[:2] == (rank, step):
+            part = self._place[2]
             right, arrays[part] = arrays[part], self._other(arrays[part])
             self.changed = right.size > 0 and (right.dtype, right.shape) != (arrays[part].dtype, arrays[part].shape)
-        self.heard.append(len(arrays) if any(array.size for array in arrays) else 0)
         return {**parcels, source: Parcel(tuple(arrays), sent.words)}
 
 
-def _believed(definition: Definition, implementation: Any, given: Given, what: str, step: int, part: int) -> str:
-    altering = _Altering(ALTERATIONS[what], step, part)
-    refusal = _refused(definition, implementation, given, altering)
-    where = f"array {part} in step {step + 1} of another {what}"
+def _believed(definition: Definition, implementation: Any, given: Given, what: str, place: Place) -> str:
+    altering = _Altering(place, ALTERATIONS[what])
+    refusal = _refusal_of(definition, implementation, given, altering)
+    where = f"array {place[2]} in step {place[1] + 1} of another {what}"
     if not altering.changed or re.search(r"rank \d must send|the message must|sent must have shape", refusal):
         return ""
     return f"of {where} it says: {refusal}" if refusal else f"believes {where}"
 
 
-def _refused(definition: Definition, implementation: Any, given: Given, altering: _Altering) -> str:
-    """What is said where rank 1 hears something else; empty where all ranks carry it out."""
+def _refusal_of(definition: Definition, implementation: Any, given: Given, altering: _Altering) -> str:
+    """What is said where something else arrives; empty where all ranks carry it out."""
     try:
         with np.errstate(all="ignore"):
             definition.run(_OwnCallers(implementation, world=LockstepWorld(arriving=altering)), given)

@@ -53,6 +53,9 @@ class Thinned:
         first = -(-n // 8)
         kept = np.unpackbits(sent[:first], count=n).astype(bool)
         out: Array = np.zeros(n, dtype)
+        size = first + int(kept.sum()) * out.itemsize
+        if sent.size != size:
+            raise ValueError(f"the message must have {size} bytes, {kept.sum()} entries with it, got {sent.size}")
         with np.errstate(over="ignore"):
             out[kept] = sent[first:].copy().view(dtype) / np.asarray(self.keep, dtype)
         return out

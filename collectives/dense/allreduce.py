@@ -279,10 +279,11 @@ def _gathered(blocks: Sequence[Array], algorithm: str = "ring") -> tuple[Array, 
     return held, carried_out(held, edges, [Part("all-gather", messages, False)])
 
 
-def _joined(comm: Communicator, own: Array, algorithm: str) -> Array:
+def _joined(comm: Communicator, own: Array, algorithm: str, length: int | None = None) -> Array:
+    """All blocks, each of that length, or of any."""
     comm.phase("all-gather")
     return np.concatenate(
-        [array for (array,) in gathered(comm, (own,), algorithm, forms=lambda _: [(own.dtype, (None,))])]
+        [array for (array,) in gathered(comm, (own,), algorithm, forms=lambda _: [(own.dtype, (length,))])]
     )
 
 
@@ -322,7 +323,8 @@ def allgather(comm: Communicator, block: ArrayLike, algorithm: str = "ring") -> 
         gather_messages(comm.size, algorithm)
         return {"algorithm": algorithm}
 
-    return _joined(comm, agreed_row(comm, block, request, "block")[0], algorithm)
+    (own,) = agreed_row(comm, block, request, "block")
+    return _joined(comm, own, algorithm, own.size)
 
 
 def _checked_blocks(blocks: Sequence[ArrayLike]) -> list[Array]:

@@ -71,7 +71,8 @@ class _Wire:
     def gathered(self, code: Array) -> list[Array]:
         """What all ranks have, when it goes round the ring."""
         rank, P = self._comm.rank, self._comm.size
-        codes = [own for (own,) in gathered(self._comm, (code,), "ring", _block_size)]
+        blocks = gathered(self._comm, (code,), "ring", _block_size, forms=lambda _: [(np.uint8, (None,))])
+        codes = [own for (own,) in blocks]
         self._rows += [{(rank + 1) % P: code_size(codes[(rank - hop) % P])} for hop in range(P - 1)]
         return codes
 

@@ -22,7 +22,7 @@ P = 3
 SENTENCES = r"rank [02] must send .*, got|rank [02] must send a message|(.* of )?the message must|sent must have shape"
 """Of those who read what arrives, and of those who decompress it."""
 OF_ANY_SIZE = {
-    **dict.fromkeys(("allgather", "allgatherv", "gather_blocks"), "no rank knows the sizes of others"),
+    **dict.fromkeys(("allgatherv", "gather_blocks"), "no rank knows the sizes of others"),
     "FeedbackSGD": "a record may end with more than it needs",
 }
 """What may be believed though it has another size -> why."""

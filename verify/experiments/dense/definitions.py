@@ -135,7 +135,6 @@ def _kept(implementation: Any, given: Given) -> Said:
     return said
 
 
-_ANY_LENGTH = {"length": "no rank knows the sizes of others"}
 DEFINITIONS = {
     "ring_allreduce": Definition(SUMS, _kept, dense.of_dense(dense.ring_allreduce), examples=_long),
     "recursive_doubling_allreduce": Definition(
@@ -144,7 +143,9 @@ DEFINITIONS = {
     "rabenseifner_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.rabenseifner_allreduce), examples=_less_long),
     "butterfly_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.butterfly_allreduce), examples=_less_long),
     "reduce_scatter": Definition(SCATTERS.including(*SUMMED), called("blocks", "traffic"), dense.scattered),
-    "allgather": Definition(WHOLE, _GATHERED, dense.gathered, believed=_ANY_LENGTH),
-    "allgatherv": Definition(BLOCKS, _GATHERED, dense.gathered, believed=_ANY_LENGTH),
+    "allgather": Definition(WHOLE, _GATHERED, dense.gathered),
+    "allgatherv": Definition(
+        BLOCKS, _GATHERED, dense.gathered, believed={"length": "no rank knows the sizes of others"}
+    ),
     "gather_blocks": Definition(SIZES, called("traffic"), dense.sized),
 }
