@@ -5,7 +5,7 @@ Bounds say what a thing may do, its definition says what it is. That the two agr
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property, partial
 from itertools import chain
@@ -16,14 +16,14 @@ from hypothesis import strategies as st
 
 from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks.one_program import Collective
-from commbounds.collectives.traffic import Traffic
 from commbounds.verify.compressor_run import law_lines
 from commbounds.verify.data import HIDING, strided
-from commbounds.verify.differences import Said, differences, identical, other_bits, returned_memory
+from commbounds.verify.differences import Said, differences, identical, other_bits, plain, returned_memory
 from commbounds.verify.experiment import Budget
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.own_callers import (
-    ALTERATIONS,
+    OneCaller,
+    Watched,
     alike_lines,
     altered_lines,
     common_names,
@@ -69,28 +69,6 @@ class Given:
 
 REFUSED = "refused"
 """The name under which a twin says by which kind of error an input is refused: {"refused": "ValueError"}."""
-
-
-def plain(value: Any) -> Any:
-    """A value as a twin gets it, and as a reader of a test vector does: records are mappings, tuples lists.
-
-    Parameters
-    ----------
-    value : Any
-        A dataclass becomes a mapping of its fields, with its class's name under "record"; an array a copy.
-    """
-    if isinstance(value, np.ndarray):
-        return value.copy()
-    if isinstance(value, Mapping):
-        return {str(name): plain(entry) for name, entry in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(entry) for entry in value]
-    if isinstance(value, Traffic):
-        return value.as_dict()
-    if is_dataclass(value) and not isinstance(value, type):
-        held = {entry.name: plain(getattr(value, entry.name)) for entry in fields(value) if entry.init}
-        return {"record": type(value).__name__, **held}
-    return value
 
 
 # --- the study ---------------------------------------------------------------------------------------------------
@@ -170,6 +148,8 @@ class Definition:
         """
         said = self.said(given) if said is None else said
         before = given.plain()
+        if isinstance(implementation, Collective) and implementation.result is not None:
+            implementation = OneCaller(implementation, self.own)
         try:
             with np.errstate(all="ignore"):
                 found = self.run(implementation, given)
@@ -182,7 +162,8 @@ class Definition:
         unlike = [] if identical(after, before) else differences(after, before)
         changed = [f"changes what it is given: {line}" for line in unlike]
         shared = [f"returns the memory of {name}" for name in returned_memory(found, given.inputs)]
-        return changed + shared + differences(found, said, self.unsaid)
+        apart = implementation.unlike if isinstance(implementation, Watched) else []
+        return changed + shared + apart + differences(found, said, self.unsaid)
 
 
 @dataclass(frozen=True)
@@ -240,7 +221,7 @@ APART = "not the same on all ranks"
 CALLERS = "callers"
 """The setting of a row of the space whose ranks run with one caller, and then each with its own."""
 ALTERED = "altered on its way"
-"""The setting of a case in which a message has another form: its dtype, or its length."""
+"""The setting of a case in which what arrives has another form: its dtype, or its length."""
 LAW = "exact law"
 """The setting of a row of the space with whose hyper-parameters an exact law is compared: at how many inputs."""
 _MARKS = {EXAMPLE, BEYOND, APART, CALLERS, ALTERED, LAW}
@@ -277,7 +258,7 @@ def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]
     if APART in case.settings:
         return alike_lines(definition, implementation, case.settings[APART])
     if ALTERED in case.settings:
-        return altered_lines(definition, implementation, case.settings[ALTERED])
+        return altered_lines(definition, implementation)
     if LAW in case.settings:
         return list(law_lines(implementation(**given.parameters), definition.exact))
     said = case.once(_said, definition)
@@ -325,7 +306,8 @@ def _by_hand(definition: Definition, name: str, budget: Budget) -> Iterator[Case
     rows = [row for salt in range(1 + 2 * budget.level) for row in definition.space.covering(salt)]
     yield from _with_law(definition, rows)
     of_ranks = isinstance(COLLECTIVES.get(name), Collective)
-    yield from (Case({ALTERED: what}) for what in ALTERATIONS if of_ranks and what not in definition.believed)
+    if of_ranks:
+        yield Case({ALTERED: "dtype and length of what arrives"})
     own = {id(row) for row in own_caller_rows(definition, rows)} if of_ranks else set()
     for row in chain(rows, definition.space.telling(rows, HIDING)):
         yield Case({**row, CALLERS: "one, and each rank its own"} if id(row) in own else row)

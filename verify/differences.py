@@ -20,6 +20,7 @@ Said = Mapping[str, Any]
 _NUMBERS = frozenset({int, float, bool, Fraction, np.float64, np.float32, np.int64, np.bool_})
 _WHOLE = _NUMBERS | {np.ndarray, str, NoneType}
 """Kinds without parts: most values are of one, and what else they may be is not asked then."""
+_NEAR = {"near", "allowance", "dtype"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,6 +81,28 @@ def _nested(said: Said) -> dict[str, Any]:
     return whole
 
 
+def plain(value: Any) -> Any:
+    """A value as a twin gets it, and as a reader of a test vector does: records are mappings, tuples lists.
+
+    Parameters
+    ----------
+    value : Any
+        A dataclass becomes a mapping of its fields, with its class's name under "record"; an array a copy.
+    """
+    if isinstance(value, np.ndarray):
+        return value.copy()
+    if isinstance(value, Mapping):
+        return {str(name): plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    if isinstance(value, Traffic):
+        return value.as_dict()
+    if is_dataclass(value) and not isinstance(value, type):
+        held = {entry.name: plain(getattr(value, entry.name)) for entry in fields(value) if entry.init}
+        return {"record": type(value).__name__, **held}
+    return value
+
+
 def identical(ours: Any, theirs: Any) -> bool:
     """Whether two values are the same in all bits, as far as a quick look tells: if not, they may be all the same."""
     kind = type(ours)
@@ -95,7 +118,7 @@ def identical(ours: Any, theirs: Any) -> bool:
 
 
 def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: str = "") -> Iterator[str]:
-    if isinstance(said, dict) and {"near", "allowance"} <= said.keys() <= {"near", "allowance", "dtype"}:
+    if type(said) is dict and "near" in said and "allowance" in said and said.keys() <= _NEAR:
         said = Near(said["near"], said["allowance"], said.get("dtype", ""))
     ours, theirs = parts_of(found), parts_of(said)
     if ours is None or theirs is None:
@@ -132,9 +155,13 @@ def parts_of(value: Any) -> dict[str, Any] | None:
         return None
     if is_dataclass(value) and not isinstance(value, type):
         return {entry.name: getattr(value, entry.name) for entry in fields(value) if entry.init}
-    if isinstance(value, list | tuple) and any(_is_whole(entry) for entry in value):
+    if isinstance(value, list | tuple) and not _are_numbers(value) and any(map(_is_whole, value)):
         return {str(place): entry for place, entry in enumerate(value)}
     return None
+
+
+def _are_numbers(values: Sequence[Any]) -> bool:
+    return _NUMBERS.issuperset(map(type, values))
 
 
 def arrays_of(value: Any) -> Iterator[Array]:
@@ -142,8 +169,8 @@ def arrays_of(value: Any) -> Iterator[Array]:
     if isinstance(value, np.ndarray):
         yield value
         return
-    within = value if isinstance(value, list | tuple) else (parts_of(value) or {}).values()
-    for entry in within:
+    within = value if isinstance(value, list | tuple) else [*(parts_of(value) or {}).values()]
+    for entry in () if _are_numbers(within) else within:
         if type(entry) not in _NUMBERS:
             yield from arrays_of(entry)
 
@@ -248,7 +275,7 @@ def _numbers(values: Any) -> list[Any]:
     if isinstance(values, np.ndarray):
         return list(values.ravel().tolist())
     if isinstance(values, list | tuple):
-        return [number for entry in values for number in _numbers(entry)]
+        return list(values) if _are_numbers(values) else [number for entry in values for number in _numbers(entry)]
     return [values]
 
 

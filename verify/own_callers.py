@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from itertools import islice
+from dataclasses import fields, is_dataclass, replace
+from itertools import islice, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives.ranks.communicator import Parcel
-from commbounds.collectives.ranks.lockstep import LockstepWorld
+from commbounds.collectives.ranks.lockstep import LockstepWorld, in_one_process
 from commbounds.collectives.ranks.one_program import Collective
-from commbounds.verify.differences import Said, differences
+from commbounds.verify.differences import Said, differences, identical, plain
 from commbounds.verify.space import SEED, Settings
 
 if TYPE_CHECKING:
@@ -43,13 +44,35 @@ def call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
     return {}
 
 
-class _OwnCallers:
-    """A collective whose ranks have callers of their own, in lockstep.
+class Watched:
+    """A collective each of whose ranks is looked at: of what is the same on all ranks it shows what rank 0 has.
 
     Parameters
     ----------
     collective : Collective
         It.
+    own : collection of str
+        Fields of what a rank ends with that need not be the same.
+    """
+
+    def __init__(self, collective: Any, own: Collection[str]) -> None:
+        self._collective, self._own = collective, own
+        self.unlike: list[str] = []
+        """What is not the same on all ranks and not shown, a line each."""
+
+    def _of_all(self, results: list[Any]) -> Any:
+        unlike = unshown(self._collective.result, results) - {*self._own}
+        self.unlike += [f"{name} is not the same on all ranks" for name in sorted(unlike)]
+        return self._collective.result(results)
+
+
+class _OwnCallers(Watched):
+    """A collective whose ranks have callers of their own, in lockstep.
+
+    Parameters
+    ----------
+    collective, own
+        As of `Watched`.
     others : mapping of str to values
         What the middle one of the ranks is given in place of what all others are.
     world : LockstepWorld
@@ -57,9 +80,14 @@ class _OwnCallers:
     """
 
     def __init__(
-        self, collective: Any, others: Mapping[str, Any] | None = None, world: LockstepWorld | None = None
+        self,
+        collective: Any,
+        own: Collection[str] = (),
+        others: Mapping[str, Any] | None = None,
+        world: LockstepWorld | None = None,
     ) -> None:
-        self._collective, self._others, self._world = collective, others, world or LockstepWorld()
+        super().__init__(collective, own)
+        self._others, self._world = others, world or LockstepWorld()
 
     def __call__(self, *stack: Any, **settings: Any) -> Any:
         name = self._collective.stack
@@ -79,7 +107,7 @@ class _OwnCallers:
         for key, value in settings.items():  # the next round draws on
             if isinstance(value, np.random.Generator):
                 value.bit_generator.state = held[0][key].bit_generator.state
-        return self._collective.result(results), traffic
+        return self._of_all(results), traffic
 
 
 def _own_copy(value: Any) -> Any:
@@ -88,6 +116,43 @@ def _own_copy(value: Any) -> Any:
 
 class _CarriedOut(Exception):
     """All ranks have carried it out."""
+
+
+class OneCaller(Watched):
+    """A collective whose ranks have one caller, and which does nothing but to run its program."""
+
+    def __call__(self, *given: Any, **settings: Any) -> Any:
+        collective = self._collective
+        if not given:
+            given = (settings.pop(collective.stack),)
+        parts = collective.parts(given[0])
+        results, traffic = in_one_process(
+            lambda comm: collective.on_rank(comm, parts[comm.rank], *given[1:], **settings), len(parts)
+        )
+        return self._of_all(results), traffic
+
+
+def unshown(result: Callable[[list[Any]], Any], results: list[Any]) -> set[str]:
+    """The fields of what ranks end with that are not the same on all, and make no difference to what all end with."""
+    first, found, whole = results[0], set(), None
+    for name in _names(first):
+        value = getattr(first, name)
+        if all(one is first or identical(getattr(one, name), value) for one in results):
+            continue
+        whole = plain(result(results)) if whole is None else whole
+        if identical(plain(result([_replaced(one, name, value) for one in results])), whole):
+            found.add(name)
+    return found
+
+
+def _names(record: Any) -> tuple[str, ...]:
+    if is_dataclass(record):
+        return tuple(one.name for one in fields(record))
+    return tuple(getattr(record, "_fields", ()))
+
+
+def _replaced(record: Any, name: str, value: Any) -> Any:
+    return replace(record, **{name: value}) if is_dataclass(record) else record._replace(**{name: value})
 
 
 # --- the same on all ranks -------------------------------------------------------------------------------------------
@@ -118,7 +183,7 @@ def _refused_line(definition: Definition, implementation: Any, name: str, given:
 
 def _refusal(definition: Definition, implementation: Any, given: Given, others: Given) -> str:
     """How it is refused that one rank is given something else; empty where it is not."""
-    apart = _OwnCallers(implementation, call_of(definition, others))
+    apart = _OwnCallers(implementation, (), call_of(definition, others))
     try:
         with np.errstate(all="ignore"):
             definition.run(apart, given)
@@ -229,7 +294,7 @@ def own_caller_lines(definition: Definition, implementation: Any, given: Given, 
     """How ranks with callers of their own differ from the definition; they may refuse what it says that they may."""
     if not isinstance(implementation, Collective) or implementation.result is None:
         return []
-    lines = definition.differences(_OwnCallers(implementation), given, said)
+    lines = definition.differences(_OwnCallers(implementation, definition.own), given, said)
     return [] if any(words in line for line in lines for words in definition.together) else lines
 
 
@@ -244,26 +309,28 @@ def _longer(array: Array) -> Array:
     return np.concatenate([array, array[-1:]]) if array.ndim else array
 
 
-ALTERATIONS: Mapping[str, Callable[[Array], Array]] = {"dtype": _of_another_dtype, "length": _longer}
+_ALTERATIONS: Mapping[str, Callable[[Array], Array]] = {"dtype": _of_another_dtype, "length": _longer}
 """What of a message is altered on its way, and how."""
 
 
-def altered_lines(definition: Definition, implementation: Any, what: str) -> list[str]:
+def altered_lines(definition: Definition, implementation: Any) -> list[str]:
     """Whether a rank of three to five refuses what has another form, in rows that show the values of all options."""
     if not isinstance(implementation, Collective):
         return []
-    tried, met, lines = Counter[tuple[str, str]](), set[tuple[str, str]](), []
+    tried, met, lines, rows = Counter[tuple[str, str]](), set[tuple[str, str]](), list[str](), 0
+    alterations = [what for what in _ALTERATIONS if what not in definition.believed]
     for row in definition.space.covering():
         values = {("any", ""), *((name, repr(row[name])) for name in definition.space.chosen_options)} - met
         if not 2 < row["P"] < 6 or row.get("n", 5) < row["P"] or not any(tried[value] < 3 for value in values):
             continue
         tried.update(values)
         given, heard = definition.space.make(**row), _Altering()
-        if not _refusal_of(definition, implementation, given, heard) and heard.places():
-            met |= values
-            found = (_believed(definition, implementation, given, what, place) for place in heard.places())
-            lines += [line for line in found if line]
-    return list(dict.fromkeys(lines))
+        if not _refusal_of(definition, implementation, given, heard) and (places := heard.places(rows % 2)):
+            met, rows = met | values, rows + 1
+            lines += [
+                _believed(definition, implementation, given, *altered) for altered in product(alterations, places)
+            ]
+    return [line for line in dict.fromkeys(lines) if line]
 
 
 Place = tuple[int, int, int]
@@ -278,9 +345,9 @@ class _Altering:
         self._heard: dict[int, list[int]] = {0: [], 1: []}
         self.changed = False
 
-    def places(self) -> list[Place]:
-        """Two arrays in each of three steps that rank 1 hears, or rank 0 where that hears nothing."""
-        for rank in (1, 0):
+    def places(self, first: int) -> list[Place]:
+        """Two arrays in each of three steps that a rank hears: rank `first`, or the other one of 0 and 1."""
+        for rank in (first, 1 - first):
             steps = enumerate(self._heard[rank][:3])
             if found := [(rank, step, part) for step, arrays in steps for part in range(min(arrays, 2))]:
                 return found
@@ -300,7 +367,7 @@ class _Altering:
 
 
 def _believed(definition: Definition, implementation: Any, given: Given, what: str, place: Place) -> str:
-    altering = _Altering(place, ALTERATIONS[what])
+    altering = _Altering(place, _ALTERATIONS[what])
     refusal = _refusal_of(definition, implementation, given, altering)
     where = f"array {place[2]} in step {place[1] + 1} of another {what}"
     if not altering.changed or re.search(r"rank \d must send|the message must|sent must have shape", refusal):

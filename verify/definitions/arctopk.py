@@ -138,10 +138,13 @@ def arctopk(held, near):
     agree = options.get("agree", True)
     reduce = getattr(dense, options.get("allreduce", "ring_allreduce"))
     sums, about_sketch = reduce(sketches, phased=True) if agree else allgathered_in_own_order(sketches)
-    rows, scores = [], []
+    rows, scores, known = [], [], {}
     for total in sums:
-        averages = [[float(total[j * r + c]) / P for c in range(r)] for j in range(m)]
-        keys = [compared(of_row) for of_row in averages]
+        averages = [tuple(float(total[j * r + c]) / P for c in range(r)) for j in range(m)]
+        for of_row in averages:
+            if of_row not in known:  # most ranks have the same
+                known[of_row] = compared(of_row)
+        keys = [known[of_row] for of_row in averages]
         order = sorted(range(m), key=lambda j, keys=keys: (-keys[j][0][0], -keys[j][0][1], j))
         rows.append(sorted(order[:K]))
         scores.append([shown for _, shown in keys])
