@@ -133,11 +133,10 @@ class OneCaller(Watched):
 
 
 def unshown(result: Callable[[list[Any]], Any], results: list[Any]) -> set[str]:
-    """The fields of what ranks end with that are not the same on all, and make no difference to what all end with."""
-    first, found, whole = results[0], set(), None
-    for name in _names(first):
-        value = getattr(first, name)
-        if all(one is first or identical(getattr(one, name), value) for one in results):
+    """The parts of what ranks end with that are not the same on all, and make no difference to what all end with."""
+    found, whole, parts = set(), None, [_parts_of(one) for one in results]
+    for name, value in parts[0].items():
+        if all(identical(one[name], value) for one in parts[1:]):
             continue
         whole = plain(result(results)) if whole is None else whole
         if identical(plain(result([_replaced(one, name, value) for one in results])), whole):
@@ -145,14 +144,26 @@ def unshown(result: Callable[[list[Any]], Any], results: list[Any]) -> set[str]:
     return found
 
 
-def _names(record: Any) -> tuple[str, ...]:
-    if is_dataclass(record):
-        return tuple(one.name for one in fields(record))
-    return tuple(getattr(record, "_fields", ()))
+_WHOLE = "result"
 
 
-def _replaced(record: Any, name: str, value: Any) -> Any:
-    return replace(record, **{name: value}) if is_dataclass(record) else record._replace(**{name: value})
+def _parts_of(ended: Any) -> dict[str, Any]:
+    """The fields of what a rank ends with, by name; what has none is one part."""
+    if is_dataclass(ended):
+        return {one.name: getattr(ended, one.name) for one in fields(ended)}
+    if hasattr(ended, "_asdict"):
+        return dict(ended._asdict())
+    return {str(place): part for place, part in enumerate(ended)} if isinstance(ended, tuple) else {_WHOLE: ended}
+
+
+def _replaced(ended: Any, name: str, value: Any) -> Any:
+    if is_dataclass(ended):
+        return replace(ended, **{name: value})  # type: ignore[type-var]
+    if hasattr(ended, "_replace"):
+        return ended._replace(**{name: value})
+    if isinstance(ended, tuple):
+        return tuple(value if str(place) == name else part for place, part in enumerate(ended))
+    return value
 
 
 # --- the same on all ranks -------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """Ranks with callers of their own: that definitions see whatever they no longer look at."""
 
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +24,12 @@ DEFINED = {
 }
 DECOMPRESSED = ("rotated_mean",)
 """Whose messages are looked at where they are decompressed."""
+
+
+@dataclass
+class Moved:
+    way: int
+    far: int
 
 
 def sampled(names):
@@ -85,6 +91,22 @@ def test_what_is_the_same_on_all_ranks_is_looked_at_on_all_of_them():
     assert five == ["number is not the same on all ranks", "total is not the same on all ranks"]
     own = Definition(space, definition.run, definition.twin, own={"number": "a rank's own"})
     assert [bool(own.differences(summed, space.make(**row))) for row in space.covering()] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("results", "shown", "names"),
+    [
+        ([np.ones(2), np.ones(2)], lambda results: results[0], set()),
+        ([np.ones(2), np.zeros(2)], lambda results: results[0], {"result"}),
+        ([np.ones(2), np.zeros(2)], np.stack, set()),
+        ([(1, 2), (1, 3)], lambda results: results[0], {"1"}),
+        ([(1, 2), (1, 3)], lambda results: [b for _, b in results], set()),
+        ([Moved(1, 2), Moved(2, 2)], lambda results: results[0], {"way"}),
+        ([None, np.ones(2)], lambda results: results[0], {"result"}),
+    ],
+)
+def test_parts_of_what_ranks_end_with(results, shown, names):
+    assert own_callers.unshown(shown, results) == names
 
 
 class Ended(NamedTuple):
