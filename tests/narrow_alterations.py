@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 import numpy as np
 
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.definition import DefinitionStudy
+from commbounds.verify.definition_study import DefinitionStudy
 from commbounds.verify.experiments import EXPERIMENTS
 
 

@@ -3,27 +3,22 @@
 Definitions run a collective with one caller. What ranks look at only where each has its own is tried here.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from copy import deepcopy
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice, product
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives.ranks.communicator import Parcel
-from commbounds.collectives.ranks.lockstep import LockstepWorld, in_one_process
+from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
-from commbounds.verify.differences import Said, differences, identical, plain
+from commbounds.verify.definition import Definition, Given
+from commbounds.verify.differences import Said, differences
 from commbounds.verify.space import SEED, Settings
-
-if TYPE_CHECKING:
-    from commbounds.verify.definition import Definition, Given
+from commbounds.verify.watched_ranks import CarriedOut, OwnCallers
 
 
 class _CalledWith(Exception):
@@ -42,128 +37,6 @@ def call_of(definition: Definition, given: Given) -> Mapping[str, Any]:
         settings: Mapping[str, Any] = call.args[0]
         return settings
     return {}
-
-
-class Watched:
-    """A collective each of whose ranks is looked at: of what is the same on all ranks it shows what rank 0 has.
-
-    Parameters
-    ----------
-    collective : Collective
-        It.
-    own : collection of str
-        Fields of what a rank ends with that need not be the same.
-    """
-
-    def __init__(self, collective: Any, own: Collection[str]) -> None:
-        self._collective, self._own = collective, own
-        self.unlike: list[str] = []
-        """What is not the same on all ranks and not shown, a line each."""
-
-    def _of_all(self, results: list[Any]) -> Any:
-        unlike = unshown(self._collective.result, results) - {*self._own}
-        self.unlike += [f"{name} is not the same on all ranks" for name in sorted(unlike)]
-        return self._collective.result(results)
-
-
-class _OwnCallers(Watched):
-    """A collective whose ranks have callers of their own, in lockstep.
-
-    Parameters
-    ----------
-    collective, own
-        As of `Watched`.
-    others : mapping of str to values
-        What the middle one of the ranks is given in place of what all others are.
-    world : LockstepWorld
-        Where they run.
-    """
-
-    def __init__(
-        self,
-        collective: Any,
-        own: Collection[str] = (),
-        others: Mapping[str, Any] | None = None,
-        world: LockstepWorld | None = None,
-    ) -> None:
-        super().__init__(collective, own)
-        self._others, self._world = others, world or LockstepWorld()
-
-    def __call__(self, *stack: Any, **settings: Any) -> Any:
-        name = self._collective.stack
-        parts = self._collective.parts(*(stack or (settings[name],)))
-        others = settings if self._others is None else self._others
-
-        def own_of(rank: int) -> dict[str, Any]:
-            given = others if rank == len(parts) // 2 else settings
-            return {key: _own_copy(value) for key, value in given.items() if key != name}
-
-        held = [own_of(rank) for rank in range(len(parts))]
-        results, traffic = self._world.run(
-            lambda comm: self._collective.on_rank(comm, parts[comm.rank], **held[comm.rank]), len(parts)
-        )
-        if self._collective.result is None or self._others is not None:
-            raise _CarriedOut
-        for key, value in settings.items():  # the next round draws on
-            if isinstance(value, np.random.Generator):
-                value.bit_generator.state = held[0][key].bit_generator.state
-        return self._of_all(results), traffic
-
-
-def _own_copy(value: Any) -> Any:
-    return deepcopy(value) if isinstance(value, np.random.Generator) else value
-
-
-class _CarriedOut(Exception):
-    """All ranks have carried it out."""
-
-
-class OneCaller(Watched):
-    """A collective whose ranks have one caller, and which does nothing but to run its program."""
-
-    def __call__(self, *given: Any, **settings: Any) -> Any:
-        collective = self._collective
-        if not given:
-            given = (settings.pop(collective.stack),)
-        parts = collective.parts(given[0])
-        results, traffic = in_one_process(
-            lambda comm: collective.on_rank(comm, parts[comm.rank], *given[1:], **settings), len(parts)
-        )
-        return self._of_all(results), traffic
-
-
-def unshown(result: Callable[[list[Any]], Any], results: list[Any]) -> set[str]:
-    """The parts of what ranks end with that are not the same on all, and make no difference to what all end with."""
-    found, whole, parts = set(), None, [_parts_of(one) for one in results]
-    for name, value in parts[0].items():
-        if all(identical(one[name], value) for one in parts[1:]):
-            continue
-        whole = plain(result(results)) if whole is None else whole
-        if identical(plain(result([_replaced(one, name, value) for one in results])), whole):
-            found.add(name)
-    return found
-
-
-_WHOLE = "result"
-
-
-def _parts_of(ended: Any) -> dict[str, Any]:
-    """The fields of what a rank ends with, by name; what has none is one part."""
-    if is_dataclass(ended):
-        return {one.name: getattr(ended, one.name) for one in fields(ended)}
-    if hasattr(ended, "_asdict"):
-        return dict(ended._asdict())
-    return {str(place): part for place, part in enumerate(ended)} if isinstance(ended, tuple) else {_WHOLE: ended}
-
-
-def _replaced(ended: Any, name: str, value: Any) -> Any:
-    if is_dataclass(ended):
-        return replace(ended, **{name: value})  # type: ignore[type-var]
-    if hasattr(ended, "_replace"):
-        return ended._replace(**{name: value})
-    if isinstance(ended, tuple):
-        return tuple(value if str(place) == name else part for place, part in enumerate(ended))
-    return value
 
 
 # --- the same on all ranks -------------------------------------------------------------------------------------------
@@ -194,13 +67,13 @@ def _refused_line(definition: Definition, implementation: Any, name: str, given:
 
 def _refusal(definition: Definition, implementation: Any, given: Given, others: Given) -> str:
     """How it is refused that one rank is given something else; empty where it is not."""
-    apart = _OwnCallers(implementation, (), call_of(definition, others))
+    apart = OwnCallers(implementation, (), call_of(definition, others))
     try:
         with np.errstate(all="ignore"):
             definition.run(apart, given)
     except (TypeError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
-    except _CarriedOut:
+    except CarriedOut:
         return ""
     raise TypeError("the definition does not call the implementation")
 
@@ -305,7 +178,7 @@ def own_caller_lines(definition: Definition, implementation: Any, given: Given, 
     """How ranks with callers of their own differ from the definition; they may refuse what it says that they may."""
     if not isinstance(implementation, Collective) or implementation.result is None:
         return []
-    lines = definition.differences(_OwnCallers(implementation, definition.own), given, said)
+    lines = definition.differences(OwnCallers(implementation, definition.own), given, said)
     return [] if any(words in line for line in lines for words in definition.together) else lines
 
 
@@ -390,8 +263,8 @@ def _refusal_of(definition: Definition, implementation: Any, given: Given, alter
     """What is said where something else arrives; empty where all ranks carry it out."""
     try:
         with np.errstate(all="ignore"):
-            definition.run(_OwnCallers(implementation, world=LockstepWorld(arriving=altering)), given)
-    except _CarriedOut:
+            definition.run(OwnCallers(implementation, world=LockstepWorld(arriving=altering)), given)
+    except CarriedOut:
         return ""
     except Exception as error:  # whatever it is, it is shown
         return f"{type(error).__name__}: {error}"

@@ -17,7 +17,8 @@ from commbounds.theory import claims
 from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
 from commbounds.verify import own_callers, pairing
 from commbounds.verify.confront import confront
-from commbounds.verify.definition import ALTERED, APART, BEYOND, CALLERS, Definition, Given, called, study_of
+from commbounds.verify.definition import Definition, Given, called
+from commbounds.verify.definition_study import ALTERED, APART, BEYOND, CALLERS, study_of
 from commbounds.verify.differences import Near, differences, plain
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS

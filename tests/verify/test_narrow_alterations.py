@@ -5,7 +5,7 @@ import pytest
 from blind_alterations import BLIND
 from narrow_alterations import ALTERATIONS, definition_of
 
-from commbounds.verify.definition import APART, LAW
+from commbounds.verify.definition_study import APART, LAW
 from commbounds.verify.experiment import budgets
 
 ALL = (*ALTERATIONS, *BLIND)

@@ -12,7 +12,7 @@ from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.columns import parts
-from commbounds.verify import own_callers
+from commbounds.verify import own_callers, watched_ranks
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.space import Space
 
@@ -106,7 +106,7 @@ def test_what_is_the_same_on_all_ranks_is_looked_at_on_all_of_them():
     ],
 )
 def test_parts_of_what_ranks_end_with(results, shown, names):
-    assert own_callers.unshown(shown, results) == names
+    assert watched_ranks.unshown(shown, results) == names
 
 
 class Ended(NamedTuple):

@@ -17,12 +17,12 @@ __all__ = ["EXPERIMENTS"]
 
 def _of_column(column: str, _: ModuleType) -> dict[str, Any]:
     """The experiments of a column, in the order of its claims."""
-    from commbounds.verify import definition, pairing
+    from commbounds.verify import definition_study, pairing
 
     studies, defined, paired = (part("verify.experiments", column, m) for m in ("studies", "definitions", "pairings"))
     bound = dict(getattr(studies, "EXPERIMENTS", {}))
     for name, definition_of in getattr(defined, "DEFINITIONS", {}).items():
-        study = definition.study_of(column, name, definition_of)
+        study = definition_study.study_of(column, name, definition_of)
         bound[study.claim] = study
     for beside in getattr(paired, "PAIRINGS", ()):
         alone = pairing.study_of(column, beside)
