@@ -27,6 +27,7 @@ FAMILIES = (
     "verify/test_kernel_law.py",
     "verify/test_measures.py",
     "verify/test_mutants.py",
+    "verify/test_own_callers.py",
     "verify/test_space.py",
     "verify/test_vector_twins.py",
     "verify/test_vectors.py",
