@@ -155,17 +155,21 @@ def moshpit_sgd_on_rank(
     TypeError, ValueError
         As `agreed_row`, and as there. On all ranks.
     """
-    noises: list[Array] = []
 
-    def fitting(row: Array) -> dict[str, Any]:
+    def checked(row: Array) -> Array:
         mine = np.asarray(noise)
         if mine.ndim != 2:
             raise ValueError(f"noise must have shape (steps, {row.size}), got {mine.shape}")
-        noises.append(checked_run(row, gradient, gamma, mine[:, np.newaxis], period, groups)[:, 0])
-        return {"steps": len(mine), "gamma": gamma, "period": period}
+        fitting: Array = checked_run(row, gradient, gamma, mine[:, np.newaxis], period, groups)[:, 0]
+        return fitting
 
-    own: Array = agreed_row(comm, point, fitting, "point")[0].copy()
-    (added,) = noises
+    def settings(row: Array) -> dict[str, Any]:
+        return {"steps": len(checked(row)), "gamma": gamma, "period": period}
+
+    own: Array = agreed_row(comm, point, settings, "point")[0].copy()
+    added = checked(
+        own[np.newaxis]
+    )  # one caller's settings are looked at on one rank, and every rank has noise of its own
     means, spreads = np.empty((len(added) + 1, own.size)), np.empty(len(added) + 1)
     for step in range(len(added) + 1):
         if step > 0:

@@ -102,7 +102,7 @@ def dgc_steps(
         accumulated[indices] = 0
         if masking:
             momentum[indices] = 0
-        blocks = gathered_entries(comm, (indices, values), row.size)
+        blocks = gathered_entries(comm, (indices, values), gradient.size)
         updates.append(comm.shared(lambda sent=blocks: _mean(sent, gradients.shape[1], row.dtype)))  # type: ignore[misc]
     return DGCRun(np.stack(updates), momentum, accumulated)
 

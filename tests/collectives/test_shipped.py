@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from commbounds.collectives.ranks import ThreadWorld
+from commbounds.collectives.ranks.communicator import Parcel
+from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.shipped import dgc_steps, permk_mean, shared_randk_mean
 from commbounds.verify.experiments.shipped.pairings import PAIRINGS
 from commbounds.verify.experiments.shipped.workers import owner_maps
@@ -100,3 +102,13 @@ def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     found = compared(pairing, P, ThreadWorld())
     assert len(found) >= 6
     assert not [agreement for agreement in found if agreement.bits or agreement.traffic]
+
+
+def test_dgc_refuses_an_index_that_a_step_does_not_have():
+    def altering(rank, arrived):
+        sent = {source: Parcel((np.array([2]), *parcel.arrays[1:]), parcel.words) for source, parcel in arrived.items()}
+        return sent if rank == 1 else arrived
+
+    rows = np.array([[1.0, 0.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0]])  # two steps of two entries
+    with pytest.raises(ValueError, match=r"rank 0 must send"):
+        LockstepWorld(arriving=altering).run(lambda comm: dgc_steps.on_rank(comm, rows[comm.rank], 2, 1), 2)

@@ -197,3 +197,15 @@ def test_another_step_size_is_found():
         return pairing.program(comm, replace(case, settings={**case.settings, "gamma": 0.5 * case.settings["gamma"]}))
 
     assert any("points" in difference for difference in differences_with(pairing, shorter))
+
+
+def test_descents_have_one_caller_or_several():
+    rng = np.random.default_rng(1)
+    points, noise = rng.standard_normal((3, 2)), rng.standard_normal((4, 3, 2))
+
+    def program(comm):
+        mine, groups = noise[:, comm.rank], [[np.zeros(3, int)]] * 2
+        return moshpit_sgd(comm, points[comm.rank], lambda x: x, 0.125, mine, 2, groups).points
+
+    one, several = (LockstepWorld(one_caller=one).run(program, 3)[0] for one in (True, False))
+    assert np.array_equal(one, several)
