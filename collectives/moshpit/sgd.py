@@ -167,9 +167,7 @@ def moshpit_sgd_on_rank(
         return {"steps": len(checked(row)), "gamma": gamma, "period": period}
 
     own: Array = agreed_row(comm, point, settings, "point")[0].copy()
-    added = checked(
-        own[np.newaxis]
-    )  # one caller's settings are looked at on one rank, and every rank has noise of its own
+    added = checked(own[np.newaxis])  # every rank has noise of its own, also where one caller is asked once
     means, spreads = np.empty((len(added) + 1, own.size)), np.empty(len(added) + 1)
     for step in range(len(added) + 1):
         if step > 0:

@@ -155,11 +155,11 @@ def lost_packets(loss, address, step, links, bad):
 
 
 def lossy_training(state, gradient, loss, steps, rate, estimator, packet, seed, trial, broadcast_only):
-    """The state after a run, every step's update, and the traffic of both halves, each added up."""
+    """The state after a run, every step's state and update, and the traffic of both halves, each added up."""
     workers, n = state["parameters"].shape
     packets = max(len(cut(shard, packet)) for shard in shards(n, workers))
     share = loss["p"] if "p" in loss else loss["fail"] / (loss["fail"] + loss["recover"])
-    both, updates = {"reduce-scatter": nothing(workers), "broadcast": nothing(workers)}, []
+    both, seen = {"reduce-scatter": nothing(workers), "broadcast": nothing(workers)}, []
     for _ in range(steps):
         heard, told = np.ones((workers, workers, packets), bool), np.ones((workers, workers, packets), bool)
         reduce_state = state["reduce_state"]
@@ -183,8 +183,8 @@ def lossy_training(state, gradient, loss, steps, rate, estimator, packet, seed, 
         state, update, halves = made
         state = {**state, "reduce_state": reduce_state, "broadcast_state": broadcast_state}
         both = {name: together([both[name], half]) for name, half in halves.items()}
-        updates.append(update)
-    return state, updates, both
+        seen.append({"state": state, "update": update})
+    return state, seen, both
 
 
 def nothing(workers):
@@ -322,7 +322,7 @@ def trained(held):
     if made is None:
         return {"refused": "ValueError"}
     said = {"state": made[0], "traffic": with_phases(made[2])}
-    return {**said, "updates": made[1]} if given["watched"] else said
+    return {**said, "seen": made[1]} if given["watched"] else said
 
 
 def drifted(held):

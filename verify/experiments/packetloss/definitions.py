@@ -10,7 +10,7 @@ from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replica
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import packetloss
-from commbounds.verify.differences import Said
+from commbounds.verify.differences import Said, plain
 from commbounds.verify.space import RANKS, TILES, Of, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
 from commbounds.verify.vectors.numbers import Record
@@ -169,13 +169,13 @@ def _training(
 def _trained(implementation: Any, given: Given) -> Said:
     options = {**given.parameters, **given.randomness}
     options.pop("generator", None)
-    updates: list[Array] = []
+    seen: list[Said] = []
     watched = options.pop("watched", False)
     if watched:
-        options["observe"] = lambda _state, update: updates.append(update)
+        options["observe"] = lambda state, update: seen.append({"state": plain(state), "update": update})
     gradient = GRADIENTS[options.pop("gradient")]
     state, traffic = implementation(**given.inputs, **options, gradient=gradient)
-    return {"state": state, "traffic": traffic} | ({"updates": updates} if watched else {})
+    return {"state": state, "traffic": traffic} | ({"seen": seen} if watched else {})
 
 
 TRAINING = (

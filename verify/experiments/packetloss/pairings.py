@@ -1,6 +1,6 @@
 """Averaging and training over links that lose packets beside their rank-by-rank twins."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -44,20 +44,25 @@ def _heard_on_rank(comm: Communicator, given: Given) -> RankResult:
 # --- training ---------------------------------------------------------------------------------------------------------
 
 
-def _of_rank(state: training.Replica, updates: list[Array]) -> RankResult:
+def _parts(state: training.Replica) -> RankResult:
     links = (state.reduce_state, state.broadcast_state)
     return {
         "parameters": state.parameters,
         "missed": state.missed,
         "step": state.step,
         "bad links": tuple(np.empty(0, np.bool_) if bad is None else bad for bad in links),
-        "updates": tuple(updates),
     }
 
 
-def _of_ranks(state: Replicas, updates: list[Array], P: int) -> list[RankResult]:
-    shards = zip(*(_shards(update, P) for update in updates), strict=True) if updates else [()] * P
-    return [_of_rank(_replica(state, rank), list(own)) for rank, own in enumerate(shards)]
+def _of_rank(state: training.Replica, seen: Sequence[tuple[training.Replica, Array]]) -> RankResult:
+    """What a rank ends with, and what it has and adds to its shard after every step."""
+    return {**_parts(state), "seen": tuple({**_parts(held), "update": update} for held, update in seen)}
+
+
+def _of_ranks(state: Replicas, seen: Sequence[tuple[Replicas, Array]], P: int) -> list[RankResult]:
+    cut = [(held, _shards(update, P)) for held, update in seen]
+    own = ([(_replica(held, rank), shards[rank]) for held, shards in cut] for rank in range(P))
+    return [_of_rank(_replica(state, rank), of_rank) for rank, of_rank in enumerate(own)]
 
 
 def _replica(state: Replicas, rank: int) -> training.Replica:
@@ -72,23 +77,23 @@ def _replica(state: Replicas, rank: int) -> training.Replica:
 
 def _stepped(given: Given) -> tuple[list[RankResult], Traffic]:
     after, update, traffic = collectives.lossy_step(**given.inputs, **given.parameters, **given.randomness)
-    return _of_ranks(after, [update], len(after.parameters)), traffic
+    return _of_ranks(after, [(after, update)], len(after.parameters)), traffic
 
 
 def _stepped_on_rank(comm: Communicator, given: Given) -> RankResult:
     own, slope = _replica(given.inputs["state"], comm.rank), given.inputs["gradients"][comm.rank]
     after, update = training.lossy_step(comm, own, slope, **given.parameters, **given.randomness)
-    return _of_rank(after, [update])
+    return _of_rank(after, [(after, update)])
 
 
 def _trained(given: Given) -> tuple[list[RankResult], Traffic]:
-    options, updates = {**given.parameters, **given.randomness}, list[Array]()
+    options, seen = {**given.parameters, **given.randomness}, list[tuple[Replicas, Array]]()
     options.pop("watched", None)
     gradient = GRADIENTS[options.pop("gradient")]
     state, traffic = collectives.lossy_training(
-        **given.inputs, gradient=gradient, observe=lambda _, update: updates.append(update), **options
+        **given.inputs, gradient=gradient, observe=lambda *step: seen.append(step), **options
     )
-    return _of_ranks(state, updates, len(state.parameters)), traffic
+    return _of_ranks(state, seen, len(state.parameters)), traffic
 
 
 def _trained_on_rank(comm: Communicator, given: Given) -> RankResult:
@@ -96,7 +101,7 @@ def _trained_on_rank(comm: Communicator, given: Given) -> RankResult:
 
     The gradient is the one that all have at their replicas, of a stack that has this rank's replica in every row.
     """
-    options, updates = {**given.parameters, **given.randomness}, list[Array]()
+    options, seen = {**given.parameters, **given.randomness}, list[tuple[training.Replica, Array]]()
     options.pop("watched", None)
     of_all, steps = GRADIENTS[options.pop("gradient")], options.pop("steps")
 
@@ -106,9 +111,9 @@ def _trained_on_rank(comm: Communicator, given: Given) -> RankResult:
     state = _replica(given.inputs["state"], comm.rank)
     for part in (steps // 2, steps - steps // 2):
         state = training.lossy_training(
-            comm, replace(state), gradient, steps=part, observe=lambda _, update: updates.append(update), **options
+            comm, replace(state), gradient, steps=part, observe=lambda *step: seen.append(step), **options
         )
-    return _of_rank(state, updates)
+    return _of_rank(state, seen)
 
 
 # --- many trials ------------------------------------------------------------------------------------------------------
