@@ -84,6 +84,9 @@ TOGETHER: Mapping[str, Callable[[int], dict[str, Any]]] = {
         "options": {"sketch": [[-0.5]], "allreduce": "recursive_doubling_allreduce"},
     },
     "ARC of rows": lambda n: {"record": "ArcRows", "K": 1, "rank": 2, "options": {"sketch": [[1.0, 0.0], [0.0, -2.0]]}},
+    "ARC, own orders": lambda n: {
+        "record": "ArcRows", "K": _share(n), "options": {"agree": False, "sketch": [[1.0]]},
+    },
     "gathered": lambda n: {"record": "GatheredTopK", "k": _share(n)},
     "gathered whole": lambda n: {"record": "GatheredTopK", "k": n},
     "Ok-Topk": lambda n: {"record": "OkTopK", "k": _share(n)},
