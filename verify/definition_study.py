@@ -127,10 +127,8 @@ def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]
     said = case.once(_said, definition)
     lines = definition.differences(implementation, given, said)
     if CALLERS in case.settings and not lines:
-        lines = [
-            f"{line} (ranks with callers of their own)"
-            for line in own_caller_lines(definition, implementation, case.once(_given, definition), said)
-        ]
+        own = own_caller_lines(definition, implementation, given, said)
+        return [f"{line} (ranks with callers of their own)" for line in own]
     return lines
 
 
@@ -154,7 +152,7 @@ def _with_law(definition: Definition, rows: Iterable[Mapping[str, Any]]) -> Iter
 
 
 def _counted(definition: Definition, implementation: Any, case: Case) -> Outcome:
-    of_ranks = {APART, CALLERS, ALTERED} & set(case.settings)
+    of_ranks = {APART, ALTERED} & set(case.settings)
     active = not of_ranks or isinstance(implementation, Collective)
     return Outcome(len(case.once(_lines, definition, implementation)), {}, active=active)
 

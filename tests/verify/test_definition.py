@@ -15,7 +15,7 @@ from commbounds.columns import parts
 from commbounds.compressors import COMPRESSORS, MECHANISMS
 from commbounds.theory import claims
 from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
-from commbounds.verify import own_callers, pairing
+from commbounds.verify import definition_study, own_callers, pairing
 from commbounds.verify.confront import confront
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definition_study import ALTERED, APART, BEYOND, CALLERS, study_of
@@ -299,6 +299,9 @@ def test_collectives_are_run_with_callers_of_their_own_and_hear_altered_messages
         counts = [sum(repr(case.settings[axis]) == repr(value) for case in own) for value in values]
         assert all(count >= 2 for count, value in zip(counts, values, strict=True) if not isinstance(value, Of)), axis
     assert sum(ALTERED in case.settings for case in cases) == 1
+    vote = COLLECTIVES["majority_vote"]
+    one_row = own[0]  # whatever an implementation is: a function that has no ranks is compared there, too
+    assert definition_study._counted(study.definition, lambda *stack, **given: vote(*stack, **given), one_row).active
     others = study_of("toy", "toy", HALVED).corpus(budgets["quick"])
     assert not any({ALTERED, CALLERS} & set(case.settings) for case in others)
 
