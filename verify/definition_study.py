@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks.one_program import Collective
+from commbounds.theory import claims
 from commbounds.verify.compressor_run import law_lines
 from commbounds.verify.data import HIDING, strided
 from commbounds.verify.definition import REFUSED, Definition, Given
@@ -157,7 +158,7 @@ def _counted(definition: Definition, implementation: Any, case: Case) -> Outcome
     return Outcome(len(case.once(_lines, definition, implementation)), {}, active=active)
 
 
-def _by_hand(definition: Definition, name: str, budget: Budget) -> Iterator[Case]:
+def _by_hand(definition: Definition, column: str, name: str, budget: Budget) -> Iterator[Case]:
     """The test vectors, then the covering array: more of them, with other companions, at larger budgets."""
     if definition.examples is not None:
         for number in range(len(definition.examples())):
@@ -169,7 +170,8 @@ def _by_hand(definition: Definition, name: str, budget: Budget) -> Iterator[Case
     of_ranks = isinstance(COLLECTIVES.get(name), Collective)
     if of_ranks:
         yield Case({ALTERED: "dtype and length of what arrives"})
-    own = {id(row) for row in own_caller_rows(definition, rows)} if of_ranks else set()
+    alone = of_ranks and f"{column}.{name.lower()}.ranks" not in claims()
+    own = {id(row) for row in own_caller_rows(definition, rows)} if alone else set()
     for row in chain(rows, definition.space.telling(rows, HIDING)):
         yield Case({**row, CALLERS: "one, and each rank its own"} if id(row) in own else row)
 
@@ -192,7 +194,7 @@ def study_of(column: str, name: str, definition: Definition) -> DefinitionStudy:
         f"{column}.{name.lower()}.definition",
         name,
         partial(_counted, definition),
-        corpus=partial(_by_hand, definition, name),
+        corpus=partial(_by_hand, definition, column, name),
         cases=partial(_generated, definition),
         parameters={"space": definition.space.words()},
         definition=definition,
