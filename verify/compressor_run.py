@@ -133,9 +133,9 @@ def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterat
         except ValueError:  # too few entries for these hyper-parameters, or a result beyond the dtype
             continue
         compared = law_gap(run := CompressorRun(compressor, x))
-        off, room = compared or (0.0, 0.0)
         if compared is None and len(x) > 1:  # of a kernel whose law cannot be read off there may be too many outcomes
             continue
+        off, room = compared or (0.0, 0.0)
         chances = [q for q, _ in run.law()]
         if off > room or any(q <= 0 for q in chances) or sum(chances) != 1:
             shown = ", ".join(map(str, x))

@@ -78,8 +78,9 @@ class Definition:
         Values of parameters, or `Of` the row's settings, that are refused by a ValueError in whatever row: those just
         beyond the ends of their ranges. The ends themselves are values of the space.
     own : mapping of str to str
-        What need not be the same on all ranks, besides their parts and matrices with a row for each, and why: whatever
-        else one rank alone has another value of must be refused.
+        What need not be the same on all ranks, and why. Of what they are given, besides their parts and matrices with a
+        row for each: whatever else one rank alone has another value of must be refused. Of what they end with, besides
+        what is shown rank by rank: all else must be equal.
     together : tuple of str
         What refusals say of rows that ranks with callers of their own may not give; they may give all others.
     believed : mapping of str to str

@@ -24,7 +24,7 @@ from commbounds.verify.own_callers import (
     common_names,
     is_numeric,
     own_caller_lines,
-    own_caller_rows,
+    showing,
 )
 from commbounds.verify.space import SEED, Of
 from commbounds.verify.study import Case, Outcome, Study
@@ -171,7 +171,7 @@ def _by_hand(definition: Definition, column: str, name: str, budget: Budget) -> 
     if of_ranks:
         yield Case({ALTERED: "dtype and length of what arrives"})
     alone = of_ranks and f"{column}.{name.lower()}.ranks" not in claims()
-    own = {id(row) for row in own_caller_rows(definition, rows)} if alone else set()
+    own = {id(row) for row in showing(rows)} if alone else set()
     for row in chain(rows, definition.space.telling(rows, HIDING)):
         yield Case({**row, CALLERS: "one, and each rank its own"} if id(row) in own else row)
 

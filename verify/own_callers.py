@@ -169,11 +169,6 @@ def showing(rows: Iterable[Settings], often: int = 2) -> Iterator[Settings]:
         met.update(values)
 
 
-def own_caller_rows(definition: Definition, rows: Sequence[Settings]) -> list[Settings]:
-    """Those of the rows that show every value, of every number of ranks among them, twice."""
-    return list(showing(rows))
-
-
 def own_caller_lines(definition: Definition, implementation: Any, given: Given, said: Said) -> list[str]:
     """How ranks with callers of their own differ from the definition; they may refuse what it says that they may."""
     if not isinstance(implementation, Collective) or implementation.result is None:
@@ -198,7 +193,10 @@ _ALTERATIONS: Mapping[str, Callable[[Array], Array]] = {"dtype": _of_another_dty
 
 
 def altered_lines(definition: Definition, implementation: Any) -> list[str]:
-    """Whether a rank of three to five refuses what has another form, in rows that show the values of all options."""
+    """Whether a rank of three to five refuses what has another form, in rows that show the values of all options.
+
+    Rows with fewer entries than ranks are not tried: most of what is sent is empty there.
+    """
     if not isinstance(implementation, Collective):
         return []
     tried, met, lines, rows = Counter[tuple[str, str]](), set[tuple[str, str]](), list[str](), 0
@@ -208,7 +206,7 @@ def altered_lines(definition: Definition, implementation: Any) -> list[str]:
         if not 2 < row["P"] < 6 or row.get("n", 5) < row["P"] or not any(tried[value] < 3 for value in values):
             continue
         tried.update(values)
-        given, heard = definition.space.make(**row), _Altering()
+        given, heard = definition.space.make(**row), Altering()
         if not _refusal_of(definition, implementation, given, heard) and (places := heard.places(rows % 2)):
             met, rows = met | values, rows + 1
             lines += [
@@ -221,13 +219,14 @@ Place = tuple[int, int, int]
 """A rank, the step, and the array of the first message that it hears there."""
 
 
-class _Altering:
-    """What ranks hear: all that is sent, but for one array."""
+class Altering:
+    """What ranks 0 and 1 hear: all that is sent, but for one array, which `other` gives; see `LockstepWorld`."""
 
-    def __init__(self, place: Place | None = None, other: Callable[[Array], Array] | None = None) -> None:
+    def __init__(self, place: Place | None = None, other: Callable[[Array], Array] = np.copy) -> None:
         self._place, self._other = place, other
         self._heard: dict[int, list[int]] = {0: [], 1: []}
         self.changed = False
+        """Whether an array that is not empty had another dtype or shape."""
 
     def places(self, first: int) -> list[Place]:
         """Two arrays in each of three steps that a rank hears: rank `first`, or the other one of 0 and 1."""
@@ -243,7 +242,7 @@ class _Altering:
         source, sent = next(iter(parcels.items()))
         arrays, step = list(sent.arrays), len(self._heard[rank])
         self._heard[rank].append(len(arrays) if any(array.size for array in arrays) else 0)
-        if self._other is not None and self._place is not None and self._place[:2] == (rank, step):
+        if self._place is not None and self._place[:2] == (rank, step) and self._place[2] < len(arrays):
             part = self._place[2]
             right, arrays[part] = arrays[part], self._other(arrays[part])
             self.changed = right.size > 0 and (right.dtype, right.shape) != (arrays[part].dtype, arrays[part].shape)
@@ -251,7 +250,7 @@ class _Altering:
 
 
 def _believed(definition: Definition, implementation: Any, given: Given, what: str, place: Place) -> str:
-    altering = _Altering(place, _ALTERATIONS[what])
+    altering = Altering(place, _ALTERATIONS[what])
     refusal = _refusal_of(definition, implementation, given, altering)
     where = f"array {place[2]} in step {place[1] + 1} of another {what}"
     if not altering.changed or re.search(r"rank \d must send|the message must|sent must have shape", refusal):
@@ -259,7 +258,7 @@ def _believed(definition: Definition, implementation: Any, given: Given, what: s
     return f"of {where} it says: {refusal}" if refusal else f"believes {where}"
 
 
-def _refusal_of(definition: Definition, implementation: Any, given: Given, altering: _Altering) -> str:
+def _refusal_of(definition: Definition, implementation: Any, given: Given, altering: Altering) -> str:
     """What is said where something else arrives; empty where all ranks carry it out."""
     try:
         with np.errstate(all="ignore"):

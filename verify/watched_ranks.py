@@ -103,18 +103,12 @@ def unshown(result: Callable[[list[Any]], Any], results: list[Any]) -> set[str]:
     """The parts of what ranks end with that are not the same on all, and make no difference to what all end with."""
     found, whole, parts = set(), None, [_parts_of(one) for one in results]
     for name, value in parts[0].items():
-        if (result, name) in _SHOWN or all(identical(one[name], value) for one in parts[1:]):
+        if all(identical(one[name], value) for one in parts[1:]):
             continue
         whole = plain(result(results)) if whole is None else whole
         if identical(plain(result([_replaced(one, name, value) for one in results])), whole):
             found.add(name)
-        else:
-            _SHOWN.add((result, name))
     return found
-
-
-_SHOWN: set[tuple[Callable[[list[Any]], Any], str]] = set()
-"""Parts that have made a difference: they are shown for every rank."""
 
 
 _WHOLE = "result"
@@ -130,8 +124,8 @@ def _parts_of(ended: Any) -> dict[str, Any]:
 
 
 def _replaced(ended: Any, name: str, value: Any) -> Any:
-    if is_dataclass(ended):
-        return replace(ended, **{name: value})  # type: ignore[type-var]
+    if is_dataclass(ended) and not isinstance(ended, type):
+        return replace(ended, **{name: value})
     if hasattr(ended, "_replace"):
         return ended._replace(**{name: value})
     if isinstance(ended, tuple):

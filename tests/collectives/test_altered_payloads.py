@@ -9,12 +9,13 @@ import linecache
 import re
 import traceback
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
 
-from commbounds.collectives.ranks.communicator import Parcel
 from commbounds.collectives.ranks.lockstep import LockstepWorld
+from commbounds.verify.own_callers import Altering
 from commbounds.verify.pairings import PAIRINGS
 
 pytestmark = pytest.mark.kernels
@@ -56,47 +57,43 @@ def altered(array):
     yield np.zeros(array.shape, np.float64 if array.dtype.kind in "iub" else np.int64)
 
 
+def altered_once(variant, made, array):
+    """One of the arrays that it may become; all of them are put into `made`."""
+    made += altered(array)
+    return made[variant]
+
+
+def other_form(altering, made, variant, name):
+    """Whether what was heard must be refused for its form: what is lost arrives empty."""
+    return altering.changed and not (name in LOSE and made[variant].size == 0)
+
+
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.wide if i % 6 else ()) for i, name in enumerate(PAIRINGS)]
 )
 def test_altered_messages_of_ranks_stay_in_bounds(name, record_property):
-    pairing, now = PAIRINGS[name], {}
-
-    def altering(rank, arrived):
-        if rank == 1 and arrived:
-            first = next(iter(arrived))
-            arrays = list(arrived[first].arrays)
-            if now["steps"] == now["step"] and now["part"] < len(arrays):
-                others = list(altered(arrays[now["part"]]))
-                now["left"], other = len(others) - now["variant"] - 1, others[now["variant"]]
-                right = arrays[now["part"]]
-                other_form = right.size > 0 and (other.dtype, other.shape) != (right.dtype, right.shape)
-                now["form"] = other_form and not (name in LOSE and other.size == 0)
-                arrays[now["part"]] = other
-                arrived = {**arrived, first: Parcel(tuple(arrays), arrived[first].words)}
-            now["steps"] += 1
-        return arrived
-
+    pairing = PAIRINGS[name]
     tried, unclear, case = 0, [], next(iter(pairing.cases(P)), None)
     if case is not None:  # what is right is believed
         LockstepWorld().run(lambda comm: pairing.program(comm, case), P)
     for step, part in PLACES if case is not None else ():
         left, variant = 1, 0
         while left > 0:
-            now |= {"step": step, "part": part, "variant": variant, "steps": 0, "left": 0, "form": False}
+            made = []
+            altering = Altering((1, step, part), partial(altered_once, variant, made))
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     LockstepWorld(arriving=altering).run(lambda comm: pairing.program(comm, case), P)
-                if now["form"] and name not in OF_ANY_SIZE:
+                if other_form(altering, made, variant, name) and name not in OF_ANY_SIZE:
                     unclear.append((step, part, variant, "another form was believed"))
             except (ValueError, TypeError) as refusal:
                 last = traceback.extract_tb(refusal.__traceback__)[-1]
                 ours = linecache.getline(last.filename, last.lineno).strip().startswith("raise ")
-                wanted = SENTENCES if now["form"] else f"{SENTENCES}|{LATER}"
+                wanted = SENTENCES if other_form(altering, made, variant, name) else f"{SENTENCES}|{LATER}"
                 if not ours or not re.match(wanted, str(refusal), re.DOTALL):
                     unclear.append((step, part, variant, repr(refusal)))
-            tried, left, variant = tried + 1, now["left"], variant + 1
+            tried, left, variant = tried + 1, len(made) - variant - 1, variant + 1
     record_property("tried", tried)
     record_property("lost", len(unclear))
     assert not unclear

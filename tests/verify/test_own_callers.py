@@ -53,7 +53,7 @@ def test_ranks_that_end_with_something_else_are_noticed(name):
         return other(found) if comm.size == 2 and comm.rank == 1 and not comm.one_caller else found
 
     wrong.on_rank = other_by_two
-    rows = [row for row in own_callers.own_caller_rows(definition, definition.space.covering()) if row["P"] < 4]
+    rows = [row for row in own_callers.showing(definition.space.covering()) if row["P"] < 4]
     told = {P: [] for P in (1, 2, 3)}
     for row in rows:
         given = definition.space.make(**row)
