@@ -9,6 +9,16 @@ from commbounds.array_types import Array
 from commbounds.compressors.base import FLOATS, as_array, is_finite, writable
 
 
+def of_one_kind(stack: ArrayLike, name: str) -> Array:
+    """`stack` as an array: what the ranks bring, a TypeError where a list has parts of several shapes or dtypes."""
+    if isinstance(stack, list | tuple):
+        kinds = {(part.shape, part.dtype) for part in (as_array(part, name) for part in stack)}
+        if len(kinds) > 1:
+            shown = sorted(f"{shape} {dtype}" for shape, dtype in kinds)
+            raise TypeError(f"{name} must hold rows of one length and dtype, got {', '.join(shown)}")
+    return as_array(stack, name)
+
+
 def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True) -> Array:
     """`stack` as a C-contiguous native (P, n) float array.
 
@@ -33,13 +43,7 @@ def checked_stack(stack: ArrayLike, name: str = "stack", *, finite: bool = True)
     ValueError
         Not two-dimensional, no rank, no entry, or a non-finite entry.
     """
-    if isinstance(stack, list | tuple):
-        rows = [as_array(row, name) for row in stack]
-        kinds = {(row.shape, row.dtype) for row in rows}
-        if len(kinds) > 1:
-            shown = sorted(f"{shape} {dtype}" for shape, dtype in kinds)
-            raise TypeError(f"{name} must hold rows of one length and dtype, got {', '.join(shown)}")
-    array = as_array(stack, name)
+    array = of_one_kind(stack, name)
     if array.ndim != 2:
         raise ValueError(f"{name} must be (P, n), one row for every rank, got shape {array.shape}")
     if array.shape[0] == 0 or array.shape[1] == 0:

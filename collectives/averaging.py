@@ -21,7 +21,7 @@ def mean_of_compressed(
     compressor : Compressor
         A compressor of vectors.
     rng : numpy.random.Generator or None
-        Required by randomised compressors.
+        Required by randomised compressors. Of one that is shared it draws the seed of all, an integer below 2^63.
     shared : bool
         Whether all workers use the same randomness, as from a shared seed; else each draws its own.
 

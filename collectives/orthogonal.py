@@ -209,7 +209,8 @@ def muon_update(
     -------
     update : (P, m, n) dtype of stack
         The same on every rank. A matrix with more rows than columns is transposed meanwhile. Zero stays zero; in the
-        arithmetic "dtype" nothing is added to the norm.
+        arithmetic "dtype" nothing is added to the norm, and a matrix the squares of whose entries underflow in float64
+        becomes zero.
     traffic : Traffic
         In words: a ring all-reduce of m n entries.
 

@@ -2,11 +2,12 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import dataclass, fields
 from fractions import Fraction
+from functools import wraps
 from numbers import Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -14,6 +15,8 @@ from numpy.typing import ArrayLike, DTypeLike
 from commbounds._notebook import Cell, NotebookTable
 from commbounds.array_types import Array
 
+Q = ParamSpec("Q")
+R = TypeVar("R")
 Exact = Any
 """A Fraction, or an exact sympy number where the value is irrational."""
 Law = list[tuple[Exact, tuple[Exact, ...]]]
@@ -276,6 +279,34 @@ def checked_count(name: str, value: Any, low: int = 1, high: int | None = None) 
     if value < low or (high is not None and value > high):
         raise ValueError(f"{name} must be in [{low}, {'...' if high is None else high}], got {shown(value)}")
     return int(value)
+
+
+def python_number(value: Any) -> Any:
+    """Python's number for one of NumPy's types, whose sums wrap around or lose digits; all else as it is.
+
+    Examples
+    --------
+    >>> python_number(np.int8(100)) + 100, python_number("ring")
+    (200, 'ring')
+    """
+    return value.item() if isinstance(value, np.number | np.bool_) else value
+
+
+def of_python_numbers(function: Callable[Q, R]) -> Callable[Q, R]:
+    """The function, given Python's numbers for NumPy's: np.int8(100) + 100 is -56, and what follows is wrong."""
+
+    @wraps(function)
+    def called(*args: Q.args, **settings: Q.kwargs) -> R:
+        given = {name: python_number(value) for name, value in settings.items()}
+        return function(*map(python_number, args), **given)
+
+    return called
+
+
+def hold_python_numbers(record: Any) -> None:
+    """Put Python's numbers for NumPy's into the fields of a frozen dataclass."""
+    for one in fields(record):
+        object.__setattr__(record, one.name, python_number(getattr(record, one.name)))
 
 
 def checked_real(name: str, value: Any) -> float:

@@ -395,6 +395,6 @@ def vector(x: Sequence[Any]) -> str:
 
 
 def _entry_text(value: Any) -> str:
-    if isinstance(value, float) and value == int(value) and abs(value) < 1e16:
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e16:
         return str(int(value))
     return repr(value)

@@ -25,9 +25,23 @@ def differences_with(pairing, program, P=4):
 
 
 def remembered(pairing, ranks):
-    """The pairing, with what one process finds as it is now: a defect that is put in later is in the ranks alone."""
-    found = {str(case): pairing.collective(case) for P in ranks for case in pairing.cases(P)}
-    return replace(pairing, collective=lambda case: found[str(case)])
+    """The pairing, with what one process finds or refuses as it is now: a defect put in later is in the ranks alone."""
+
+    def found(case):
+        try:
+            return pairing.collective(case), None
+        except (TypeError, ValueError) as error:
+            return None, error
+
+    every = {str(case): found(case) for P in ranks for case in pairing.cases(P)}
+
+    def collective(case):
+        result, refusal = every[str(case)]
+        if refusal is not None:
+            raise refusal
+        return result
+
+    return replace(pairing, collective=collective)
 
 
 def refused_by_all(program, error, message):

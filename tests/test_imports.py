@@ -234,6 +234,24 @@ def compiled_by(code, cache):
     ).stdout.split()
 
 
+_READ = """
+import sys
+from commbounds.columns import columns
+from commbounds.verify.experiments import EXPERIMENTS
+for column in columns():
+    EXPERIMENTS.of_column(column)
+    print(column, *(other for other in columns() if f"commbounds.theory.{other}.claims" in sys.modules))
+"""
+
+
+def test_reading_the_studies_of_a_column_reads_no_column_behind_it():
+    printed = subprocess.run([sys.executable, "-c", _READ], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in printed.splitlines()]
+    order = [column for column, *_ in rows]
+    assert len(order) > 20
+    assert {column: read[-1] for column, *read in rows} == dict(zip(order, order, strict=True))
+
+
 @pytest.mark.wide
 def test_reading_the_studies_compiles_nothing(tmp_path):
     # every process of a run would do it

@@ -292,13 +292,15 @@ def test_survivors_that_are_judged_again_are_put_into_the_tally_of_their_column(
     moved = [replace(mutant, line=mutant.line - 2) for mutant in (one, two, three, four)]
     gone = replace(four, before="what stood there once")
     of = {"mutants": 9, "sample": 8, "killed": {"refuted": 3}, "equivalent": 0, "unreached": 0, "claims": {"b": 1},
-          "survivors": [line_of(mutant) for mutant in (*moved, gone)]}  # fmt: skip
+          "killed by kind": {"state": 3}, "survivors": [line_of(mutant) for mutant in (*moved, gone)]}  # fmt: skip
     again = shown_again(of, [one, two, three, four, *rest])
     assert again == [one, two, three, four]
     verdicts = {one.name: Verdict(("a",), {"a": "no"}, "error"), two.name: Verdict(("a",))}
     after = judged_again(of, again, verdicts, {three.name: "nothing reads it"}, ())
     assert after["survivors"] == [line_of(two), line_of(four)]
-    counts = {"sample": 7, "killed": {"refuted": 3, "error": 1}, "equivalent": 1, "claims": {"a": 1, "b": 1}}
+    counts = {"sample": 7, "killed": {"refuted": 3, "error": 1}, "equivalent": 1, "claims": {"a": 1, "b": 1},
+              "killed by kind": {"state": 3, one.operator: 1}}  # fmt: skip
+    assert one.operator != "state"
     assert {name: after[name] for name in counts} == counts
 
 

@@ -121,7 +121,6 @@ class _Tables:
         values = list(controller.serials.values())
         self.axis = np.repeat(np.arange(len(values)), [len(own) for own in values])
         self.combinations: list[_Combination] = list(controller.incomplete)
-        self._pending = list(range(len(self.combinations)))
         axes = [tuple(self.axis[list(combination)].tolist()) for combination in self.combinations]
         models = {model: number for number, model in enumerate(dict.fromkeys(axes))}
         width = max(map(len, models), default=0)
@@ -148,10 +147,9 @@ class _Tables:
         return {combination: place for place, combination in enumerate(self.combinations)}
 
     def missing(self, incomplete: dict[_Combination, Any]) -> Array:
-        """Which combinations are missing still; they are fewer every time."""
-        self._pending = [place for place in self._pending if self.combinations[place] in incomplete]
+        """Which combinations are missing still."""
         left = np.zeros(len(self.combinations), np.bool_)
-        left[self._pending] = True
+        left[np.fromiter(map(self.places.__getitem__, incomplete), np.int64, len(incomplete))] = True
         self._missing[:] = False
         self._missing[self._codes[left]] = True
         return left

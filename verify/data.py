@@ -93,6 +93,32 @@ def vector_of(kind: str, n: int, dtype: str = "float32", seed: int = 0) -> Array
     return np.ascontiguousarray(stack_of(kind, 2, n, dtype, seed)[1])
 
 
+_SIGNED = (np.int8, np.int16, np.int32, np.int64)
+
+
+def retyped(value: Any) -> Any:
+    """The same numbers of NumPy's narrowest types; an integer array of another type, unsigned where it may be.
+
+    Examples
+    --------
+    >>> retyped([3, 0.5, 0.1, np.array([1, 2])])
+    [np.int8(3), np.float32(0.5), np.float64(0.1), array([1, 2], dtype=uint64)]
+    """
+    if isinstance(value, list | tuple):
+        return type(value)(map(retyped, value))
+    if type(value) is int:
+        return next((kind(value) for kind in _SIGNED if np.iinfo(kind).min <= value <= np.iinfo(kind).max), value)
+    if type(value) is float:
+        with np.errstate(over="ignore"):
+            narrow = np.float32(value)
+        return narrow if float(narrow) == value else np.float64(value)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iu" and value.size:
+        for kind in ("int64", "int8") if value.dtype.kind == "u" else ("uint64", "int8", "int16", "int32"):
+            if np.iinfo(kind).min <= value.min() and value.max() <= np.iinfo(kind).max:
+                return value.astype(kind)
+    return value
+
+
 def strided(value: Any) -> Any:
     """The same in memory that is not contiguous: every other entry of an array, or of those in a list."""
     if isinstance(value, list):

@@ -5,6 +5,7 @@ Bounds say what a thing may do, its definition says what it is. That the two agr
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, is_dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -43,6 +44,11 @@ class Given:
             "randomness": {name: plain(value) for name, value in self.randomness.items()},
         }
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """Everything by name."""
+        return {**self.inputs, **self.parameters, **self.randomness}
+
     def changed(self, name: str, value: Any) -> "Given":
         """The same with another value of that name, which is a parameter where it is neither an input nor drawn."""
         for part in ("inputs", "randomness"):
@@ -53,6 +59,8 @@ class Given:
 
 REFUSED = "refused"
 """The name under which a twin says by which kind of error an input is refused: {"refused": "ValueError"}."""
+DRAWN_NEXT = "drawn next"
+"""The name under which it is compared what a generator gives after all that was drawn of it."""
 
 
 # --- the definition ----------------------------------------------------------------------------------------------
@@ -65,7 +73,8 @@ class Definition:
     Parameters
     ----------
     space : Space
-        The cases, `Space.evenly`; `make` gives a `Given` for their settings. Arrays of every fourth are not contiguous.
+        The cases, `Space.evenly`; `make` gives a `Given` for their settings. Arrays of every fourth are not contiguous,
+        and every fourth has numbers of NumPy's narrowest types, see `retyped`.
     run : callable (implementation, Given) -> mapping
         What the implementation says: everything that it returns, states, masks, counters and traffic among it.
     twin : callable (mapping) -> mapping
@@ -84,12 +93,15 @@ class Definition:
     together : tuple of str
         What refusals say of rows that ranks with callers of their own may not give; they may give all others.
     believed : mapping of str to str
-        Which forms of a message ranks do not look at, its "dtype" or its "length", and why: others must be refused.
+        Which forms of a message, or of what one rank brings, ranks do not look at, its "dtype" or its "length", and
+        why: others must be refused.
     exact : tuple of inputs
         Of a compressor: where its `law` is compared with what its kernel does, once for all hyper-parameters that rows
         have; tuples of rationals, of no more than five entries.
     lawful : callable (hyper-parameters) -> bool
         Whether `law` is what the kernel does with these.
+    takes_seed : bool
+        Whether the implementation is given `seed` itself; else a generator of it, and what that gives next is compared.
     """
 
     space: Space
@@ -103,14 +115,22 @@ class Definition:
     believed: Mapping[str, str] = field(default_factory=dict)
     exact: tuple[tuple[Fraction, ...], ...] = ()
     lawful: Callable[[Mapping[str, Any]], bool] = lambda _: True
+    takes_seed: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "space", self.space.evenly(HIDING))
 
     def said(self, given: Given) -> Said:
         """What the definition says of a case."""
+        given = self._streamed(given)
         with np.errstate(all="ignore"):  # sums that overflow are among the cases
-            return self.twin(given.plain())
+            return _drawn_on(self.twin(given.plain()), given)
+
+    def _streamed(self, given: Given) -> Given:
+        """The same with a generator in place of its seed, where that is what the implementation takes."""
+        if self.takes_seed or "seed" not in given.randomness:
+            return given
+        return given.changed("seed", np.random.default_rng(given.randomness["seed"]))
 
     @cached_property
     def several_ranks(self) -> list[tuple[int, Given]]:
@@ -132,12 +152,13 @@ class Definition:
             What `said` has for the case, where that is known.
         """
         said = self.said(given) if said is None else said
+        given = self._streamed(given)
         before = given.plain()
         if isinstance(implementation, Collective) and implementation.result is not None:
             implementation = OneCaller(implementation, self.own)
         try:
             with np.errstate(all="ignore"):
-                found = self.run(implementation, given)
+                found = _drawn_on(self.run(implementation, given), given)
         except Exception as error:  # it is compared with the refusal that the definition asks for, or shown
             kind = "TypeError" if isinstance(error, TypeError) else type(error).__name__
             return [] if said == {REFUSED: kind} else [f"raises {type(error).__name__}: {error}"]
@@ -146,9 +167,17 @@ class Definition:
         after = given.plain()
         unlike = [] if identical(after, before) else differences(after, before)
         changed = [f"changes what it is given: {line}" for line in unlike]
-        shared = [f"returns the memory of {name}" for name in returned_memory(found, given.inputs)]
+        shared = [f"returns the memory of {name}" for name in returned_memory(found, given.named)]
         apart = implementation.unlike if isinstance(implementation, WatchedRanks) else []
         return changed + shared + apart + differences(found, said, self.unsaid)
+
+
+def _drawn_on(said: Said, given: Given) -> Said:
+    """What is said, and what the generator of the case gives next, if it has one and is not refused."""
+    stream = given.randomness.get("seed")
+    if REFUSED in said or not isinstance(stream, np.random.Generator):
+        return said
+    return {**said, DRAWN_NEXT: stream.bytes(12).hex()}  # half a word may be left over, and counts
 
 
 # --- how things are run ------------------------------------------------------------------------------------------
@@ -229,7 +258,7 @@ def in_rounds(
 
     def run(implementation: Any, given: Given) -> Said:
         if "stack" in given.inputs:
-            return said(implementation, {**given.inputs, **given.parameters, **given.randomness})
+            return said(implementation, given.named)
         inputs: Mapping[str, Any] = {name: value for name, value in given.inputs.items() if name != "stacks"}
         done = []
         for t, stack in enumerate(given.inputs["stacks"]):
@@ -247,10 +276,11 @@ def compressed(implementation: Any, given: Given) -> Said:
 
     A call of the compressor, which may take a shorter way, has to return the same: where it does not, that is said too.
     """
+    drawn = deepcopy(given.randomness)  # the call has the same generator, not what the message leaves of it
     case = VectorCase("", "", given.inputs, given.parameters, given.randomness)
     compressor = implementation(**given.parameters)
     said = received(compressor, case)
-    return said if not _is_called(given) else {**said, **_called_apart(compressor, given, said["output"])}
+    return said if not _is_called(given) else {**said, **_called_apart(compressor, given, drawn, said["output"])}
 
 
 def _is_called(given: Given) -> bool:
@@ -258,11 +288,17 @@ def _is_called(given: Given) -> bool:
     return not given.randomness or "seed" in given.randomness
 
 
-def _called_apart(compressor: Any, given: Given, output: Any) -> Said:
-    """What a call returns, where it is not what is read of the message: of that no definition says anything."""
-    rng = np.random.default_rng(given.randomness["seed"]) if given.randomness else None
+def _called_apart(compressor: Any, given: Given, drawn: Mapping[str, Any], output: Any) -> Said:
+    """What a call returns, where it is not what is read of the message: of that no definition says anything.
+
+    Nor of where it leaves its generator, if that is not where the message left the other one.
+    """
+    rng = np.random.default_rng(drawn["seed"]) if drawn else None
     found = compressor(given.inputs["x"], rng)
-    return {"called": found} if other_bits(found, np.asarray(output)) else {}
+    called = {"called": found} if other_bits(found, np.asarray(output)) else {}
+    streams = (rng, given.randomness.get("seed"))
+    states = {repr(one.bit_generator.state) for one in streams if isinstance(one, np.random.Generator)}
+    return called if len(states) < 2 else {**called, "called, drawn next": "something else"}
 
 
 def givens(cases: Iterable[VectorCase]) -> list[Given]:

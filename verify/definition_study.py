@@ -13,7 +13,7 @@ from commbounds.collectives import COLLECTIVES
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.theory import claims
 from commbounds.verify.compressor_run import law_lines
-from commbounds.verify.data import HIDING, strided
+from commbounds.verify.data import HIDING, retyped, strided
 from commbounds.verify.definition import REFUSED, Definition, Given
 from commbounds.verify.differences import Said
 from commbounds.verify.experiment import Budget
@@ -80,6 +80,8 @@ EXAMPLE = "vector"
 """The setting of a case by hand: its number among the test vectors."""
 BEYOND = "beyond its range"
 """The setting of a row of the space one of whose parameters is beyond its range: its name and value."""
+MIXED = "rows of two dtypes"
+"""The setting of a row of the space in which the ranks' rows are a list, the last of another dtype: which input."""
 APART = "not the same on all ranks"
 """The setting of a case in which one rank is given something else, in rows of the space: its name."""
 CALLERS = "callers"
@@ -88,7 +90,7 @@ ALTERED = "altered on its way"
 """The setting of a case in which what arrives has another form: its dtype, or its length."""
 LAW = "exact law"
 """The setting of a row of the space with whose hyper-parameters an exact law is compared: at how many inputs."""
-_MARKS = {EXAMPLE, BEYOND, APART, CALLERS, ALTERED, LAW}
+_MARKS = {EXAMPLE, BEYOND, MIXED, APART, CALLERS, ALTERED, LAW}
 """Settings of cases that are no plain rows."""
 
 
@@ -107,14 +109,27 @@ def _given(definition: Definition, case: Case) -> Given:
     made: Given = definition.space.make(**row)
     if row[SEED] % 4 == 3:
         made = replace(made, inputs={name: strided(value) for name, value in made.inputs.items()})
+    if row[SEED] % 4 == 1:
+        made = replace(made, **{part: _retyped(getattr(made, part)) for part in ("inputs", "parameters", "randomness")})
+    if MIXED in case.settings:
+        rows = list(made.inputs[case.settings[MIXED]])
+        with np.errstate(over="ignore"):  # that it becomes infinite makes it no less of another dtype
+            rows[-1] = rows[-1].astype("f4" if rows[-1].dtype == np.float64 else "f8")
+        return made.changed(case.settings[MIXED], rows)
     if BEYOND in case.settings:
         name, number = case.settings[BEYOND]
         return made.changed(name, number)
     return made
 
 
+def _retyped(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value if name == SEED else retyped(value) for name, value in values.items()}
+
+
 def _said(definition: Definition, case: Case) -> Said:
-    return {REFUSED: "ValueError"} if BEYOND in case.settings else definition.said(case.once(_given, definition))
+    if BEYOND in case.settings:
+        return {REFUSED: "ValueError"}
+    return {REFUSED: "TypeError"} if MIXED in case.settings else definition.said(case.once(_given, definition))
 
 
 def _lines(definition: Definition, implementation: Any, case: Case) -> list[str]:
@@ -140,6 +155,15 @@ def _beyond(definition: Definition) -> Iterator[Case]:
         for place, value in enumerate(values):
             row = rows[(7 * place + 3) % len(rows)]
             yield Case({**row, BEYOND: (name, value.at(row) if isinstance(value, Of) else value)})
+
+
+def _mixed(definition: Definition, stack: str) -> Iterator[Case]:
+    """A row with several ranks, if they bring floats as one array: in a list, one rank's of another dtype."""
+    for row in definition.space.covering():
+        brought = definition.space.make(**row).inputs.get(stack) if row.get("P", 1) > 1 else None
+        if isinstance(brought, np.ndarray) and brought.dtype.kind == "f":
+            yield Case({**row, MIXED: stack})
+            return
 
 
 def _with_law(definition: Definition, rows: Iterable[Mapping[str, Any]]) -> Iterator[Case]:
@@ -169,6 +193,7 @@ def _by_hand(definition: Definition, column: str, name: str, budget: Budget) -> 
     yield from _with_law(definition, rows)
     of_ranks = isinstance(COLLECTIVES.get(name), Collective)
     if of_ranks:
+        yield from _mixed(definition, COLLECTIVES[name].stack)
         yield Case({ALTERED: "dtype and length of what arrives"})
     alone = of_ranks and f"{column}.{name.lower()}.ranks" not in claims()
     own = {id(row) for row in showing(rows)} if alone else set()

@@ -87,10 +87,13 @@ def plain(value: Any) -> Any:
     Parameters
     ----------
     value : Any
-        A dataclass becomes a mapping of its fields, with its class's name under "record"; an array a copy.
+        A dataclass becomes a mapping of its fields, with its class's name under "record"; an array a copy; a number of
+        NumPy's types one of Python's.
     """
     if isinstance(value, np.ndarray):
         return value.copy()
+    if isinstance(value, np.generic):
+        return value.item()
     if isinstance(value, Mapping):
         return {str(name): plain(entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -113,6 +116,8 @@ def identical(ours: Any, theirs: Any) -> bool:
     if kind is dict:
         return ours.keys() == theirs.keys() and all(identical(value, theirs[name]) for name, value in ours.items())
     if kind is list:
+        if {*map(type, ours), *map(type, theirs)} == {int}:
+            return bool(ours == theirs)
         return len(ours) == len(theirs) and all(map(identical, ours, theirs))
     return ours is theirs or (kind in _WHOLE and bool(ours == theirs) and repr(ours) == repr(theirs))
 
@@ -130,6 +135,8 @@ def _differing(found: Any, said: Any, unsaid: Sequence[tuple[str, str]], path: s
         yield f"{path}.phases: {', '.join(ours.get('phases', ()))}, by definition {', '.join(theirs.get('phases', ()))}"
         return
     for name in {**ours, **theirs}:
+        if name in ours and name in theirs and identical(ours[name], theirs[name]):
+            continue
         inner = f"{path}.{name}" if path else name
         if any(fnmatchcase(inner, pattern) for pattern, _ in unsaid):
             continue
@@ -145,19 +152,18 @@ def parts_of(value: Any) -> dict[str, Any] | None:
     """The named parts of a record, or of a list of more than numbers; None of what is compared as a whole."""
     if type(value) in _WHOLE:
         return None
+    if isinstance(value, list | tuple):
+        numbers = _are_numbers(value) or not any(map(_is_whole, value))
+        return None if numbers else {str(place): entry for place, entry in enumerate(value)}
     if isinstance(value, Traffic):
         return value.as_dict()
     if isinstance(value, Record):
         return dict(value.fields)
     if isinstance(value, Mapping):
         return {str(name): entry for name, entry in value.items() if name != "record"}
-    if isinstance(value, Near):
+    if not is_dataclass(value) or isinstance(value, Near | type):
         return None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {entry.name: getattr(value, entry.name) for entry in fields(value) if entry.init}
-    if isinstance(value, list | tuple) and not _are_numbers(value) and any(map(_is_whole, value)):
-        return {str(place): entry for place, entry in enumerate(value)}
-    return None
+    return {entry.name: getattr(value, entry.name) for entry in fields(value) if entry.init}
 
 
 def _are_numbers(values: Sequence[Any]) -> bool:
@@ -168,19 +174,19 @@ def arrays_of(value: Any) -> Iterator[Array]:
     """The arrays in a value, in its records and in its lists."""
     if isinstance(value, np.ndarray):
         yield value
-        return
-    within = value if isinstance(value, list | tuple) else [*(parts_of(value) or {}).values()]
-    for entry in () if _are_numbers(within) else within:
-        if type(entry) not in _NUMBERS:
-            yield from arrays_of(entry)
+    elif not isinstance(value, Traffic):
+        within = value if isinstance(value, list | tuple) else [*(parts_of(value) or {}).values()]
+        for entry in () if _are_numbers(within) else within:
+            if type(entry) not in _NUMBERS:
+                yield from arrays_of(entry)
 
 
 def returned_memory(found: Any, inputs: Mapping[str, Any]) -> Iterator[str]:
-    """Arrays among the inputs, alone or listed, in whose memory something is returned that may be written to.
+    """Arrays among the inputs, alone or listed, in whose memory something is returned.
 
     A state, which is a record, may go on in the next one.
     """
-    returned = [array for array in arrays_of(found) if array.flags.writeable]
+    returned = [*arrays_of(found)]
     for name, value in inputs.items():
         given = [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, np.ndarray)]
         if any(np.may_share_memory(*pair) for pair in product(returned, given)):
@@ -221,10 +227,16 @@ def _apart(found: Any, said: Near) -> str:
     for place, (value, expected, allowance) in enumerate(zip(given.tolist(), values, room.tolist(), strict=True)):
         if value == expected and math.isfinite(value):
             continue
-        expected = expected if isinstance(expected, Fraction) else Fraction(float(expected))
-        if not math.isfinite(value) or abs(Fraction(value) - expected) > Fraction(allowance):
+        expected = expected if isinstance(expected, Fraction) else float(expected)
+        if not math.isfinite(value) or _is_farther(value, expected, allowance):
             return f"entry {place} is {value!r}, by definition {float(expected)!r} within {float(allowance):.3g}"
     return ""
+
+
+def _is_farther(a: Any, b: Any, distance: Any) -> bool:
+    """Whether two numbers differ by more than that, in whole numbers."""
+    (p, q), (r, s), (over, under) = (number.as_integer_ratio() for number in (a, b, distance))
+    return bool(abs(p * s - r * q) * under > over * q * s)
 
 
 def _other_form(ours: Array, said: Array) -> str:

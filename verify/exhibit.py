@@ -1,13 +1,13 @@
 """`Exhibit`: a figure's data about more than one claim, measured here and drawn elsewhere."""
 
-import json
 import math
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from commbounds.theory import claims
-from commbounds.verify.reading import parsed, record
+from commbounds.verify.reading import line_of, parsed, record
 
 ROLES = ("measured", "bound", "lower", "exact", "printed", "corrected", "published", "reference")
 
@@ -168,21 +168,15 @@ class Exhibit:
 
     def to_json(self) -> str:
         """One line of JSON; NaN is null."""
-        return json.dumps(_plain(asdict(self)), sort_keys=True, allow_nan=False)
+        return self._line
+
+    @cached_property
+    def _line(self) -> str:
+        return line_of(self, lambda number: None if math.isnan(number) else number)
 
 
 Maker = Callable[[str, int], Exhibit]
 """(budget, seed) -> the exhibit."""
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float) and value != value:
-        return None
-    if isinstance(value, dict):
-        return {key: _plain(v) for key, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    return value
 
 
 def exhibit_from_json(line: str) -> Exhibit:

@@ -108,7 +108,9 @@ def _order(x: Any, y: Any) -> int:
 
 def decimal(value: Any) -> float:
     """A number as a float; one that is irrational and exact is worked out once."""
-    return float(value) if isinstance(value, float | int | Fraction) else _decimal(value)
+    if isinstance(value, Fraction):
+        return value.numerator / value.denominator
+    return float(value) if isinstance(value, float | int) else _decimal(value)
 
 
 @lru_cache(maxsize=1 << 12)

@@ -1,15 +1,14 @@
 """What an experiment found: `Finding`, `Evidence`, `Counterexample`, `Series`, and their JSON form."""
 
-import json
-import math
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cached_property
 from importlib import import_module
 from typing import Any
 
 from commbounds._notebook import Cell, NotebookTable
 from commbounds.verify.certify.grades import told
-from commbounds.verify.reading import parsed, record
+from commbounds.verify.reading import NON_FINITE, line_of, parsed, record
 
 
 class Verdict(StrEnum):
@@ -303,26 +302,19 @@ class Finding(NotebookTable):
 
     def to_json(self) -> str:
         """One line of JSON; infinities and NaN as strings, so that any JSON reader takes it."""
-        return json.dumps(_plain(asdict(self)), sort_keys=True, allow_nan=False)
+        return self._line
+
+    @cached_property
+    def _line(self) -> str:
+        return line_of(self, lambda number: {"float": repr(number)})
 
 
 _FIELDS = frozenset(f.name for f in fields(Finding))
-_NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return {"float": repr(value)}
-    return value
 
 
 def _number(value: Any) -> Any:
     if isinstance(value, dict) and set(value) == {"float"} and isinstance(value["float"], str):
-        return _NON_FINITE.get(value["float"], value)
+        return NON_FINITE.get(value["float"], value)
     return value
 
 

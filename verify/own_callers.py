@@ -6,6 +6,7 @@ Definitions run a collective with one caller. What ranks look at only where each
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache, lru_cache, partial
 from itertools import islice, product
 from typing import Any
 
@@ -86,12 +87,15 @@ def _unlike_pairs(
     Rows that are refused though all ranks are given the same, with themselves.
     """
     met: set[int] = set()
-    values = {repr(one[name]): one[name] for _, g in rows for one in (g.parameters, g.randomness) if name in one}
+
+    @cache
+    def values() -> dict[str, Any]:
+        return {repr(one[name]): one[name] for _, g in rows for one in (g.parameters, g.randomness) if name in one}
+
     for P, given in rows:
         if P in met:
             continue
-        found = _found(definition, implementation, given)
-        refusal = "" if found is None else _refusal(definition, implementation, given, given)
+        found, refusal = _of_equals(definition, implementation, given)
         if refusal and not any(words in refusal for words in definition.together):
             yield given, given
         if found is None or refusal:
@@ -100,8 +104,8 @@ def _unlike_pairs(
         others = _others(value, values)
         for other in islice(others, 3) if name in given.randomness else others:  # one seed tells as much as another
             changed = given.changed(name, other)
-            otherwise = _found(definition, implementation, changed)
-            if otherwise is None or _refusal(definition, implementation, changed, changed):
+            otherwise, refusal = _of_equals(definition, implementation, changed)
+            if otherwise is None or refusal:
                 continue
             if differences(found, otherwise) and _calls_differ(definition, given, changed):
                 met.add(P)
@@ -130,24 +134,26 @@ def _settings(given: Given, P: int) -> Mapping[str, Any]:
     return {**given.parameters, **common, **given.randomness}
 
 
-def _others(value: Any, values: Mapping[str, Any]) -> Iterator[Any]:
+def _others(value: Any, values: Callable[[], Mapping[str, Any]]) -> Iterator[Any]:
     """Other values: of an array the same entries, backwards; of anything else those that other rows have; or half."""
     if isinstance(value, np.ndarray):
         backwards = np.ascontiguousarray(value[..., ::-1])
         found = [] if np.array_equal(backwards, value) else [backwards]
     else:
         own = repr(value)
-        found = [other for shown, other in values.items() if shown != own]
+        found = [other for shown, other in values().items() if shown != own]
     yield from found or ([0.5 * value] if np.asarray(value).dtype.kind == "f" else [])
 
 
-def _found(definition: Definition, implementation: Any, given: Given) -> Said | None:
-    """What the implementation says; None where it does not take what is given."""
+@lru_cache(maxsize=1 << 10)
+def _of_equals(definition: Definition, implementation: Any, given: Given) -> tuple[Said | None, str]:
+    """What the implementation says, None where it does not take what is given; how ranks refuse it that all have it."""
     try:
         with np.errstate(all="ignore"):
-            return definition.run(implementation, given)
+            found = definition.run(implementation, given)
     except Exception:  # whatever is wrong with it: others are tried
-        return None
+        return None, ""
+    return found, _refusal(definition, implementation, given, given)
 
 
 def common_names(definition: Definition) -> Iterator[str]:
@@ -180,6 +186,13 @@ def own_caller_lines(definition: Definition, implementation: Any, given: Given, 
 # --- what they do not believe ----------------------------------------------------------------------------------------
 
 
+_BROUGHT: Mapping[str, Callable[[Array], Array]] = {
+    "dtype": lambda part: part.astype(np.float32 if part.dtype == np.float64 else np.float64),
+    "length": lambda part: np.concatenate([part, part[..., -1:]], axis=-1),
+}
+"""What one rank brings, made of its part."""
+
+
 def _of_another_dtype(array: Array) -> Array:
     return np.zeros(array.shape, np.float64 if array.dtype.kind in "iub" else np.int64)
 
@@ -207,7 +220,9 @@ def altered_lines(definition: Definition, implementation: Any) -> list[str]:
             continue
         tried.update(values)
         given, heard = definition.space.make(**row), Altering()
-        if not _refusal_of(definition, implementation, given, heard) and (places := heard.places(rows % 2)):
+        if not _heard(definition, implementation, given, heard) and (places := heard.places(rows % 2)):
+            if not rows:
+                lines += _brought_lines(definition, implementation, given)
             met, rows = met | values, rows + 1
             lines += [
                 _believed(definition, implementation, given, *altered) for altered in product(alterations, places)
@@ -251,18 +266,42 @@ class Altering:
 
 def _believed(definition: Definition, implementation: Any, given: Given, what: str, place: Place) -> str:
     altering = Altering(place, _ALTERATIONS[what])
-    refusal = _refusal_of(definition, implementation, given, altering)
+    refusal = _heard(definition, implementation, given, altering)
     where = f"array {place[2]} in step {place[1] + 1} of another {what}"
     if not altering.changed or re.search(r"rank \d must send|the message must|sent must have shape", refusal):
         return ""
     return f"of {where} it says: {refusal}" if refusal else f"believes {where}"
 
 
-def _refusal_of(definition: Definition, implementation: Any, given: Given, altering: Altering) -> str:
-    """What is said where something else arrives; empty where all ranks carry it out."""
+def _heard(definition: Definition, implementation: Any, given: Given, altering: Altering) -> str:
+    """What ranks say that hear something else; empty where all carry it out."""
+    return _refusal_of(definition, OwnCallers(implementation, world=LockstepWorld(arriving=altering)), given)
+
+
+def _floats(change: Callable[[Array], Array], part: Any) -> Array:
+    """What is made of a part; a TypeError for one that holds no floats, of which nothing is asked."""
+    if isinstance(part, np.ndarray) and part.dtype.kind == "f" and part.ndim:
+        return change(part)
+    raise TypeError("no floats")
+
+
+def _brought_lines(definition: Definition, implementation: Any, given: Given) -> list[str]:
+    """Whether it is refused that one rank brings floats of another dtype, or more of them."""
+    lines = []
+    for what, change in _BROUGHT.items():
+        if what in definition.believed:
+            continue
+        refusal = _refusal_of(definition, OwnCallers(implementation, brought=partial(_floats, change)), given)
+        if not refusal.startswith(("TypeError", "ValueError")):
+            lines.append(f"of what one rank brings of another {what} it says: {refusal or 'nothing'}")
+    return lines
+
+
+def _refusal_of(definition: Definition, implementation: Any, given: Given) -> str:
+    """What is said where something is not as it should be; empty where all ranks carry it out."""
     try:
         with np.errstate(all="ignore"):
-            definition.run(OwnCallers(implementation, world=LockstepWorld(arriving=altering)), given)
+            definition.run(implementation, given)
     except CarriedOut:
         return ""
     except Exception as error:  # whatever it is, it is shown

@@ -1,6 +1,6 @@
 """`Pairing`: a collective in one process beside its rank-by-rank twin; the bits and the traffic must be the same."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, is_dataclass, replace
 from functools import lru_cache, partial
 from itertools import cycle
@@ -16,6 +16,7 @@ from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.data import HIDING
 from commbounds.verify.definition import Definition, Given
+from commbounds.verify.differences import arrays_of, returned_memory
 from commbounds.verify.finding import Counterexample
 from commbounds.verify.own_callers import call_of, showing
 from commbounds.verify.space import RANKS, LeftOut, Settings, Space
@@ -127,10 +128,23 @@ def on_rows(
         return made
 
     def on_rank(comm: Communicator, case: RankCase) -> RankResult:
+        made = given(case)
+        name, brought = next(iter(made.inputs.items()))
+        before = _bits(made) if not comm.one_caller else b""
         with np.errstate(all="ignore"):
-            return program(comm, given(case))
+            result = program(comm, made)
+        if comm.one_caller:
+            return result
+        # what one process never ends with: memory that it is given, but for states, which may go on in the next one
+        taken = [f"the memory of {one}" for one in returned_memory(result, {name: brought})]
+        taken += ["another value of what it is given"] if _bits(made) != before else []
+        return {**result, **dict.fromkeys(taken, True)}
 
     return Pairing(name, few, in_one_process, on_rank, rows)
+
+
+def _bits(given: Given) -> bytes:
+    return b"".join(array.tobytes() for array in arrays_of(given.inputs))
 
 
 def _fused(collective: Any) -> bool:
@@ -138,17 +152,7 @@ def _fused(collective: Any) -> bool:
     return isinstance(collective, Collective) and collective.result is None
 
 
-def shared(part: Any, P: int) -> list[Any]:
-    """What all ranks have, for every rank."""
-    return [part] * P
-
-
-def in_blocks(part: Any, P: int) -> list[Any]:
-    """Of a vector, every rank's block."""
-    return np.array_split(part, P)
-
-
-def by_rank(result: Any, P: int, **fields: Callable[[Any, int], Sequence[Any]]) -> list[RankResult]:
+def by_rank(result: Any, P: int) -> list[RankResult]:
     """For every rank its row of a result, or its row of every field of it.
 
     Parameters
@@ -157,10 +161,8 @@ def by_rank(result: Any, P: int, **fields: Callable[[Any, int], Sequence[Any]]) 
         What a collective returns besides its traffic.
     P : int
         Ranks.
-    fields : callable (part, P) -> sequence of P
-        What ranks have of the fields of which they do not have a row: `shared`, `in_blocks`.
     """
-    parts = {name: fields[name](part, P) if name in fields else part for name, part in named(result).items()}
+    parts = named(result)
     return [{name: part[rank] for name, part in parts.items()} for rank in range(P)]
 
 
@@ -176,9 +178,10 @@ def on_definition(
     definition: Definition,
     *left_out: LeftOut,
     of_all: Callable[[Any, int], list[RankResult]] = by_rank,
-    of_one: Callable[[Any], RankResult] = named,
 ) -> Pairing:
     """The pairing of a collective on the first call that its definition makes in every row of the space.
+
+    A collective that does nothing but run its program is, in one process, that program with one caller on every rank.
 
     Parameters
     ----------
@@ -187,21 +190,25 @@ def on_definition(
     definition : Definition
         Of the collective.
     of_all : callable (result, P) -> one RankResult a rank
-        Of what the collective returns besides its traffic.
-    of_one : callable (result) -> RankResult
-        Of what its program returns.
+        Of what a collective that carries out all ranks at once returns besides its traffic, what every rank has, named
+        as what its program returns.
     """
     called = COLLECTIVES[name]
 
+    def of_rank(given: Given) -> tuple[Callable[[Communicator], RankResult], int]:
+        settings = dict(call_of(definition, given))
+        parts = called.parts(settings.pop(called.stack))
+        return lambda comm: named(called.on_rank(comm, parts[comm.rank], **settings)), len(parts)
+
     def collective(given: Given) -> tuple[list[RankResult], Traffic]:
+        if called.result is not None:
+            return LockstepWorld(one_caller=True).run(*of_rank(given))
         settings = call_of(definition, given)
         result, traffic = called(**settings)
         return of_all(result, len(settings[called.stack])), traffic
 
     def program(comm: Communicator, given: Given) -> RankResult:
-        settings = dict(call_of(definition, given))
-        parts = called.parts(settings.pop(called.stack))
-        return of_one(called.on_rank(comm, parts[comm.rank], **settings))
+        return of_rank(given)[0](comm)
 
     return on_rows(name, definition.space, collective, program, *left_out)
 

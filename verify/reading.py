@@ -1,6 +1,7 @@
-"""Records read back from JSON, every field checked against its declared type."""
+"""Records as JSON, and read back from it, every field checked against its declared type."""
 
 import json
+import math
 import types
 from collections.abc import Callable
 from dataclasses import MISSING, Field, fields, is_dataclass
@@ -9,6 +10,40 @@ from functools import cache
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 T = TypeVar("T")
+NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+"""Numbers of which JSON has none, by their texts."""
+
+
+def line_of(value: Any, non_finite: Callable[[float], Any]) -> str:
+    """One line of JSON, whose objects have their keys in order.
+
+    Parameters
+    ----------
+    value : object
+        A dataclass, or a mapping, a list, a tuple of such values, a text, a number, a truth value or None.
+    non_finite : callable (float) -> object
+        What is written in place of an infinity or NaN, so that any JSON reader takes it.
+
+    Raises
+    ------
+    ValueError
+        `non_finite` gives an infinity or NaN.
+    """
+    return json.dumps(_plain(value, non_finite), sort_keys=True, allow_nan=False)
+
+
+def _plain(value: Any, non_finite: Callable[[float], Any]) -> Any:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else non_finite(value)
+    if isinstance(value, list | tuple):
+        return [_plain(one, non_finite) for one in value]
+    if isinstance(value, dict):
+        return {str(key): _plain(one, non_finite) for key, one in value.items()}
+    if is_dataclass(value):
+        return {field.name: _plain(getattr(value, field.name), non_finite) for field in fields(value)}
+    return value
 
 
 def parsed(line: str) -> Any:

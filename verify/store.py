@@ -176,7 +176,7 @@ class Store:
         return text.decode()
 
     def _put(self, name: str, modules: frozenset[str], text: str) -> None:
-        if any(path.stat().st_mtime > self._since for path in installed().files(modules)):
+        if any(os.stat(path).st_mtime > self._since for path in _files(modules)):
             return
         key = self._key(name, modules)
         date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -232,6 +232,11 @@ def _of_claim(claim: str) -> frozenset[str]:
 def _of_exhibit(name: str) -> frozenset[str]:
     """The modules that an exhibit depends on."""
     return installed().modules(name.partition(".")[0], ("exhibits",), _EXHIBITION)
+
+
+@cache
+def _files(modules: frozenset[str]) -> list[Path]:
+    return installed().files(modules)
 
 
 @cache

@@ -279,8 +279,8 @@ class AnyStudy:
 
     def is_nontrivial(self, case: Case, outcome: Outcome, bound: Any) -> bool:
         """Whether both sides are not zero; where the claim is that something is zero, whether the input is not."""
-        if self.statement.relation.rhs.is_zero:
-            return case.x is None or bool(np.any(case.x))
+        if self._of_zero:
+            return case.x is None or bool(case.x.any())
         return not (outcome.measured == 0 and bound == 0)
 
     def scope_of(self, case: Case, outcome: Outcome) -> Mapping[str, Any]:
@@ -310,6 +310,10 @@ class AnyStudy:
     def statement(self) -> Claim:
         """The claim itself."""
         return claims()[self.claim]
+
+    @cached_property
+    def _of_zero(self) -> bool:
+        return bool(self.statement.relation.rhs.is_zero)
 
     @property
     def sampled(self) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives.ranks.lockstep import LockstepWorld, in_one_process
-from commbounds.verify.differences import identical, plain
+from commbounds.verify.differences import identical, plain, returned_memory
 
 
 class WatchedRanks:
@@ -44,6 +44,8 @@ class OwnCallers(WatchedRanks):
         What the middle one of the ranks is given in place of what all others are.
     world : LockstepWorld
         Where they run.
+    brought : callable (part) -> part
+        What the middle one brings in place of its part.
     """
 
     def __init__(
@@ -52,13 +54,16 @@ class OwnCallers(WatchedRanks):
         own: Collection[str] = (),
         others: Mapping[str, Any] | None = None,
         world: LockstepWorld | None = None,
+        brought: Callable[[Any], Any] | None = None,
     ) -> None:
         super().__init__(collective, own)
-        self._others, self._world = others, world or LockstepWorld()
+        self._others, self._world, self._brought = others, world or LockstepWorld(), brought
 
     def __call__(self, *stack: Any, **settings: Any) -> Any:
         name = self._collective.stack
         parts = self._collective.parts(*(stack or (settings[name],)))
+        if self._brought is not None:
+            parts = [self._brought(part) if rank == len(parts) // 2 else part for rank, part in enumerate(parts)]
         others = settings if self._others is None else self._others
 
         def own_of(rank: int) -> dict[str, Any]:
@@ -69,11 +74,16 @@ class OwnCallers(WatchedRanks):
         results, traffic = self._world.run(
             lambda comm: self._collective.on_rank(comm, parts[comm.rank], **held[comm.rank]), len(parts)
         )
-        if self._collective.result is None or self._others is not None:
+        if self._collective.result is None or self._others is not None or self._brought is not None:
             raise CarriedOut
+        for rank, (part, ended) in enumerate(zip(parts, results, strict=True)):
+            self.unlike += [f"rank {rank} returns the memory of {one}" for one in returned_memory(ended, {name: part})]
         for key, value in settings.items():  # the next round draws on
             if isinstance(value, np.random.Generator):
-                value.bit_generator.state = held[0][key].bit_generator.state
+                states = [one[key].bit_generator.state for one in held]
+                if states.count(states[0]) < len(held):
+                    self.unlike.append(f"{key} does not give the same next on all ranks")
+                value.bit_generator.state = states[0]
         return self._of_all(results), traffic
 
 

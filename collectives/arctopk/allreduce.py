@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array, Floats, Integers
-from commbounds.collectives._stack import checked_stack
+from commbounds.collectives._stack import checked_stack, of_one_kind
 from commbounds.collectives.arctopk.steps import (
     checked_format,
     checked_rank,
@@ -33,6 +33,7 @@ from commbounds.compressors.base import (
     checked_flag,
     checked_real,
     is_finite,
+    of_python_numbers,
     shown,
 )
 
@@ -76,6 +77,7 @@ class ArcRankResult:
     scores: Floats
 
 
+@of_python_numbers
 def row_count(m: int, share: float, rule: str = "ceil") -> int:
     """Rows kept of `m` at the ratio `share`: ``ceil`` keeps the contraction 1 - share, ``floor`` does not.
 
@@ -103,7 +105,7 @@ def row_count(m: int, share: float, rule: str = "ceil") -> int:
 
 
 def _checked_gradients(gradients: ArrayLike) -> Array:
-    array = as_array(gradients, "gradients")
+    array = of_one_kind(gradients, "gradients")
     if array.ndim != 3:
         raise ValueError(f"gradients must be (P, m, n), one matrix for every rank, got shape {array.shape}")
     if 0 in array.shape:

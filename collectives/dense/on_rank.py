@@ -19,7 +19,7 @@ Block = tuple[Array, ...]
 
 
 def _entries(block: Block) -> int:
-    return sum(array.size for array in block)
+    return sum([array.size for array in block])
 
 
 def gathered(
@@ -64,13 +64,13 @@ def gathered(
         outgoing = {}
         for _, _, target, first, count in sends:
             passed = [have[(first + i) % comm.size] for i in range(count)]
-            outgoing[target] = Parcel(tuple(a for b in passed for a in b), sum(map(words, passed)))
+            outgoing[target] = Parcel(tuple([a for b in passed for a in b]), sum(map(words, passed)))
         arrived = comm.step(outgoing, [source for _, source, *_ in receives])
         for _, source, _, first, count in receives:
             arrays = arrived[source].arrays
             for i in range(count):
                 owner, part = (first + i) % comm.size, arrays[i * width : (i + 1) * width]
-                have[owner] = tuple(part if forms is None else comm.fitting(owner, part, *forms(owner)))
+                have[owner] = part if forms is None else tuple(comm.fitting(owner, part, *forms(owner)))
     return [have[rank] for rank in range(comm.size)]
 
 

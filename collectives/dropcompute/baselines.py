@@ -1,5 +1,7 @@
 """What DropCompute is compared with: backup workers, and periods of local steps."""
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -40,6 +42,8 @@ def backup_step(latencies: ArrayLike, spare: int, overhead: float = 0.0) -> Drop
 def local_sgd_period(latencies: ArrayLike, overhead: float = 0.0) -> float:
     """Seconds that a period of local SGD takes: every worker makes its steps by itself, then all meet once.
 
+    The sum of a worker's latencies is rounded once.
+
     Parameters
     ----------
     latencies : (steps, N, M) array
@@ -53,4 +57,4 @@ def local_sgd_period(latencies: ArrayLike, overhead: float = 0.0) -> float:
     4.5
     """
     t, T_c = checked_latencies(latencies, 3), checked_overhead(overhead)
-    return float(t.sum(axis=2).sum(axis=0).max()) + T_c
+    return float(max(map(math.fsum, t.swapaxes(0, 1).reshape(t.shape[1], -1).tolist()))) + T_c

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from commbounds.array_types import Floats, Integers
 from commbounds.collectives.dropcompute.latency_draws import EXPONENTIAL, GAMMA, LOGNORMAL, NORMAL, UNIFORM
-from commbounds.compressors.base import as_numbers, checked_real, shown
+from commbounds.compressors.base import as_numbers, checked_real, hold_python_numbers, shown
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,7 @@ def _alias(weights: Floats) -> tuple[Floats, Integers]:
 
 def checked_numbers(law: Any, positive: tuple[str, ...] = (), nonnegative: tuple[str, ...] = ("base",)) -> None:
     """Refuse a law whose numbers are none, not finite, or negative where that is not meant."""
+    hold_python_numbers(law)
     for name in positive + nonnegative:
         value = getattr(law, name)
         if not math.isfinite(checked_real(name, value)):

@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from commbounds.array_types import Floats, Integers
 from commbounds.collectives._peers import checked_step_size
-from commbounds.compressors.base import as_array, as_numbers, checked_choice, shown
+from commbounds.compressors.base import as_array, as_numbers, checked_choice, of_python_numbers, shown
 
 Normalisation = Literal["fixed", "computed", "worker"]
 
@@ -76,6 +76,7 @@ def checked_batches(
     return g, counts.astype(np.int64)
 
 
+@of_python_numbers
 def random_batch_sgd(
     start: ArrayLike, gradient: Callable[[Floats], Any], noise: ArrayLike, batches: ArrayLike, learning_rate: float
 ) -> Floats:

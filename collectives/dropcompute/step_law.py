@@ -158,7 +158,7 @@ class StepLaw:
         """Where P(T_n <= x) passes `probability`, by bisection."""
         if not 0.0 < checked_real("probability", probability) < 1.0:
             raise ValueError(f"probability must be strictly between 0 and 1, got {probability}")
-        return _quantile(self, probability)
+        return _quantile(self, float(probability))
 
     def speedup(self, tau: ArrayLike, overhead: float) -> Any:
         """S_eff(tau): micro-batches per second with the threshold over those without, in the long run.

@@ -30,7 +30,15 @@ from commbounds.collectives.dropcompute import latency_draws as draws
 from commbounds.collectives.dropcompute.latency_laws import LatencyLaw
 from commbounds.collectives.dropcompute.step_law import checked_overhead, checked_size
 from commbounds.compressors._blocks import run_all
-from commbounds.compressors.base import as_numbers, checked_choice, checked_flag, checked_kind, checked_real, shown
+from commbounds.compressors.base import (
+    as_numbers,
+    checked_choice,
+    checked_flag,
+    checked_kind,
+    checked_real,
+    of_python_numbers,
+    shown,
+)
 
 Preemption = Literal["A", "B", "C"]
 
@@ -129,6 +137,7 @@ def _rule(preemption: str, forward: float, at_threshold: bool) -> tuple[int, flo
     return 2, forward if preemption == "C" else 0.0
 
 
+@of_python_numbers
 def drop_step(
     latencies: ArrayLike,
     tau: float,

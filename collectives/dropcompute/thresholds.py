@@ -1,6 +1,5 @@
 """Thresholds chosen on calibration steps, as DropCompute's algorithm and its released code choose them."""
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +9,7 @@ from numpy.typing import ArrayLike
 from commbounds.array_types import Floats
 from commbounds.collectives.dropcompute.step_law import checked_overhead, warn_degenerate
 from commbounds.collectives.dropcompute.steps import checked_latencies
-from commbounds.compressors.base import as_numbers, checked_real
+from commbounds.compressors.base import as_numbers, checked_real, of_python_numbers
 
 _FIRST_CANDIDATE = 6
 """The released code looks for thresholds from this micro-batch on, counted from 0."""
@@ -68,6 +67,7 @@ def _calibration(latencies: ArrayLike, overhead: ArrayLike) -> tuple[Floats, Flo
     return np.cumsum(t, axis=2), T_c
 
 
+@of_python_numbers
 def best_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0, *, drop_rate: float = 1.0) -> Threshold:
     """The threshold with the largest gain on calibration steps: Algorithm 2, with every candidate that can be best.
 
@@ -83,7 +83,8 @@ def best_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0, *, drop_rate
     overhead : float or (steps,) array
         T_c; without any, and latencies that vary much, the best threshold drops nearly everything: a warning says so.
     drop_rate : float
-        Largest share of the calibration's micro-batches that may be dropped, in [0, 1].
+        Largest share of the calibration's micro-batches that may be dropped, in [0, 1]: k of n may be where k / n, as a
+        float, is not larger. So 0.3 is three of ten.
 
     Returns
     -------
@@ -100,8 +101,10 @@ def best_threshold(latencies: ArrayLike, overhead: ArrayLike = 0.0, *, drop_rate
     sums, T_c = _calibration(latencies, overhead)
     _, N, M = sums.shape
     order = np.argsort(sums, axis=None, kind="stable")
-    least = math.ceil((1 - drop_rate) * sums.size)
-    gain, tau = _search(sums.reshape(-1)[order], order // (N * M), sums[:, :, -1].max(axis=1), T_c, least, float(N * M))
+    n = sums.size
+    least = n - next(k for k in range(min(int(drop_rate * n) + 1, n), -1, -1) if k / n <= drop_rate)
+    slowest = sums[:, :, -1].max(axis=1)
+    gain, tau = _search(sums.reshape(-1)[order], order // (N * M), slowest, T_c, least, float(N * M))
     return Threshold(float(tau), float(gain))
 
 

@@ -10,8 +10,11 @@ from numpy.typing import ArrayLike
 
 from commbounds.array_types import Floats
 from commbounds.collectives.dropcompute.latency_draws import HISTOGRAM, LATTICE
-from commbounds.collectives.dropcompute.latency_laws import LatencyLaw, Plan, checked_numbers, plan_of
+from commbounds.collectives.dropcompute.latency_laws import LatencyLaw, Plan, checked_at, checked_numbers, plan_of
 from commbounds.compressors.base import as_numbers, checked_real, shown
+
+LATTICE_EDGE = 1e-9
+"""In units: what is so close to a point of a lattice is that point, as numbers next to it are roundings of it."""
 
 
 def _central(weights: Floats, centred: Floats, order: int) -> float:
@@ -19,9 +22,17 @@ def _central(weights: Floats, centred: Floats, order: int) -> float:
     return math.fsum(weights * np.multiply.reduce([centred] * order))
 
 
+def _cumulative(weights: Floats) -> Floats:
+    """0 and the sums of the first 1, 2, ... weights, as shares of the last sum: they rise from 0 to 1 exactly."""
+    sums = np.append(0.0, np.cumsum(weights))
+    return np.asarray(sums / sums[-1])
+
+
 @dataclass(frozen=True, eq=False)
 class Lattice(LatencyLaw):
     """base + unit j with probability weights[j] / sum(weights), j = 0, 1, ...
+
+    `cdf` counts a latency that is up to 1e-9 of a unit above x: so much may the rounding of x itself take away.
 
     Parameters
     ----------
@@ -83,9 +94,8 @@ class Lattice(LatencyLaw):
         return plan_of(LATTICE, self.base, self.unit, weights=self.weights)
 
     def cdf(self, x: ArrayLike) -> Floats:
-        at = np.floor((as_numbers(x, "x", np.float64) - self.base) / self.unit)
-        totals = np.append(0.0, np.cumsum(self.weights))
-        return np.asarray(totals[np.clip(at + 1, 0, self.weights.size).astype(np.int64)])
+        at = np.floor((checked_at(x) - self.base) / self.unit + LATTICE_EDGE)
+        return np.asarray(_cumulative(self.weights)[np.clip(at + 1, 0, self.weights.size).astype(np.int64)])
 
 
 def bernoulli(low: float, high: float, probability: float) -> Lattice:
@@ -168,4 +178,4 @@ class Histogram(LatencyLaw):
 
     def cdf(self, x: ArrayLike) -> Floats:
         edges = self.start + self.width * np.arange(self.counts.size + 1)
-        return np.asarray(np.interp(as_numbers(x, "x", np.float64), edges, np.append(0.0, np.cumsum(self.counts))))
+        return np.asarray(np.interp(checked_at(x), edges, _cumulative(self.counts)))

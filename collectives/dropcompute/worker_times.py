@@ -8,7 +8,7 @@ import numpy as np
 
 from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives.dropcompute.latency_laws import Gamma, LatencyLaw, Normal
-from commbounds.collectives.dropcompute.weighted_latencies import Lattice
+from commbounds.collectives.dropcompute.weighted_latencies import LATTICE_EDGE, Lattice
 
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(16)
 _CELLS = 1 << 17
@@ -140,9 +140,9 @@ class LatticeTimes:
         self._at = M * law.base + law.unit * np.arange(self._below[-1].size)
 
     def _index(self, m: int, x: Floats, strict: bool) -> Integers:
-        # the number of lattice points of S_m below x, or at most x; 1e-9 of a unit is the rounding of x itself
+        # the number of lattice points of S_m below x, or at most x
         scaled = (np.asarray(x) - m * self.law.base) / self.law.unit
-        index = np.ceil(scaled - 1e-9) if strict else np.floor(scaled + 1e-9) + 1
+        index = np.ceil(scaled - LATTICE_EDGE) if strict else np.floor(scaled + LATTICE_EDGE) + 1
         return np.asarray(np.clip(index, 0, self._below[m - 1].size).astype(np.int64))
 
     def _cumulative(self, m: int, x: Floats, strict: bool) -> Floats:

@@ -13,7 +13,7 @@ from commbounds.collectives.arctopk.steps import checked_rank
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import checked_count
+from commbounds.compressors.base import checked_count, hold_python_numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +55,7 @@ class ArcRows:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         checked_count("K", self.K)
         checked_rank(self.rank)
         checked_options(self.options, arctopk_allreduce, ("K", "rank", "rng"))
@@ -81,6 +82,7 @@ class GatheredTopK:
     k: int
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         checked_count("k", self.k)
 
     def __call__(self, stack: Array, state: Any, rng: np.random.Generator | None) -> Aggregated:
@@ -105,6 +107,7 @@ class OkTopK:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         checked_count("k", self.k)
         checked_options(self.options, oktopk_allreduce, ("k", "state"))
 

@@ -109,18 +109,17 @@ def feedback_sgd_step(
     the state of the stream is handed from rank to rank, which is not counted. With ``shared`` nobody waits.
     """
     mechanism = sgd.mechanism
-    own = comm.agreed(lambda: _checked(gradient, state))
+    given = comm.agreed(lambda: _checked(sgd, gradient, state))
     _agreed_on(comm, sgd, state.weights, state.t)
-    given = own.dtype.type(sgd.step_size) * own if mechanism.scaled else own
     worker = state.worker or comm.agreed(lambda: mechanism.start(given))
     remembered = state.aggregator
     if state.t == 0 and getattr(mechanism, "dense", False):
         total = ring_allreduce.on_rank(comm, given.reshape(-1))
-        mean = (total / own.dtype.type(comm.size)).reshape(own.shape)
+        mean = (total / given.dtype.type(comm.size)).reshape(given.shape)
     elif mechanism.compressor is not None:
         message, worker = _message(comm, sgd, given, worker, rng)
-        messages = _gathered_messages(comm, sgd, message, own.dtype)
-        mean = average_of_messages(messages, mechanism.compressor, own.shape, own.dtype)
+        messages = _gathered_messages(comm, sgd, message, given.dtype)
+        mean = average_of_messages(messages, mechanism.compressor, given.shape, given.dtype)
     else:
         before = worker
         vector, momentum = comm.agreed(lambda: mechanism.offered(before, given))
@@ -131,13 +130,14 @@ def feedback_sgd_step(
     return replace(state, weights=weights, estimate=estimate, worker=worker, aggregator=remembered, t=state.t + 1)
 
 
-def _checked(gradient: ArrayLike, state: FeedbackSGDRankState) -> Array:
+def _checked(sgd: FeedbackSGD, gradient: ArrayLike, state: FeedbackSGDRankState) -> Array:
+    """What the mechanism compresses of the gradient."""
     array = np.asarray(gradient)
     if array.shape != state.weights.shape:
         raise ValueError(f"gradient must have the shape of the weights, {state.weights.shape}, got {array.shape}")
     if array.dtype != state.weights.dtype:
         raise TypeError(f"gradient must be {state.weights.dtype}, as the weights, got {array.dtype}")
-    return checked_array(array, array.ndim)
+    return sgd.scaled(checked_array(array, array.ndim))
 
 
 def _agreed_on(comm: Communicator, sgd: FeedbackSGD, weights: Array, t: int) -> None:

@@ -23,6 +23,7 @@ from commbounds.compressors.base import (
     checked_flag,
     checked_kind,
     checked_rng,
+    hold_python_numbers,
     is_finite,
     shown,
 )
@@ -100,6 +101,7 @@ class FeedbackSGD:
     allgather: str = "bruck"
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         if not isinstance(self.mechanism, Feedback):
             raise TypeError(f"mechanism must be a Feedback, got {shown(self.mechanism)}")
         checked_step_size(self.step_size)
@@ -156,15 +158,7 @@ class FeedbackSGD:
             `gradients` do not fit the state's P, shape and dtype; or as mechanisms and aggregators raise.
         """
         stack = self._checked(gradients, state)
-        mechanism, size = self.mechanism, stack.dtype.type(self.step_size)
-        given = stack
-        if mechanism.scaled:
-            with np.errstate(over="ignore"):
-                given = size * stack
-            if not is_finite(given):
-                raise ValueError(
-                    f"step_size times gradients must be finite, got an overflow at step_size = {self.step_size}"
-                )
+        mechanism, given = self.mechanism, self.scaled(stack)
         workers = state.workers or tuple(mechanism.start(gradient) for gradient in given)
         remembered = state.aggregator
         if state.t == 0 and getattr(mechanism, "dense", False):
@@ -182,6 +176,34 @@ class FeedbackSGD:
             mean, remembered, traffic = found.mean, found.state, found.traffic
         estimate, weights = moved(mechanism, self.step_size, state.weights, state.estimate, mean)
         return FeedbackSGDState(weights, state.P, estimate, workers, remembered, state.t + 1), traffic
+
+    def scaled(self, gradients: Array) -> Array:
+        """What the mechanism compresses: the gradients, times the step size where its errors are those of steps.
+
+        Parameters
+        ----------
+        gradients : (n,), (m, n) or (P, ...)
+            Of a worker or of all; finite.
+
+        Returns
+        -------
+        as gradients
+            The same memory where nothing is multiplied.
+
+        Raises
+        ------
+        ValueError
+            The product overflows.
+        """
+        if not self.mechanism.scaled:
+            return gradients
+        with np.errstate(over="ignore"):
+            steps: Array = gradients.dtype.type(self.step_size) * gradients
+        if not is_finite(steps):
+            raise ValueError(
+                f"step_size times gradients must be finite, got an overflow at step_size = {self.step_size}"
+            )
+        return steps
 
     def _sent_one_by_one(
         self, given: Array, workers: tuple[FeedbackState, ...], rng: np.random.Generator | None

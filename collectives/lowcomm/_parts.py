@@ -7,7 +7,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.collectives._stack import checked_stack
+from commbounds.collectives._stack import checked_stack, of_one_kind
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.compressors.base import as_array, checked_real, shown
@@ -21,7 +21,7 @@ def checked_workers(workers: ArrayLike, rows: int) -> Array:
     TypeError, ValueError
         As `checked_stack` says; not three-dimensional; another number of rows.
     """
-    array = as_array(workers, "workers")
+    array = of_one_kind(workers, "workers")
     if array.ndim != 3 or array.shape[1] != rows or 0 in array.shape:
         raise ValueError(f"workers must be (P, {rows}, n), {rows} rows for every worker, got shape {array.shape}")
     return checked_stack(array.reshape(array.shape[0], -1), "workers").reshape(array.shape)

@@ -26,6 +26,13 @@ def partner_of(rank: int, order: list[int]) -> int:
     return order[other] if other < len(order) else rank
 
 
+def _mean(a: Array, b: Array) -> Array:
+    """(a + b) / 2, rounded once, whether or not a + b is a float."""
+    with np.errstate(over="ignore"):
+        mean = (a + b) / 2
+    return np.where(np.isfinite(mean), mean, a / 2 + b / 2)
+
+
 @one_program(np.stack, stack="workers", checked=of_rows(3))
 def noloco_round(
     comm: Communicator,
@@ -103,7 +110,7 @@ def noloco_round(
         arrived = comm.step(outgoing, [] if alone else [partner])
         if not alone:
             other, other_change = comm.fitting(partner, arrived[partner], own, change)
-            mean_own, mean_change = (own + other) / 2, (change + other_change) / 2
+            mean_own, mean_change = _mean(own, other), _mean(change, other_change)
     kind = own.dtype.type
     new = kind(momentum) * velocity - kind(outer_lr) * mean_change - kind(pull) * (own - mean_own)
     return np.stack([own + new, new])

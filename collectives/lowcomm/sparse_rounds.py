@@ -14,7 +14,7 @@ from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import one_program
 from commbounds.collectives.sparse.entries import gathered_entries
 from commbounds.compressors import ChunkTopK
-from commbounds.compressors.base import checked_choice, checked_count, checked_flag
+from commbounds.compressors.base import checked_choice, checked_count, checked_flag, of_python_numbers
 
 SHARES = ("ranks", "senders")
 """What sums of sparse messages are divided by: the number of ranks, or of those that sent the entry."""
@@ -22,6 +22,7 @@ SHARES = ("ranks", "senders")
 _SUMMABLE = float(np.finfo(np.float64).max)
 
 
+@of_python_numbers
 def binned(values: ArrayLike, bins: int = 4, reach: float = 6.0) -> Array:
     """Values replaced by the means of their bins, as SparseLoCo's code quantises what it sends.
 

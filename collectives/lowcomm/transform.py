@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from commbounds.array_types import Floats, Integers
-from commbounds.compressors.base import MAX_ENTRIES, checked_choice, checked_count, index_bits
+from commbounds.compressors.base import MAX_ENTRIES, checked_choice, checked_count, index_bits, of_python_numbers
 
 POSITIONS = ("one by one", "as a set")
 """How positions are coded: each by itself, or all of a chunk by the number of their set."""
@@ -85,6 +85,7 @@ def chunk_length(n: int, target: int = 64) -> int:
     return best
 
 
+@of_python_numbers
 def sparse_bits(n: int, k: int, chunk: int, value_bits: int = 2, positions: str = "one by one") -> int:
     """Bits of the positions and values of the k entries that are sent of every chunk of `n` entries.
 

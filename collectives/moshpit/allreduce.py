@@ -1,6 +1,6 @@
 """Moshpit all-reduce: groups by keys that the peers' chunk indices renew, and its simulation on a fixed grid.
 
-Sums that leave the dtype's range become infinite or NaN, even where their mean would not: divide beforehand.
+A group's mean is finite where its vectors are, though their sum would not be: see `group_average`.
 """
 
 from typing import Any
@@ -16,12 +16,13 @@ from commbounds.collectives.ranks._agreement import agreed_alike, checksum
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.one_program import fused_program
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import MAX_ENTRIES, as_array, checked_choice
+from commbounds.compressors.base import MAX_ENTRIES, as_array, checked_choice, of_python_numbers
 
 Keys = Integers
 Labels = Integers
 
 
+@of_python_numbers
 def initial_keys(N: int, M: int, d: int) -> Keys:
     """Digits of the first group keys: digit j of peer i is floor(i / M^(d-j)) mod M, j = 1 .. d-1.
 

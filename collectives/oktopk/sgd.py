@@ -13,7 +13,7 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.oktopk.state import OkTopkResult, OkTopkState
 from commbounds.collectives.traffic import Traffic
-from commbounds.compressors.base import as_array, checked_choice, checked_kind, is_finite
+from commbounds.compressors.base import as_array, checked_choice, checked_kind, hold_python_numbers, is_finite
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +79,7 @@ class OkTopkSGD:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         checked_count(self.k, "k")
         checked_step_size(self.step_size)
         checked_choice("accumulate", self.accumulate, ("scaled", "raw"))

@@ -11,7 +11,7 @@ import numpy as np
 
 from commbounds.array_types import Array, Floats, Integers
 from commbounds.collectives._peers import checked_count
-from commbounds.compressors.base import as_numbers, checked_real
+from commbounds.compressors.base import as_numbers, checked_real, hold_python_numbers
 
 State = TypeVar("State", "OkTopkState", "OkTopkRankState")
 
@@ -259,6 +259,7 @@ class Controller:
     at_once_tries: int = 0
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         for name in ("low", "local_high", "global_high", "at_once_above"):
             checked_real(name, getattr(self, name))
         if not 0 <= self.low <= min(self.local_high, self.global_high, self.at_once_above):

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from commbounds.array_types import Floats, Integers
 from commbounds.collectives.packetloss.loss_processes import Bernoulli, GilbertElliott, checked_count, threshold
-from commbounds.compressors.base import checked_real, shown
+from commbounds.compressors.base import checked_real, of_python_numbers, shown
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 MIX1, MIX2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -204,6 +204,7 @@ def _checked_run(steps: int, trials: int, seed: int) -> None:
     checked_count(seed, "seed", 0, 2**64 - 1)
 
 
+@of_python_numbers
 def drift_trials(
     workers: int, steps: int, loss: Bernoulli | GilbertElliott, trials: int = 1, seed: int = 0, *, rho: float = 0.0
 ) -> Drift:
@@ -264,6 +265,7 @@ def drift_trials(
     return Drift(*(np.ascontiguousarray(column) for column in out.T))
 
 
+@of_python_numbers
 def staleness_trials(
     receivers: int, steps: int, loss: Bernoulli, trials: int = 1, seed: int = 0
 ) -> tuple[Integers, Integers]:

@@ -89,7 +89,8 @@ def lossy_step(
     gradients : (N, n) dtype of the replicas
         Worker i's gradient.
     rate : float
-        Step size, finite. Owners whose shard got no contribution leave it as it is.
+        Step size, finite, which is rounded to the dtype of the replicas. Owners whose shard got no contribution leave
+        it as it is.
     reduce_arrived, broadcast_arrived : (N, N, packets) bool
         As in `lossy_reduce_scatter` and `lossy_broadcast`.
     estimator, p, packet
@@ -117,14 +118,15 @@ def lossy_step(
             f"gradients must be {parameters.shape} {parameters.dtype} as the replicas are, "
             f"got {stack.shape} {stack.dtype}"
         )
-    if not np.isfinite(checked_real("rate", rate)):
+    size = checked_real("rate", rate)
+    if not np.isfinite(size):
         raise ValueError(f"rate must be finite, got {rate}")
     workers, n = parameters.shape
     cut = layout(n, workers, packet)
     there = checked_arrivals(reduce_arrived, workers, cut, "reduce_arrived")
     heard = checked_arrivals(broadcast_arrived, workers, cut, "broadcast_arrived")
     reduced, first = reduced_at_once(stack, there, estimator, p=p, packet=packet)
-    update = (-rate * reduced.estimate).astype(parameters.dtype)
+    update = -size * reduced.estimate
     owned = parameters[cut.owner, np.arange(n)] + update
     if not is_finite(owned):
         raise ValueError(f"rate and gradients must keep the parameters finite, got an overflow at rate {rate}")

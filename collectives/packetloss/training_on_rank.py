@@ -13,6 +13,7 @@ from commbounds.collectives.packetloss.loss_processes import Loss, checked_count
 from commbounds.collectives.packetloss.training import checked_address, fates
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.compressors.base import checked_real
 
 Gradient = Callable[[int, Array], Array]
 """(step, (n,) replica) -> (n,): this worker's gradient at its own replica."""
@@ -79,14 +80,15 @@ def lossy_step(
         if row[0].shape != parameters.shape or row.dtype != parameters.dtype:
             wanted = f"{parameters.shape} {parameters.dtype}"
             raise ValueError(f"gradient must be {wanted} as the replica is, got {row[0].shape} {row.dtype}")
-        if not np.isfinite(rate):
+        size = checked_real("rate", rate)
+        if not np.isfinite(size):
             raise ValueError(f"rate must be finite, got {rate}")
-        return {"rate": rate}
+        return {"rate": size}
 
     (own,) = agreed_row(comm, gradient, fitting, "gradient")
     comm.phase("reduce-scatter")
     reduced = lossy_reduce_scatter.on_rank(comm, own, reduce_arrived, estimator, p=p, packet=packet)
-    update = (-rate * reduced.estimate).astype(parameters.dtype)
+    update = -float(rate) * reduced.estimate
     comm.phase("broadcast")
     owned = parameters[shard_of(comm, parameters.size)] + update
     received, fresh = broadcast(comm, parameters, owned, broadcast_arrived, packet)

@@ -101,7 +101,7 @@ def _rounded_sums(a, b, adds, uniforms, draws, digits, lowest, largest, limit, o
         # total = f 2^e, 1/2 <= |f| < 1: neighbours are 2^(e - digits) apart, and never closer than the smallest number
         fraction, exponent = math.frexp(total)
         # what is a little below a power of two has the neighbours of the numbers below
-        if abs(fraction) == 0.5 and fraction * lost < 0.0:
+        if abs(fraction) == 0.5 and (lost < 0.0 < fraction or fraction < 0.0 < lost):
             exponent -= 1
         exponent = max(exponent - digits, -lowest)
         scaled = np.ldexp(total, -exponent)

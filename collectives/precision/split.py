@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike
 
 from commbounds.array_types import Floats
 from commbounds.collectives.precision.simulation import rounded
-from commbounds.compressors.base import as_numbers
+from commbounds.compressors.base import as_numbers, of_python_numbers
 from commbounds.theory.precision.formats import format_named
 
 COMPUTATIONS = ("product", "gradient", "loss", "distance", "norm", "root", "step")
 """What is computed: of `split_computation`."""
 
 
+@of_python_numbers
 def split_computation(
     stack: ArrayLike,
     of: str = "product",

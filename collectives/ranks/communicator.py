@@ -185,13 +185,8 @@ class Communicator(ABC):
         arrays: Sequence[Array] = sent.arrays if isinstance(sent, Parcel) else sent
         if self.one_caller:  # nothing was on its way
             return arrays
-        wanted = [(np.dtype(f[0]), f[1]) if isinstance(f, tuple) else (f.dtype, f.shape) for f in forms]
-        fit = len(arrays) == len(wanted)
-        for array, (dtype, shape) in zip(arrays, wanted, strict=False):
-            fit = fit and array.dtype == dtype
-            if fit and array.shape != shape:
-                fit = array.ndim == len(shape) and all(b in (None, a) for a, b in zip(array.shape, shape, strict=True))
-        if not fit:
+        if len(arrays) != len(forms) or not all(map(_fits, arrays, forms)):
+            wanted = [(np.dtype(f[0]), f[1]) if isinstance(f, tuple) else (f.dtype, f.shape) for f in forms]
             got, expected = (
                 ", ".join(f"{d} {s}" for d, s in all_) for all_ in ([(a.dtype, a.shape) for a in arrays], wanted)
             )
@@ -268,6 +263,13 @@ class Communicator(ABC):
     def record(self) -> tuple[Record, list[str]]:
         """What this rank counted, step by step, and the names of its phases in their order."""
         return list(self._record), list(self._named)
+
+
+def _fits(array: Array, form: Form) -> bool:
+    dtype, shape = form if isinstance(form, tuple) else (form.dtype, form.shape)
+    if array.dtype != dtype or array.ndim != len(shape):
+        return False
+    return array.shape == tuple([a if b is None else b for a, b in zip(array.shape, shape, strict=True)])
 
 
 Program = Callable[[Communicator], Any]

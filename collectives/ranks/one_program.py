@@ -9,6 +9,7 @@ from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.ranks.communicator import Communicator
 from commbounds.collectives.ranks.lockstep import in_one_process
 from commbounds.collectives.traffic import Traffic
+from commbounds.compressors.base import of_python_numbers
 
 Q = ParamSpec("Q")
 R = TypeVar("R")
@@ -51,9 +52,9 @@ class Collective(Generic[Q, R, T]):
         checked: Callable[[Any], Any],
         result: Callable[[list[R]], Any] | None = None,
     ) -> None:
-        self.on_rank, self.stack = program, stack
+        self.on_rank, self.stack = of_python_numbers(program), stack
         self.result = result
-        self._all_ranks, self._checked = all_ranks, checked
+        self._all_ranks, self._checked = of_python_numbers(all_ranks), checked
         update_wrapper(self, program)
         self.__name__, self.__qualname__ = program.__name__, program.__qualname__
         signature = inspect.signature(program)

@@ -41,7 +41,7 @@ def entries_from(comm: Communicator, source: int, sent: Parcel | Block, n: int, 
     value, index = (*dtypes, np.int64)[:2]
     indices, values = comm.fitting(source, sent, (index, (None,)), (value, (None,)))
     if not comm.one_caller:
-        low, high = int(indices.min(initial=n)), int(indices.max(initial=-1))
+        low, high = np.minimum.reduce(indices, initial=n), np.maximum.reduce(indices, initial=-1)
         if indices.size != values.size or (indices.size and (low < 0 or high >= n)):
             got = f"{values.size} values and {indices.size} indices in [{low}, {high}]"
             raise ValueError(

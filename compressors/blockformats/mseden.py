@@ -151,7 +151,7 @@ class MSEden(Compressor):
     def compress_with(self, x: ArrayLike, signs: ArrayLike) -> RotatedBlocks:
         """The message for `x` when the signs of the rotation are these: (dim,) of -1 and 1."""
         array, given = checked_array(x), np.asarray(signs)
-        if given.dtype.kind not in "if" or given.shape != (self.dim,) or not np.isin(given, (-1, 1)).all():
+        if given.dtype.kind not in "iuf" or given.shape != (self.dim,) or not np.isin(given, (-1, 1)).all():
             raise ValueError(f"signs must be {self.dim} numbers -1 or 1, got {shown(signs)}")
         return self._message(array, given.astype(np.int8))
 

@@ -8,7 +8,7 @@ from numba import njit
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import checked_flag, checked_real
+from commbounds.compressors.base import checked_flag, checked_real, hold_python_numbers
 from commbounds.compressors.feedback.state import Feedback, FeedbackState, checked_gradient, plus
 
 
@@ -171,6 +171,7 @@ class EF21M(Feedback):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_flag("dense", self.dense)
+        hold_python_numbers(self)
         if not 0.0 < checked_real("eta", self.eta) <= 1.0:
             raise ValueError(f"eta must be in (0, 1], got {self.eta}")
 
@@ -250,6 +251,7 @@ class EControl(Feedback):
     def __post_init__(self) -> None:
         super().__post_init__()
         checked_flag("dense", self.dense)
+        hold_python_numbers(self)
         if not 0.0 <= checked_real("eta", self.eta) <= 1.0:
             raise ValueError(f"eta must be in [0, 1], got {self.eta}")
 

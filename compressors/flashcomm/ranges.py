@@ -212,7 +212,7 @@ def ranges(
     wanted = exact_scale
     if repaired:
         wanted = (high.astype(np.float64) - read.astype(np.float64)) / top
-        wanted = np.where(wanted > 0, np.nextafter(wanted, np.inf), 0.0)  # the quotient may have been rounded down
+        wanted = np.where(high > read, np.nextafter(wanted, np.inf), 0.0)  # the quotient may have been rounded down
     wire_scale, scale = _scales(wanted, form, theta, repaired)
     return Ranges(
         form, group, read, scale.astype(x.dtype), low, exact_scale, wire_zero, wire_scale, None, positions, spikes

@@ -13,7 +13,15 @@ from numba import njit
 from commbounds.array_types import Array, Floats
 from commbounds.compressors._blocks import for_blocks
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import Exact, Law, check_same, checked_exact, checked_message, product_law
+from commbounds.compressors.base import (
+    Exact,
+    Law,
+    check_same,
+    checked_exact,
+    checked_message,
+    hold_python_numbers,
+    product_law,
+)
 from commbounds.compressors.quantizers.message import (
     Coded,
     Draw,
@@ -146,6 +154,7 @@ class StochasticPower(RandomisedQuantiser):
     )
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         if isinstance(self.base, bool) or not isinstance(self.base, int | float | Fraction):
             raise TypeError(f"base must be an int, float or Fraction, got {self.base!r}")
         if not SMALLEST_BASE <= self.base < math.inf:

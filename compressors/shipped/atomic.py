@@ -19,6 +19,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_real,
     checked_rng,
+    hold_python_numbers,
     index_bits,
     product_law,
 )
@@ -99,6 +100,7 @@ class Atomic(Sparsifier):
     )
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         if not 0 < checked_real("budget", self.budget) < math.inf:
             raise ValueError(f"budget must be positive and finite, got {self.budget}")
 

@@ -18,6 +18,7 @@ from commbounds.compressors.base import (
     checked_message,
     checked_real,
     checked_rng,
+    hold_python_numbers,
     merged_law,
     zeros_for,
 )
@@ -59,6 +60,7 @@ class BernoulliLazy(Compressor):
     )
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         if not 0 < checked_real("keep", self.keep) <= 1:
             raise ValueError(f"keep must be in (0, 1], got {self.keep}")
 

@@ -2,6 +2,7 @@
 
 import math
 from abc import abstractmethod
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -247,13 +248,12 @@ class QuantileBuckets(_Buckets):
 
     def _exact_codes(self, x: Sequence[Fraction]) -> list[int]:
         values, n = sorted(x), len(x)
-        borders = []
-        for j in range(1, self.buckets):
-            place = Fraction((n - 1) * j, self.buckets)
-            low = math.floor(place)
-            high = min(low + 1, n - 1)
-            borders.append(values[low] + (place - low) * (values[high] - values[low]))
-        return [sum(border < v for border in borders) for v in x]
+
+        def border(j: int) -> Fraction:
+            low, rest = divmod((n - 1) * j, self.buckets)
+            return values[low] + Fraction(rest, self.buckets) * (values[min(low + 1, n - 1)] - values[low])
+
+        return [bisect_left(range(1, self.buckets), v, key=border) for v in x]
 
 
 def _borders_below(first: Integers, n: int, buckets: int) -> Integers:

@@ -11,7 +11,7 @@ import numpy as np
 from commbounds.array_types import Array
 from commbounds.compressors._magnitude import finite_largest
 from commbounds.compressors._surds import exact_law, root
-from commbounds.compressors.base import Exact, Law, checked_exact, checked_real, product_law
+from commbounds.compressors.base import Exact, Law, checked_exact, checked_real, hold_python_numbers, product_law
 from commbounds.compressors.quantizers import Coded, TernGrad
 from commbounds.compressors.quantizers.message import Draw, RandomisedQuantiser
 
@@ -51,6 +51,7 @@ class ClippedTernGrad(RandomisedQuantiser):
     )
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         if not 0 < checked_real("clip", self.clip) < math.inf:
             raise ValueError(f"clip must be positive and finite, got {self.clip}")
 

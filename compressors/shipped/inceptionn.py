@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import checked_array, checked_count, checked_real
+from commbounds.compressors.base import checked_array, checked_count, checked_real, of_python_numbers
 
 MOST_BINADES = 28
 """Beyond, sixteen bits have no place for the leading one."""
@@ -36,6 +36,7 @@ class Truncated:
         return 8 * (self.classes.size // 4 + 1) + int(sizes.sum())
 
 
+@of_python_numbers
 def truncation_binades(error_bound: float) -> int:
     """The binades below one that GRACE's INCEPTIONN keeps for an error bound: its decimal exponent, cut to an integer.
 

@@ -17,6 +17,7 @@ from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors._random import GOLDEN, MIX1, MIX2, key_from
 from commbounds.compressors.base import (
     Law,
+    as_numbers,
     checked_array,
     checked_count,
     checked_exact,
@@ -160,7 +161,7 @@ class ReplacementRandK(Sparsifier):
         ----------
         x : (n,) float32 or float64
             As for `compress`.
-        picks : (k,) int64
+        picks : (k,) integers
             In [0, n).
 
         Raises
@@ -169,15 +170,13 @@ class ReplacementRandK(Sparsifier):
             As for `compress`; `picks` has another length or dtype, or a place that is none.
         """
         array, scale = self._checked(x)
-        given = np.ascontiguousarray(picks)
-        if given.dtype != np.int64:
-            raise TypeError(f"picks must be int64, got {given.dtype}")
+        given = as_numbers(picks, "picks", kinds="iu")
         if given.shape != (self.k,):
             raise ValueError(f"picks must have shape ({self.k},), got {given.shape}")
         if given.min() < 0 or given.max() >= array.size:
             raise ValueError(f"picks must be in [0, {array.size - 1}], got [{given.min()}, {given.max()}]")
         times = np.zeros(array.size, np.int64)
-        return self._message(array, scale, times, int(_count(given.copy(), times)))
+        return self._message(array, scale, times, int(_count(given.astype(np.int64), times)))
 
     def _checked(self, x: ArrayLike) -> tuple[Array, float]:
         array = checked_array(x, finite=False)

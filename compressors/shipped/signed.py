@@ -7,7 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from commbounds.array_types import Array
-from commbounds.compressors.base import checked_array, checked_count, checked_flag, checked_real, is_finite
+from commbounds.compressors.base import (
+    checked_array,
+    checked_count,
+    checked_flag,
+    checked_real,
+    is_finite,
+    of_python_numbers,
+)
 
 
 def _rate(name: str, value: Any) -> float:
@@ -22,6 +29,7 @@ def _finite(name: str, values: Array) -> Array:
     return values
 
 
+@of_python_numbers
 def signum_signs(gradients: ArrayLike, momentum: float = 0.9) -> NDArray[np.int8]:
     """What a worker of Signum sends in every step: the signs of u = momentum u + (1 - momentum) g.
 
@@ -121,6 +129,7 @@ def ef_signs(gradients: ArrayLike, rate: float = 0.1, scaled: bool = False) -> S
     return SignedRun(_finite("updates", updates), _finite("residuals", residuals))
 
 
+@of_python_numbers
 def ridge_descent(slope: float, step: float, steps: int, feedback: bool = False, tie: int = 1) -> Array:
     """The path of sign descent on slope |x + y| + |x - y| from (1, 1), with or without error feedback.
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array, Floats, Mask
-from commbounds.compressors.base import as_array, checked_array, checked_real, checked_rng, is_finite
+from commbounds.compressors.base import as_array, checked_array, checked_real, checked_rng, is_finite, of_python_numbers
 
 SMALLEST = 1e-6
 """Below it the largest singular value is sent alone."""
@@ -35,6 +35,7 @@ class SpectralAtoms:
     values: Array
 
 
+@of_python_numbers
 def spectral_atoms(
     matrix: ArrayLike, budget: float, rng: np.random.Generator | None = None, *, kept: ArrayLike | None = None
 ) -> SpectralAtoms:
@@ -91,7 +92,7 @@ def spectral_atoms(
     else:
         chances = np.minimum(1.0, float(budget) * (wide / wide[0]) / (wide / wide[0]).sum())
     if kept is not None:
-        chosen = as_array(kept, "kept")
+        chosen = as_array(kept, "kept").copy()
         if chosen.dtype != np.bool_:
             raise TypeError(f"kept must be bool, got {chosen.dtype}")
         if chosen.shape != wide.shape:

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from commbounds.compressors.base import checked_real
+from commbounds.compressors.base import checked_real, of_python_numbers
 
 MOST = 4096
 """Compressors to switch between."""
 
 
+@of_python_numbers
 def switched(probabilities: Sequence[float], dice: float) -> int:
     """The number of the compressor that a throw of `dice` chooses, or -1 for none.
 

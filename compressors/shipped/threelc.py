@@ -21,6 +21,7 @@ from commbounds.compressors.base import (
     checked_flag,
     checked_message,
     checked_real,
+    hold_python_numbers,
 )
 from commbounds.compressors.shipped.message import Quartic
 
@@ -127,6 +128,7 @@ class ThreeLC(Compressor):
     )
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         if not 1 <= checked_real("sparsity", self.sparsity) < 2 or not self.sparsity < 2:
             raise ValueError(f"sparsity must be in [1, 2), got {self.sparsity}")
         object.__setattr__(self, "zero_run", checked_flag("zero_run", self.zero_run))

@@ -18,6 +18,7 @@ from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors._random import fill_bounded, key_from
 from commbounds.compressors.base import (
     Law,
+    as_numbers,
     checked_array,
     checked_count,
     checked_exact,
@@ -166,7 +167,7 @@ class RandK(Sparsifier):
         ----------
         x : (n,) float32 or float64
             As for `compress`.
-        draws : (k,) int64
+        draws : (k,) integers
             Draw j in [0, n - k + j]; independent and uniform there, they make the subset uniform.
 
         Raises
@@ -175,12 +176,10 @@ class RandK(Sparsifier):
             As for `compress`; `draws` has the wrong length or dtype, or a draw outside its range.
         """
         array, k, scale = self._checked(x)
-        n, given = array.size, np.asarray(draws)
-        if given.dtype != np.int64:
-            raise TypeError(f"draws must be int64, got {given.dtype}")
+        n, given = array.size, as_numbers(draws, "draws", kinds="iu")
         if given.shape != (k,):
             raise ValueError(f"draws must have shape ({k},), got {given.shape}")
-        given = np.ascontiguousarray(given)
+        given = np.ascontiguousarray(given, np.int64)
         if _outside(given, n - k):
             raise ValueError(f"draws[j] must be in [0, {n - k} + j]")
         chosen = np.zeros(-(-n // 64), np.uint64)

@@ -24,6 +24,7 @@ from commbounds.compressors.base import (
     checked_exact,
     checked_message,
     checked_rng,
+    hold_python_numbers,
     index_bits,
     merged_law,
 )
@@ -68,6 +69,7 @@ class HardThreshold(Sparsifier):
     )
 
     def __post_init__(self) -> None:
+        hold_python_numbers(self)
         if isinstance(self.threshold, bool) or not isinstance(self.threshold, int | float | Fraction):
             raise TypeError(f"threshold must be an int, a float or a Fraction, got {self.threshold!r}")
         if not 0 < self.threshold <= float_info.max:

@@ -233,9 +233,9 @@ def _claims(name: str, _place: Path) -> Complaints:
 
 def _ranks(name: str, _place: Path) -> Complaints:
     """Whether ranks by themselves end with the bits and the traffic of the collective."""
-    from commbounds.columns import part
+    from commbounds.verify.pairings import PAIRINGS
 
-    paired = [pairing.name for pairing in getattr(part("verify.experiments", name, "pairings"), "PAIRINGS", ())]
+    paired = list(PAIRINGS.of_column(name))
     if paired:
         code, out, err = _run(["-m", "commbounds", "ranks", *paired, "--json"])
         lines = [json.loads(line) for line in out.splitlines() if line.startswith("{")]

@@ -161,9 +161,9 @@ class Registry(Mapping[str, V]):
         Where they are, as of `part`.
     read : callable (column, module) -> mapping, or None
         What a column's part has, where that is not the dictionary itself.
-    written : bool
-        Whether the names are written out in the files of the dictionaries. Where they are put together, or come from
-        other files, columns are imported until a name is found.
+    written : bool or tuple of str
+        Whether the names are written out in the files of the dictionaries, or the modules in whose files they are.
+        Where they are put together, columns are imported until a name is found.
     """
 
     def __init__(
@@ -172,11 +172,11 @@ class Registry(Mapping[str, V]):
         room: str,
         module: str = "",
         read: Callable[[str, ModuleType], Mapping[str, V]] | None = None,
-        written: bool = True,
+        written: bool | tuple[str, ...] = True,
     ) -> None:
         self.table, self._room, self._module = table, room, module
         self._read = read or self._listed
-        self._written = written
+        self._written = (module,) if written is True else written or ()
         self._of: dict[str, Mapping[str, V]] = {}
 
     def _listed(self, _column: str, found: ModuleType) -> Mapping[str, V]:
@@ -204,7 +204,7 @@ class Registry(Mapping[str, V]):
             yield owner
             return
         for column in known:
-            if not self._written or name in written_out(self._room, column, self._module):
+            if not self._written or any(name in written_out(self._room, column, held) for held in self._written):
                 yield column
 
     @cached_property

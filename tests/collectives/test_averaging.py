@@ -52,6 +52,16 @@ def test_shared_randomness_keeps_one_support_and_own_randomness_several():
     assert own.sum() == 4.0  # sixteenths, which are exact
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_shared_randomness_is_that_of_a_seed_below_two_to_the_63(seed):
+    stack, c = np.random.default_rng(9).standard_normal((3, 20)), RandK(3)
+    found = mean_of_compressed(stack, c, rng := np.random.default_rng(seed), shared=True)
+    common = (drawn := np.random.default_rng(seed)).integers(0, 2**63)
+    outputs = [c(x, np.random.default_rng(common)) for x in stack]
+    assert found.tolist() == ((outputs[0] + outputs[1] + outputs[2]) / 3).tolist()
+    assert rng.random() == drawn.random()
+
+
 def test_the_generator_decides_and_nothing_else():
     stack, c = np.random.default_rng(1).standard_normal((3, 50)), QSGD(2)
     first, again, other = (mean_of_compressed(stack, c, np.random.default_rng(s)) for s in (2, 2, 3))

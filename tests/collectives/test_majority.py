@@ -16,11 +16,11 @@ from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.theory import claims
 from commbounds.theory.majority.terms import gauss, vote_error
 from commbounds.verify.definitions import majority as naive
-from commbounds.verify.experiments.majority.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
+from commbounds.verify.pairings import PAIRINGS
 
 pytestmark = pytest.mark.kernels
-(PAIRING,) = PAIRINGS
+(PAIRING,) = PAIRINGS.of_column("majority").values()
 EACH_WAY = pytest.mark.parametrize("way", WAYS)
 EACH_RULE = pytest.mark.parametrize("zeros", ZEROS)
 

@@ -14,10 +14,11 @@ from commbounds.collectives.orthogonal import dion_update, muon_update
 from commbounds.collectives.ranks import ThreadWorld, parcel
 from commbounds.theory import claims
 from commbounds.verify.experiments.orthogonal import studies
-from commbounds.verify.experiments.orthogonal.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
+from commbounds.verify.pairings import PAIRINGS
 
 pytestmark = pytest.mark.kernels
+PAIRED = tuple(PAIRINGS.of_column("orthogonal").values())
 EPS = float(np.finfo(float).eps)
 
 
@@ -189,7 +190,7 @@ def test_words_by_hand():
 # --- twins and ranks -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("pairing", "P"), each_once(PAIRINGS, [3, 4, 2, 5, 1], lambda p: p.name))
+@pytest.mark.parametrize(("pairing", "P"), each_once(PAIRED, [3, 4, 2, 5, 1], lambda p: p.name))
 def test_bits_and_traffic_are_those_of_one_process(pairing, P):
     found = compared(pairing, P, ThreadWorld())
     assert len(found) >= 10
@@ -209,7 +210,7 @@ def test_a_bad_matrix_on_one_rank_is_refused_on_all(matrix, error, message):
     refused_by_all(lambda c: muon_update.on_rank(c, matrix if c.rank else np.ones((2, 2))), error, message)
 
 
-@pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
+@pytest.mark.parametrize("pairing", PAIRED, ids=lambda p: p.name)
 def test_a_word_too_many_is_found(pairing):
     def chatty(comm, case):
         outcome = pairing.program(comm, case)

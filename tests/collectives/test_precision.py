@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from fractions import Fraction
 
 import ml_dtypes
 import numpy as np
@@ -45,7 +44,7 @@ def test_rounding_is_that_of_the_dtype_and_of_the_twin(name):
     either = rounded_to(x, known, uniforms)
     for value, uniform, result in zip(x.tolist()[:300], uniforms.tolist(), either.tolist(), strict=False):
         if abs(value) < float(known.largest):
-            assert naive.rounded(Fraction(value), name, uniform) == Fraction(result)
+            assert naive.number(value, name, uniform) == result
     assert rounded_to([1e40, -1e40], known, saturates=True).tolist() == [float(known.largest), -float(known.largest)]
 
 
@@ -62,6 +61,10 @@ def test_stochastic_sums_keep_what_float64_loses():
     assert added_in(1.0, 2.0**-54, known, 0.25) == 1.0
     assert added_in(1.0, -(2.0**-55), known, 0.74) == 1.0
     assert added_in(1.0, -(2.0**-55), known, 0.76) == 1.0 - 2.0**-53
+    # half-way to the number below a power of two, of which the smallest number is lost
+    for sign in (1.0, -1.0):
+        found = [added_in(sign * 2.0**-1020, -sign * 2.0**-1074, known, u) for u in (0.49, 0.51)]
+        assert sorted(found) == sorted([sign * 2.0**-1020, sign * (2.0**-1020 - 2.0**-1073)])
 
 
 def test_owners_that_keep_their_sums_disagree():

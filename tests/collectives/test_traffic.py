@@ -1,6 +1,7 @@
 """Traffic adds up, remembers its phases and refuses counts that cannot be."""
 
 import json
+from itertools import product
 
 import numpy as np
 import pytest
@@ -56,6 +57,32 @@ def test_counts_that_cannot_be_are_refused(counts, message):
         Traffic.of_steps(*counts)
     with pytest.raises(ValueError, match="must not be empty"):
         summed([])
+
+
+@pytest.mark.parametrize("place", list(np.ndindex(2, 2)))
+def test_a_step_and_rank_alone_is_refused(place):
+    other = np.zeros((2, 2), np.int64)
+    other[place] = 1
+    for counts in ((SENT + other, RECEIVED, ONES), (SENT, RECEIVED + other, ONES), (SENT, RECEIVED, ONES, other)):
+        with pytest.raises(ValueError, match="in every step"):
+            Traffic.of_steps(*counts)
+    with pytest.raises(ValueError, match="in every step"):  # as many in all, but in the other step
+        Traffic.of_steps(SENT + other, RECEIVED + other[::-1], ONES)
+    for counts in ((SENT, RECEIVED, ONES - 2 * other), (SENT - 9 * other, RECEIVED, ONES)):
+        with pytest.raises(ValueError, match="must not be negative"):
+            Traffic.of_steps(*counts)
+
+
+def test_what_traffic_is_made_of_is_not_kept():
+    one = Traffic.of_steps(sent := SENT.copy(), RECEIVED, ONES)
+    phases = {"split": one}
+    whole, alone = Traffic.of_phases(phases), summed([one])
+    before = whole.as_dict()
+    sent += 1
+    phases["gather"] = Traffic.none(2)
+    assert whole.as_dict() == before
+    for made, counts in product((whole, alone), (one.sent, one.received, one.messages)):
+        assert not any(np.shares_memory(held, counts) for held in (made.sent, made.received, made.messages))
 
 
 def test_what_is_lost_was_sent_and_not_received():

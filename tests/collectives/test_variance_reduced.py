@@ -21,10 +21,11 @@ from commbounds.collectives.variance_reduced import (
     primal_step,
 )
 from commbounds.theory import claims
-from commbounds.verify.experiments.variance_reduced.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
+from commbounds.verify.pairings import PAIRINGS
 
 pytestmark = pytest.mark.kernels
+PAIRED = tuple(PAIRINGS.of_column("variance_reduced").values())
 P, N = 3, 5
 
 
@@ -347,7 +348,7 @@ def test_with_a_trigger_below_one_a_whole_run_is_gradient_descent():
 # --- ranks -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("pairing", "ranks"), each_once(PAIRINGS, [3, 4, 5, 2, 8, 1], lambda p: p.name))
+@pytest.mark.parametrize(("pairing", "ranks"), each_once(PAIRED, [3, 4, 5, 2, 8, 1], lambda p: p.name))
 def test_bits_and_traffic_are_those_of_one_process(pairing, ranks):
     found = compared(pairing, ranks, ThreadWorld())
     assert len(found) >= 3
@@ -393,7 +394,7 @@ def test_states_that_all_share_must_be_the_same(name, changed):
     refused_by_all(program, ValueError, f"the checksum of {changed} must be the same on all ranks")
 
 
-@pytest.mark.parametrize("pairing", PAIRINGS, ids=lambda p: p.name)
+@pytest.mark.parametrize("pairing", PAIRED, ids=lambda p: p.name)
 def test_a_word_too_many_is_found(pairing):
     def chatty(comm, case):
         outcome = pairing.program(comm, case)

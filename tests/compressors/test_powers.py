@@ -33,7 +33,8 @@ _TABLES = {}
 
 def naive_table(base, dtype):
     if (base, dtype) not in _TABLES:
-        _TABLES[base, dtype] = [float(v) for v in naive.power_levels(base, dtype)]
+        exact, dt = Fraction(base), np.dtype(dtype)
+        _TABLES[base, dtype] = [naive.power_level(exact, j, dt) for j in naive.power_exponents(exact, dt)]
     return _TABLES[base, dtype]
 
 
@@ -240,10 +241,16 @@ def test_a_base_out_of_range(base):
         StochasticPower(base)
 
 
-@pytest.mark.parametrize("base", [True, "2", None, np.float32(2)])
+@pytest.mark.parametrize("base", [True, "2", None, np.True_])
 def test_a_base_of_another_type(base):
     with pytest.raises(TypeError, match="base must be an int, float or Fraction"):
         StochasticPower(base)
+
+
+@pytest.mark.parametrize("base", [np.float32(2), np.int8(2)])
+def test_a_base_of_numpys_types_is_the_number(base):
+    assert type(StochasticPower(base).base) in (int, float)
+    assert StochasticPower(base) == StochasticPower(2)
 
 
 @pytest.mark.parametrize("levels", [0, 1024])

@@ -56,7 +56,7 @@ class TestReplacement:
             ([0, 1], ValueError, r"shape \(3,\)"),
             ([0, 1, 4], ValueError, r"in \[0, 3\]"),
             ([0, 1, -1], ValueError, r"in \[0, 3\]"),
-            ([0.0, 1.0, 2.0], TypeError, "int64"),
+            ([0.0, 1.0, 2.0], TypeError, "integers"),
         ],
     )
     def test_picks_that_are_refused(self, picks, error, text):

@@ -16,7 +16,7 @@ import sympy as sp
 from page_reading import parsed, shown
 
 from commbounds.figures import report, single
-from commbounds.figures.entries import Chapter, entries_of
+from commbounds.figures.entries import Chapter, entries_of, vector
 from commbounds.figures.picture import palette, picture, size
 from commbounds.figures.prose import prose
 from commbounds.figures.publishing import FILES, published
@@ -516,6 +516,10 @@ def test_what_every_compressor_is_asked_is_a_table_without_figures(tmp_path):
 )
 def test_courses(values, words):
     assert course(values) == words
+
+
+def test_inputs_are_shown_whatever_is_in_them():
+    assert vector([[1.0, math.nan], [-math.inf, 0.25]]) == "(1, nan)\n(-inf, 0.25)"
 
 
 @pytest.mark.parametrize(

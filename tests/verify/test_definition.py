@@ -11,18 +11,19 @@ from commbounds.collectives import COLLECTIVES, ring_allreduce
 from commbounds.collectives.ranks import one_program, parcel
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.traffic import Traffic
-from commbounds.columns import parts
-from commbounds.compressors import COMPRESSORS, MECHANISMS
+from commbounds.columns import columns, parts
+from commbounds.compressors import COMPRESSORS, MECHANISMS, RandK
 from commbounds.theory import claims
 from commbounds.theory.implementations import DIFFERENCES, RANK_DIFFERENCES
 from commbounds.verify import definition_study, own_callers, pairing
 from commbounds.verify.confront import confront
 from commbounds.verify.definition import Definition, Given, called
-from commbounds.verify.definition_study import ALTERED, APART, BEYOND, CALLERS, study_of
+from commbounds.verify.definition_study import ALTERED, APART, BEYOND, CALLERS, MIXED, study_of
 from commbounds.verify.differences import Near, differences, plain
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
 from commbounds.verify.finding import Verdict
+from commbounds.verify.pairings import PAIRINGS
 from commbounds.verify.space import Of, Space
 from commbounds.verify.study import Case
 
@@ -143,6 +144,7 @@ def test_an_implementation_leaves_what_it_is_given_as_it_is():
     assert definition.differences(lambda x: 2 * x, given) == []
     listed = Definition(definition.space, called("x"), lambda held: {"x": [held["inputs"]["x"]]})
     assert listed.differences(lambda x: [x], given) == ["returns the memory of x"]
+    assert listed.differences(lambda x: [np.broadcast_to(x, 2)], given) == ["returns the memory of x"]  # read only
     assert listed.differences(lambda x: [x.copy()], given) == []
 
 
@@ -227,6 +229,7 @@ HALVED = Definition(
     ),
     called("result", "traffic"),
     lambda held: halved(held["inputs"]["stack"], held["parameters"]["factor"]),
+    unsaid=(("drawn next", "Some draw, and leave it at that."),),
 )
 
 
@@ -267,6 +270,50 @@ def test_a_generator_is_drawn_on_in_the_next_round_whoever_calls():
     assert own_callers.own_caller_lines(definition, noisy, given, definition.said(given)) == []
 
 
+@pytest.mark.parametrize("more", [0, 1])
+def test_what_a_generator_gives_next_is_compared(more):
+    def run(implementation, given):
+        return {"number": implementation(np.random.default_rng(given.randomness["seed"]))}
+
+    def drawn(rng):
+        number = rng.random()
+        rng.integers(2, size=more, dtype=np.uint8)  # less than a word
+        return number
+
+    def twin(held):
+        return {"number": np.random.default_rng(held["randomness"]["seed"]).random()}
+
+    definition = Definition(Space(lambda n, seed: Given({}, {}, {"seed": seed}), {"n": (1,)}), run, twin)
+    found = definition.differences(drawn, Given({}, {}, {"seed": 3}))
+    assert [line.partition(":")[0] for line in found] == ["drawn next"] * more
+
+
+def test_a_call_of_a_compressor_draws_as_much_as_its_message():
+    @dataclass(frozen=True)
+    class Further(RandK):
+        def __call__(self, x, rng=None):
+            found = super().__call__(x, rng)
+            rng.random()
+            return found
+
+    given = Given({"x": np.arange(4.0)}, {"k": 2}, {"seed": 3})
+    assert DEFINED["sparsifiers", "RandK"].differences(RandK, given) == []
+    (line,) = DEFINED["sparsifiers", "RandK"].differences(Further, given)
+    assert line.startswith("called, drawn next")
+
+
+def test_generators_of_all_ranks_give_the_same_next():
+    @one_program(np.stack)
+    def uneven(comm, vector, factor, rng):
+        (row,) = agreed_row(comm, vector, lambda _: {"factor": factor})
+        rng.random(0 if comm.one_caller else comm.rank)
+        return factor * row
+
+    given = Given({"stack": np.ones((2, 2))}, {"factor": 2.0}, {"seed": 3})
+    lines = own_callers.own_caller_lines(HALVED, uneven, given, HALVED.said(given))
+    assert lines == ["rng does not give the same next on all ranks"]
+
+
 @pytest.mark.parametrize(
     ("looked_at", "lines"),
     [
@@ -304,6 +351,28 @@ def test_collectives_are_run_with_callers_of_their_own_and_hear_altered_messages
     assert definition_study._counted(study.definition, lambda *stack, **given: vote(*stack, **given), one_row).active
     others = study_of("toy", "toy", HALVED).corpus(budgets["quick"])
     assert not any({ALTERED, CALLERS} & set(case.settings) for case in others)
+
+
+@pytest.mark.parametrize(("number", "wrong"), [(int, False), (lambda n: n, True)])
+def test_numbers_are_given_in_numpys_narrowest_types_too(number, wrong):
+    """Of what is added to an np.int8 in its own type some sums wrap around."""
+    space = Space(lambda n, seed: Given({}, {"n": n}), {"n": range(100, 108)})
+    doubled = Definition(space, called("double"), lambda held: {"double": 2 * held["parameters"]["n"]})
+    study = study_of("toy", "toy", doubled)
+
+    def double(n):
+        with np.errstate(over="ignore"):
+            return int(number(n) + number(n))
+
+    lines = [line for case in study.corpus(budgets["quick"]) for line in study.differences(double, case)]
+    assert bool(lines) is wrong
+
+
+def test_a_list_of_rows_of_two_dtypes_is_a_case_of_collectives():
+    study = EXPERIMENTS["dense.ring_allreduce.definition"]
+    (case,) = [case for case in study.corpus(budgets["quick"]) if MIXED in case.settings]
+    assert not study.differences(ring_allreduce, case)
+    assert study.differences(lambda stack: ring_allreduce(np.array(stack)), case)
 
 
 def test_more_covering_arrays_are_more_cases_with_other_companions():
@@ -361,8 +430,8 @@ def test_definitions_import_nothing_of_the_package():
 
 def test_every_collective_carried_out_at_once_is_held_against_its_ranks():
     stated = {name for name, claim in claims().items() if claim.quantity == RANK_DIFFERENCES}
-    paired = {f"{column}.{p.name.lower()}.ranks" for column, m in parts("verify.experiments", "pairings")
-              for p in m.PAIRINGS if getattr(COLLECTIVES[p.name], "result", None) is None}  # fmt: skip
+    paired = {f"{column}.{name.lower()}.ranks" for column in columns() for name in PAIRINGS.of_column(column)
+              if getattr(COLLECTIVES[name], "result", None) is None}  # fmt: skip
     sending_bytes = {name for name in stated if name.startswith("flashcomm.")}  # one caller's ranks send objects
     assert stated == paired | sending_bytes
     assert stated <= set(EXPERIMENTS)

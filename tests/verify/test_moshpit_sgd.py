@@ -70,7 +70,7 @@ def test_every_term_of_the_bound_with_departures_is_needed():
 
 def test_who_stays_has_the_noise_of_its_own_steps_alone():
     study = EXPERIMENTS["moshpit.sgd.departures"]
-    leaving = [case for case in study.extremal(budgets["quick"]) if case.settings["stays"] == "1"]
+    leaving = [case for case in study.extremal(budgets["quick"]) if case.settings["stays"] == (1,)]
     assert len(leaving) == 2
     for case in leaving:
         outcome = study.trial(study.implementation({}), case)

@@ -11,7 +11,10 @@ from commbounds.theory.definitions import definitions
 from commbounds.verify import Method, Verdict, confront
 from commbounds.verify.experiment import budgets
 from commbounds.verify.experiments import EXPERIMENTS
-from commbounds.verify.experiments.oktopk.runs import OkTopkRun, family_case
+from commbounds.verify.experiments.oktopk.cases import family_of, options_of
+from commbounds.verify.experiments.oktopk.runs import OkTopkRun
+from commbounds.verify.judgement import Judgement
+from commbounds.verify.series import series_of
 from commbounds.verify.study import Outcome
 
 QUICK = budgets["quick"]
@@ -111,10 +114,10 @@ def test_a_threshold_that_lets_an_eighth_too_few_pass_is_heard():
 @pytest.mark.kernels
 def test_thresholds_that_are_given_with_fresh_boundaries_are_not_kept():
     """Boundaries are found anew in iterations that find the thresholds anew, and then sizes are agreed on twice."""
-    case = family_case("iid", 4, 32, 4, cuts="fresh", thresholds=(0.4, 0.9))
+    family = family_of(options_of("oktopk.sizes.counted"))
+    case, kept = (family.case(family.space.at(P=4, k=4, cuts=cuts)) for cuts in ("fresh", "even"))
     for claim in ("oktopk.sizes.counted", "oktopk.sent.reused_threshold"):
         assert not isinstance(EXPERIMENTS[claim].admitted(oktopk_allreduce, case), Outcome)
-    kept = family_case("iid", 4, 32, 4, cuts="even", thresholds=(0.4, 0.9))
     assert EXPERIMENTS["oktopk.sizes.counted"].admitted(oktopk_allreduce, kept).measured == 3
     sizes = OkTopkRun.of(oktopk_allreduce, case).traffic.phases["sizes"]
     assert sizes.received.max() == 6
@@ -123,5 +126,5 @@ def test_thresholds_that_are_given_with_fresh_boundaries_are_not_kept():
 @pytest.mark.kernels
 def test_the_curve_of_a_law_lies_on_it():
     study = EXPERIMENTS["oktopk.sizes.counted"]
-    (series,) = study.curves(oktopk_allreduce, 0)
+    ((series,),) = series_of([Judgement(study, oktopk_allreduce)], 0).values()
     assert series.worst == series.bound == [1.0, 3.0, 7.0, 15.0]

@@ -198,7 +198,7 @@ GAUSSIANK: tuple[Claim, ...] = (
                     "It is loose by nature: the standard deviation is below the law's, so that more pass, and at most "
                     "0.44 of the one entry was missing.",
                 )
-                for name in ("0.9 times the term -1/k", "exponent -2 of k", "k + 1 for k")
+                for name in ("0.9 times the term -1/k", "k + 1 for k")
             ),
         ),
         note="Its standard deviation converges slowly, as n^(-1/3): short vectors select more.",

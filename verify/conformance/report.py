@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 from collections import Counter
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 from commbounds._notebook import Cell, NotebookTable
 from commbounds.compressors.base import shown
-from commbounds.verify.reading import parsed, record
+from commbounds.verify.reading import NON_FINITE, line_of, parsed, record
 
 
 class CheckVerdict(StrEnum):
@@ -178,7 +177,7 @@ class Report(NotebookTable):
 
     def to_json(self) -> str:
         """One line of JSON; numbers that are not finite become strings, so that any JSON reader takes it."""
-        return json.dumps(_plain(asdict(self)), sort_keys=True, allow_nan=False)
+        return line_of(self, repr)
 
     @property
     def counts(self) -> str:
@@ -199,25 +198,12 @@ class Report(NotebookTable):
 
 def shortened(values: Any, limit: int = 200) -> str:
     """Nested lists on one line, cut where they get long."""
-    text = json.dumps(_plain(values))
+    text = line_of(values, repr)
     return text if len(text) <= limit else text[: limit - 4] + " ..."
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {str(k): _plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(v) for v in value]
-    if isinstance(value, float) and (value != value or value in (float("inf"), float("-inf"))):
-        return repr(value)
-    return value
-
-
-_NON_FINITE = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-
-
 def _number(value: Any) -> Any:
-    return _NON_FINITE.get(value, value) if isinstance(value, str) else value
+    return NON_FINITE.get(value, value) if isinstance(value, str) else value
 
 
 def report_from_json(line: str) -> Report:

@@ -66,15 +66,21 @@ def allgathered_in_own_order(rows):
     return sums, traffic
 
 
+def in_whole_numbers(values):
+    """Floats as multiples of a power of two that is small enough, and one over that power."""
+    ratios = [v.as_integer_ratio() for v in values]
+    unit = max(under for _, under in ratios)
+    return [over * (unit // under) for over, under in ratios], unit
+
+
 def compared(averages):
     """By what a row is compared, and the score that is shown: its squared norm, or infinity where a sum overflowed."""
     if not all(math.isfinite(a) for a in averages):
         return (1, 0), math.inf
     squares = [a * a for a in averages]
-    exact = sum(Fraction(a) ** 2 for a in averages)
     if all(1e-290 < square < 1e290 for square in squares if square) and not any(a and not a * a for a in averages):
-        shown = sum(squares)
-        return (0, Fraction(shown)), shown
+        return (0, sum(squares)), sum(squares)
+    exact = sum(Fraction(a) ** 2 for a in averages)
     return (0, exact), 0.0 if exact < Fraction(1, 2**1075) else math.inf if exact >= 2**1024 else float(exact)
 
 
@@ -88,11 +94,12 @@ def rounding(stack, V, form):
     r = V.shape[1]
     unit, final = Fraction(float(np.finfo(stack.dtype).eps)), Fraction(1, 2**52)
     terms = (2 * n + P + 2) * unit + Fraction(float(ml_dtypes.finfo(form).eps))
-    found = []
+    columns, found = [in_whole_numbers(column) for column in V.T.tolist()], []
     for j in range(m):
-        allowance = Fraction(0)
-        for c in range(r):
-            size = sum(abs(Fraction(float(g[j][i])) * Fraction(float(V[i][c]))) for g in stack for i in range(n)) / P
+        allowance, rows = Fraction(0), [in_whole_numbers(row) for row in stack[:, j].tolist()]
+        for column, over in columns:
+            size = sum(Fraction(sum(abs(a * b) for a, b in zip(row, column, strict=True)), under * over)
+                       for row, under in rows) / P  # fmt: skip
             allowance += (2 * terms + terms**2 + (r + 3) * final) * size**2 / r * (1 + unit) ** 4
         found.append(allowance)
     return found
@@ -101,8 +108,8 @@ def rounding(stack, V, form):
 FORMATS = {"float64": np.float64, "float32": np.float32, "bfloat16": ml_dtypes.bfloat16}
 
 
-def arctopk(held, near):
-    """All that is returned; `near` makes a value of what is known up to rounding, and its allowance."""
+def arctopk(held, scored=True):
+    """All that is returned; how far scores may be off is worked out only where they are asked for."""
     stack, options, drawn = held["inputs"]["gradients"], held["parameters"], held["randomness"]
     P, m, n = stack.shape
     K, r, kind = options["K"], options["rank"], stack.dtype.type
@@ -114,40 +121,42 @@ def arctopk(held, near):
         V = np.random.default_rng(drawn["seed"]).standard_normal((n, r))
     V = V.astype(stack.dtype)
     form = FORMATS.get(options.get("sketch_format", ""), kind)
-    root, exact, sketches = np.sqrt(kind(r)), True, []
+    if not np.isfinite(stack).all() or not np.isfinite(V).all():
+        return {"refused": "ValueError"}
+    columns = [in_whole_numbers(column) for column in V.T.tolist()]
+    root, exact, sketches = np.sqrt(kind(r)), scored, []
     for gradient in stack:
-        if not np.isfinite(gradient).all():
-            return {"refused": "ValueError"}
         own = []
-        for j in range(m):
-            for c in range(r):
-                terms = [gradient[j, i] * V[i, c] for i in range(n)]
+        for row in gradient:
+            whole_row, under = in_whole_numbers(row.tolist())
+            for column, (whole_column, over) in zip(V.T, columns, strict=True):
+                terms = list(row * column)
                 total = kind(0)
                 for term in terms:
                     total = total + term
-                if not np.isfinite(total / root):
+                entry = total / root
+                if not math.isfinite(entry):
                     return {"refused": "ValueError"}
                 if n > 1 and exact:
-                    products = [Fraction(float(gradient[j, i])) * Fraction(float(V[i, c])) for i in range(n)]
-                    exact = all(Fraction(float(t)) == q for t, q in zip(terms, products, strict=True))
-                    whole = sum(abs(q) for q in products)
-                    grain = min((grain_of(q) for q in products if q), default=1)
-                    exact = exact and whole <= 2 * grain / Fraction(float(np.finfo(kind).eps))
-                own.append(kind(form(total / root)))
+                    products = [a * b for a, b in zip(whole_row, whole_column, strict=True)]
+                    ratios = [t.as_integer_ratio() for t in terms]
+                    exact = all(t * under * over == q * unit for (t, unit), q in zip(ratios, products, strict=True))
+                    grain = min((q & -q for q in products if q), default=1)  # all are odd multiples of it, or even ones
+                    exact = exact and sum(map(abs, products)) <= grain * int(2 / np.finfo(kind).eps)
+                own.append(kind(form(entry)))
         sketches.append(own)
     agree = options.get("agree", True)
     reduce = getattr(dense, options.get("allreduce", "ring_allreduce"))
     sums, about_sketch = reduce(sketches, phased=True) if agree else allgathered_in_own_order(sketches)
     rows, scores, known = [], [], {}
     for total in sums:
-        averages = [tuple(float(total[j * r + c]) / P for c in range(r)) for j in range(m)]
-        for of_row in averages:
-            if of_row not in known:  # most ranks have the same
-                known[of_row] = compared(of_row)
-        keys = [known[of_row] for of_row in averages]
-        order = sorted(range(m), key=lambda j, keys=keys: (-keys[j][0][0], -keys[j][0][1], j))
-        rows.append(sorted(order[:K]))
-        scores.append([shown for _, shown in keys])
+        averages = tuple(tuple(float(total[j * r + c]) / P for c in range(r)) for j in range(m))
+        if averages not in known:  # most ranks have the same
+            keys = [compared(of_row) for of_row in averages]
+            order = sorted(range(m), key=lambda j, keys=keys: (-keys[j][0][0], -keys[j][0][1], j))
+            known[averages] = sorted(order[:K]), [shown for _, shown in keys]
+        rows.append(known[averages][0])
+        scores.append(known[averages][1])
     kept = [[v for j in rows[p] for v in stack[p, j]] for p in range(P)]
     totals, about_rows = reduce(kept, phased=True)
     mean = np.zeros(stack.shape, stack.dtype)
@@ -155,9 +164,9 @@ def arctopk(held, near):
         for i, j in enumerate(rows[p]):
             for c in range(n):
                 mean[p, j, c] = totals[p][i * n + c] / kind(P)
-    shown = np.array(scores)
-    if not exact or r >= 8:
-        shown = near(shown, [rounding(stack, V, form)] * P)
+    result = {"mean": mean, "rows": np.array(rows), "scores": np.array(scores)}
+    if scored and (not exact or r >= 8):
+        result["scores"] = {"near": result["scores"], "allowance": [rounding(stack, V, form)] * P}
     whole = dense.Wire(P).counts([])
     for part in (about_sketch, about_rows):
         for name in ("sent", "received", "messages"):
@@ -165,13 +174,7 @@ def arctopk(held, near):
         for name in ("steps", "critical_path"):
             whole[name] += part[name]
     traffic = {**whole, "phases": {"sketch": about_sketch, "rows": about_rows}}
-    return {"result": {"mean": mean, "rows": np.array(rows), "scores": shown}, "traffic": traffic}
-
-
-def grain_of(q):
-    """The power of two that a dyadic number is an odd multiple of."""
-    odd = abs(q.numerator)
-    return Fraction(odd & -odd, q.denominator)
+    return {"result": result, "traffic": traffic}
 
 
 def kept_by_direction(rows, K):

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 
 from commbounds.verify.definitions.majority import counted
+from commbounds.verify.definitions.quantizers import uniforms_of
 
 
 def minifloat(exponent_bits, mantissa_bits, bias, without=0):
@@ -467,11 +468,16 @@ def of_finite(twin):
     return said
 
 
+def uniforms_for(x, drawn):
+    """Those that are given or drawn; None of what rounds to the nearest."""
+    return uniforms_of(x, drawn) if drawn else None
+
+
 @of_finite
 def of_microscaling(held):
     given, x = {"element": "e2m1", "block": 32, "scale": "floor", **held["parameters"]}, held["inputs"]["x"]
     codes, exponents, read = microscaled(
-        x, given["element"], given["block"], given["scale"], held["randomness"].get("uniforms")
+        x, given["element"], given["block"], given["scale"], uniforms_for(x, held["randomness"])
     )
     width = WIDTHS[given["element"]]
     message = {"codes": np.array(codes, np.int8), "exponents": np.array(exponents, np.int16), "width": width}
@@ -486,13 +492,15 @@ def scaled_message(x, codes, scales, tensor, read):
 @of_finite
 def of_nvfp4(held):
     given, x = {"block": 16, "scale": "nearest", **held["parameters"]}, held["inputs"]["x"]
-    return scaled_message(x, *nvfp4(x, given["block"], given["scale"], held["randomness"].get("uniforms")))
+    return scaled_message(x, *nvfp4(x, given["block"], given["scale"], uniforms_for(x, held["randomness"])))
 
 
 @of_finite
 def of_four_over_six(held):
     given, x = {"block": 16, "scale": "nearest", "choice": "drawn", **held["parameters"]}, held["inputs"]["x"]
-    found = four_over_six(x, given["block"], given["scale"], given["choice"], held["randomness"].get("pairs"))
+    drawn = held["randomness"]
+    pairs = uniforms_for(np.tile(x, 2), drawn).reshape(2, -1) if "seed" in drawn else drawn.get("pairs")
+    found = four_over_six(x, given["block"], given["scale"], given["choice"], pairs)
     return scaled_message(x, *found)
 
 
@@ -511,7 +519,9 @@ def of_microexponents(held):
 @of_finite
 def of_eden(held):
     dim, x = held["parameters"].get("dim", 16), held["inputs"]["x"]
-    signs = held["randomness"]["signs"]
+    drawn = held["randomness"]
+    coins = np.random.default_rng(drawn["seed"]).integers(0, 2, dim, np.int8) if "seed" in drawn else None
+    signs = drawn["signs"] if coins is None else [2 * int(coin) - 1 for coin in coins]
     codes, scales, read = eden(x, dim, signs)
     message = {"codes": np.array(codes, np.int8), "scales": in_dtype(scales, x), "signs": np.array(signs, np.int8)}
     bits = 4 * len(codes) + 8 * x.dtype.itemsize * len(scales)

@@ -23,7 +23,7 @@ class Wire:
         sent, received, count = [0] * self.P, [0] * self.P, [0] * self.P
         arrived = []
         for source, target, contents in messages:
-            words = sum(len(block) for block in contents.values())
+            words = sum(map(len, contents.values()))
             sent[source] += words
             received[target] += words
             count[source] += 1

@@ -68,7 +68,8 @@ def best(steps, overheads, drop_rate):
     sums = [[list(accumulate(row)) for row in latencies] for latencies in steps]
     each = [[s for row in latencies for s in row] for latencies in sums]
     slowest = [max(row[-1] for row in latencies) for latencies in sums]
-    least = math.ceil((1 - drop_rate) * sum(map(len, each)))
+    n = sum(map(len, each))
+    least = min(n - k for k in range(n + 1) if k / n <= drop_rate)
     chosen, gained = None, -1.0
     for tau in sorted({s for part in each for s in part if s > 0}):
         done = [sum(s <= tau for s in part) for part in each]

@@ -92,7 +92,7 @@ def ageing(law):
 
 
 def single_below(law, x):
-    """P(t <= x)."""
+    """P(t <= x); on a lattice x within 1e-9 of a unit of a latency is that latency."""
     if law["record"] == "Normal":
         return math.erfc((law["average"] - x) / (law["deviation"] * math.sqrt(2))) / 2
     if law["record"] == "Lognormal":
@@ -111,8 +111,8 @@ def single_below(law, x):
         return min(max((x - law["low"]) / (law["high"] - law["low"]), 0.0), 1.0)
     if abs(x) == math.inf:
         return float(x > 0)
-    width, cells = law.get("width", 0.0), cells_of(law)
-    shares = (w * (min(max((x - v) / width + 0.5, 0.0), 1.0) if width else float(v <= x)) for v, w in cells)
+    width, cells, near = law.get("width", 0.0), cells_of(law), 1e-9 * law.get("unit", 0.0)
+    shares = (w * (min(max((x - v) / width + 0.5, 0.0), 1.0) if width else float(v <= x + near)) for v, w in cells)
     return math.fsum(shares) / math.fsum(w for _, w in cells)
 
 
@@ -125,7 +125,9 @@ def law_facts(law, at):
     for x in at:
         chances.append(single_below(law, x))
         moved = [single_below(law, x * (1 + k * 64 * U)) for k in (-1, 1)] if law["record"] != "Lattice" else [0, 0]
-        off.append(abs(moved[1] - moved[0]) + 8 * roundings + (1e-13 if law["record"] == "Gamma" else 0.0))
+        certain = abs(x) == math.inf or (law["record"] == "Lattice" and chances[-1] == 1)
+        rounded = 8 * roundings + (1e-13 if law["record"] == "Gamma" else 0.0)
+        off.append(0.0 if certain else abs(moved[1] - moved[0]) + rounded)
     beyond = "TypeError"
     if law["record"] == "Lognormal":
         values = [mean - x if x <= law["base"] else lognormal_excess(law, x) for x in at if abs(x) < math.inf]
@@ -234,10 +236,10 @@ def passing(holds, low, high):
 
 
 def above(law, m, x):
-    """P(S_m > x) of a normal law, or of a gamma law whose shape is whole, to its own digits."""
+    """P(S_m > x) of a normal law, or of a gamma law whose shape times m is whole, to its own digits."""
     if law["record"] == "Normal":
         return math.erfc((x - m * law["average"]) / (law["deviation"] * math.sqrt(2 * m))) / 2
-    y, terms = max(0.0, (x - m * law["base"]) / law["scale"]), m * round(law["shape"])
+    y, terms = max(0.0, (x - m * law["base"]) / law["scale"]), round(m * law["shape"])
     return math.exp(-y) * sum(y**j / math.factorial(j) for j in range(terms))
 
 

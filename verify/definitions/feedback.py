@@ -176,9 +176,8 @@ def arc_rows(aggregator, stack, state, rng):
     options = dict(aggregator.get("options", {}))
     drawn = {"sketch": options.pop("sketch")} if "sketch" in options else {"seed": rng}
     parameters = {"K": aggregator["K"], "rank": aggregator.get("rank", 1), **options}
-    said = arctopk.arctopk(
-        {"inputs": {"gradients": matrices}, "parameters": parameters, "randomness": drawn}, near=lambda v, _: v
-    )
+    given = {"inputs": {"gradients": matrices}, "parameters": parameters, "randomness": drawn}
+    said = arctopk.arctopk(given, scored=False)
     if "refused" in said:
         raise RefusedStep(said["refused"])
     sent = np.zeros_like(matrices)

@@ -128,7 +128,7 @@ def coded_group(part, width, form, repaired, quantise_with, zero, theta, spikes,
         read_low, wanted = kind(wire_zero), float(exact_scale)
         if repaired:  # from the zero point as it is read; one float up, as the quotient may have been rounded down
             wanted = (float(high) - float(read_low)) / top
-            wanted = math.nextafter(wanted, math.inf) if wanted > 0 else 0.0
+            wanted = math.nextafter(wanted, math.inf) if high > read_low else 0.0
         wire_scale, wide = scale_of(wanted, form, theta, "above" if repaired else "nearest")
     else:  # a group of equal entries is one step of their magnitude away from zero
         wire_scale, wide = scale_of(float(exact_scale if exact_scale > 0 else abs(low)), form, theta, "nearest")

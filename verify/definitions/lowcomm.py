@@ -47,6 +47,12 @@ def after_another(P, parts):
     return {**whole, **{name: sum(t[name] for t in parts) for name in ("steps", "critical_path")}}
 
 
+def middle(a, b):
+    """The mean of two floats, rounded once."""
+    largest = float(np.finfo(type(a)).max)
+    return (a + b) / type(a)(2) if abs(Fraction(float(a)) + Fraction(float(b))) <= largest else a / 2 + b / 2
+
+
 def pair_round(workers, order, momentum, lr, pull):
     """Slow weights and momenta of all workers, in their dtype, and what was moved."""
     P, kind = len(workers), workers[0][0][0].dtype.type
@@ -59,7 +65,7 @@ def pair_round(workers, order, momentum, lr, pull):
         slow, new = [], []
         for e in range(len(w)):
             alone = partner[p] == p
-            mean, change = (w[e], g[e]) if alone else ((w[e] + other_w[e]) / kind(2), (g[e] + other_g[e]) / kind(2))
+            mean, change = (w[e], g[e]) if alone else (middle(w[e], other_w[e]), middle(g[e], other_g[e]))
             new.append(kind(momentum) * v[e] - kind(lr) * change - kind(pull) * (w[e] - mean))
             slow.append(w[e] + new[e])
         result.append([slow, new])

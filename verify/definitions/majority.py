@@ -78,6 +78,8 @@ def voted(held):
     stack, options = held["inputs"]["stack"], held["parameters"]
     way, zeros = options.get("way", "server"), options.get("zeros", "plus")
     coins = held["randomness"].get("coins")
+    if coins is not None and (zeros != "coin" or len(coins) != len(stack) + 1):
+        return {"refused": "ValueError"}
     if "seed" in held["randomness"]:  # the draw that the docstring of `rng` promises
         coins = np.random.default_rng(held["randomness"]["seed"]).integers(0, 2, (len(stack) + 1, stack.shape[1]), bool)
     row = vote(stack.tolist(), zeros, coins)

@@ -304,11 +304,11 @@ def one_trial(rows, kind, M, d, p, rule, rounds, numbers):
         there = [p == 0 or not numbers.fails(p) for _ in range(N)]
         if rule == "abort":
             there = [all(there[j] for j in range(N) if meeting[j] == meeting[i]) for i in range(N)]
-        before = rows
-        for i in range(N):
-            if there[i]:
-                members = [before[j] for j in range(N) if there[j] and meeting[j] == meeting[i]]
-                rows = [*rows[:i], [sum(row[e] for row in members) / len(members) for e in range(n)], *rows[i + 1 :]]
+        means = {}
+        for group in {meeting[i] for i in range(N) if there[i]}:
+            members = [rows[i] for i in range(N) if there[i] and meeting[i] == group]
+            means[group] = [sum(row[e] for row in members) / len(members) for e in range(n)]
+        rows = [means[meeting[i]] if there[i] else rows[i] for i in range(N)]
         found.append(sum((row[e] - centre[e]) ** 2 for row in rows for e in range(n)) / N)
         if kind == "keys":
             drawn = {key: numbers.shuffled(list(range(M))) for key in product(range(M), repeat=d - 1)}

@@ -282,10 +282,10 @@ def counts(P, steps):
         for source, target, words in step:
             out[source] += words
             into[target] += words
+            sent[source] += words
+            received[target] += words
             messages[source] += 1
-        sent = [a + b for a, b in zip(sent, out, strict=True)]
-        received = [a + b for a, b in zip(received, into, strict=True)]
-        path += max(max(a, b) for a, b in zip(out, into, strict=True))
+        path += max(*out, *into)
     return {"sent": sent, "received": received, "messages": messages, "steps": len(steps), "critical_path": path}
 
 
@@ -363,6 +363,9 @@ def iterated(held):
     k, given, first = options.pop("k"), held["inputs"].get("state"), held["inputs"]["iterations"][0]
     if given and (len(given["local_thresholds"]), given["boundaries"][-1], given["k"]) != (*first.shape, k):
         return {"refused": "ValueError"}
+    if "other" in held["inputs"]:  # ranks have thresholds of their own, and all else in common
+        names = [name for name in given if np.any(np.array(given[name]) != np.array(held["inputs"]["other"][name]))]
+        return {"refused as unlike": names != ["local_thresholds"]}
     for t, stack in enumerate(held["inputs"]["iterations"]):
         kind = stack.dtype.type
         try:
@@ -398,6 +401,10 @@ CONTROLLERS = {
 def settled(held):
     chosen, options = [v.tolist() for v in held["inputs"]["selected"]], held["parameters"]
     rule, gather = options.get("rule", "mean-of-quantiles"), options.get("allgather", "bruck")
+    if any(v.dtype.kind not in "iu" for v in held["inputs"]["selected"]):
+        return {"refused": "TypeError"}
+    if any(np.ndim(own) != 1 or own != sorted({i for i in own if 0 <= i < options["n"]}) for own in chosen):
+        return {"refused": "ValueError"}
     cuts, steps = boundaries(chosen, options["n"], rule, gather)
     return {"boundaries": integers(cuts), "traffic": counts(len(chosen), steps)}
 
@@ -407,7 +414,8 @@ def descended(held):
     options, given = held["parameters"], held["inputs"]
     kind, P = given["weights"].dtype.type, len(given["gradients"][0])
     weights, state, found = given["weights"].tolist(), own_state(given.get("allreduce")), {}
-    residuals = given["residuals"].tolist() if "residuals" in given else [[0.0] * len(weights)] * P
+    zeros = np.zeros((P, len(weights)), kind)
+    residuals = given.get("residuals", zeros).tolist()
     for t, gradients in enumerate(given["gradients"]):
         eta = float(kind(given.get("step_sizes", {}).get(str(t), options["step_size"])))
         weights, residuals, state, result, phases = sgd_step(
@@ -428,4 +436,5 @@ def descended(held):
             "traffic": traffic(P, phases),
             "t": state["t"],
         }
-    return {"steps": found, "t at first": 0}
+    start = {"weights": given["weights"], "residuals": zeros, "allreduce": None}
+    return {"start": {"state": start, "t": 0}, "steps": found}

@@ -305,6 +305,12 @@ def slope(name, step, replicas):
     return replicas if name == "identity" else np.array(moved)
 
 
+def fresh(row, workers):
+    """Replicas that are equal to a row, none of them stale."""
+    stale = {"missed": np.zeros((workers, row.size), np.int64), "step": 0}
+    return {"parameters": np.array([row] * workers), **stale, "reduce_state": None, "broadcast_state": None}
+
+
 def trained(held):
     defaults = {
         "estimator": "arrivals",
@@ -314,14 +320,17 @@ def trained(held):
         "broadcast_only": False,
         "watched": False,
     }
-    given = {**defaults, **held["parameters"], **held["randomness"]}
+    given, begun = {**defaults, **held["parameters"], **held["randomness"]}, {}
+    if "row" in held["inputs"]:
+        begun = {"start": fresh(held["inputs"]["row"], given["workers"])}
+    state = begun["start"] if begun else held["inputs"]["state"]
     made = lossy_training(
-        held["inputs"]["state"], lambda step, x: slope(given["gradient"], step, x), given["loss"], given["steps"],
+        state, lambda step, x: slope(given["gradient"], step, x), given["loss"], given["steps"],
         given["rate"], given["estimator"], given["packet"], given["seed"], given["trial"], given["broadcast_only"],
     )  # fmt: skip
     if made is None:
         return {"refused": "ValueError"}
-    said = {"state": made[0], "traffic": with_phases(made[2])}
+    said = {"state": made[0], "traffic": with_phases(made[2]), **begun}
     return {**said, "seen": made[1]} if given["watched"] else said
 
 

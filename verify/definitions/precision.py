@@ -10,12 +10,12 @@ from commbounds.verify.definitions import counter
 from commbounds.verify.definitions.dense import Wire, speakers_and_silent
 
 FORMATS = {
-    "float64": (53, -1074, Fraction(2) ** 1024 - Fraction(2) ** 971),
-    "float32": (24, -149, Fraction(2) ** 128 - Fraction(2) ** 104),
-    "float16": (11, -24, Fraction(65504)),
-    "bfloat16": (8, -133, Fraction(2) ** 128 - Fraction(2) ** 120),
-    "float8_e4m3fn": (4, -9, Fraction(448)),
-    "float8_e5m2": (3, -16, Fraction(57344)),
+    "float64": (53, -1074, 2**1024 - 2**971),
+    "float32": (24, -149, 2**128 - 2**104),
+    "float16": (11, -24, 65504),
+    "bfloat16": (8, -133, 2**128 - 2**120),
+    "float8_e4m3fn": (4, -9, 448),
+    "float8_e5m2": (3, -16, 57344),
 }
 """Digits, exponent of the smallest number, largest number."""
 BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "float8_e4m3fn": 1, "float8_e5m2": 1}
@@ -29,37 +29,36 @@ def two_to(exponent):
     return 2 ** max(exponent, 0)
 
 
-def rounded(value, name, uniform=None):
-    """To the nearest number of the format, ties to even; or up where the uniform number is below the share."""
-    digits, lowest, _ = FORMATS[name]
-    over, under = value.numerator, value.denominator
+def stored(value, sign, name, uniform=None):
+    """A float or a fraction as a number of the format; a zero has this sign.
+
+    The nearest one, ties to even; or the one above where the uniform number is below the share.
+    """
+    digits, lowest, largest = FORMATS[name]
+    over, under = value.as_integer_ratio()
     # from a power of two that is surely below: those of the smallest number are a thousand away
-    exponent = max(lowest, over.bit_length() - under.bit_length() - digits - 1)
+    exponent = max(lowest, over.bit_length() - under.bit_length() - digits)
     while abs(over) * two_to(-exponent - digits) >= under * two_to(exponent + digits):
         exponent += 1
-    over, under = over * two_to(-exponent), under * two_to(exponent)
-    below, rest = divmod(over, under)
+    up, down = two_to(exponent), two_to(-exponent)
+    below, rest = divmod(over * down, under * up)
     if uniform is not None:
-        up = Fraction(uniform) * under < rest
+        share, whole = uniform.as_integer_ratio()
+        above = share * under * up < rest * whole
     else:
-        up = 2 * rest > under or (2 * rest == under and below % 2 == 1)
-    return Fraction((below + up) * two_to(exponent), two_to(-exponent))
-
-
-def stored(value, sign, name, uniform=None):
-    """A fraction as a number of the format; a zero has this sign."""
-    size = abs(rounded(value, name, uniform))
-    return math.copysign(BEYOND[name] if size > FORMATS[name][2] else float(size), sign)
+        above = 2 * rest > under * up or (2 * rest == under * up and below % 2 == 1)
+    size = abs(below + above) * up
+    return math.copysign(BEYOND[name] if size > largest * down else size / down, sign)
 
 
 def number(x, name, uniform=None):
     """A float in the format; what is not finite stays as it is."""
-    return stored(Fraction(x), x, name, uniform) if math.isfinite(x) else x
+    return stored(x, x, name, uniform) if math.isfinite(x) else x
 
 
 def added(a, b, name, uniform=None):
     """The sum, rounded to the format once."""
-    total = float(np.float64(a) + np.float64(b))
+    total = a + b
     return stored(Fraction(a) + Fraction(b), total, name, uniform) if math.isfinite(total) else total
 
 
@@ -208,11 +207,11 @@ def allreduce(rows, schedule, wire, accumulate, per_hop, nodes, average, rounds_
         for step in steps:
             messages = []
             for source, target, bag in step:
-                content = {}
+                content, speaks = {}, speaker(source, terms)
                 for i in (i for b in bag for i in places[b]):
                     content[i] = held[source][i]
                     if hops:
-                        content[i] = number(held[source][i], wire, drawn(2 * at, speaker(source, terms), i))
+                        content[i] = number(held[source][i], wire, drawn(2 * at, speaks, i))
                         if rounds_own:
                             held[source][i] = content[i]
                 messages.append((source, target, content))
@@ -223,10 +222,9 @@ def allreduce(rows, schedule, wire, accumulate, per_hop, nodes, average, rounds_
                 for source, target, _ in messages:
                     terms[target] = terms[target] | before[source]
             for _, target, content in messages:
+                speaks = speaker(target, terms)
                 for i, v in content.items():
-                    held[target][i] = added(
-                        held[target][i], v, accumulate, drawn(2 * at + 1, speaker(target, terms), i)
-                    )
+                    held[target][i] = added(held[target][i], v, accumulate, drawn(2 * at + 1, speaks, i))
             at += 1
     sent = [[number(v, wire, drawn(-1, speaker(r, terms), i)) for i, v in enumerate(row)] for r, row in enumerate(held)]
     if average == "after":
@@ -304,7 +302,7 @@ class Simulated:
             return math.copysign(BEYOND[name], x)
         if self.draw is None or math.isnan(x):
             return number(x, name)
-        return math.copysign(number(abs(x), name, 1 - Fraction(self.draw(*place))), x)
+        return math.copysign(number(abs(x), name, 1 - self.draw(*place)), x)
 
     def over(self, x, P, *place):
         """The quotient in the wire's format, which a draw rounds from float64."""
@@ -313,7 +311,7 @@ class Simulated:
         return divided(x, P, self.wire) if self.draw is None else self.in_format(x / P, self.wire, *place)
 
     def plus(self, a, b, place):
-        total = float(np.float64(a) + np.float64(b))
+        total = a + b
         if self.draw is None and math.isfinite(total):
             return added(a, b, self.accumulate)
         return self.in_format(total, self.accumulate, place)
@@ -468,7 +466,7 @@ def split(held):
     batches, replicas, divisor, eps = (options[name] for name in ("batches", "replicas", "divisor", "eps"))
     if (of == "product" and m % 2) or batches < 1 or m % batches or replicas < 1 or P % replicas or divisor < 1:
         return {"refused": "ValueError"}
-    if not 0 <= options["target"] < stack.size or eps < 0:
+    if not 0 <= options["target"] < stack.size or not eps >= 0:
         return {"refused": "ValueError"}
     rows = stack.tolist()
     if of == "product":
@@ -509,7 +507,7 @@ def dot_product(rows, form, wire, tf32):
     parts = []
     for row in rows:
         if tf32:
-            row = [float(eleven_digits(Fraction(v))) for v in row]
+            row = [eleven_digits(v) for v in row]
         half = len(row) // 2
         parts.append(one_by_one([a * b for a, b in zip(row[:half], row[half:], strict=True)], form))
     return one_by_one(parts, wire)
@@ -517,14 +515,8 @@ def dot_product(rows, form, wire, tf32):
 
 def eleven_digits(value):
     """To the nearest number of eleven digits, ties to even."""
-    if not value:
-        return value
-    exponent = 0
-    while abs(value) / Fraction(2) ** exponent >= 2**11:
-        exponent += 1
-    while abs(value) / Fraction(2) ** exponent < 2**10:
-        exponent -= 1
-    return round(value / Fraction(2) ** exponent) * Fraction(2) ** exponent
+    exponent = math.frexp(value)[1] - 11
+    return math.ldexp(round(math.ldexp(value, -exponent)), exponent)
 
 
 def softmax(rows, of, form, wire, target):

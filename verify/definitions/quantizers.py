@@ -127,33 +127,44 @@ def dithered_to_powers(x, norm, levels, uniforms):
 
 
 @cache
-def power_levels(base, dtype):
-    """The powers of `base` that are normal numbers of `dtype`, ascending, rounded to it; Fractions."""
-    smallest, largest = smallest_normal(dtype), Fraction(float(np.finfo(dtype).max))
-    base, table, power = Fraction(base), [], Fraction(1)
-    while power <= largest:
-        table.append(power)
-        power *= base
-    power = 1 / base
-    while power >= smallest:
-        table.insert(0, power)
-        power /= base
-    return [rounded(power, dtype) for power in table]
+def power_exponents(base, dtype):
+    """The exponents j of the powers base^j that are normal numbers of `dtype`, a range."""
+    growth = math.log(base.numerator) - math.log(base.denominator)  # of bases beyond all floats too
+
+    def last(limit):
+        j = round(math.log(limit) / growth)  # next to it
+        while base ** (j + 1) <= limit:
+            j += 1
+        while base**j > limit:
+            j -= 1
+        return j
+
+    return range(-last(1 / smallest_normal(dtype)), last(Fraction(float(np.finfo(dtype).max))) + 1)
 
 
-def rounded_to_levels(x, table, uniforms):
-    """Codes of stochastic rounding to the ascending positive `table`, and to 0 below it; saturates above it.
+@cache
+def power_level(base, exponent, dtype):
+    """A power of the Fraction `base`, rounded to `dtype`, as a float."""
+    return float(rounded(base**exponent, dtype))
 
-    The probability of the upper level is the float64 quotient of float64 differences.
+
+def rounded_to_powers(x, base, uniforms):
+    """Stochastic rounding to powers of the Fraction `base`, and to 0 below all: codes, values, and number of levels.
+
+    Code c stands for the c-th power that is a normal number, rounded to the dtype of `x`, and 0 for 0; the last
+    one is where all above it are. The probability of the upper level is the float64 quotient of float64 differences.
     """
-    levels = [0.0, *map(float, table)]
-    out = []
+    exponents, out = power_exponents(base, x.dtype), []
+
+    def level(code):
+        return power_level(base, exponents[code - 1], x.dtype) if code else 0.0
+
     for v, u in zip(map(float, x), map(float, uniforms), strict=True):
-        code = bisect_right(levels, abs(v)) - 1
-        if code + 1 < len(levels) and u < (abs(v) - levels[code]) / (levels[code + 1] - levels[code]):
+        code = bisect_right(range(1, len(exponents) + 1), abs(v), key=level)
+        if code < len(exponents) and u < (abs(v) - level(code)) / (level(code + 1) - level(code)):
             code += 1
         out.append(sign(v) * code)
-    return out
+    return out, [math.copysign(level(abs(c)), c) if c else 0.0 for c in out], len(exponents)
 
 
 # --- what is known of sums that are taken in float64, in an order that no definition names -------------------------
@@ -202,8 +213,8 @@ def near(low, high):
     if np.array_equal(low, high) and np.array_equal(np.signbit(low), np.signbit(high)):
         return np.array(low)
     pairs = list(zip(np.ravel(low).tolist(), np.ravel(high).tolist(), strict=True))
-    middles = [Fraction(a) if a == b else (Fraction(a) + Fraction(b)) / 2 for a, b in pairs]
-    halves = [abs(Fraction(b) - Fraction(a)) / 2 if a != b else Fraction(0) for a, b in pairs]
+    middles = [a if a == b else (Fraction(a) + Fraction(b)) / 2 for a, b in pairs]
+    halves = [0 if a == b else abs(Fraction(b) - Fraction(a)) / 2 for a, b in pairs]
     return {"near": middles, "allowance": halves}
 
 
@@ -294,10 +305,8 @@ def _powers(code):
 
 
 def _stochastic_power(x, given, drawn):
-    table = power_levels(as_fraction(given["base"]), x.dtype)
-    codes = rounded_to_levels(x, table, uniforms_of(x, drawn))
-    output = [math.copysign(table[abs(c) - 1], c) if c else 0.0 for c in codes]
-    return _coded(x, np.array(codes, _code_dtype(len(table))), len(table), np.array(output, x.dtype))
+    codes, output, levels = rounded_to_powers(x, as_fraction(given["base"]), uniforms_of(x, drawn))
+    return _coded(x, np.array(codes, _code_dtype(levels)), levels, np.array(output, x.dtype))
 
 
 def _levels(levels):

@@ -195,6 +195,7 @@ def of_rotated(twin, admits=lambda **_: True):
     """The twin of (x, parameters, randomness, signs) where all are taken."""
 
     def said(x, given, drawn):
+        drawn = {**drawn, "seed": np.random.default_rng(drawn["seed"])} if "seed" in drawn else drawn
         error = wrong_signs(drawn["signs"], x.shape) if "signs" in drawn else None
         return {"refused": error} if error else twin(x, given, drawn, signs_of(x.size, drawn))
 
@@ -277,12 +278,8 @@ def eden(x, given, _drawn, signs):
 
 
 def dither_of(d, drawn):
-    """As many uniforms: those that are given, or those that follow the key."""
-    if "seed" not in drawn:
-        return np.asarray(drawn["dither"])
-    rng = np.random.default_rng(drawn["seed"])
-    rng.integers(0, counter.WORD, dtype=np.uint64)
-    return rng.random(d)
+    """As many uniforms: those that are given, or those that follow the key of the signs."""
+    return drawn["seed"].random(d) if "seed" in drawn else np.asarray(drawn["dither"])
 
 
 def levels(x, given, drawn, signs):
@@ -312,9 +309,7 @@ def sketch(x, given, drawn, signs):
     if not 1 <= k <= d:
         return REFUSAL
     if "seed" in drawn:
-        rng = np.random.default_rng(drawn["seed"])
-        rng.integers(0, counter.WORD, dtype=np.uint64)
-        kept = sorted(rng.choice(d, k, replace=False).tolist())
+        kept = sorted(drawn["seed"].choice(d, k, replace=False).tolist())
     else:
         kept = [int(j) for j in np.asarray(drawn["kept"])]
     if len(kept) != k or any(a >= b for a, b in itertools.pairwise(kept)) or kept[0] < 0 or kept[-1] >= d:

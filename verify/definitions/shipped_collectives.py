@@ -111,6 +111,8 @@ def flashinfer_allreduce(held):
     given = {"group": 256, "block": 4096, **held["parameters"]}
     stack, group, width = held["inputs"]["stack"], given["group"], given["block"]
     P, n = stack.shape
+    if width % group or width % P:
+        return {"refused": "ValueError"}
     rows = [[F32(bfloat16(v)) for v in row] for row in stack]
     results, bytes_of = [[None] * n for _ in range(P)], [0] * P
     for start in range(0, n, group):
@@ -290,7 +292,7 @@ def loongforge_hook(held):
                 [v + e for v, e in zip(own, lost, strict=True)] for own, lost in zip(buckets, first, strict=True)
             ]
         bucket = [F32(0)] * (P * shard)
-        for start in range(0, P * shard, block):
+        for start in range(0, n, block):  # the blocks behind are zeros
             places = range(start, start + block)
             shares = [F32(0)] * block
             for p in range(P):

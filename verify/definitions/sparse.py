@@ -152,8 +152,9 @@ def gaussian_threshold(x, z):
 
 def adapted(x, threshold, k, adapt):
     factor, rounds = {"none": (1, 0), "vgg": (1.02, 20), "lstm": (1.012, 50)}[adapt]
+    magnitudes = [abs(float(v)) for v in x]
     for _ in range(rounds):
-        count = sum(abs(float(v)) > threshold for v in x)
+        count = sum(v > threshold for v in magnitudes)
         if count < 3 * k / 4:
             threshold /= factor
         elif count > 5 * k / 4 and adapt == "vgg":

@@ -14,7 +14,6 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen, vectors_of
 from commbounds.verify.definitions import powergossip as definitions
 from commbounds.verify.family import Family, Rounded
-from commbounds.verify.pairing import on_definition
 from commbounds.verify.space import RANKS, Space
 from commbounds.verify.study import studies
 
@@ -290,17 +289,7 @@ EXPERIMENTS = studies(
     *AGREED.studies(_unchanged, "recovers"),
 )
 
-# --- ranks by themselves, and test vectors ----------------------------------------------------------------------------
-
-
-PAIRINGS = (
-    on_definition(
-        "powergossip_rounds",
-        DEFINITIONS["powergossip_rounds"],
-        of_all=lambda found, _P: [{"result": row} for row in found[0]],
-        of_one=lambda found: {"result": found[0]},
-    ),
-)
+# --- test vectors -----------------------------------------------------------------------------------------------------
 
 
 def subjects() -> list[Any]:

@@ -28,9 +28,19 @@ def sent(compressor: Any, case: VectorCase) -> Any:
 
 
 def received(compressor: Any, case: VectorCase) -> Mapping[str, Any]:
-    """What is expected: the message part by part, its size in bits, and what the receiver reads."""
+    """What is expected: the message part by part, its size in bits, and what the receiver reads.
+
+    Raises
+    ------
+    RuntimeError
+        The compressor does not read what it made: that is no refusal of x.
+    """
     message = sent(compressor, case)
-    return {"message": parts_of(message), "bits": message.bits, "output": compressor.decompress(message)}
+    try:
+        output = compressor.decompress(message)
+    except (TypeError, ValueError) as error:
+        raise RuntimeError(f"{type(compressor).__name__} refuses its own message: {error}") from error
+    return {"message": parts_of(message), "bits": message.bits, "output": output}
 
 
 def keyed(x: Array, seed: int) -> dict[str, Any]:

@@ -73,6 +73,16 @@ def test_a_bad_gradient_on_one_rank_is_refused_on_all(bad, sgd, gradient, error,
     refused(lambda comm: first_step(comm, gradient if comm.rank == bad else ONES, sgd), error, message)
 
 
+@pytest.mark.parametrize("bad", [0, 2])
+def test_a_step_that_overflows_is_refused_on_all_as_in_one_process(bad):
+    sgd, gradients = replace(SGD, step_size=8.0), np.ones((3, 4))
+    gradients[bad, 1] = -1e308
+    message = "step_size times gradients must be finite, got an overflow at step_size = 8.0"
+    refused(lambda comm: first_step(comm, gradients[comm.rank], sgd), ValueError, message)
+    with pytest.raises(ValueError, match=message):
+        sgd.step(gradients, sgd.start(np.ones(4), 3))
+
+
 @pytest.mark.parametrize(
     ("other", "message"),
     [

@@ -58,6 +58,19 @@ def test_a_fused_program_takes_the_place_of_the_ranks_in_one_process():
     assert total.__doc__ == "The sum."
 
 
+def test_programs_are_given_pythons_numbers():
+    """A rank that says a number in a narrow type of NumPy's computes with it as the others do."""
+
+    @one_program(np.stack)
+    def kinds(comm, row, count, *, rate):
+        comm.step({}, [])
+        return np.array([type(count) is int, type(rate) is float, count + 100 == 200])
+
+    result, _ = kinds([[1.0], [2.0]], np.int8(100), rate=np.float32(0.5))
+    assert result.all()
+    assert ThreadWorld().run(lambda comm: kinds.on_rank(comm, [1.0], np.int8(100), rate=np.float16(1)), 2)[0][0].all()
+
+
 def test_it_looks_like_the_function_that_it_is():
     assert str(inspect.signature(passed_on)) == "(rows, distance=1, *, factor=1.0)"
     assert repr(passed_on) == "<collective passed_on(rows, distance=1, *, factor=1.0)>"

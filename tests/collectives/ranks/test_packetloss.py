@@ -105,6 +105,7 @@ ONE = np.ones(4)
         (lambda c: lossy_broadcast(c, ONE, [np.inf] * [2, 1, 1][c.rank], THERE), ValueError, "owned must be finite"),
         (lambda c: lossy_broadcast(c, ONE, [1.0] * [2, 1, 1][c.rank], THERE & (c.rank > 0)), ValueError, "checksum"),
         (lambda c: lossy_step(c, fresh_replica(ONE), ONE, np.nan, THERE, THERE), ValueError, "rate must be finite"),
+        (lambda c: lossy_step(c, fresh_replica(ONE), ONE, True, THERE, THERE), TypeError, "rate must be a number"),
         (lambda c: lossy_step(c, fresh_replica(ONE), ONE, c.rank, THERE, THERE), ValueError, "rate must be the same"),
     ],
 )

@@ -19,8 +19,8 @@ from commbounds.collectives.sparse.gtopk import gtopk_allreduce
 from commbounds.collectives.sparse.spardl import spardl_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
 from commbounds.collectives.sparse.topk_dsa import topk_dsa
-from commbounds.verify.experiments.sparse.pairings import PAIRINGS
 from commbounds.verify.pairing import compared
+from commbounds.verify.pairings import PAIRINGS
 
 pytestmark = pytest.mark.kernels
 TWINS = {
@@ -32,7 +32,7 @@ TWINS = {
 }
 COLUMN = "commbounds.collectives.sparse."
 EACH = pytest.mark.parametrize("name", TWINS)
-PAIRED = {pairing.name: pairing for pairing in PAIRINGS}
+PAIRED = PAIRINGS.of_column("sparse")
 
 
 def refused(program, P=3):

@@ -124,7 +124,7 @@ def judged_again(
         "sample": of["sample"] - len(of["survivors"]) + len(again),
         "equivalent": of["equivalent"] + now["equivalent"],
         "survivors": now["survivors"],
-        **{name: dict(Counter(of[name]) + Counter(now[name])) for name in ("killed", "claims")},
+        **{name: dict(Counter(of[name]) + Counter(now[name])) for name in ("killed", "killed by kind", "claims")},
     }
 
 

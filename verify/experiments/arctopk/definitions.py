@@ -1,7 +1,6 @@
 """ARC-Top-K beside its definition: the spaces of its cases."""
 
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from commbounds.collectives.arctopk.law import kept_of_orthogonal_rows, kept_of_
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import arctopk
-from commbounds.verify.differences import Near, Said
+from commbounds.verify.differences import Said
 from commbounds.verify.space import RANKS, Of, Space, rationals, sizes
 
 DATA = ("eighths", "ties", "normal", "far apart")
@@ -22,13 +21,14 @@ SKETCHES = ("one entry a column", "eighths", "drawn", "normal")
 
 
 def _gradients(data: str, P: int, m: int, n: int, dtype: str, seed: int) -> Any:
-    """Matrices of all ranks; rows "far apart" have squares beyond the range of a float64."""
+    """Matrices of all ranks; rows "far apart" have squares beyond the range of a float64, or are zero."""
     kind = "eighths" if data == "far apart" else "normal" if data in ("near ties", "overflow", "NaN") else data
     stack = stack_of(kind, P, m * n, dtype, seed).reshape(P, m, n)
     rng = np.random.default_rng([seed, 2])
     if data == "far apart":
         far = (0, 700, -700, 600) if dtype == "float64" else (0, 60, -60, 40)
         stack = np.ldexp(stack, rng.choice(far, (1, m, 1))).astype(dtype)
+        stack[:, :1] *= m < 3  # a row of zeros, of both signs, among others
     if data == "near ties":  # rows tie, but for the rounding of their sums over the ranks
         entries = np.tile(rng.standard_normal((P, 1)), m * n)
         stack = rng.permuted(entries, axis=0).reshape(P, m, n).astype(dtype)
@@ -126,7 +126,12 @@ def _wide() -> list[Given]:
     wide = [
         _arc(2, 3, n, 1, 4, "ties", "float32", "eighths", None, None, None, n) for n in (63, 64, 65, 255, 256, 257, 600)
     ]
-    return [*wide, Given({"gradients": np.ones((1, 1, 1))}, {"K": 1, "rank": 2**16 + 1}, {"seed": 1})]
+    wide.append(Given({"gradients": np.ones((1, 1, 1))}, {"K": 1, "rank": 2**16 + 1}, {"seed": 1}))
+    over = np.array([[1e3, 1e3], [0.0, 0.0], [1.0, 1.0]])  # of the second row one column's sum is infinite, or both are
+    for largest in ([1.0, 1.7e308], [1.7e308, 1.0], [1.7e308, 1.7e308]):
+        over[1] = largest
+        wide += [Given({"gradients": np.stack([over] * 2)}, {"K": K, "rank": 2}, {"sketch": np.eye(2)}) for K in (1, 2)]
+    return wide
 
 
 def _counts(m: int, share: Any, rule: str | None, seed: int) -> Given:
@@ -199,6 +204,6 @@ def _kept() -> list[Given]:
 
 
 DEFINITIONS = {
-    "arctopk_allreduce": Definition(ARCS, _run, partial(arctopk.arctopk, near=Near), examples=_wide),
+    "arctopk_allreduce": Definition(ARCS, _run, arctopk.arctopk, examples=_wide),
     "row_count": Definition(COUNTS, _counted, arctopk.counted_rows, examples=_kept),
 }

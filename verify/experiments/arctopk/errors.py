@@ -6,18 +6,16 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from commbounds.array_types import Array, Floats
 from commbounds.collectives.arctopk.law import kept_of_orthogonal_rows, kept_of_planar_rows, sectors
 from commbounds.theory import claims
-from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.family import Family, Rounded
+from commbounds.verify.space import RANKS, Of, Space
+from commbounds.verify.study import Case, Curve, Stream
 
-_A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
+_A = "arctopk.allreduce."
 _EPS = float(np.finfo(np.float64).eps)
 _ATTACKED = "attacked"
 """Family of the attack's cases: several hundred of them, of rows alike."""
@@ -63,124 +61,75 @@ def _by_angles(arc: Any, rows: Array, K: int, P: int, joined: bool = False) -> t
     return total / (2 * math.pi) / square, allowance
 
 
-def known(_arc: Any, case: Case) -> dict[str, int]:
-    """The symbols k and r."""
-    return {"k": case.settings["K"], "r": case.settings["rank"]}
-
-
-def _error(arc: Any, case: Case) -> Outcome:
+def _error(implementation: Any, x: Array, m: int, K: int, rank: int, P: int, data: str) -> Rounded:
     """Relative error of planar or of orthogonal rows that are not all zero."""
-    s, rows = case.settings, case.array
-    m, K, rank = len(rows), s["K"], s["rank"]
-    square = float(np.square(rows).sum())
-    values = {"m": m, "k": K, "r": rank, **({"odd_square": s["odd_square"]} if "odd_square" in s else {})}
-    if s.get("orthogonal"):
-        norms = np.square(rows).sum(axis=1)
+    square = float(np.square(x).sum())
+    if data.startswith("orthogonal"):
+        norms = np.square(x).sum(axis=1)
         if np.ptp(norms) == 0.0:  # every selection loses the same: one sketch tells
-            error = arc(_stack(rows, s["P"]), K, rank, np.random.default_rng(m))[0].mean[0] - rows
-            return Outcome(float(np.square(error).sum()) / square, values, 64 * m * s["P"] * _EPS)
+            error = implementation(_stack(x, P), K, rank, np.random.default_rng(m))[0].mean[0] - x
+            return Rounded(float(np.square(error).sum()) / square, 64 * m * P * _EPS)
         kept, allowance = kept_of_orthogonal_rows(norms, K, rank)
-        return Outcome(1 - kept / square, values, allowance / square + 64 * _EPS)
+        return Rounded(1 - kept / square, allowance / square + 64 * _EPS)
     if rank == 1:
-        measured, allowance = _by_angles(arc, rows, K, s["P"], joined=s["family"] == _ATTACKED)
-        return Outcome(measured, values, allowance)
-    kept, allowance = kept_of_planar_rows(rows, K, rank)
-    return Outcome(1 - kept / square, values, allowance / square + 64 * m * _EPS)
+        return Rounded(*_by_angles(implementation, x, K, P, joined=data == _ATTACKED))
+    kept, allowance = kept_of_planar_rows(x, K, rank)
+    return Rounded(1 - kept / square, allowance / square + 64 * m * _EPS)
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------
 
 
-def _case(rows: Any, K: int, rank: int, family: str, **more: Any) -> Case:
-    x = np.array(rows, dtype=np.float64)
-    return Case({"m": len(x), "K": K, "rank": rank, "P": 2, "family": family, **more}, x)
+def _rows(data: str, m: int, weight: float, angle: float, seed: int) -> Array:
+    """Rows in a plane, or orthogonal ones; `weight` is the squared norm of the one that is unlike others.
+
+    Rows that turn are each turned by the angle; their norms, as those that fall, are between one and that of the last.
+    """
+    rng, falling = np.random.default_rng([seed, m]), math.sqrt(weight) ** (np.arange(m) / (m - 1))
+    made: dict[str, Callable[[], Array]] = {
+        "normal": lambda: rng.standard_normal((m, 2)),
+        "small integers": lambda: rng.integers(-4, 5, (m, 2)).astype(np.float64),
+        _UNEVEN: lambda: np.array([[1.0, 0.0]] * (m - 1) + [[0.0, math.sqrt(weight)]]),
+        "turning": lambda: falling[:, None] * np.array([[math.cos(angle * i), math.sin(angle * i)] for i in range(m)]),
+        "orthogonal, falling": lambda: np.diag(falling),
+        _EQUAL: lambda: np.diag([1.0] * (m - 1) + [math.sqrt(weight)]),
+        "orthogonal, drawn": lambda: np.diag(rng.standard_normal(m)),
+    }
+    return made[data]()
 
 
-def _parallel_and_one(m: int, square: float) -> Array:
-    return np.array([[1.0, 0.0]] * (m - 1) + [[0.0, math.sqrt(square)]])
-
-
-def _decoys(A: int, B: int, w: float) -> Array:
-    return np.array([[1.0, 0.0]] * A + [[0.0, math.sqrt(w)]] * B)
-
-
-def _heavy(m: int, weak: float) -> Array:
-    """One heavy row and m - 1 weak ones, parallel to one another and orthogonal to it."""
-    return np.array([[1.0, 0.0]] + [[0.0, weak]] * (m - 1))
-
-
-def _refuting(budget: Budget) -> Iterator[Case]:
-    yield _case(_parallel_and_one(3, 0.6), 1, 1, "two parallel rows and an orthogonal one", odd_square=0.6)
-    for m in (5, 10, 30, 100)[: 2 + budget.level]:
-        yield _case(_heavy(m, (m - 1) ** -0.5), m - 1, 1, "one heavy row among weak parallel ones")
-
-
-def _planar(budget: Budget) -> Iterator[Case]:
-    """Random, parallel, decoy and heavy rows in a plane; many of which one is kept."""
-    for P in (1, 2, 3, 5, 8):
-        yield _case(np.ones((10, 2)), 1, 1, "equal rows", P=P)
-        yield _case(np.random.default_rng(P).standard_normal((4, 2)), 2, 1, "normal", P=P, seed=P)
-    for rank in (1, 2, 4)[: 2 + budget.level]:
-        for m in (2, 3, 5):
-            for K in sorted({1, (m + 1) // 2, m - 1}):
-                for seed in range(1 + budget.level):
-                    rows = np.random.default_rng([seed, m]).standard_normal((m, 2))
-                    yield _case(rows, K, rank, "normal", seed=seed)
-                yield _case(_decoys(m - 1, 1, 0.5), K, rank, "decoys")
-                yield _case(_heavy(m, 0.01), K, rank, "one heavy row")
-                yield _case(np.ones((m, 2)), K, rank, "equal rows")
-
-
-def _two_rows(budget: Budget) -> Iterator[Case]:
-    for rank in (1, 2, 3, 8):
-        yield _case([[0.0, 0.0], [1.0, 0.0]], 1, rank, "nothing and a row")  # scores that touch at one direction
-        for angle in (0.0, 0.3, math.pi / 4, math.pi / 2):
-            for size, P in ((1.0, 2), (0.9, 5), (0.1, 1)):
-                rows = [[1.0, 0.0], [size * math.cos(angle), size * math.sin(angle)]]
-                yield _case(rows, 1, rank, f"two rows at {angle:.2f}", P=P)
-
-
-def _equal_pair(_budget: Budget) -> Iterator[Case]:
-    for rank in (1, 2, 5):
-        for angle in (0.5, math.pi / 2):
-            yield _case([[1.0, 0.0], [math.cos(angle), math.sin(angle)]], 1, rank, "two rows of equal norm")
-
-
-def _orthogonal(budget: Budget) -> Iterator[Case]:
-    for rank in (1, 2, 3)[: 2 + (budget.level > 0)]:
-        for norms in ((1.0, 2.0), (1.0, 1.0, 3.0), (4.0, 1.0, 0.5, 0.25), (10.0, 1.0, 1.0, 1.0)):
-            for K in range(1, len(norms)):
-                yield _case(np.diag(norms), K, rank, "orthogonal", orthogonal=True)
-
-
-def _equal_orthogonal(_budget: Budget) -> Iterator[Case]:
-    for m in (2, 3, 7, 16):
-        for K in sorted({1, m // 2, m}):
-            for rank, P in ((1, 3), (4, 8)):
-                yield _case(np.eye(m), K, rank, "orthogonal rows of equal norm", orthogonal=True, P=P)
-
-
-def _odd_ones(budget: Budget) -> Iterator[Case]:
-    for m in (2, 3, 5, 9):
-        for P, square in zip((1, 2, 3, 5, 8, 2), (0.1, 0.296, 0.6, 1.0, 4.0, 100.0)[: 5 + budget.level], strict=False):
-            rows = _parallel_and_one(m, square)
-            yield _case(rows, 1, 1, "parallel rows and an orthogonal one", odd_square=square, P=P)
-
-
-def _generated(rank: int = 1, m: int = 0) -> Callable[[], st.SearchStrategy[Case]]:
-    """Planar rows, entry by entry or at random."""
-
-    @st.composite
-    def cases(draw: st.DrawFn) -> Case:
-        count = m or draw(inputs.integers(2, 5))
-        K = draw(inputs.integers(1, count))
-        if not draw(st.booleans()):
-            entries = draw(inputs.small_entries(2 * count, 2 * count))
-            return _case(np.array(entries, np.float64).reshape(count, 2), K, rank, "small integers")
-        seed = draw(inputs.integers(0, 2**31))
-        return _case(np.random.default_rng(seed).standard_normal((count, 2)), K, rank, "normal", seed=seed)
-
-    return cases
+_UNEVEN, _EQUAL = "parallel and one", "orthogonal, all but one alike"
+_WEIGHTS = (0.6, 0.1, 0.296, 0.5, 1.0, 4.0, 100.0, 1e4, 0.0)
+_SPACE = Space(
+    _rows,
+    {
+        "P": (2, 1, *RANKS[2:]),
+        "m": (4, 2, 3, 5, 9),
+        "data": ("normal", "small integers", _UNEVEN, "turning", "orthogonal, falling", _EQUAL, "orthogonal, drawn"),
+        "weight": _WEIGHTS,
+        "angle": (0.3, 0.0, math.pi / 4, math.pi / 2),
+        "K": (1, Of("(m + 1) // 2", lambda m: (m + 1) // 2), Of("m - 1", lambda m: m - 1), Of("m", lambda m: m)),
+        "rank": (1, 2, 3, 8),
+    },
+    options=("K",),
+)
+_ROWS, _PAIRS = (
+    Family(
+        "arctopk.allreduce",
+        "arctopk_allreduce",
+        space,
+        lambda K, rank, weight: {"k": K, "r": rank, "odd_square": weight},
+        _error,
+        exact=False,
+    )
+    for space in (
+        _SPACE.including(
+            *_SPACE.every(m=(2, 3, 5, 9), data=[_UNEVEN], weight=_WEIGHTS),
+            *_SPACE.every(P=(1, 2, 3, 5, 8), m=[10], data=["turning"], weight=[1.0], angle=[0.0]),
+        ),
+        _SPACE.replaced(m=(2,), K=(1,)),
+    )
+)
 
 
 def _moved(rng: np.random.Generator, case: Case) -> Case:
@@ -189,8 +138,8 @@ def _moved(rng: np.random.Generator, case: Case) -> Case:
     if rng.random() < 0.2 and len(x) > 1:
         i, j = rng.permutation(len(x))[:2]
         x[i] = x[j]
-    settings = {name: value for name, value in case.settings.items() if name not in ("seed", "odd_square")}
-    return Case({**settings, "family": _ATTACKED}, x / np.abs(x).max())
+    # with rank 1, where the implementation is run
+    return Case({**case.settings, "data": _ATTACKED, "rank": 1}, x / np.abs(x).max())
 
 
 # --- draws and curves ------------------------------------------------------------------------------------------------
@@ -250,90 +199,62 @@ def _streams(name: str) -> Callable[[Any], list[Stream]]:
     return streams
 
 
-def _curves(name: str, make: Callable[[int], list[Case]], axis: str = "m") -> Any:
-    """Error over the number of rows: the worst of the made rows, and normal rows."""
+def _curve(data: str, weights: tuple[float, ...], drawn: str, axis: str = "m", angle: float = 0.3) -> Curve:
+    """Error over the number of rows, or the rank: the worst of these rows, and random ones."""
 
-    def curves(arc: Any, seed: int) -> list[Series]:
-        rng, sizes, bound, worst, rows = np.random.default_rng(seed), [2, 3, 4, 6, 8], [], [], []
-        if axis == "r":
-            sizes = [1, 2, 3, 5, 8]
-        for size in sizes:
-            outcomes = [_error(arc, case) for case in make(size)]
+    def points(seed: int) -> Iterator[tuple[None, list[Case]]]:
+        for size in (1, 2, 3, 5, 8) if axis == "r" else (2, 3, 4, 6, 8):
             m, rank = (2, size) if axis == "r" else (size, 1)
-            drawn = [_error(arc, _case(rng.standard_normal((m, 2)), 1, rank, "normal")) for _ in range(5)]
-            bound.append(float(claims()[name].bound(**outcomes[0].values)))
-            worst.append(max(float(o.measured) for o in outcomes + drawn))
-            rows.append([float(o.measured) for o in drawn])
-        low, middle, high = np.quantile(rows, (0.05, 0.5, 0.95), axis=1).tolist()
-        label = "one of two rows kept" if axis == "r" else "one row kept, rank 1; random: normal rows in a plane"
-        return [Series(label, axis, [float(v) for v in sizes], bound, worst, low, middle, high)]
+            random = _SPACE.every(m=[m], rank=[rank], data=[drawn], seed=range(5 * seed, 5 * seed + 5))
+            worst = _SPACE.every(m=[m], rank=[rank], data=[data], weight=weights, angle=[angle])
+            yield None, list(map(_ROWS.case, (*random, *worst)))
 
-    return curves
+    kind = "orthogonal rows" if drawn.startswith("orthogonal") else "normal rows in a plane"
+    label = "one of two rows kept" if axis == "r" else f"one row kept, rank 1; random: {kind}"
+    return Curve(axis, label, points, typical=5)
 
 
-def _worst_planar(m: int) -> list[Case]:
-    return [_case(_parallel_and_one(m, w), 1, 1, "parallel and one") for w in (0.1, 0.3, 0.6, 0.9)]
+def _found(found: Rounded) -> Rounded:
+    return found
 
 
-def _worst_orthogonal(m: int) -> list[Case]:
-    return [_case(np.eye(m), 1, 1, "equal norms", orthogonal=True)]
-
-
-def _worst_pair(rank: int) -> list[Case]:
-    return [_case([[1.0, 0.0], [0.6, 0.8]], 1, rank, "two rows of equal norm")]
-
-
-def _odd_curve(arc: Any, _seed: int) -> list[Series]:
-    name, sizes, square = _A + "parallel_and_one", [2, 3, 4, 6, 8, 16], 0.6
-    outcomes = [_error(arc, _case(_parallel_and_one(m, square), 1, 1, "", odd_square=square)) for m in sizes]
-    bound = [float(claims()[name].bound(m=m, odd_square=square)) for m in sizes]
-    measured = [float(o.measured) for o in outcomes]
-    return [Series("odd row of squared norm 0.6", "m", [float(m) for m in sizes], bound, measured)]
-
-
+_PLANAR = _curve(_UNEVEN, (0.1, 0.3, 0.6, 0.9), "normal")
+_ODD = _ROWS.over("m", (2, 3, 4, 6, 8, 16), "odd row of squared norm 0.6", data=_UNEVEN)
 ERRORS = (
-    Study(_A + "parallel_and_one", _ARC, _error, known=known, corpus=_odd_ones, curves=_odd_curve),
-    Study(
-        _A + "contraction",
-        _ARC,
-        _error,
-        known=known,
-        corpus=_planar,
-        extremal=_refuting,
-        cases=_generated(),
-        curves=_curves(_A + "contraction", _worst_planar),
+    *_ROWS.studies(_found, "parallel_and_one", curves=[_ODD]),
+    *_ROWS.studies(
+        _found,
+        "contraction",
+        # of more rows than three a heavy one among weak parallel ones
+        extremal=_ROWS.every(
+            m=lambda level: (3, 5, 10, 30, 100)[: 3 + level],
+            data=[_UNEVEN],
+            weight=lambda m: [0.6 if m == 3 else m - 1.0],
+            K=lambda m: [1 if m == 3 else m - 1],
+        ),
+        curves=[_PLANAR],
     ),
-    Study(
-        _A + "contraction_orthogonal",
-        _ARC,
-        _error,
-        known=known,
-        corpus=_orthogonal,
-        extremal=_equal_orthogonal,
+    *_ROWS.studies(
+        _found,
+        "contraction_orthogonal",
+        extremal=_ROWS.every(
+            m=(2, 3, 7, 16),
+            data=[_EQUAL],
+            weight=[1.0],
+            K=lambda m: sorted({1, m // 2, m}),
+            rank=(1, 4),
+            P=lambda rank: [3 if rank == 1 else 8],
+        ),
         streams=_streams(_A + "contraction_orthogonal"),
-        curves=_curves(_A + "contraction_orthogonal", _worst_orthogonal),
+        curves=[_curve(_EQUAL, (1.0,), "orthogonal, drawn")],
     ),
-    Study(
-        _A + "contraction_two_rows",
-        _ARC,
-        _error,
-        known=known,
-        corpus=_two_rows,
-        extremal=_equal_pair,
-        cases=_generated(m=2),
+    *_PAIRS.studies(
+        _found,
+        "contraction_two_rows",
         mutate=_moved,
-        curves=_curves(_A + "contraction_two_rows", _worst_pair, "r"),
+        extremal=_PAIRS.every(m=[2], data=["turning"], weight=[1.0], angle=(0.5, math.pi / 2), rank=(1, 2, 5)),
+        curves=[_curve("turning", (1.0,), "normal", "r", math.acos(0.6))],
     ),
-    Study(
-        _A + "contraction_rho",
-        _ARC,
-        _error,
-        known=known,
-        corpus=_planar,
-        cases=_generated(),
-        mutate=_moved,
-        streams=_rho_streams,
-        curves=_curves(_A + "contraction_rho", _worst_planar),
-    ),
+    *_ROWS.studies(_found, "contraction_rho", mutate=_moved, streams=_rho_streams, curves=[_PLANAR]),
 )
 """In the order of the book."""

@@ -2,56 +2,62 @@
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from commbounds.array_types import Array, Floats
-from commbounds.collectives.arctopk.allreduce import arctopk_allreduce
+from commbounds.collectives.arctopk.allreduce import ArcResult, arctopk_allreduce
 from commbounds.collectives.dense.allreduce import recursive_doubling_allreduce, ring_allreduce
 from commbounds.collectives.sparse.topk_allgather import topk_allgather
+from commbounds.collectives.traffic import Traffic
 from commbounds.verify import inputs
 from commbounds.verify.experiments.arctopk.errors import ERRORS
 from commbounds.verify.family import Family, FamilyStudy, Rounded
 from commbounds.verify.space import RANKS, Of, Space, nothing, rationals
 from commbounds.verify.study import Case, Curve, Outcome, Stream, Study, Unmeasured, studies
 
-Values = dict[str, Any]
-_A, _ARC = "arctopk.allreduce.", "arctopk_allreduce"
+Arc = Callable[..., tuple[ArcResult, Traffic]]
+_ARC = "arctopk_allreduce"
 
 
-def _family(subject: str, space: Space, facts: Any = None, **options: Any) -> Family:
+def _family(subject: str, space: Space, facts: Callable[..., dict[str, Any]] | None = None, **options: Any) -> Family:
     return Family("arctopk", subject, space, facts, **options)
 
 
-def _commutation(arc: Any, case: Case) -> Outcome:
+def _whole_numbers(P: int, m: int, n: int, data: str, seed: int) -> Array:
+    """Of all stacks of -1, 0 and 2 the one with this number, or small integers whose means are in binary exactly."""
+    if data == "numbered":
+        return np.array([(-1.0, 0.0, 2.0)[seed // 3**i % 3] for i in range(P * m * n)]).reshape(P, m, n)
+    odd_part = P // (P & -P)
+    return odd_part * np.random.default_rng([seed, P]).integers(-4, 5, (P, m, n)).astype(np.float64)
+
+
+def _sketch(n: int, rank: int, data: str, seed: int) -> dict[str, Array]:
+    drawn = np.random.default_rng([seed, n]).integers(-3, 4, (n, rank)).astype(np.float64)
+    return {"sketch": np.ones((n, rank)) if data == "numbered" else drawn}
+
+
+def _commutation(implementation: Arc, x: Array, K: int, rank: int, sketch: Array) -> Fraction:
     """Largest difference between the average of what ranks keep, and what is kept of the average; exact on integers."""
-    s, stack = case.settings, case.array
-    sketch = np.array(s["sketch"], np.float64)
-    result = arc(stack, s["K"], 1, sketch=sketch)[0]
-    whole = arctopk_allreduce(stack.mean(axis=0, keepdims=True), s["K"], 1, sketch=sketch)[0]
-    kept = np.zeros_like(stack)
+    result = implementation(x, K, rank, sketch=sketch)[0]
+    whole = arctopk_allreduce(x.mean(axis=0, keepdims=True), K, rank, sketch=sketch)[0]
+    kept = np.zeros_like(x)
     for p, rows in enumerate(result.rows):
-        kept[p, rows] = stack[p, rows]
+        kept[p, rows] = x[p, rows]
     gaps = [np.abs(result.mean - whole.mean).max(), np.abs(kept.mean(axis=0) - whole.mean[0]).max()]
-    return Outcome(Fraction(float(max(gaps))), {})
+    return Fraction(float(max(gaps)))
 
 
-def _integer_stacks(level: int) -> Iterator[Case]:
-    """Small integers: all of two ranks and three rows, and at random; times P where it is odd: so are their means."""
-    values = (-1, 0, 2)
-    for flat in itertools.product(values, repeat=6):
-        stack = np.array(flat, np.float64).reshape(2, 3, 1)
-        for K in (1, 2):
-            yield Case({"P": 2, "m": 3, "n": 1, "K": K, "sketch": ((1,),)}, stack)
-    rng = np.random.default_rng(3)
-    for _ in range(200 * (1 + level)):
-        P, m, n = int(rng.choice((1, 2, 3, 5, 8))), int(rng.integers(1, 5)), int(rng.integers(1, 4))
-        stack = (P if P % 2 else 1) * rng.integers(-4, 5, (P, m, n)).astype(np.float64)
-        sketch = tuple(tuple(row) for row in rng.integers(-3, 4, (n, 1)).tolist())
-        yield Case({"P": P, "m": m, "n": n, "K": int(rng.integers(1, m + 1)), "sketch": sketch}, stack)
+_KEPT = (1, Of("(m + 1) // 2", lambda m: (m + 1) // 2), Of("m", lambda m: m))
+_INTEGERS = Space(
+    _whole_numbers,
+    {"P": RANKS, "m": (4, 1, 2, 3, 5), "n": (1, 2, 3), "data": ("integers",), "K": _KEPT, "rank": (1, 4)},
+)
+_COMMUTING = _family(_ARC, _INTEGERS, _sketch, arrays=2)
+_NUMBERED = _COMMUTING.every(P=[2], m=[3], n=[1], data=["numbered"], K=(1, 2), seed=range(3**6))
 
 
 def _lost(m: int, height: float) -> Array:
@@ -61,7 +67,7 @@ def _lost(m: int, height: float) -> Array:
     return stack
 
 
-def _local(implementation: Any, x: Array) -> Rounded:
+def _local(implementation: Arc, x: Array) -> Rounded:
     lost = x.copy()
     for p, rows in enumerate(implementation(x, 1, 1, sketch=[[1.0]])[0].rows):
         lost[p, rows] = 0.0
@@ -83,7 +89,7 @@ def _local_points(_seed: int) -> list[tuple[float, list[Case]]]:
 # --- numbers of rows -------------------------------------------------------------------------------------------------
 
 
-def _rows_error(implementation: Any, x: Array, m: int, mu: Fraction, rule: str) -> Fraction:
+def _rows_error(implementation: Callable[..., int], x: Array, m: int, mu: Fraction, rule: str) -> Fraction:
     """Error on orthogonal rows of norm one: those that are not kept, exactly."""
     mean = arctopk_allreduce(x[None], implementation(m, mu, rule), 1, np.random.default_rng(m))[0].mean[0]
     return Fraction(float(np.square(mean - x).sum())) / m
@@ -95,7 +101,7 @@ _ROWS = _family(
     Space(lambda m: np.eye(m), {"m": (1, 2), "mu": rationals("1/5"), "rule": ("floor", "ceil")}),
     searched=False,
 )
-_COUNTED: Values = {
+_COUNTED: dict[str, Any] = {
     "grid": _ROWS.every(m=lambda level: range(1, 13 + 8 * level), mu=_SHARES, rule=("floor", "ceil")),
     "corpus": None,
     "enumerated": "numbers of rows and shares; rational arithmetic",
@@ -103,15 +109,11 @@ _COUNTED: Values = {
 _WHOLE = {5: "1/5", 10: "3/10", 100: "29/100", 7: "1"}
 
 
-def _rows_curve(rule: str) -> Any:
+def _rows_curve(rule: str) -> Curve:
     return _ROWS.over("m", (1, 2, 4, 5, 9, 14, 20, 25), "mu = 1/5, orthogonal rows", rule=rule)
 
 
 # --- agreement -------------------------------------------------------------------------------------------------------
-
-
-_ORDERS = {"one order": True, "own orders": False}
-"""How ranks add the sketches up -> the argument that says so."""
 
 
 def _gradients(P: int, m: int, n: int, data: str, seed: int) -> Array:
@@ -126,8 +128,8 @@ def _gradients(P: int, m: int, n: int, data: str, seed: int) -> Array:
     return stack
 
 
-def _masks(implementation: Any, x: Array, P: int, m: int, K: int, rank: int, sums: str, seed: int) -> Outcome:
-    rows = implementation(x, K, rank, np.random.default_rng(seed), agree=_ORDERS[sums])[0].rows
+def _masks(implementation: Arc, x: Array, P: int, m: int, K: int, rank: int, sums: str, seed: int) -> Outcome:
+    rows = implementation(x, K, rank, np.random.default_rng(seed), agree=sums == "one order")[0].rows
     return Outcome(int((rows != rows[0]).any(axis=1).sum()), {}, active=P > 1 and m > K)
 
 
@@ -142,7 +144,7 @@ _MASKS = _family(
             "data": ("cancelling", "few values"),
             "K": (Of("m // 4, at least 1", lambda m: max(1, m // 4)), 1, Of("m - 1", lambda m: m - 1)),
             "rank": (2, 1, 3),
-            "sums": tuple(_ORDERS),
+            "sums": ("one order", "own orders"),
         },
     ),
     exact=False,
@@ -158,15 +160,17 @@ _THREE_SKETCHES = _MASKS.every(
 _ALLREDUCES = {"ring": ring_allreduce, "doubling": recursive_doubling_allreduce}
 
 
-def _words(implementation: Any, P: int, m: int, n: int, K: int, rank: int, allreduce: str) -> int:
-    given = {"rng": np.random.default_rng(0), "allreduce": _ALLREDUCES[allreduce]}
-    return int(implementation(np.ones((P, m, n), np.float32), K, rank, **given)[1].critical_path)
+def _traffic(implementation: Arc, stack: Array, K: int, rank: int, allreduce: str) -> Traffic:
+    return implementation(stack, K, rank, np.random.default_rng(0), allreduce=_ALLREDUCES[allreduce])[1]
 
 
-def _against_gather(implementation: Any, P: int, m: int, n: int, K: int, rank: int, allreduce: str) -> Fraction:
+def _words(implementation: Arc, P: int, m: int, n: int, K: int, rank: int, allreduce: str) -> int:
+    return int(_traffic(implementation, np.ones((P, m, n), np.float32), K, rank, allreduce).critical_path)
+
+
+def _against_gather(implementation: Arc, P: int, m: int, n: int, K: int, rank: int, allreduce: str) -> Fraction:
     stack = np.random.default_rng(m).standard_normal((P, m, n))
-    given = {"rng": np.random.default_rng(0), "allreduce": _ALLREDUCES[allreduce]}
-    mine = implementation(stack, K, rank, **given)[1].received.max()
+    mine = _traffic(implementation, stack, K, rank, allreduce).received.max()
     theirs = topk_allgather(stack.reshape(P, -1), K * n)[1].received.max()
     return Fraction(int(theirs), int(mine))
 
@@ -189,7 +193,9 @@ _SIZES = _SIZED.every(
 )
 
 
-def _of_words(name: str, measure: Any, ranks: str, allreduce: str = "ring") -> tuple[FamilyStudy, ...]:
+def _of_words(
+    name: str, measure: Callable[..., int | Fraction], ranks: str, allreduce: str = "ring"
+) -> tuple[FamilyStudy, ...]:
     return _SIZED.studies(
         measure,
         name,
@@ -203,11 +209,11 @@ def _of_words(name: str, measure: Any, ranks: str, allreduce: str = "ring") -> t
 # --- high probability ------------------------------------------------------------------------------------------------
 
 
-def _only_drawn(_arc: Any, _case: Case) -> Unmeasured:
+def _only_drawn(_arc: Arc, _case: Case) -> Unmeasured:
     return Unmeasured("a probability over sketches of a hundred columns and more: draws alone tell")
 
 
-def _failures(arc: Any) -> list[Stream]:
+def _failures(arc: Arc) -> list[Stream]:
     """Random rows; and one row among many that are just too small to do, which sketches of a few columns mistake."""
     eps = 0.5
     nearly = math.sqrt(0.95 * (1 - eps) / (1 + eps))
@@ -221,7 +227,7 @@ def _failures(arc: Any) -> list[Stream]:
     return streams
 
 
-def _failure_stream(arc: Any, rows: Array, K: int, eps: float, delta: float) -> Stream:
+def _failure_stream(arc: Arc, rows: Array, K: int, eps: float, delta: float) -> Stream:
     rank = math.ceil(4 * math.log(2 * len(rows) / delta) / (eps**2 - eps**3))
     best = float(np.sort(np.square(rows).sum(axis=1))[-K:].sum())
     # the ranks' own gradients are large and cancel, so that every rank counts
@@ -235,15 +241,14 @@ def _failure_stream(arc: Any, rows: Array, K: int, eps: float, delta: float) -> 
 
 
 EXPERIMENTS: dict[str, Study] = studies(
-    Study(
-        _A + "commutes",
-        _ARC,
+    *_COMMUTING.studies(
         _commutation,
-        grid=_integer_stacks,
-        enumerated="two ranks, three rows of small integers, and integer stacks at random; exact arithmetic",
+        "allreduce.commutes",
+        grid=lambda level: itertools.chain(_NUMBERED(level), _COMMUTING.grid(level)),
+        enumerated="two ranks, three rows of -1, 0 and 2, and every pair of values of the space; exact arithmetic",
     ),
     *ERRORS,
-    Study(_A + "high_probability", _ARC, _only_drawn, streams=_failures),
+    Study("arctopk.allreduce.high_probability", _ARC, _only_drawn, streams=_failures),
     *_CANCELLING.studies(
         _local, "allreduce.local_contraction", curves=[Curve("m", "two ranks, one row kept", _local_points)]
     ),

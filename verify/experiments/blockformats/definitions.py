@@ -21,7 +21,6 @@ from commbounds.verify.definition import Definition, Given, called, chosen, comp
 from commbounds.verify.definitions import blockformats
 from commbounds.verify.space import RANKS, Space, sizes
 from commbounds.verify.vectors.collectives import special_stacks
-from commbounds.verify.vectors.compressors import keyed
 from commbounds.verify.vectors.inputs import hostile
 
 DATA = ("normal", "ties", "eighths", "of all sizes", "sparse", "zeros", "subnormal")
@@ -47,21 +46,18 @@ def _plain(n: int, data: str, dtype: str, seed: int, **options: Any) -> Given:
 
 def _drawn(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any) -> Given:
     x = vector_of(data, n, dtype, seed)
-    given = keyed(x, seed) if drawn == "seed" else {"uniforms": uniforms_of(drawn, x.shape, dtype, seed)}
+    given = {"seed": seed} if drawn == "seed" else {"uniforms": uniforms_of(drawn, x.shape, dtype, seed)}
     return Given({"x": x}, chosen(**options), given)
 
 
 def _in_pairs(n: int, data: str, dtype: str, drawn: str, seed: int, **options: Any) -> Given:
-    x = vector_of(data, n, dtype, seed)
-    if drawn == "seed":
-        held = keyed(np.concatenate([x, x]), seed)
-        return Given({"x": x}, chosen(**options), {"seed": seed, "pairs": held["uniforms"].reshape(2, n)})
-    return Given({"x": x}, chosen(**options), {"pairs": uniforms_of(drawn, (2, n), dtype, seed)})
+    given = {"seed": seed} if drawn == "seed" else {"pairs": uniforms_of(drawn, (2, n), dtype, seed)}
+    return Given({"x": vector_of(data, n, dtype, seed)}, chosen(**options), given)
 
 
 def _turned(n: int, data: str, dtype: str, drawn: str, dim: int | None, seed: int) -> Given:
     signs = 2 * np.random.default_rng(seed).integers(0, 2, dim or 16, dtype=np.int8) - np.int8(1)
-    given = {"signs": signs} | ({"seed": seed} if drawn == "seed" else {})
+    given = {"seed": seed} if drawn == "seed" else {"signs": signs}
     return Given({"x": vector_of(data, n, dtype, seed)}, chosen(dim=dim), given)
 
 

@@ -16,7 +16,7 @@ from commbounds.compressors.blockformats import (
     StochasticMicroscaling,
 )
 from commbounds.verify.exhibit import Exhibit, Line, Maker, Panel, bound_of, line
-from commbounds.verify.experiments.blockformats.hops import _alike, _hop_moments
+from commbounds.verify.experiments.blockformats.hops import HOPS
 from commbounds.verify.gradients import KINDS, trace
 
 _SHARE = "squared error over squared norm"
@@ -114,7 +114,7 @@ def _hops(_budget: str, _seed: int) -> Exhibit:
             shown = [v if v <= 100 else float("nan") for v in exact]
             lines.append(line(f"{label}, w = {size}", ranks, shown, "exact"))
     for way, label in ways:
-        found = [float(max(_hop_moments(multihop_allreduce, _alike(P, way))[1])) / P**2 for P in few]
+        found = [float(max(HOPS.found(multihop_allreduce, P=P, topology=way)[1])) / P**2 for P in few]
         lines.append(line(f"{label}, enumerated, w = 1", few, found))
     limit = bound_of("blockformats.multihop.butterfly_bounded", hopnoise=1.0)
     lines.append(line("limit of halves, w = 1", [1, 256], limit, "bound"))

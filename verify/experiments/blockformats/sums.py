@@ -1,7 +1,6 @@
 """Claims about sums in block formats, bound to the collectives."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -10,264 +9,212 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives.blockformats import rounding_stages
-from commbounds.compressors.blockformats import ELEMENTS, NVFP4, Microscaling, StochasticMicroscaling
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.blockformats.cases import error_of_sums
-from commbounds.verify.study import Case, Outcome, Study, over, these
+from commbounds.compressors.blockformats import ELEMENTS, Microscaling, StochasticMicroscaling
+from commbounds.verify.experiments.blockformats.cases import (
+    ERRORS,
+    error_of_sums,
+    of_a_column,
+    ones,
+    parts_of,
+)
+from commbounds.verify.family import Family
+from commbounds.verify.space import RANKS, Of, Space, nothing
+from commbounds.verify.study import Outcome
 
-_R, _H, _C = "blockformats.requantised.", "blockformats.homomorphic.", "blockformats.correlated."
-_SUM, _CODES = "requantised_allreduce", "homomorphic_allreduce"
-_CELLS = 8
-"""Shares of small whole numbers are eighths."""
-
-
-def _case(x: Any, **settings: Any) -> Case:
-    stack = np.asarray(x, np.float64)
-    return Case({"P": stack.shape[0], "n": stack.shape[1], **settings}, stack)
-
+_requantised = partial(Family, "blockformats.requantised", "requantised_allreduce", searched=False)
+_homomorphic = partial(Family, "blockformats.homomorphic", "homomorphic_allreduce", searched=False)
+_SCHEDULES = ("ring", "direct")
+_OF_CURVES = (2, 3, 4, 6, 8, 12, 16)
 
 # --- bytes -------------------------------------------------------------------------------------------------------
 
 
-def _quantiser(case: Case) -> Microscaling | NVFP4:
-    settings = case.settings
-    return Microscaling(settings["element"], settings["block"], settings["scale"])
+def _busiest(implementation: Any, x: Array, element: str, block: int, schedule: str) -> int:
+    return int(implementation(x, Microscaling(element, block), schedule)[1].sent.max())
 
 
-def _byte_values(case: Case) -> dict[str, Any]:
-    settings = case.settings
-    return {"P": settings["P"], "n": settings["n"], "block": settings["block"],
-            "elementbits": ELEMENTS[settings["element"]].width}  # fmt: skip
+def _bytes(found: int, P: int) -> Outcome:
+    return Outcome(found, {}, active=P > 1)
 
 
-def _busiest(implementation: Any, case: Case) -> int:
-    return int(implementation(case.array, _quantiser(case), case.settings["schedule"])[1].sent.max())
+def _price(found: int, P: int, n: int) -> Fraction:
+    return Fraction(8 * found * P, 2 * (P - 1) * n)
 
 
-def _bytes(implementation: Any, case: Case) -> Outcome:
-    return Outcome(case.once(_busiest, implementation), _byte_values(case), active=case.settings["P"] > 1)
-
-
-def _price(implementation: Any, case: Case) -> Outcome:
-    P, n = case.settings["P"], case.settings["n"]
-    return Outcome(Fraction(8 * case.once(_busiest, implementation) * P, 2 * (P - 1) * n), _byte_values(case))
-
-
-def _sized(P: int, n: int, element: str, block: int, schedule: str) -> Case:
-    return _case(np.ones((P, n)), element=element, block=block, scale="floor", schedule=schedule)
-
-
-def _sizes(level: int) -> Iterator[Case]:
-    schedules = itertools.cycle(("ring", "direct"))
-    for P, element, block in itertools.product((1, 2, 3, 4, 5), ("e2m1", "e3m2", "e4m3"), (8, 32, 1)):
-        for n in (P, 3 * P, 8 * P, 32 * P, *((96 * P, 7) if level else ())):
-            yield _sized(P, n, element, block, next(schedules))
-
+_SIZED = _requantised(
+    Space(
+        ones,
+        {
+            "P": RANKS,
+            "n": (*parts_of(32, 1, 3, 8, 96), 7),
+            "element": ("e2m1", "e3m2", "e4m3"),
+            "block": (32, 8, 1),
+            "schedule": _SCHEDULES,
+        },
+    ),
+    lambda element: {"elementbits": ELEMENTS[element].width},
+    _busiest,
+)
 
 # --- errors ------------------------------------------------------------------------------------------------------
 
 
-def _known(_implementation: Any, case: Case) -> dict[str, Any]:
-    return {"P": case.settings["P"], "block": case.settings["block"]}
+def _total_error(implementation: Any, x: Array, schedule: str) -> Fraction:
+    return error_of_sums(x, implementation(x, Microscaling("e2m1", 1), schedule)[0][0])
 
 
-def _total_error(implementation: Any, case: Case) -> Outcome:
-    sums = implementation(case.array, _quantiser(case), case.settings["schedule"])[0][0]
-    return Outcome(error_of_sums(case.array, sums), {"P": len(case.array), "block": case.settings["block"]})
-
-
-def _e2m1(x: Any, schedule: str, **settings: Any) -> Case:
-    return _case(x, element="e2m1", block=1, scale="floor", schedule=schedule, **settings)
-
-
-def _small_stacks(level: int) -> Iterator[Case]:
-    """Every stack of up to three ranks of one entry each, as columns of one stack."""
-    few = (0.0, 0.9, 1.0, 1.3, 2.5, 3.9, 5.1, 7.9) if level else (0.0, 0.9, 1.3, 3.9, 5.1)
-    few = tuple(sorted({*few, *(-v for v in few[1:])}))
-    for P, schedule in itertools.product((1, 2, 3), ("ring", "direct")):
-        columns = np.array(list(itertools.product(few, repeat=P))).T
-        yield _e2m1(columns, schedule)
-
-
-def _stagnating(P: int, schedule: str = "ring") -> Case:
-    return _e2m1([[4.0], *[[0.9]] * (P - 1)], schedule)
-
-
-def _stacks(budget: Budget) -> Iterator[Case]:
-    for P, seed, schedule in itertools.product((2, 3, 5, 9), range(2 + budget.level), ("ring", "direct")):
-        yield _e2m1(np.random.default_rng([P, seed]).standard_normal((P, 40)), schedule, seed=seed)
-    for P, schedule in itertools.product((4, 8, 16), ("ring", "direct")):
-        yield _stagnating(P, schedule)
-
-
-def _halves(count: int) -> Case:
-    """Terms just above 5, 5/4, ...: a sum of sixes of which 5/6 of a power of two is left, a little more."""
-    parts: list[Fraction] = []
-    left, power = Fraction(5, 6), Fraction(1, 2)
-    while len(parts) < count:
-        if power <= left:
-            parts.append(power)
-            left -= power
-        power /= 2
-    parts[-1] *= 2  # above 5/6
-    return _e2m1([[5.0 * (1 + 2.0**-40) * float(p)] for p in parts], "direct")
+_ERRORS = _requantised(ERRORS.replaced(schedule=_SCHEDULES))
 
 
 # --- means -------------------------------------------------------------------------------------------------------
 
 
-def _mean_sum(implementation: Any, case: Case) -> Outcome:
-    """Expected sums of one entry a rank: all uniforms in eighths are columns, each with a scale of its own."""
-    P, schedule, scale = (case.settings[key] for key in ("P", "schedule", "scale"))
-    entries = [Fraction(v) for v in case.array[:, 0].tolist()]
-    draws, size = P if schedule == "ring" else P + 1, case.settings.get("cells", _CELLS)
+def _mean_sum(implementation: Any, x: Array, P: int, schedule: str, scale: str, cells: int) -> Fraction:
+    """Expected sums of one entry a rank: all uniforms in so many cells are columns, each with a scale of its own."""
+    total, draws = Fraction(x.sum()), P if schedule == "ring" else P + 1
     # every rank's part of the columns holds all of them
-    cells = (np.tile(np.array(list(itertools.product(range(size), repeat=draws))).T, P) + 0.5) / size
-    n = cells.shape[1]
+    uniform = (np.tile(np.array(list(itertools.product(range(cells), repeat=draws))).T, P) + 0.5) / cells
+    n = uniform.shape[1]
     uniforms = np.zeros((rounding_stages(schedule, P), P, n))
     for stage in range(uniforms.shape[0]):
         # round the ring one rank rounds a column at a time; directly all do, and then the owner
-        uniforms[stage] = cells[stage] if schedule == "ring" else cells[:P] if stage == 0 else cells[P]
-    stack = np.repeat(case.array, n, axis=1)
-    sums = implementation(stack, StochasticMicroscaling("e2m1", 1, scale), schedule, uniforms=uniforms)[0][0]
-    mean = sum(map(Fraction, sums.tolist()), Fraction(0)) / n
-    size = sum(map(abs, entries))
-    return Outcome(abs(mean - sum(entries)) / size if size else abs(mean), {"P": P, "block": 1})
+        uniforms[stage] = uniform[stage] if schedule == "ring" else uniform[:P] if stage == 0 else uniform[P]
+    quantiser = StochasticMicroscaling("e2m1", 1, scale)
+    sums = implementation(np.repeat(x, n, axis=1), quantiser, schedule, uniforms=uniforms)[0][0]
+    mean: Fraction = sum(map(Fraction, sums.tolist()), Fraction(0)) / n
+    return abs(mean - total) / (Fraction(np.abs(x).sum()) or Fraction(1))
 
 
-def _means(level: int) -> Iterator[Case]:
-    for P, schedule, scale in itertools.product((1, 2), ("ring", "direct"), ("rceil", "floor", "ceil", "even")):
-        for x in itertools.product((0, 5, -5, 7, 9, 12), repeat=P):
-            yield _case([[v] for v in x], element="e2m1", block=1, scale=scale, schedule=schedule)
-    for scale in ("rceil", "floor"):
-        for x in ((5, 7, 9), (7, -5, 9), (5, -7, 3), (7, 7, 7))[: 4 if level else 3]:
-            for schedule in ("ring", "direct"):
-                yield _case([[v] for v in x], element="e2m1", block=1, scale=scale, schedule=schedule)
-    # shares are quarters
-    yield _case([[5], [4], [6], [-5], [3]], element="e2m1", block=1, scale="rceil", schedule="direct", cells=4)
-
+_ENTRIES = Space(
+    of_a_column,
+    {
+        "P": RANKS,
+        "entries": (Of("5, -5, ...", lambda P: (5, -5) * (P // 2) + (2,) * (P % 2)),),
+        "cells": (Of("8, and 2 of four ranks and more", lambda P: 8 if P < 4 else 2),),
+        "schedule": _SCHEDULES,
+        "scale": ("rceil", "floor", "ceil", "even"),
+        "block": (1,),
+    },
+)
+_MANY = {"schedule": _SCHEDULES, "scale": _ENTRIES.axes["scale"]}
+_MEANS = _requantised(
+    _ENTRIES.including(
+        *_ENTRIES.every(P=(1, 2), entries=lambda P: itertools.product((0, 5, -5, 7, 9, 12), repeat=P), **_MANY),
+        *_ENTRIES.every(P=[3], entries=((5, 7, 9), (7, -5, 9), (5, -7, 3), (7, 7, 7)), **_MANY),
+        *_ENTRIES.every(P=[5], entries=[(5, 4, 6, -5, 3)], cells=[4], schedule=["direct"]),
+    )
+)
 
 # --- codes that share a scale --------------------------------------------------------------------------------------
 
 
-def _code_values(case: Case) -> dict[str, Any]:
-    settings = case.settings
-    width = settings["width"]
-    return {"P": settings["P"], "n": settings["n"], "block": settings["block"],
-            "codebits": width, "codetop": 2 ** (width - 1) - 1}  # fmt: skip
+def _top(width: int) -> int:
+    """The largest code."""
+    return int(2 ** (width - 1) - 1)
 
 
-def _summed(implementation: Any, case: Case) -> tuple[Array, Any]:
-    settings = case.settings
-    rng = np.random.default_rng(settings.get("seed", 0))
-    found, traffic = implementation(case.array, settings["width"], settings["block"], settings["rounding"], rng)
-    return found[0], traffic
+def _of_width(width: int) -> dict[str, int]:
+    return {"codebits": width, "codetop": _top(width)}
 
 
-def _exponent(case: Case) -> Array:
+def _codes(P: int, n: int, width: int, data: str, seed: int) -> Array:
+    if data == "ones":
+        return np.ones((P, n))
+    if data == "every":
+        return np.array(list(itertools.product((0.0, 0.5, 1.5, 3.0, 7.0, -2.5), repeat=P))).T
+    if data == "half-way":
+        return np.tile(np.resize([_top(width), 0.5, _top(width) - 0.5], n), (P, 1))
+    return np.random.default_rng([P, seed]).standard_normal((P, n))
+
+
+def _summed(implementation: Any, x: Array, width: int, block: int, rounding: str) -> tuple[Array, int]:
+    """The sums, and the busiest rank's bytes."""
+    found, traffic = implementation(x, width, block, rounding)
+    return found, int(traffic.sent.max())
+
+
+def exponents(x: Array, width: int, block: int) -> Array:
     """The shared exponent of every entry, by its definition."""
-    x, block, top = case.array, case.settings["block"], 2 ** (case.settings["width"] - 1) - 1
-    found = []
+    found: list[int] = []
     for start in range(0, x.shape[1], block):
         part = np.abs(x[:, start : start + block])
         largest, e = Fraction(float(part.max())), -40
-        while largest > top * Fraction(2) ** e:
+        while largest > _top(width) * Fraction(2) ** e:
             e += 1
         found += [e] * part.shape[1]
     return np.array(found)
 
 
-def _homomorphic(implementation: Any, case: Case) -> Outcome:
+def _wrong_sums(found: tuple[Array, int], x: Array, width: int, block: int) -> int:
     """Against the ranks' own codes, from the definition of the shared exponent."""
-    settings, x = case.settings, case.array
-    width, block = settings["width"], settings["block"]
-    codes = np.rint(np.ldexp(x, -_exponent(case)))
-    meant = np.ldexp(codes.sum(axis=0), _exponent(case))
-    found = implementation(x, width, block, "nearest")[0]
-    return Outcome(int((found != meant).any(axis=0).sum()), _code_values(case))
+    shared = exponents(x, width, block)
+    meant = np.ldexp(np.rint(np.ldexp(x, -shared)).sum(axis=0), shared)
+    return int((found[0] != meant).any(axis=0).sum())
 
 
-def _code_error(implementation: Any, case: Case) -> Outcome:
-    x, found = case.array, case.once(_summed, implementation)[0]
-    worst = Fraction(0)
-    for column, y, e in zip(x.T.tolist(), found.tolist(), _exponent(case).tolist(), strict=True):
-        worst = max(worst, abs(Fraction(y) - sum(map(Fraction, column))) / Fraction(2) ** e)
-    return Outcome(worst, _code_values(case))
+def _code_error(found: tuple[Array, int], x: Array, width: int, block: int) -> Fraction:
+    columns = zip(x.T.tolist(), found[0][0].tolist(), exponents(x, width, block).tolist(), strict=True)
+    errors = (abs(Fraction(y) - sum(map(Fraction, column))) / Fraction(2) ** e for column, y, e in columns)
+    worst: Fraction = max(errors)
+    return worst
 
 
-def _sum_bits(implementation: Any, case: Case) -> Outcome:
+def _code_bytes(found: tuple[Array, int], P: int) -> Outcome:
+    return Outcome(found[1], {}, active=P > 1)
+
+
+def _sum_bits(implementation: Any, P: int, width: int) -> int:
     """The least width with which all sums of the largest codes, of either sign, are right."""
-    settings = case.settings
-    P, width = settings["P"], settings["width"]
-    top = 2 ** (width - 1) - 1
     # column k: the first k ranks at the top, the others at the bottom; and the sums between, one unit less
-    columns = np.array([[top if p < k else -top for k in range(P + 1)] for p in range(P)], np.float64)
+    columns = np.array([[_top(width) if p < k else -_top(width) for k in range(P + 1)] for p in range(P)], np.float64)
     for bits in range(2, 40):
         found = implementation(columns, width, P + 1, "nearest", sum_width=bits)[0][0]
         if (found == columns.sum(axis=0)).all():
-            return Outcome(bits, _code_values(case))
+            return bits
     raise ValueError("no width is enough")
 
 
-def _code_bytes(implementation: Any, case: Case) -> Outcome:
-    sent = int(case.once(_summed, implementation)[1].sent.max())
-    return Outcome(sent, _code_values(case), active=case.settings["P"] > 1)
-
-
-def _coded(x: Any, width: int = 4, block: int = 4, rounding: str = "nearest", **more: Any) -> Case:
-    return _case(x, width=width, block=block, rounding=rounding, **more)
-
-
-def _code_grid(level: int) -> Iterator[Case]:
-    few = (0.0, 0.5, 1.5, 3.0, 7.0, -2.5) if level else (0.5, 1.5, 7.0, -2.5)
-    for P in (1, 2, 3):
-        columns = np.array(list(itertools.product(few, repeat=P))).T
-        for width, block in ((4, 4), (2, 3), (8, 5)):
-            yield _coded(columns, width, block)
-
-
-def _code_stacks(budget: Budget) -> Iterator[Case]:
-    for P, seed in itertools.product((2, 3, 5, 8), range(2 + budget.level)):
-        x = np.random.default_rng([P, seed]).standard_normal((P, 8 * P))
-        for width, block in ((4, 8), (8, 32), (3, 5)):
-            yield _coded(x, width, block, seed=seed)
-
-
-def _half_codes(_budget: Budget) -> Iterator[Case]:
-    for P in (1, 2, 5, 16):
-        yield _coded([[7.0, 0.5, 2.5]] * P, 4, 3)
-
-
-def _widths(level: int) -> Iterator[Case]:
-    for P, width in itertools.product((1, 2, 3, 4, 5, 7, 8, 9, 16, 17, *((31, 33) if level else ())), (2, 3, 4, 8)):
-        yield _coded(np.ones((P, 1)), width, 1)
-
-
-def _code_sizes(level: int) -> Iterator[Case]:
-    for P, width, block in itertools.product((1, 2, 3, 4, 5), (2, 4, 8), (1, 32)):
-        for n in (P, 8 * P, *((33 * P, 7) if level else (32 * P,))):
-            yield _coded(np.ones((P, n)), width, block)
-
+_CODES = Space(
+    _codes,
+    {
+        "P": RANKS,
+        "n": (*parts_of(32, 1, 8), 7, Of("6^P", lambda P: 6**P)),
+        "width": (4, 2, 8, 3),
+        "block": (32, 1, 4, 3, 5, 8),
+        "data": ("ones", "drawn", "every", "half-way"),
+        "rounding": ("nearest",),
+        "exact": (Of("all but drawn ones", lambda data: data != "drawn"),),
+    },
+    options=("width",),
+)
+_CODES = _CODES.without("More than 216 columns.", lambda P, data: data == "every" and P > 3).without(
+    "Every combination of six values takes 6^P columns.", lambda P, n, data: (data == "every") != (n == 6**P)
+)
+_CODED = _homomorphic(_CODES, _of_width, _summed)
+_WIDTHS = _homomorphic(Space(nothing, {"P": RANKS, "width": (4, 2, 3, 8)}), _of_width)
+_ALL_WIDTHS: dict[str, Any] = {
+    "grid": _WIDTHS.every(P=lambda level: (*RANKS, 16, 17, *((31, 33) if level else ())), width=(2, 3, 4, 8)),
+    "enumerated": "up to 17 ranks, codes of 2, 3, 4 and 8 bits",
+}
 
 # --- correlated rounding -------------------------------------------------------------------------------------------
 
 
-def _moments(implementation: Any, case: Case) -> tuple[Fraction, Fraction]:
+def _moments(
+    implementation: Any, P: int, parts: int, numerators: tuple[int, ...], rounding: str
+) -> tuple[Fraction, Fraction]:
     """Bias and variance of the sum of the codes, in units of the scale: all orders and all cells are columns.
 
     Fractions are multiples of 1/(P parts): a cell's uniform goes up or not as a whole.
     """
-    settings = case.settings
-    P, parts, rounding = settings["P"], settings["parts"], settings["rounding"]
-    numerators = [int(v) for v in settings["numerators"].split()]
-    orders = list(itertools.permutations(range(P))) if rounding == "correlated" else [tuple(range(P))]
-    cells = parts if rounding == "correlated" else parts * P
+    correlated = rounding == "correlated"
+    orders = list(itertools.permutations(range(P))) if correlated else [tuple(range(P))]
+    cells = parts if correlated else parts * P
     rows = [(order, cell) for order in orders for cell in itertools.product(range(cells), repeat=P)]
     # a first column holds the scale at one: 7 is the largest code of four bits
     x = np.array([[7.0, *[numerator / (P * parts)] * len(rows)] for numerator in numerators])
-    uniforms = np.array([[0.5, *[(cell[p] + 0.5) / cells for _, cell in rows]] for p in range(P)])
-    given = {"uniforms": uniforms}
-    if rounding == "correlated":
+    given = {"uniforms": np.array([[0.5, *[(cell[p] + 0.5) / cells for _, cell in rows]] for p in range(P)])}
+    if correlated:
         given["orders"] = np.array([[p, *[order[p] for order, _ in rows]] for p in range(P)])
     sums = implementation(x, 4, len(rows) + 1, rounding, **given)[0][0][1:]
     found = [Fraction(v) for v in sums.tolist()]
@@ -276,105 +223,90 @@ def _moments(implementation: Any, case: Case) -> tuple[Fraction, Fraction]:
     return abs(mean - sum(Fraction(v, P * parts) for v in numerators)), variance
 
 
-def _fraction_values(case: Case) -> dict[str, Any]:
-    settings = case.settings
-    P, parts = settings["P"], settings["parts"]
-    shares = [Fraction(int(v), P * parts) % 1 for v in settings["numerators"].split()]
+def _of_fractions(P: int, parts: int, numerators: tuple[int, ...]) -> dict[str, Any]:
+    shares = [Fraction(v, P * parts) % 1 for v in numerators]
     named = {"ownfraction": shares[0], "otherfraction": shares[-1], "fraction": shares[0]}
-    return {"P": P, "fractionnoise": sum(f * (1 - f) for f in shares), **named}
+    return {"alike": len(set(numerators)) == 1, "fractionnoise": sum(f * (1 - f) for f in shares), **named}
 
 
-def _code_bias(implementation: Any, case: Case) -> Outcome:
-    return Outcome(case.once(_moments, implementation)[0], _fraction_values(case))
+_TOGETHER = Space(
+    nothing,
+    {
+        "P": RANKS,
+        "rounding": ("correlated", "independent"),
+        "parts": (Of("1, and 4, 4, 3 and 2 of up to four ranks", lambda P: (4, 4, 3, 2)[P - 1] if P < 5 else 1),),
+        "numerators": (
+            Of("1, 1, ...", lambda P: (1,) * P),
+            Of("3, 3, ...", lambda P: (3,) * P),
+            Of("1, 2, ..., 0", lambda P: (*range(1, P), 0)),
+        ),
+    },
+)
+_TOGETHER = _TOGETHER.without("More than 6! orders, or 5^5 cells.", lambda P, rounding: 5 + (rounding[0] == "c") < P)
+_BOTH = {"rounding": _TOGETHER.axes["rounding"]}
+_TRIPLES = {
+    *itertools.product((0, 2, 3, 5), repeat=3),
+    *itertools.combinations_with_replacement((0, 1, 3, 5, 6, 8), 3),
+    *((a,) * 3 for a in range(10)),
+}
+_FRACTIONS = Family(
+    "blockformats.correlated",
+    "homomorphic_allreduce",
+    _TOGETHER.including(
+        *_TOGETHER.every(P=[1], numerators=[(a,) for a in range(4)], **_BOTH),
+        *_TOGETHER.every(P=[2], numerators=itertools.product(range(9), repeat=2), **_BOTH),
+        *_TOGETHER.every(P=[3], numerators=sorted(_TRIPLES), **_BOTH),
+        *_TOGETHER.every(P=[4], numerators=[(a,) * 4 for a in range(8)]),
+        *_TOGETHER.every(P=[5], numerators=[(4, 4, 2, 2, 1)]),
+    ),
+    _of_fractions,
+    _moments,
+    searched=False,
+)
 
 
-def _code_variance(implementation: Any, case: Case) -> Outcome:
-    return Outcome(case.once(_moments, implementation)[1], _fraction_values(case))
+def _bias(found: tuple[Fraction, Fraction]) -> Fraction:
+    return found[0]
 
 
-def _shares(P: int, parts: int, numerators: Sequence[int], rounding: str) -> Case:
-    alike = len(set(numerators)) == 1
-    text = " ".join(map(str, numerators))
-    return Case({"P": P, "parts": parts, "numerators": text, "rounding": rounding, "alike": alike})
-
-
-def _fractions(level: int) -> Iterator[Case]:
-    for rounding in ("correlated", "independent"):
-        for a, b in itertools.product(range(0, 9), repeat=2):
-            yield _shares(2, 4, (a, b), rounding)
-        for a in range(4):
-            yield _shares(1, 4, (a,), rounding)
-        some = (0, 1, 3, 5, 6, 8) if level else (0, 2, 3, 5)
-        for triple in itertools.product(some, repeat=3):
-            yield _shares(3, 3, triple, rounding)
-        for a in range(0, 10):
-            yield _shares(3, 3, (a, a, a), rounding)
-    for a in range(0, 8):
-        yield _shares(4, 2, (a,) * 4, "correlated")
-    for numerators in ((1,) * 5, (3,) * 5, (1, 2, 3, 4, 0), (4, 4, 2, 2, 1)):
-        yield _shares(5, 1, numerators, "correlated")
-    yield _shares(5, 1, (1, 2, 3, 4, 0), "independent")
+def _variance(found: tuple[Fraction, Fraction]) -> Fraction:
+    return found[1]
 
 
 # --- studies -----------------------------------------------------------------------------------------------------
 
-
-def _known_codes(_implementation: Any, case: Case) -> dict[str, Any]:
-    return {"P": case.settings["P"], "n": case.settings.get("n", 1)}
-
-
-def _study(name: str, subject: str, trial: Callable[[Any, Case], Outcome], enumerated: str, **sources: Any) -> Study:
-    known = _known if subject == _SUM else _known_codes
-    return Study(name, subject, trial, enumerated=enumerated, known=known, **sources)
-
-
-_UP_TO = "up to five ranks and 32 entries a rank, three formats and lengths of a block, either schedule"
-_EVERY = "up to three ranks, with one entry of nine values each, either schedule; exact"
-_ALL_MEANS = "one or two ranks of six values, some of three and five; every rounding of each; exact"
-_PRICED = partial(_sized, element="e2m1", block=32, schedule="ring")
-_RANKS = (2, 3, 4, 6, 8, 12, 16)
-
+_STAGNATING = partial(_ERRORS.over, "P", _OF_CURVES, "4, and 9/10 on all other ranks", terms="stagnating")
 REQUANTISED = (
-    _study(_R + "bytes", _SUM, _bytes, _UP_TO, grid=_sizes,
-           curves=[over("P", "MXFP4, n = 1536", [_PRICED(P, 1536) for P in _RANKS])]),
-    _study(_R + "bits_an_entry", _SUM, _price, _UP_TO, grid=_sizes, extremal=these(_sized(4, 32, "e2m1", 32, "ring")),
-           curves=[over("n", "MXFP4, P = 4", [_PRICED(4, n) for n in (4, 8, 16, 32, 64, 128, 256)])]),
-    _study(_R + "bits_an_entry_of_whole_blocks", _SUM, _price, _UP_TO, grid=_sizes,
-           curves=[over("n", "MXFP4, P = 4", [_PRICED(4, n) for n in (128, 256, 512)])]),
-    _study(_R + "direct_error", _SUM, _total_error, _EVERY, grid=_small_stacks, corpus=_stacks,
-           extremal=these(_halves(9)),
-           curves=[over("P", "4, and 9/10 on all other ranks", [_stagnating(P, "direct") for P in _RANKS])]),
-    _study(_R + "ring_error", _SUM, _total_error, _EVERY, grid=_small_stacks, corpus=_stacks,
-           extremal=these(_stagnating(8)),
-           curves=[over("P", "4, and 9/10 on all other ranks", [_stagnating(P) for P in _RANKS])]),
-    _study(_R + "unbiased", _SUM, _mean_sum, _ALL_MEANS, grid=_means),
-    _study(_R + "unbiased_by_specification", _SUM, _mean_sum, _ALL_MEANS, grid=_means,
-           extremal=these(_case([[7.0], [7.0]], element="e2m1", block=1, scale="floor", schedule="ring"))),
+    *_SIZED.studies(_bytes, "bytes", curves=[_SIZED.over("P", _OF_CURVES, "MXFP4, n = 1536", n=1536)]),
+    *_SIZED.studies(_price, "bits_an_entry", extremal=_SIZED.every(P=[4], n=[32]),
+                    curves=[_SIZED.over("n", (4, 8, 16, 32, 64, 128, 256), "MXFP4, P = 4", P=4)]),
+    *_SIZED.studies(_price, "bits_an_entry_of_whole_blocks",
+                    curves=[_SIZED.over("n", (128, 256, 512), "MXFP4, P = 4", P=4)]),
+    *_ERRORS.studies(_total_error, "direct_error", extremal=_ERRORS.every(P=[9], schedule=["direct"], terms=["halves"]),
+                     curves=[_STAGNATING(schedule="direct")]),
+    *_ERRORS.studies(_total_error, "ring_error", extremal=_ERRORS.every(P=[8], terms=["stagnating"]),
+                     curves=[_STAGNATING(schedule="ring")]),
+    *_MEANS.studies(_mean_sum, "unbiased"),
+    *_MEANS.studies(_mean_sum, "unbiased_by_specification",
+                    extremal=_MEANS.every(P=[2], entries=[(7, 7)], scale=["floor"])),
 )  # fmt: skip
-
-_ALL_CODES = "up to three ranks, with one entry of four values each, three widths; exact"
 HOMOMORPHIC = (
-    _study(_H + "sums", _CODES, _homomorphic, _ALL_CODES, grid=_code_grid, corpus=_code_stacks),
-    _study(_H + "error", _CODES, _code_error, _ALL_CODES, grid=_code_grid, corpus=_code_stacks, extremal=_half_codes,
-           curves=[over("P", "all half-way", [_coded([[7.0, 0.5]] * P, 4, 2) for P in _RANKS])]),
-    _study(_H + "sum_bits", _CODES, _sum_bits, "up to 17 ranks, codes of 2, 3, 4 and 8 bits", grid=_widths,
-           curves=[over("P", "four bits", [_coded(np.ones((P, 1)), 4, 1) for P in _RANKS])]),
-    _study(_H + "sum_bits_added", _CODES, _sum_bits, "up to 17 ranks, codes of 2, 3, 4 and 8 bits", grid=_widths,
-           extremal=these(_coded(np.ones((5, 1)), 2, 1))),
-    _study(_H + "bytes", _CODES, _code_bytes, "up to five ranks, three widths, two lengths of a block",
-           grid=_code_sizes,
-           curves=[over("P", "n = 1536", [_coded(np.ones((P, 1536)), 4, 32) for P in _RANKS])]),
+    *_CODED.studies(_wrong_sums, "sums"),
+    *_CODED.studies(_code_error, "error",
+                    extremal=_CODED.every(P=(1, 2, 5, 16), n=[3], block=[3], data=["half-way"]),
+                    curves=[_CODED.over("P", _OF_CURVES, "all half-way", n=3, block=3, data="half-way")]),
+    *_WIDTHS.studies(_sum_bits, "sum_bits", curves=[_WIDTHS.over("P", _OF_CURVES, "four bits")], **_ALL_WIDTHS),
+    *_WIDTHS.studies(_sum_bits, "sum_bits_added", extremal=_WIDTHS.every(P=[5], width=[2]), **_ALL_WIDTHS),
+    *_CODED.studies(_code_bytes, "bytes", curves=[_CODED.over("P", _OF_CURVES, "n = 1536", n=1536)]),
 )  # fmt: skip
-
-_ALL_ORDERS = "up to five ranks, fractions in ninths, eighths or fifths, all orders and uniforms; exact"
+_over = partial(_FRACTIONS.over, by="numerators")
 CORRELATED = (
-    _study(_C + "unbiased", _CODES, _code_bias, _ALL_ORDERS, grid=_fractions),
-    _study(_C + "independent", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions),
-    _study(_C + "equal", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions,
-           curves=[over("fraction", "three ranks", [_shares(3, 3, (a,) * 3, "correlated") for a in range(9)])]),
-    _study(_C + "pair", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions,
-           curves=[over("ownfraction", "the other at 3/8",
-                        [_shares(2, 4, (a, 3), "correlated") for a in range(8)])]),
-    _study(_C + "never_worse", _CODES, _code_variance, _ALL_ORDERS, grid=_fractions,
-           extremal=these(_shares(2, 4, (3, 8), "correlated"), _shares(3, 3, (4, 0, 9), "correlated"))),
+    *_FRACTIONS.studies(_bias, "unbiased"),
+    *_FRACTIONS.studies(_variance, "independent"),
+    *_FRACTIONS.studies(_variance, "equal",
+                        curves=[_over("fraction", [(a,) * 3 for a in range(9)], "three ranks", P=3)]),
+    *_FRACTIONS.studies(_variance, "pair",
+                        curves=[_over("ownfraction", [(a, 3) for a in range(8)], "the other at 3/8", P=2)]),
+    *_FRACTIONS.studies(_variance, "never_worse", extremal=_FRACTIONS.of(
+        [_TOGETHER.at(P=2, numerators=(3, 8)), _TOGETHER.at(P=3, numerators=(4, 0, 9))])),
 )  # fmt: skip

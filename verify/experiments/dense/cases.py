@@ -1,50 +1,34 @@
 """Stacks on which dense collectives are run, and what is measured there."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
-from typing import Any
+from functools import cache
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array
-from commbounds.verify.experiment import Budget
-from commbounds.verify.inputs import integers, sampled_from
+from commbounds.verify.space import RANKS, Settings, Space, nothing
 from commbounds.verify.study import Case
 
 ALGORITHMS = ("ring", "bruck", "recursive-doubling")
-_WINDOW = 12
+WINDOW = 12
 """Ranks whose terms are told apart in one run: 4^12 times the longest vector stays far below 2^53."""
 
 
 # --- sizes ------------------------------------------------------------------------------------------------------------
 
 
-def sizes(level: int, **settings: Any) -> Iterator[Case]:
-    """Every P up to 16 and some beyond, with vectors shorter and longer than P; small first."""
-    ranks = (*range(1, 17), 17, 24, 31, 32, 33)
-    lengths: tuple[int, ...] = (1, 2, 3, 5, 8, 15, 31, 64)
-    if level:
-        ranks, lengths = (*range(1, 34), 48, 63, 64, 65), (*range(1, 10), 15, 16, 17, 31, 32, 33, 65, 127, 128)
-    if level > 1:
-        ranks, lengths = tuple(range(1, 66)), (*range(1, 66), 127, 128, 129, 255, 256, 257)
-    for P in ranks:
-        for n in lengths:
-            yield Case({"P": P, "n": n, **settings})
+def ranks(level: int) -> Sequence[int]:
+    """Every P up to 16 and some beyond; small first."""
+    return ((*range(1, 18), 24, 31, 32, 33), (*range(1, 34), 48, 63, 64, 65), range(1, 66))[level]
 
 
-@st.composite
-def sizes_drawn(draw: st.DrawFn, /, **settings: Any) -> Case:
-    """Up to 70 ranks and 400 words, of any family."""
-    family = draw(sampled_from(tuple(FAMILIES)))
-    drawn = {
-        "P": draw(integers(1, 70)),
-        "n": draw(integers(1, 400)),
-        "family": family,
-        "seed": draw(integers(0, 2**31)),
-    }
-    return Case({**drawn, **settings})
+def words(level: int) -> Sequence[int]:
+    """Lengths of vectors shorter and longer than P."""
+    some = (1, 2, 3, 5, 8, 15, 31, 64)
+    more = (*range(1, 10), 15, 16, 17, 31, 32, 33, 65, 127, 128)
+    return (some, more, (*range(1, 66), 127, 128, 129, 255, 256, 257))[level]
 
 
 # --- blocks of which only the lengths are told -----------------------------------------------------------------------
@@ -64,25 +48,14 @@ LENGTHS: dict[str, Callable[[int, int], list[int]]] = {
 """How `P` ranks share `n` words."""
 
 
-def lengths_of(case: Case) -> list[int]:
-    """The words of every rank's block."""
-    return LENGTHS[case.settings.get("lengths", "even")](case.settings["P"], case.settings["n"])
+def units(level: int) -> Sequence[int]:
+    """Words, and more of them than 32 bits count."""
+    return [unit * n for n in words(level) for unit in (1, 2**31 + 1)]
 
 
-def lengths(level: int) -> Iterator[Case]:
-    """As `sizes`, shared in every way, and with more words than 32 bits count."""
-    for case in sizes(level):
-        for name in LENGTHS:
-            for unit in (1, 2**31 + 1):
-                yield Case({"P": case.settings["P"], "n": unit * case.settings["n"], "lengths": name})
-
-
-@st.composite
-def lengths_drawn(draw: st.DrawFn, /, **settings: Any) -> Case:
-    """Up to 70 ranks and 2^50 words."""
-    drawn = {"P": draw(integers(1, 70)), "n": draw(integers(1, 2**50)), "lengths": draw(sampled_from(tuple(LENGTHS)))}
-    return Case({**drawn, **settings})
-
+BLOCKS = Space(nothing, {"P": RANKS, "n": (5, 1), "lengths": tuple(LENGTHS), "algorithm": ALGORITHMS}).search(
+    P=(1, 70), n=(1, 2**50)
+)
 
 # --- stacks -----------------------------------------------------------------------------------------------------------
 
@@ -110,90 +83,64 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 """What ranks hold, by name; simplest first."""
 
 
-def stack_of(case: Case) -> Array:
-    """The ranks' vectors: given, or made from the settings."""
-    if case.x is not None:
-        return case.x
-    settings = case.settings
-    rng = np.random.default_rng([settings.get("seed", 0), settings["P"], settings["n"]])
-    made = FAMILIES[settings.get("family", "places")](rng, settings["P"], settings["n"])
-    return made.astype(settings.get("dtype", "float64"))
+@cache
+def _textbook(dtype: str) -> dict[str, Array]:
+    """Stacks on which the order of sums shows, and whether magnitudes stay below the largest number."""
+    about = np.finfo(dtype)
+    unit, beyond = float(about.eps) / 2, 4 / float(about.eps)
+    columns = ((1.0, beyond, -beyond), (1.0, -beyond, beyond, 1.0), (beyond, 1.0, -beyond, 1.0, 1.0))
+    stacks = {
+        f"beyond the significand, {len(column)} ranks": np.repeat(np.array(column, dtype)[:, None], 2, axis=1)
+        for column in columns
+    }
+    # added to 1 one by one, three quarters of half an ulp are lost each time; among themselves they add up
+    stacks["lost one by one"] = np.full((12, 2), 0.75 / beyond * 2.0, dtype)
+    stacks["lost one by one"][0] = 1.0
+    # in every order in every block: some order loses u twice, down any tree
+    for terms in ((1.0, unit, unit), (1.0, unit, unit / 2, unit / 2)):
+        orders = sorted(set(itertools.permutations(terms)))
+        stacks[f"lost in some order of {len(terms)}"] = np.tile(np.array(orders, dtype).T, len(terms))
+    # 3 ulps to the largest number, and four times three quarters: as a sum the largest, one by one an ulp beyond
+    ulp = np.ldexp(1.0, about.maxexp - about.nmant - 1)
+    column = np.array([float(about.max) - 3.0 * ulp, *(4 * [0.75 * ulp])])
+    for share in (0.5, 1.0):
+        rolled = np.array([np.roll(share * column, shift) for shift in range(5)], dtype)
+        stacks[f"{share:g} of the largest number"] = np.tile(rolled, 5)
+    # the sum of 1 and the unit roundoff lies halfway between neighbours and is rounded to the even, 1
+    return {**stacks, "halfway": np.array([[1.0], [unit]], dtype)}
 
 
-def digits(level: int, **settings: Any) -> Iterator[Case]:
-    """4^p (i + 1) from rank p in entry i, for a window of ranks at a time, and zero from all others.
+def stacked(P: int, n: int, family: str, dtype: str, seed: int, first: int) -> Array:
+    """The ranks' vectors. Of digits, 4^p (i + 1) from rank p in entry i, for a window of ranks, zero from all others.
 
     Digits to base 4 tell how often every rank was added, up to three times, and the factor i + 1 to which entry.
     """
-    for case in sizes(level):
-        P, n = case.settings["P"], case.settings["n"]
-        for start in range(0, P, _WINDOW):
-            weights = np.zeros(P)
-            members = np.arange(start, min(P, start + _WINDOW))
-            weights[members] = 4.0 ** (members - start)
-            stack = weights[:, None] * np.arange(1.0, n + 1.0)
-            yield Case({**case.settings, "first rank": start, **settings}, stack)
+    if family in _textbook(dtype):
+        return _textbook(dtype)[family].copy()
+    if family == "digits":
+        place = np.arange(P) - first
+        return np.outer(np.where((place >= 0) & (place < WINDOW), 4.0**place, 0.0), np.arange(1.0, n + 1.0))
+    return FAMILIES[family](np.random.default_rng([seed, P, n]), P, n).astype(dtype)
 
 
-def _lost_one_by_one(dtype: str) -> Iterator[Array]:
-    """1, u and u, and 1, u, u/2 and u/2, in every order in every block: some order loses u twice, down any tree."""
-    unit = float(np.finfo(dtype).eps) / 2
-    for terms in ((1.0, unit, unit), (1.0, unit, unit / 2, unit / 2)):
-        orders = sorted(set(itertools.permutations(terms)))
-        yield np.tile(np.array(orders, dtype).T, len(terms))
-
-
-def _about_the_limit(dtype: str) -> Iterator[Array]:
-    """Sums of magnitudes that are half of the largest number, and all of it."""
-    about = np.finfo(dtype)
-    ulp = np.ldexp(1.0, about.maxexp - about.nmant - 1)
-    # 3 ulps to the largest number, and four times three quarters: as a sum the largest, one by one an ulp beyond
-    column = np.array([float(about.max) - 3.0 * ulp, *(4 * [0.75 * ulp])])
-    for share in (0.5, 1.0):
-        yield np.tile(np.array([np.roll(share * column, shift) for shift in range(5)], dtype), 5)
-
-
-def hostile(_budget: Budget) -> Iterator[Case]:
-    """Every family at small sizes in both dtypes, and the textbook stacks on which the order of sums shows."""
-
-    def given(stack: Array, family: str) -> Case:
-        P, n = stack.shape
-        return Case({"P": P, "n": n, "dtype": stack.dtype.name, "family": family}, stack)
-
-    for dtype in ("float64", "float32"):
-        beyond = 2.0 ** (54 if dtype == "float64" else 25)
-        for column in ((1.0, beyond, -beyond), (1.0, -beyond, beyond, 1.0), (beyond, 1.0, -beyond, 1.0, 1.0)):
-            yield given(np.repeat(np.array(column, dtype)[:, None], 2, axis=1), "beyond the significand")
-        # added to 1 one by one, three quarters of half an ulp are lost each time; among themselves they add up
-        stack = np.full((12, 2), 0.75 / beyond * 2.0, dtype)
-        stack[0] = 1.0
-        yield given(stack, "lost one by one")
-        yield from (given(stack, "lost one by one") for stack in _lost_one_by_one(dtype))
-        yield from (given(stack, "about the largest number") for stack in _about_the_limit(dtype))
-        for name in FAMILIES:
-            for P in (1, 2, 3, 4, 5, 6, 7, 8, 12):
-                case = Case({"P": P, "n": 5, "dtype": dtype, "family": name, "seed": 0})
-                yield Case(case.settings, stack_of(case))
-
-
-def halfway(_budget: Budget) -> Iterator[Case]:
-    """Two ranks with 1 and the unit roundoff: the sum lies halfway between neighbours and is rounded to the even, 1."""
-    for dtype in (np.float64, np.float32):
-        unit = np.finfo(dtype).eps / 2
-        yield Case({"P": 2, "n": 1, "dtype": np.dtype(dtype).name, "family": "halfway"}, np.array([[1], [unit]], dtype))
-
-
-@st.composite
-def stacks_drawn(draw: st.DrawFn) -> Case:
-    """Up to twelve ranks and nine words, of any family, in both dtypes."""
-    drawn = {"P": draw(integers(1, 12)), "n": draw(integers(1, 9)), "dtype": draw(sampled_from(("float64", "float32")))}
-    case = Case({**drawn, "family": draw(sampled_from(tuple(FAMILIES))), "seed": draw(integers(0, 2**31))})
-    return Case(case.settings, stack_of(case))
+_DTYPES = ("float64", "float32")
+STACKS = Space(
+    stacked,
+    {"P": (*RANKS, 12), "n": (5, 1, 9), "family": tuple(FAMILIES), "dtype": _DTYPES, "first": (0,)},
+    combined=(("P", "family", "dtype"),),
+)
+TEXTBOOK: list[Settings] = [
+    STACKS.at(P=len(stack), n=stack.shape[1], family=name, dtype=dtype)
+    for dtype in _DTYPES
+    for name, stack in _textbook(dtype).items()
+]
+SMALL = STACKS.search(P=(1, 12), n=(1, 9)).including(*TEXTBOOK)
+"""Every family at small sizes in both dtypes, and the textbook stacks."""
 
 
 def nudged(rng: np.random.Generator, case: Case) -> Case:
     """One entry a power of two times larger or smaller, moved by an ulp or two, or negated."""
-    stack = stack_of(case).copy()
+    stack = case.array.copy()
     place = tuple(rng.integers(length) for length in stack.shape)
     value = stack[place]
     kind = rng.integers(4)

@@ -16,6 +16,7 @@ DTYPES = ("float32", "float64")
 HUGE = (*KINDS, "overflow", "NaN")
 ALGORITHMS = (None, "ring", "recursive-doubling", "bruck")
 """None leaves the algorithm to the default."""
+UNKNOWN = {"algorithm": ("star",)}
 
 
 def stack_with(data: str, P: int, n: int, dtype: str, seed: int) -> Any:
@@ -142,10 +143,22 @@ DEFINITIONS = {
     ),
     "rabenseifner_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.rabenseifner_allreduce), examples=_less_long),
     "butterfly_allreduce": Definition(SUMS, _SUM, dense.of_dense(dense.butterfly_allreduce), examples=_less_long),
-    "reduce_scatter": Definition(SCATTERS.including(*SUMMED), called("blocks", "traffic"), dense.scattered),
-    "allgather": Definition(WHOLE, _GATHERED, dense.gathered),
-    "allgatherv": Definition(
-        BLOCKS, _GATHERED, dense.gathered, believed={"length": "no rank knows the sizes of others"}
+    "reduce_scatter": Definition(
+        SCATTERS.including(*SUMMED), called("blocks", "traffic"), dense.scattered, refused=UNKNOWN
     ),
-    "gather_blocks": Definition(SIZES, called("traffic"), dense.sized),
+    "allgather": Definition(WHOLE, _GATHERED, dense.gathered, refused=UNKNOWN),
+    "allgatherv": Definition(
+        BLOCKS,
+        _GATHERED,
+        dense.gathered,
+        refused=UNKNOWN,
+        believed={"length": "no rank knows the sizes of others"},
+    ),
+    "gather_blocks": Definition(
+        SIZES,
+        called("traffic"),
+        dense.sized,
+        examples=lambda: [Given({"sizes": [2**61 - 2, 0, 1, 0]}, _named(name)) for name in ALGORITHMS],
+        refused={"sizes": ([2**62, 0], [2**60, 0, 2**60, 0], [2**63], [-1, 1]), **UNKNOWN},
+    ),
 }

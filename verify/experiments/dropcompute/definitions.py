@@ -102,7 +102,7 @@ PERIODS = Space(
     {
         "P": RANKS,
         "M": (1, 2, 3, 8, 12, 17),
-        "data": ("eighths", "whole", "zeros"),
+        "data": tuple(LATENCIES),
         "steps": (1, 2, 3, 5, 9),
         "overhead": (None, 0.0, 0.3),
     },
@@ -138,7 +138,7 @@ BEST = Space(
         "drop_rate": (None, 0.0, 0.125, 0.5, 1.0),
     },
     combined=(("data", "steps", "overhead", "drop_rate"),),
-    hiding={"drop_rate": (0.1, 0.25, 0.3, 2 / 3, 0.9), "M": (4, 7, 8, 17), "steps": (5, 9)},
+    hiding={"drop_rate": (0.1, 0.25, 0.3, 2 / 3, 0.7, 0.9), "M": (4, 7, 8, 17), "steps": (5, 9)},
 )
 
 
@@ -157,7 +157,18 @@ def _tied_thresholds() -> list[Given]:
     doubled = np.array([[[1.0, 2, 4]], [[1.0, 2, 4]]])
     workers = np.array([[[1.0, 2.0], [1.0, 5.0], [3.0, 3.0], [3.0, 3.0]]])
     options = [{"overhead": 1.0, **chosen(drop_rate=rate)} for rate in (None, 0.0, 0.25, 1 / 3, 0.5, 2 / 3, 1.0)]
-    return [*found, *(Given({"latencies": t}, given) for t in (doubled, workers) for given in options)]
+    found += [Given({"latencies": t}, given) for t in (doubled, workers) for given in options]
+    skewed = (
+        np.random.default_rng(7).pareto(0.8, (1, 4, 25)) + 0.1
+    )  # 29 of 100 may go, though 0.29 times 100 is below 29
+    found += [Given({"latencies": skewed}, {"overhead": 1.0, "drop_rate": rate}) for rate in (0.28, 0.29, 0.57)]
+    return [*found, *_without_latencies(3)]
+
+
+def _without_latencies(M: int) -> list[Given]:
+    """Two steps, one of which has no latencies: it takes no time where it has no overhead either."""
+    t = np.stack([np.zeros((2, M)), np.arange(1.0, 2 * M + 1).reshape(2, M)])
+    return [Given({"latencies": t}, {"overhead": np.array(paid)}) for paid in ([1.0, 0.0], [0.0, 1.0], [0.5, 0.5])]
 
 
 def _tied_candidates() -> list[Given]:
@@ -171,7 +182,8 @@ def _tied_candidates() -> list[Given]:
         if M > 7 or P > 1:
             found.append(Given({"latencies": t}, {"overhead": overhead}))
     alike = np.full((2, 3, 8), 0.5)
-    return [*found, *(Given({"latencies": alike}, {"overhead": overhead}) for overhead in (0.0, 1.0))]
+    found += [Given({"latencies": alike}, {"overhead": overhead}) for overhead in (0.0, 1.0)]
+    return [*found, *_without_latencies(8)]
 
 
 RELEASED = Space(
@@ -405,6 +417,8 @@ def _laws() -> list[Given]:
         ("Lognormal", (-1.0, 0.25), 10**6, 1),
         ("Gamma", (4.0, 0.25), 7, 2),
         ("Gamma", (2.0, 3.0, 0.5), 1, 5),
+        ("Gamma", (0.5, 1.0), 3, 2),  # the failure rate falls, if there is no base
+        ("Gamma", (0.5, 1.0, 2.0), 1, 4),
         ("Exponential", (1.0,), 2, 1),
         ("Exponential", (0.5, 0.125), 64, 3),
         ("Uniform", (0.5, 1.75), 3, 2),
@@ -414,6 +428,7 @@ def _laws() -> list[Given]:
         ("Lattice", (0.25, 1.0, [0.0, *[1.0] * 16]), 2, 91),  # too many sums to be tried one by one
         ("Lattice", (3.0, 1.0, [1.0, 0.0]), 4, 2),
         ("Lattice", (1.0, 2.0, [1.0, 1.0]), 4, 1),  # what remains after one is the mean
+        ("Lattice", (0.1, 0.1, [1.0] * 10), 2, 1),  # shares that do not add up to one; its ends are roundings
         ("bernoulli", (0.5, 4.0, 0.25), 5, 2),
         ("bernoulli", (1.0, 1.5, 1.0), 5, 2),
         ("released_noise", (), 2, 1),
@@ -422,7 +437,8 @@ def _laws() -> list[Given]:
         ("Histogram", (0.25, 0.5, weights), 8, 2),
         ("Histogram", (0.0, 1.0, [2.0, 1.0, 1.0]), 8, 3),
     ]
-    at = [-1.0, 0.0, 0.125, 0.25, 0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 10.0, np.inf]
+    at = [-np.inf, -1.0, 0.0, 0.125, 0.25, 0.3, 0.4, 0.5, 0.7, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 10.0, np.inf]
+    at += [1.0 + 0.1 * part * 1e-9 for part in (-15, -5, 5)]  # next to where one law ends
     return [Given({}, {"made": made, "numbers": numbers, "N": N, "M": M, "at": at}) for made, numbers, N, M in laws]
 
 
@@ -439,7 +455,7 @@ DEFINITIONS = {
     "best_threshold": Definition(BEST, _chosen, dropcompute.chosen_best, examples=_tied_thresholds),
     "drop_gradient": Definition(GRADIENTS, called("gradient"), dropcompute.of_gradient),
     "drop_step": Definition(STEPS, called("step"), dropcompute.dropped),
-    "drop_trials": Definition(TRIALS, _tried, dropcompute.of_trials, examples=_tied_draws),
+    "drop_trials": Definition(TRIALS, _tried, dropcompute.of_trials, examples=_tied_draws, takes_seed=True),
     "gaussian_maximum": Definition(MAXIMA, _counted, dropcompute.of_maximum, refused={"N": (0, 2**53 + 1)}),
     "local_sgd_period": Definition(PERIODS, called("seconds"), dropcompute.period),
     "random_batch_sgd": Definition(SGD, _visited, dropcompute.of_sgd),

@@ -4,21 +4,21 @@ import bisect
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
+from commbounds.array_types import Array
 from commbounds.collectives import drop_step
-from commbounds.verify import inputs
 from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
 from commbounds.verify.experiments.dropcompute.steps import exactly
-from commbounds.verify.family import Family, FamilyStudy
-from commbounds.verify.space import Space, nothing
-from commbounds.verify.study import Case, Curve, Outcome, Study
+from commbounds.verify.family import Family, FamilyStudy, Rounded
+from commbounds.verify.space import Of, Settings, Space, nothing, rationals
+from commbounds.verify.study import Case, Curve, Outcome
 
 _LENGTHS = (1, 2, 4, 8, 12, 16, 20, 24)
 
@@ -165,17 +165,17 @@ def _objective(name: str, rate: Fraction, steps: int) -> Objective:
     return Objective([(knots[-1][0] - 1, 0), *knots[::-1]], 0, 0)
 
 
-def _of_case(case: Case) -> Objective:
-    s = case.settings
-    return _objective(s["f"], Fraction(s["eta"]) * s["L"], len(s["batches"]))
+def _of(settings: Settings) -> Objective:
+    """Where there are teeth, they fit the step size."""
+    return _objective(settings["f"], settings["eta"] * settings["L"], len(settings["batches"]))
 
 
-def _expected(random_batch_sgd: Any, case: Case) -> tuple[Fraction, Fraction, float]:
+def _expected(implementation: Any, settings: Settings) -> tuple[Fraction, Fraction, float]:
     """E |grad f|^2 and E f - f* at a visited point picked by batches, over every outcome of the samples' noise.
 
     The noise of a sample is +-sigma with equal chances. And the largest |x| that is visited.
     """
-    s, f = case.settings, _of_case(case)
+    s, f = settings, _of(settings)
     batches, B, L = np.array(s["batches"]), s["B"], Fraction(s["L"])
     used = np.arange(B) < batches[:, None]
     count = int(used.sum())
@@ -187,7 +187,7 @@ def _expected(random_batch_sgd: Any, case: Case) -> tuple[Fraction, Fraction, fl
     def gradient(x: Any) -> Any:
         return np.array([scale * f.in_floats(v) for v in x.tolist()])
 
-    visited = random_batch_sgd([float(s["start"])] * len(ways), gradient, noise, batches, float(s["eta"]))
+    visited = implementation([float(s["start"])] * len(ways), gradient, noise, batches, float(s["eta"]))
     weights: dict[float, int] = {}
     for b, points in zip(s["batches"], visited.tolist(), strict=True):
         for x in points:
@@ -201,8 +201,9 @@ def _expected(random_batch_sgd: Any, case: Case) -> tuple[Fraction, Fraction, fl
     return L**2 * square / picks, L * excess / picks, max(map(abs, weights))
 
 
-def _sgd_values(case: Case) -> dict[str, Any]:
-    s, f, start = case.settings, _of_case(case), Fraction(case.settings["start"])
+def _sgd_values(settings: Settings) -> Settings:
+    """The symbols of the bounds."""
+    s, f, start = settings, _of(settings), settings["start"]
     return {
         "stepsize": s["eta"],
         "smoothness": s["L"],
@@ -216,245 +217,232 @@ def _sgd_values(case: Case) -> dict[str, Any]:
     }
 
 
-def _known(_random_batch_sgd: Any, case: Case) -> dict[str, Any]:
-    """The symbols of the bounds: all but the step size, where it is the tuned one."""
-    values: dict[str, Any] = case.once(_sgd_values if "f" in case.settings else _run_values)
-    return values
-
-
-def _exact_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome:
-    square, excess, _ = case.once(_expected, random_batch_sgd)
-    return Outcome(excess if claim == "convex" else square, case.once(_sgd_values))
-
-
-def _sgd_case(f: str, start: Any, batches: Sequence[int], B: int, rate: Any, sigma: Any = 0, L: Any = 1) -> Case:
-    """A run at the step size `rate`/L; the teeth fit that rate."""
-    eta = Fraction(rate) / Fraction(L)
-    batches = tuple(batches)
-    return Case({"f": f, "start": Fraction(start), "batches": batches, "B": B, "eta": eta, "L": L, "sigma": sigma})
-
-
-_STARTS = (
-    ("x^2/2", Fraction(1)),
-    ("x^2/2", Fraction(0)),
-    ("two wells", Fraction(1, 8)),
-    ("two wells", Fraction(3)),
-    ("waves", Fraction(15, 8)),
+_HALF, _TANGENTS = Fraction(1, 2), "x^2/2 with tangents"
+_DOWN = Of("the number of steps", lambda batches: Fraction(len(batches)))
+_STARTS: dict[str, tuple[Fraction | Of, ...]] = {
+    "x^2/2": rationals(1, 0),
+    "two wells": rationals("1/8", 3),
+    "waves": rationals("15/8"),
+    "teeth": rationals(0),
+    _TANGENTS: (_DOWN,),
+}
+"""Where runs begin."""
+_FIRST = Of("the first of f", lambda f, batches: _DOWN.at({"batches": batches}) if f == _TANGENTS else _STARTS[f][0])
+_RUNS = Family(
+    "dropcompute.sgd",
+    "random_batch_sgd",
+    Space(
+        nothing,
+        {
+            "f": tuple(_STARTS),
+            "B": (1, 2),
+            "batches": ((1,), (0, 1), (1, 1), (1, 0, 1)),
+            "rate": rationals(1, "1/2", "1/4"),
+            "L": (1, 2, _HALF),
+            "eta": (Of("rate / L", lambda rate, L: rate / L),),
+            "sigma": (0, 1, 4),
+            "start": (_FIRST,),
+        },
+    ),
+    _sgd_values,
+    _expected,
+    searched=False,
 )
-"""Objectives with the points where runs begin; the others begin where the number of steps says."""
-
-
-def _starts(steps: int) -> list[tuple[str, Fraction]]:
-    return [*_STARTS, ("x^2/2 with tangents", Fraction(steps)), ("teeth", Fraction(0))]
-
-
-def _sgd_grid(level: int) -> Iterator[Case]:
+_SIZES = ((1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (4, 1), (3, 2))
+"""Steps and the largest batch of which every sequence of batches is run, the last at larger budgets."""
+_EVERY: Settings = {
+    "B": (1, 2),
+    "batches": lambda B, level: [
+        batches
+        for steps, largest in (_SIZES if level else _SIZES[:-1])
+        if largest == B
+        for batches in itertools.product(range(B + 1), repeat=steps)
+    ],
+    "rate": rationals(1, "1/2", "1/4"),
+    "sigma": (0, 1, 4),
+    "f": tuple(_STARTS),
+    "start": lambda f: _STARTS[f],
     # powers of two, so that every iterate is a float exactly
-    smoothness = itertools.cycle((1, 2, Fraction(1, 2)))
-    for steps, B in ((1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (3, 2) if level else (4, 1)):
-        for batches in itertools.product(range(B + 1), repeat=steps):
-            for rate, sigma, (f, start) in itertools.product(
-                (Fraction(1), Fraction(1, 2), Fraction(1, 4)), (0, 1, 4), _starts(steps)
-            ):
-                yield _sgd_case(f, start, batches, B, rate, sigma, next(smoothness))
+    "L": lambda batches, sigma: [(1, 2, _HALF)[(sum(batches) + sigma) % 3]],
+}
 
 
 def _long_runs(_budget: Budget) -> Iterator[Case]:
-    yield from itertools.islice(_sgd_grid(0), 0, None, 23)
-    yield _sgd_case("x^2/2", 0, (1,) * 12, 1, 1, 1)  # nothing but noise, in all steps but the first
-    yield _sgd_case("x^2/2", 0, (2,) * 4, 2, 1, 1)
-    for steps, rate in itertools.product((8, 24), (Fraction(1), Fraction(1, 2), Fraction(1, 8))):
-        for f, start in (
-            ("teeth", Fraction(0)),
-            ("x^2/2 with tangents", steps * rate),
-            ("two wells", Fraction(3)),
-            ("waves", Fraction(3, 2)),
-        ):
-            yield _sgd_case(f, start, (1,) * steps, 1, rate)
-            yield _sgd_case(f, start, (2, 0) * (steps // 2), 2, rate, L=Fraction(1, 4))
+    """Some of the enumerated ones, nothing but noise in all steps but the first, and long runs without any."""
+    at = _RUNS.space.at
+    rows = _RUNS.space.every(**_EVERY)[::23]
+    rows += [at(f="x^2/2", start=Fraction(0), batches=b, B=max(b), sigma=1) for b in ((1,) * 12, (2,) * 4)]
+    for steps, rate in itertools.product((8, 24), rationals(1, "1/2", "1/8")):
+        starts = {"teeth": Fraction(0), _TANGENTS: steps * rate, "two wells": Fraction(3), "waves": Fraction(3, 2)}
+        for f, start in starts.items():
+            rows.append(at(f=f, start=start, batches=(1,) * steps, rate=rate))
+            rows.append(at(f=f, start=start, batches=(2, 0) * (steps // 2), B=2, rate=rate, L=Fraction(1, 4)))
+    return map(_RUNS.case, rows)
 
 
-def _one_step(_budget: Budget) -> Iterator[Case]:
-    for B, L in ((1, 1), (2, 4), (3, Fraction(1, 2))):
-        yield _sgd_case("x^2/2", Fraction(3, 4), (B,), B, 1, L=L)
+def _full(f: str, start: Fraction | Of, *runs: tuple[int, int, int | Fraction]) -> list[Settings]:
+    """Runs whose batches all have B samples: steps, B and L."""
+    return [_RUNS.space.at(f=f, start=start, batches=(B,) * steps, B=B, L=L) for steps, B, L in runs]
 
 
-def _down_the_tangent(_budget: Budget) -> Iterator[Case]:
-    for steps, B, L in ((1, 1, 1), (2, 2, 4), (5, 1, Fraction(1, 2)), (16, 3, 1)):
-        yield _sgd_case("x^2/2 with tangents", steps, (B,) * steps, B, 1, L=L)
+_ONE_STEP = _RUNS.of(_full("x^2/2", Fraction(3, 4), (1, 1, 1), (1, 2, 4), (1, 3, _HALF)))
+_DOWN_THE_TANGENT = _RUNS.of(_full(_TANGENTS, _DOWN, (1, 1, 1), (2, 2, 4), (5, 1, _HALF), (16, 3, 1)))
+_ONE_THEN_NOTHING = _RUNS.every(batches=[(1,) + (0,) * (steps - 1) for steps in (16, 64)])
 
 
-def _run_batches(case: Case) -> Any:
-    s = case.settings
+def _measured(claim: str, found: tuple[Fraction, Fraction, float]) -> Fraction:
+    return found[1] if claim == "convex" else found[0]
+
+
+def _over_steps(label: str, kept: int, **fixed: Any) -> Curve:
+    """Of a sample in each of the first steps, none thereafter."""
+    batches = [(1,) * min(kept, n) + (0,) * (n - kept) for n in _LENGTHS]
+    return _RUNS.over("sgdsteps", batches, label, by="batches", **fixed)
+
+
+_QUIET = [
+    _over_steps(f"x^2/2, samples in {kept} steps, no noise", kept, f="x^2/2", rate=Fraction(1, 4)) for kept in (4, 24)
+]
+
+
+def _exact(claim: str, extremal: Callable[[Any], Iterator[Case]], f: str, label: str) -> tuple[FamilyStudy, ...]:
+    curves = [*_QUIET, _over_steps(f"{label}, no noise, eta = 1/L", _LENGTHS[-1], f=f)]
+    return _RUNS.studies(partial(_measured, claim), claim, extremal=extremal, curves=curves, **_ALL_RUNS)
+
+
+# --- SGD at the tuned step ---------------------------------------------------------------------------------------
+
+
+def _batches(settings: Settings) -> Array:
+    """Those that are given, or drawn where steps are dropped."""
+    s = settings
+    if "batches" in s:
+        return np.array(s["batches"])
     rng = np.random.default_rng(s["seed"])
     steps, B = s["steps"], s["B"]
     return np.where(rng.random(steps) < s["drop"], 0, rng.integers(0, B + 1, steps)) if s["drop"] else np.full(steps, B)
 
 
-def _run_values(case: Case) -> dict[str, Any]:
-    s = case.settings
+def _tuned_values(settings: Settings) -> Settings:
+    """All but the step size, in floats."""
+    s = settings
+    if "f" in s:
+        return {name: float(value) for name, value in _sgd_values(s).items() if name != "stepsize"}
     L, start = s["L"], s["start"]
     return {
         "smoothness": L, "noise": s["sigma"], "excess": L * start**2 / 2, "distance": start,
-        "leastcurvature": L, "largest_batch": float(s["B"]), "samples": float(_run_batches(case).sum()),
+        "leastcurvature": L, "largest_batch": float(s["B"]), "samples": float(_batches(s).sum()),
         "sgdsteps": float(s["steps"]),
     }  # fmt: skip
 
 
-def _on_a_quadratic(random_batch_sgd: Any, case: Case, tuned: Callable[[dict[str, Any]], float], power: int) -> Outcome:
-    """At the tuned step, on L x^2/2: by the exact recursion of second moments for its expectation."""
-    s, values, batches = case.settings, case.once(_run_values), _run_batches(case)
-    steps, B, L, sigma, start = s["steps"], s["B"], s["L"], s["sigma"], s["start"]
-    eta = tuned(values)
+def _tuned_step(power: int, facts: Settings) -> float:
+    """Of the claim about squared gradients, or about values."""
+    v = facts
+    if v["noise"] == 0:
+        return 1 / float(v["smoothness"])
+    if power == 2:
+        best = v["largest_batch"] * math.sqrt(2 * v["excess"] / (v["samples"] * v["smoothness"] * v["noise"] ** 2))
+    else:
+        best = v["largest_batch"] * v["distance"] / (v["noise"] * math.sqrt(v["samples"]))
+    return float(min(1 / v["smoothness"], best))
+
+
+def _tuned(power: int, implementation: Any, settings: Settings, facts: Settings) -> Rounded:
+    """By every outcome, or on L x^2/2 by the exact recursion of second moments for its expectation."""
+    s, eta, eps = settings, _tuned_step(power, facts), float(np.finfo(float).eps)
+    if "f" in s:
+        # the objective stays that of the case; the step size is the tuned one
+        square, excess, furthest = _expected(partial(_with_step, implementation, eta), s)
+        # every step rounds to a few units of the largest number in it, and at most doubles what was rounded before
+        largest = furthest + eta * (float(s["L"]) + len(s["batches"]) * float(s["sigma"])) + 1
+        slack = 16 * 2 ** len(s["batches"]) * eps * (float(s["L"]) * largest) ** power
+        return Rounded(float(square), slack) if power == 2 else Rounded(float(excess), slack * largest)
+    batches, steps, B, L, sigma, start = _batches(s), s["steps"], s["B"], s["L"], s["sigma"], s["start"]
     # an iterate is linear in start and noise: run the implementation on each unit alone, and add their squares
     noisy = np.flatnonzero(batches).tolist() if sigma else []
     noise = np.zeros((steps, B, 1 + len(noisy)))
     for place, i in enumerate(noisy, 1):
         noise[i, 0, place] = sigma  # the samples of a step enter alike: one speaks for all that were used
-    visited = random_batch_sgd([start, *[0.0] * len(noisy)], lambda x: L * x, noise, batches, eta)
+    visited = implementation([start, *[0.0] * len(noisy)], lambda x: L * x, noise, batches, eta)
     second = visited[:, 0] ** 2
     for place, i in enumerate(noisy, 1):
         second = second + batches[i] * visited[:, place] ** 2
     measured = float(batches @ second) / float(batches.sum()) * (L**2 if power == 2 else L / 2)
-    slack = 64 * steps * np.finfo(float).eps * measured
-    return Outcome(measured, values, slack)
+    return Rounded(measured, 64 * steps * eps * measured)
 
 
-def _eta_nonconvex(v: dict[str, Any]) -> float:
-    if v["noise"] == 0:
-        return 1 / float(v["smoothness"])
-    best = v["largest_batch"] * math.sqrt(2 * v["excess"] / (v["samples"] * v["smoothness"] * v["noise"] ** 2))
-    return float(min(1 / v["smoothness"], best))
+def _with_step(implementation: Any, eta: float, start: Any, gradient: Any, noise: Any, batches: Any, _: float) -> Any:
+    return implementation(start, gradient, noise, batches, eta)
 
 
-def _eta_convex(v: dict[str, Any]) -> float:
-    if v["noise"] == 0:
-        return 1 / float(v["smoothness"])
-    best = v["largest_batch"] * v["distance"] / (v["noise"] * math.sqrt(v["samples"]))
-    return float(min(1 / v["smoothness"], best))
+_DRAWN = Space(
+    nothing,
+    {
+        "steps": (20, 1, 200),
+        "B": (4, 1, 8),
+        "sigma": (0.0, 1.0, 10.0),
+        "drop": (0.0, 0.5, 0.9),
+        "L": (1.0, 0.25, 4.0),
+        "start": (2.0,),
+    },
+).search(steps=(1, 60), B=(1, 8), sigma=(0.1,))
+# noise and start weigh alike, far from the units in which all is about 1
+_WEIGHTS = ((80, 1000.0, 256.0, 2.0), (80, 0.03, 1.0, 0.01), (80, 500.0, 1.0, 100.0), (1, 0.0, 1.0, 0.5))
+_QUADRATICS = Family(
+    "dropcompute.sgd",
+    "random_batch_sgd",
+    replace(_DRAWN, combined=(("steps", "sigma", "drop"),)).including(
+        *(_DRAWN.at(steps=n, B=1, sigma=sigma, L=L, start=start) for n, sigma, L, start in _WEIGHTS)
+    ),
+    _tuned_values,
+    exact=False,
+)
+_SHORT = _RUNS.every(
+    batches=((1,), (1, 1, 1), (2, 0, 1), (1, 2, 1)),
+    B=lambda batches: [max(batches)],
+    sigma=(0, 1, 4),
+    L=(1, 2),
+    f=tuple(_STARTS),
+    start=lambda f: _STARTS[f],
+)
 
 
-def _tuned_run(claim: str, random_batch_sgd: Any, case: Case) -> Outcome:
-    tuned, power = (_eta_convex, 1) if claim == "convex_tuned" else (_eta_nonconvex, 2)
-    if "f" not in case.settings:
-        return _on_a_quadratic(random_batch_sgd, case, tuned, power)
-    values = {name: float(value) for name, value in _sgd_values(case).items()}
-    eta = tuned(values)
-    # the objective stays that of the case; the step size is the tuned one
-    s = case.settings
-    run = partial(_with_step, random_batch_sgd, eta)
-    square, excess, furthest = _expected(run, case)
-    # every step rounds to a few units of the largest number in it, and at most doubles what was rounded before
-    largest = furthest + eta * (float(s["L"]) + len(s["batches"]) * float(s["sigma"])) + 1
-    slack = 16 * 2 ** len(s["batches"]) * float(np.finfo(float).eps) * (float(s["L"]) * largest) ** power
-    return Outcome(float(excess if power == 1 else square), values, slack * (largest if power == 1 else 1.0))
+def _long_and_short(budget: Budget) -> Iterator[Case]:
+    return itertools.chain(_QUADRATICS.corpus(budget), _SHORT(budget))
 
 
-def _with_step(random_batch_sgd: Any, eta: float, start: Any, gradient: Any, noise: Any, batches: Any, _: float) -> Any:
-    return random_batch_sgd(start, gradient, noise, batches, eta)
-
-
-@st.composite
-def _runs(draw: st.DrawFn) -> Case:
-    return _run_case(
-        draw(inputs.integers(1, 60)),
-        draw(inputs.integers(1, 8)),
-        draw(inputs.sampled_from((0.0, 1.0, 10.0, 0.1))),
-        draw(inputs.sampled_from((0.0, 0.5, 0.9))),
-        draw(inputs.integers(0, 2**31)),
-        draw(inputs.sampled_from((1.0, 0.25, 4.0))),
-    )
-
-
-def _run_case(steps: int, B: int, sigma: float, drop: float, seed: int, L: float = 1.0, start: float = 2.0) -> Case:
-    return Case({"steps": steps, "B": B, "sigma": sigma, "drop": drop, "seed": seed, "L": L, "start": start})
-
-
-def _runs_by_hand(budget: Budget) -> Iterator[Case]:
-    for steps, sigma, drop in itertools.product(
-        (1, 20, 200 if budget.level else 80), (0.0, 1.0, 10.0), (0.0, 0.5, 0.9)
-    ):
-        yield _run_case(steps, 4, sigma, drop, 3)
-    # noise and start weigh alike, far from the units in which all is about 1
-    for spread, curvature, far in ((1000.0, 256.0, 2.0), (0.03, 1.0, 0.01), (500.0, 1.0, 100.0)):
-        yield _run_case(80, 1, spread, 0.0, 3, curvature, far)
-    yield _run_case(1, 1, 0.0, 0.0, 3, 1.0, 0.5)
-    for batches, sigma, L in itertools.product(((1,), (1, 1, 1), (2, 0, 1), (1, 2, 1)), (0, 1, 4), (1, 2)):
-        for f, start in _starts(len(batches)):
-            yield _sgd_case(f, start, batches, 2 if 2 in batches else 1, 1, sigma, L)
-
-
-def _one_then_nothing(_budget: Budget) -> Iterator[Case]:
-    for steps in (16, 64):
-        yield _sgd_case("x^2/2", 1, (1,) + (0,) * (steps - 1), 1, 1)
-
-
-def _quiet_case(steps: int, kept: int) -> Case:
-    """A sample in each of the first steps, none thereafter, no noise."""
-    batches = (1,) * min(kept, steps) + (0,) * (steps - kept)
-    return _sgd_case("x^2/2", 1, batches, 1, Fraction(1, 4))
-
-
-def _teeth_case(steps: int) -> Case:
-    return _sgd_case("teeth", 0, (1,) * steps, 1, 1)
-
-
-def _tangent_case(steps: int) -> Case:
-    return _sgd_case("x^2/2 with tangents", steps, (1,) * steps, 1, 1)
-
-
-def _sgd_study(claim: str, trial: Any, **more: Any) -> Study:
-    drawn: list[tuple[str, Callable[[int], Case]]] = [
-        ("x^2/2, samples in 4 steps, no noise", lambda n: _quiet_case(n, 4)),
-        ("x^2/2, samples in 24 steps, no noise", lambda n: _quiet_case(n, 24)),
+def _of_tuned(claim: str, power: int, extremal: Callable[[Any], Iterator[Case]]) -> tuple[FamilyStudy, ...]:
+    fixed: Settings = {"by": "steps", "sigma": 1.0, "seed": 3}
+    curves = [
+        _QUADRATICS.over("sgdsteps", (5, 10, 20, 40, 80), f"{drop:.0%} of the steps dropped", drop=drop, **fixed)
+        for drop in (0.0, 0.9)
     ]
-    if claim == "convex":
-        drawn.append(("x^2/2 with tangents, no noise, eta = 1/L", _tangent_case))
-    else:
-        drawn.append(("a slope that dips between the points, no noise, eta = 1/L", _teeth_case))
-    options = {
-        "curves": [Curve("sgdsteps", label, [(float(n), make(n)) for n in _LENGTHS]) for label, make in drawn],
-        "known": _known,
-        "grid": _sgd_grid,
-        "corpus": _long_runs,
-        "enumerated": "every sequence of up to four batches and every outcome of the samples' signs; convex and other "
-        "objectives whose gradient is linear piece by piece",
-        **more,
-    }
-    return Study(f"dropcompute.sgd.{claim}", "random_batch_sgd", trial, **options)
-
-
-def _dropped(drop: float) -> Curve:
-    runs = [(float(n), _run_case(n, 4, 1.0, drop, 3)) for n in (5, 10, 20, 40, 80)]
-    return Curve(
-        "sgdsteps", f"{drop:.0%} of the steps dropped", [(n, case) for n, case in runs if _run_batches(case).any()]
-    )
-
-
-_DROPPED = (_dropped(0.0), _dropped(0.9))
-
-
-def _tuned_study(claim: str, extremal: Callable[[Budget], Iterator[Case]]) -> Study:
-    return Study(
-        f"dropcompute.sgd.{claim}",
-        "random_batch_sgd",
-        partial(_tuned_run, claim),
-        known=_known,
-        corpus=_runs_by_hand,
-        cases=_runs,
+    return _QUADRATICS.studies(
+        partial(_tuned, power),
+        claim,
+        corpus=_long_and_short,
         extremal=extremal,
-        curves=_DROPPED,
+        curves=curves,
     )
 
+
+_ALL_RUNS: dict[str, Any] = {
+    "grid": _RUNS.every(**_EVERY),
+    "corpus": _long_runs,
+    "enumerated": "every sequence of up to four batches and every outcome of the samples' signs; convex and other "
+    "objectives whose gradient is linear piece by piece",
+}
+_TEETH = "a slope that dips between the points"
 
 SGD_STUDIES = (
     *_gradient("fixed", "fixed"),
     *_gradient("computed", "computed"),
     *_gradient("worker", "worker"),
     *_gradient("correlated", "computed", "latencies"),
-    _sgd_study("nonconvex", partial(_exact_run, "nonconvex"), extremal=_one_step),
-    _tuned_study("nonconvex_tuned", _one_step),
-    _sgd_study("convex", partial(_exact_run, "convex"), extremal=_down_the_tangent),
-    _tuned_study("convex_tuned", _down_the_tangent),
-    _sgd_study("drops_ignored", partial(_exact_run, "drops_ignored"), extremal=_one_then_nothing),
+    *_exact("nonconvex", _ONE_STEP, "teeth", _TEETH),
+    *_of_tuned("nonconvex_tuned", 2, _ONE_STEP),
+    *_exact("convex", _DOWN_THE_TANGENT, _TANGENTS, _TANGENTS),
+    *_of_tuned("convex_tuned", 1, _DOWN_THE_TANGENT),
+    *_exact("drops_ignored", _ONE_THEN_NOTHING, "teeth", _TEETH),
 )

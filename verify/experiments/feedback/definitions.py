@@ -15,7 +15,14 @@ from commbounds.compressors.base import Law, checked_array
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, chosen, givens
 from commbounds.verify.definitions import feedback
-from commbounds.verify.experiments.feedback.vectors import descended, descent_cases, feedback_cases, feedback_steps
+from commbounds.verify.differences import Said
+from commbounds.verify.experiments.feedback.vectors import (
+    begun,
+    descended,
+    descent_cases,
+    feedback_cases,
+    feedback_steps,
+)
 from commbounds.verify.space import RANKS, TILES, Space, sizes
 
 
@@ -169,6 +176,13 @@ SPACES = {
 }
 
 
+def _stepped(implementation: Any, given: Given) -> Said:
+    """Steps as test vectors have them, and what the mechanism offers at first, which is memory of its own."""
+    said, mechanism = feedback_steps(implementation, given), implementation(**given.parameters)
+    first = given.inputs["gradients"][0]
+    return {**said, "offered": mechanism.offered(mechanism.start(given.inputs.get("start", first)), first)}
+
+
 def _bad_steps() -> list[Given]:
     """What every mechanism refuses."""
     ones = [np.ones(3)] * 2
@@ -312,10 +326,27 @@ def _descents_by_hand() -> list[Given]:
     return [*givens(descent_cases()), *found]
 
 
+def _descended(implementation: Any, given: Given) -> Said:
+    """As in test vectors; and the state at the outset."""
+    return {"start": begun(implementation, given)[1], **descended(implementation, given)}
+
+
 DEFINITIONS = {
     **{
-        name: Definition(space, feedback_steps, partial(feedback.stepped, name), examples=partial(_steps_by_hand, name))
+        name: Definition(
+            space,
+            _stepped,
+            partial(feedback.stepped, name),
+            unsaid=(("offered", "its values show in messages and states: it is there for whose memory it is"),),
+            examples=partial(_steps_by_hand, name),
+        )
         for name, space in SPACES.items()
     },
-    "FeedbackSGD": Definition(DESCENTS, descended, feedback.descended, examples=_descents_by_hand),
+    "FeedbackSGD": Definition(
+        DESCENTS,
+        _descended,
+        feedback.descended,
+        unsaid=(("start", "The steps show its values; that its memory is nobody else's is looked at."),),
+        examples=_descents_by_hand,
+    ),
 }

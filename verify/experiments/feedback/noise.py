@@ -13,7 +13,6 @@ from commbounds.array_types import Array
 from commbounds.collectives.feedback.aggregators import ArcRows
 from commbounds.compressors import EF21M, TopK
 from commbounds.theory import claims
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.feedback.runs import (
     ALL,
     BUT_ONE,
@@ -30,7 +29,7 @@ from commbounds.verify.experiments.feedback.runs import (
 )
 from commbounds.verify.family import Family
 from commbounds.verify.space import RANKS, SEED, Of, Settings, Space, nothing
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.study import Outcome, Stream, Study
 
 Values = dict[str, Any]
 _PLAIN_SKETCH = {"sketch": [[1.0]]}
@@ -435,12 +434,6 @@ _ORDERS = Family(
 )
 
 
-def _longer(budget: Budget) -> Iterator[Case]:
-    """More and longer runs at larger budgets."""
-    steps = 600 * (1 + budget.level)
-    return map(_ORDERS.case, (_ORDERS.space.at(steps=steps, seed=seed) for seed in range(1 + 2 * budget.level)))
-
-
 NOISY: tuple[Study, ...] = (
     *_STEP.studies(_step_of, "step"),
     *_bounds(arc=False),
@@ -459,7 +452,8 @@ NOISY: tuple[Study, ...] = (
     *_ORDERS.studies(
         _order,
         "speedup",
-        corpus=_longer,
+        # more and longer runs at larger budgets
+        corpus=_ORDERS.every(steps=lambda level: [600 * (1 + level)], seed=lambda level: range(1 + 2 * level)),
         curves=[_ORDERS.over("P", (4, 8, 16), "two dimensions, one entry kept, gamma = 0.01")],
     ),
 )  # fmt: skip

@@ -8,7 +8,7 @@ import numpy as np
 
 from commbounds import collectives
 from commbounds.array_types import Array
-from commbounds.collectives import COLLECTIVES, ArcRows, FeedbackSGD, GatheredTopK, OkTopK
+from commbounds.collectives import COLLECTIVES, ArcRows, FeedbackSGD, FeedbackSGDState, GatheredTopK, OkTopK
 from commbounds.compressors import (
     EF14,
     EF21,
@@ -49,16 +49,21 @@ def descent_cases() -> Iterator[VectorCase]:
 
 def descended(implementation: Any, given: Given | VectorCase) -> Mapping[str, Any]:
     """State and traffic of every step of a descent; where it draws, also what its stream gives after them."""
-    options, gradients = dict(given.parameters), given.inputs["gradients"]
-    if isinstance(options.get("aggregator"), Mapping):  # by name, so that what is not given has its default
-        options["aggregator"] = _aggregator(**options["aggregator"])
     rng = np.random.default_rng(given.randomness["seed"]) if given.randomness else None
-    sgd, done = implementation(**options), []
-    state = sgd.start(given.inputs["weights"], given.inputs.get("P", len(gradients[0])))
-    for stack in gradients:
+    (sgd, state), done = begun(implementation, given), []
+    for stack in given.inputs["gradients"]:
         state, traffic = sgd.step(stack, state, rng)
         done.append({"state": state, "traffic": traffic})
     return {**every_round(done), **({} if rng is None else {"next draw": int(rng.integers(2**63))})}
+
+
+def begun(implementation: Any, given: Given | VectorCase) -> tuple[FeedbackSGD, FeedbackSGDState]:
+    """The descent, and its state before the first step."""
+    options, P = dict(given.parameters), len(given.inputs["gradients"][0])
+    if isinstance(options.get("aggregator"), Mapping):  # by name, so that what is not given has its default
+        options["aggregator"] = _aggregator(**options["aggregator"])
+    sgd = implementation(**options)
+    return sgd, sgd.start(given.inputs["weights"], given.inputs.get("P", P))
 
 
 def _aggregator(record: str, options: Mapping[str, Any] | None = None, **given: Any) -> Any:

@@ -1,6 +1,8 @@
 """Group quantisers, bit planes and quantised sums beside their definitions: the spaces of their cases."""
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
@@ -8,7 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from commbounds.collectives.flashcomm import QuantisedSum
+from commbounds.compressors.base import index_bits
 from commbounds.compressors.flashcomm import (
+    GroupCodes,
     GroupQuantizer,
     StochasticGroupQuantizer,
     message_from_bytes,
@@ -73,6 +78,9 @@ NEAREST = NEAREST.including(
     *NEAREST.every(
         n=(33, 129), data=DATA[:2], dtype=("float32", "float64"), group=(4, 16, 32), metadata=("float32", "float64")
     ),
+    *NEAREST.every(
+        n=(33,), data=DATA[:2], dtype=("float32", "float64"), metadata=("float32", "float64"), spikes=(True,)
+    ),
     *NEAREST.every(**_SPIKED),
 )
 """Scales and zero points that are stored as they are: a call takes these vectors in one pass."""
@@ -101,6 +109,18 @@ def _quantised(name: str) -> list[Given]:
         # a range just above a power of two, whose logarithm is rounded down to it; and one that is a power of two
         Given({"x": np.array([0, 16 + 2.0**-48, 0, 16])}, {"width": 1, "group": 2, "scale": "log2", "theta": 1}, drawn),
     ]
+    # the first zero points that no 32 bits hold, and the last ones that they do
+    whole = {"width": 1, "group": 2, "zero": "integer"}
+    lows = (-(2.0**31), 1 - 2.0**31, 2.0**31, 2.0**31 - 1)
+    found += [Given({"x": np.array([low, low + 1])}, whole, drawn) for low in lows]
+    pairs = {"width": 1, "group": 2}
+    # quarters of the least numbers, and of four of them
+    for form, power in (("float16", -24), ("bfloat16", -133), ("float32", -149), ("float64", -1072)):
+        x = np.ldexp(np.random.default_rng(6).integers(-9, 10, 64) / 4, power)
+        found += [Given({"x": x}, {**pairs, "metadata": form, "repaired": up}, drawn) for up in (False, True)]
+    for theta, most in ((1, 2.0**127), (127, 2.0)):  # the largest scale, the next number above it, and the least scale
+        ends = [np.array([0, end], np.float32) for end in (most, np.nextafter(np.float32(most), np.inf), 2.0**-130)]
+        found += [Given({"x": x}, {**pairs, "scale": "log2", "theta": theta}, drawn) for x in ends]
     return [*givens(group_cases() if name == "GroupQuantizer" else stochastic_group_cases()), *found]
 
 
@@ -143,7 +163,9 @@ def _sum(
         parameters["second"] = GroupQuantizer(5, 2) if second == "other" else StochasticGroupQuantizer(2, 3)
     unit = 2.0**-24 if dtype == "float32" else 2.0**-53
     uniforms = np.floor(np.random.default_rng(seed).random((2, P, n)) / unit) * unit
-    injected = {"uniforms": uniforms.astype(dtype)} if drawn == "uniforms" else {"seed": seed}
+    injected: dict[str, Any] = {"uniforms": uniforms.astype(dtype)} if drawn.startswith("uniforms") else {"seed": seed}
+    if drawn == "uniforms, and a generator":
+        injected["seed"] = seed
     if drawn == "nothing" and second != "stochastic":
         injected = {}
     return Given({"stack": stack_of(data, P, n, dtype, seed)}, parameters, injected)
@@ -154,10 +176,17 @@ def _summed(allreduce: Any, given: Given) -> Said:
     how: dict[str, Any] = {}
     if "uniforms" in drawn:
         how["draw"] = lambda stage, rank: drawn["uniforms"][stage, rank]
-    elif "seed" in drawn:
+    if "seed" in drawn:
         how["rng"] = np.random.default_rng(drawn["seed"])
     result, traffic = allreduce(**given.inputs, **given.parameters, **how)
-    return {"result": result, "traffic": traffic}
+    unlike = [first for first in range(len(result.values) + 1) if result.bridge_bytes(first) != _over(result, first)]
+    return {"result": result, "traffic": traffic, **({"bridges with other bytes": unlike} if unlike else {})}
+
+
+def _over(result: QuantisedSum, first: int) -> tuple[int, int]:
+    """Bytes from the first ranks to the others, and back, message by message: of them no definition says anything."""
+    moved, before, behind = result.moves.sum(axis=0).tolist(), range(first), range(first, len(result.values))
+    return sum(moved[p][r] for p in before for r in behind), sum(moved[r][p] for p in before for r in behind)
 
 
 HIDING = ("ties", "zeros", "signs", "alike", "one rank")
@@ -188,7 +217,9 @@ SUMS = (
 )
 FLAG = ("default", True, False)
 TWOSTEP = SUMS.replaced(
-    second=("default", "other", "stochastic"), owner_reads_its_code=FLAG, drawn=("nothing", "seed", "uniforms")
+    second=("default", "other", "stochastic"),
+    owner_reads_its_code=FLAG,
+    drawn=("nothing", "seed", "uniforms", "uniforms, and a generator"),
 )
 NODES = SUMS.replaced(
     node=(
@@ -230,6 +261,7 @@ def _refused(nodes: bool) -> list[Given]:
 def _coded(implementation: Any, given: Given) -> Said:
     """As `compressed`: what is refused a call refuses, too, and a message that was sent as bytes is the same."""
     x, compressor = given.inputs["x"], partial(implementation, **given.parameters)
+    again = VectorCase("", "", given.inputs, given.parameters, deepcopy(given.randomness))
     try:
         said = compressed(implementation, given)
     except (TypeError, ValueError):
@@ -238,11 +270,31 @@ def _coded(implementation: Any, given: Given) -> Said:
         return {"called": compressor()(x)}
     if x.size > 2**10:
         return said
-    first = wire_bytes(sent(compressor(), VectorCase("", "", given.inputs, given.parameters, given.randomness)))
+    message = sent(compressor(), again)
+    first = wire_bytes(message)
     held = message_from_bytes(first, compressor(), x.size, x.dtype)
-    again, output = wire_bytes(held), compressor().decompress(held)
-    alike = np.array_equal(first, again) and not other_bits(output, np.asarray(said["output"]))
-    return said if alike else {**said, "of its bytes": {"bytes": again, "output": output}}
+    second, output = wire_bytes(held), compressor().decompress(held)
+    alike = np.array_equal(first, second) and not other_bits(output, np.asarray(said["output"]))
+    said = {**said, **_taken_of(message, compressor())}
+    return said if alike else {**said, "of its bytes": {"bytes": second, "output": output}}
+
+
+def _taken_of(message: GroupCodes, quantiser: GroupQuantizer) -> Said:
+    """Who takes the message with a spike just behind its last group, where there are bits to say so: nobody may."""
+    about, (n,), taken = message.ranges, message.shape, list[str]()
+    behind = n - (about.count - 1) * quantiser.group
+    if about.positions is None or behind >= 2 ** index_bits(quantiser.group):
+        return {}
+    places = about.positions.copy()
+    places[-1, 1] = behind
+    other = replace(message, ranges=replace(about, positions=places))
+    with suppress(ValueError):
+        quantiser.decompress(other)
+        taken.append("the message")
+    with suppress(ValueError):
+        message_from_bytes(wire_bytes(other), quantiser, n, message.dtype)
+        taken.append("its bytes")
+    return {"taken with a spike in no group": taken} if taken else {}
 
 
 def _lawful(given: Mapping[str, Any]) -> bool:

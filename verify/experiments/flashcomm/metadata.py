@@ -1,6 +1,5 @@
 """How the group quantiser's metadata are stored, and what they cost: the claims bound to the implementation."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -9,130 +8,78 @@ import numpy as np
 from commbounds.array_types import Array
 from commbounds.compressors.flashcomm.wire import message_from_bytes, wire_bytes
 from commbounds.theory import claims
-from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import (
-    made,
-    message_of,
-    quantiser_of,
-    read_of,
-    vector_cases,
-    vectors,
-)
-from commbounds.verify.experiments.flashcomm.quantiser import formats, groups_of, rounding
+from commbounds.verify.experiments.flashcomm.cases import GroupCoded, quantised, vectors
+from commbounds.verify.experiments.flashcomm.quantiser import STORED, rounding
 from commbounds.verify.family import Family
-from commbounds.verify.space import Space
-from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured
+from commbounds.verify.space import Settings, Space
+from commbounds.verify.study import Curve, Outcome, Study, Unmeasured, over
 
-_G = "flashcomm.groupquant."
+_G = "flashcomm.groupquant"
 _ROUNDOFF = {"float64": 2.0**-53, "float32": 2.0**-24, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 _TINY = {"float64": 2.0**-1022, "float32": 2.0**-126, "float16": 2.0**-14, "bfloat16": 2.0**-126}
 """The smallest normal number of a format: below, its roundoff is absolute."""
 
 
-def largest_errors(c: Any, x: Array, low: Array, scale: Array) -> Array:
-    """What an entry of each group of `x` can be off at most, its stored scale given, by the book; in float64."""
+def _symbols(c: Any, x: Array, low: Array, scale: Array) -> dict[str, Any]:
+    """What the book's bound is made of in each group of `x`, its stored scale given; in float64."""
     starts = np.arange(0, x.size, c.group)
-    span = np.maximum.reduceat(x, starts).astype(np.float64) - np.minimum.reduceat(x, starts).astype(np.float64)
-    values = {
+    return {
         "step": scale.astype(np.float64),
         "offset": np.abs(low.astype(np.float64)),
-        "span": span,
+        "span": np.maximum.reduceat(x, starts).astype(np.float64) - np.minimum.reduceat(x, starts).astype(np.float64),
         "roundoff": _ROUNDOFF[c.metadata],
         "tiny": _TINY[c.metadata],
         "width": c.width,
     }
-    return np.asarray(claims()[_G + "stored"].bound(**values))
 
 
-def _stored(cls: Any, case: Case) -> Outcome:
+def largest_errors(c: Any, x: Array, low: Array, scale: Array) -> Array:
+    """What an entry of each group of `x` can be off at most, its stored scale given, by the book; in float64."""
+    return np.asarray(claims()[f"{_G}.stored"].bound(**_symbols(c, x, low, scale)))
+
+
+def _stored(found: GroupCoded) -> Outcome:
     """The group whose error exceeds the bound by most, or stays below it by least."""
-    c = made(cls, case)
-    about, y, wide = (
-        case.once(message_of, cls).ranges,
-        case.once(read_of, cls).astype(np.float64),
-        case.array.astype(np.float64),
-    )
-    bounds = largest_errors(c, case.array, about.exact_low, about.scale)
-    worst, found = -np.inf, None
-    for part, s, low, bound in zip(groups_of(wide, c.group), about.scale, about.exact_low, bounds, strict=True):
-        error = float(np.abs(y[part] - wide[part]).max())
-        if error - bound > worst:
-            values = {
-                "step": float(s),
-                "offset": abs(float(low)),
-                "span": float(np.ptp(wide[part])),
-                "roundoff": _ROUNDOFF[c.metadata],
-                "tiny": _TINY[c.metadata],
-                "width": c.width,
-            }
-            worst, found = error - bound, Outcome(error, values, rounding(case.array[part]))
-    assert found is not None
-    return found
+    about, off = found.ranges, np.abs(found.read - found.wide)
+    errors = np.array([off[part].max() for part in found.groups])
+    values = _symbols(found.c, found.x, about.exact_low, about.scale)
+    g = int(np.argmax(errors - claims()[f"{_G}.stored"].bound(**values)))
+    chosen = {name: float(v[g]) if isinstance(v, np.ndarray) else v for name, v in values.items()}
+    return Outcome(float(errors[g]), chosen, rounding(found.x[found.groups[g]]))
 
 
-def _subnormal(_budget: Budget) -> Iterator[Case]:
-    """Scales, and in the end zero points too, below the normal numbers of float16, and offsets beside them."""
-    for scale in (1e-3, 1e-4, 1e-5, 1e-6):
-        for seed, (width, offset) in enumerate(((1, 0.0), (4, 0.0), (8, 0.0), (8, 2.0**-10))):
-            x = (inputs.family("normal", 640, seed, scale, np.float64) + offset).astype(np.float32)
-            settings = {"width": width, "group": 128, "metadata": "float16", "family": "normal", "n": 640}
-            yield Case({**settings, "seed": seed, "scale_of_x": scale, "offset": offset}, x)
-
-
-def _rounded_away(_budget: Budget) -> Iterator[Case]:
-    """Metadata that rounding takes as far as it can: a zero point and a scale to zero, a scale by half a spacing."""
-    smallest = 2.0**-24
-    for low, span in ((0.49, 0.49), (0.0, 0.49)):
-        x = np.array([low, low + span]) * smallest
-        yield Case({"width": 1, "group": 2, "metadata": "float16", "family": "rounded to zero"}, x.astype(np.float32))
-    for power in (-10, 10):
-        x = np.array([0.0, 255.0, 100.0]) * (1 + 2.0**-8) * 2.0**power
-        yield Case({"width": 8, "group": 4, "metadata": "bfloat16", "family": "rounded down"}, x.astype(np.float32))
-
-
-def _stored_corpus(budget: Budget) -> Iterator[Case]:
-    yield from formats(budget)
-    yield from _subnormal(budget)
-    yield from _rounded_away(budget)
-
-
-def _inflation(cls: Any, case: Case) -> Outcome | Unmeasured:
-    c = made(cls, case)
-    wide = case.array.astype(np.float64)
-    exact = np.array([np.ptp(wide[part]) for part in groups_of(wide, c.group)]) / c.top
+def _inflation(found: GroupCoded) -> Outcome | Unmeasured:
+    exact = np.array(found.steps)
     live = exact > 0
-    stored = case.once(message_of, cls).ranges.scale[live].astype(np.float64)
+    stored = found.ranges.scale[live].astype(np.float64)
     if (exact[live] < stored * 1e-100).any():
         return Unmeasured("a stored scale is more than 1e100 times the exact one: float64 holds no square of that")
     ratio = float((stored / exact[live]).max())
     # both scales are rounded to the dtype, and the power is computed with a few roundings
-    slack = 16 * ratio * float(np.finfo(case.array.dtype).eps)
-    return Outcome(ratio, {"theta": c.theta, "smallest_scale": float(exact[live].min())}, slack)
+    slack = 16 * ratio * float(np.finfo(found.x.dtype).eps)
+    return Outcome(ratio, {"smallest_scale": float(exact[live].min())}, slack)
 
 
-def _just_above(_budget: Budget) -> Iterator[Case]:
-    yield from (_just_above_case(theta, power) for theta in (1, 2, 8, 10, 16) for power in (-3, 0, 5))
-    for theta in (16, 32, 127):
-        for scale in (1.0, 1e-3):
-            x = inputs.family("normal", 640, theta, scale * 2.0 ** (-64 / theta), np.float64)
-            settings = {"width": 8, "group": 128, "scale": "log2", "theta": theta, "family": "below the smallest"}
-            yield Case(settings, x)
+_INFLATED = quantised(_G, vectors(scale=("log2",), theta=(8, 1, 2, 10, 16)))
 
 
-def _inflation_cases(budget: Budget) -> Iterator[Case]:
-    for theta in (1, 8, 10):
-        yield from vectors(np.float64, scale="log2", theta=theta)(budget)
+def _just_above(theta: int, power: int) -> Settings:
+    """A scale just above a power."""
+    data = (0.0, 2.0 ** (power / theta) * (1 + 1e-12))
+    return _INFLATED.space.at(theta=theta, data=data, n=2, width=1, group=2)
 
 
-def _just_above_case(theta: int, power: int) -> Case:
-    settings = {"width": 1, "group": 2, "scale": "log2", "theta": theta, "family": "just above a power"}
-    return Case(settings, np.array([0.0, 2.0 ** (power / theta) * (1 + 1e-12)]))
-
-
-_INFLATED = Curve(
-    "theta", "scales just above a power", [(float(v), _just_above_case(v, 3)) for v in (1, 2, 4, 8, 10, 16)]
+_ABOVE = [_just_above(theta, power) for theta in (1, 2, 8, 10, 16) for power in (-3, 0, 5)]
+_BELOW = _INFLATED.space.every(
+    theta=(16, 32, 127),
+    moved=lambda theta: [(scale * 2.0 ** (-64 / theta), 0.0) for scale in (1.0, 1e-3)],
+    data=["normal"],
+    n=[640],
+    width=[8],
+    group=[128],
 )
+"""Scales below the smallest."""
+_POWERS = [_INFLATED.case(_just_above(theta, 3)) for theta in (1, 2, 4, 8, 10, 16)]
 
 # --- sizes -----------------------------------------------------------------------------------------------------------
 
@@ -150,7 +97,7 @@ def _wire(implementation: Any, x: Array, width: int, group: int, metadata: str) 
 
 
 _SIZED = Family(
-    "flashcomm.groupquant",
+    _G,
     "GroupQuantizer",
     Space(
         lambda n: np.linspace(-1, 1, n).astype(np.float32),
@@ -170,24 +117,13 @@ _BITS = Curve(
     "bits", "groups of 128, float16 metadata", [(float(w), _SIZED.case(_SIZED.space.at(width=w))) for w in range(1, 9)]
 )
 
-METADATA = (
-    Study(
-        _G + "stored",
-        "GroupQuantizer",
-        _stored,
-        known=quantiser_of,
-        corpus=_stored_corpus,
-        cases=vector_cases(np.float32, metadata="bfloat16"),
-    ),
-    Study(
-        _G + "log2_inflation",
-        "GroupQuantizer",
+METADATA: tuple[Study, ...] = (
+    *STORED.studies(_stored, "stored"),
+    *_INFLATED.studies(
         _inflation,
-        known=quantiser_of,
-        corpus=_inflation_cases,
-        extremal=_just_above,
-        cases=vector_cases(scale="log2", theta=8),
-        curves=[_INFLATED],
+        "log2_inflation",
+        extremal=_INFLATED.of([*_ABOVE, *_BELOW]),
+        curves=[over("theta", "scales just above a power", _POWERS)],
     ),
     *_SIZED.studies(
         lambda found: found, "wire", grid=_SIZES, corpus=None, enumerated="sizes, widths, groups and formats"

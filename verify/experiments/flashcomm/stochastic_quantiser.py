@@ -1,6 +1,5 @@
 """Stochastic rounding between levels: the claims bound to the implementation."""
 
-from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -8,125 +7,64 @@ import numpy as np
 
 from commbounds.array_types import Array, Floats
 from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.flashcomm.cases import (
-    in_steps,
-    law_of,
-    made,
-    quantiser_of,
-    vector_cases,
-    vector_grid,
-    vectors,
-)
-from commbounds.verify.experiments.flashcomm.quantiser import ENUMERATED, groups_of, rounding, worst_in_steps
-from commbounds.verify.marginals import Marginals, kernel_marginals
-from commbounds.verify.study import Case, Outcome, Stream, Study
-
-_S = "flashcomm.stochastic."
+from commbounds.verify.experiments.flashcomm.cases import GroupCoded, every_vector, in_steps, quantised, vectors
+from commbounds.verify.experiments.flashcomm.quantiser import rounding, worst_in_steps
+from commbounds.verify.family import Rounded
+from commbounds.verify.space import Of
+from commbounds.verify.study import Stream
 
 
-def _law_moments(cls: Any, case: Case) -> tuple[list[Fraction], list[Fraction]]:
+def _moments(found: GroupCoded) -> tuple[Array, Array]:
     """Mean and variance of every entry, from the law."""
-    law = case.once(law_of, cls)
-    means = [sum((p * y[i] for p, y in law), Fraction(0)) for i in range(len(case.array))]
-    squares = [sum((p * y[i] ** 2 for p, y in law), Fraction(0)) for i in range(len(case.array))]
-    return means, [q - m * m for q, m in zip(squares, means, strict=True)]
+    law = [(p, np.array(y, dtype=object)) for p, y in found.law]
+    mean = sum(p * y for p, y in law)
+    return np.asarray(mean), np.asarray(sum(p * y**2 for p, y in law) - mean * mean)
 
 
-def _bias(cls: Any, case: Case) -> Outcome:
-    if not case.settings.get("exact"):
-        return _kernel_bias(cls, case)
-    means, _ = case.once(_law_moments, cls)
-    x = [Fraction(v) for v in case.array]
-    return Outcome(max(abs(m - v) for m, v in zip(means, x, strict=True)) / max(abs(v) for v in x), {})
+def _bias(found: GroupCoded) -> Any:
+    """Of the law; or of the kernel: no draw, and nothing that the law in exact arithmetic says.
+
+    A mean of the kernel may be off: a probability by a cell of the uniforms' grid, and levels by their rounding.
+    """
+    top = np.abs(found.wide).max()
+    if found.exact:
+        return np.abs(_moments(found)[0] - found.wide).max() / top
+    law = found.marginals
+    gap = np.abs(law.mean - found.wide)
+    allowance = law.resolution * np.abs(law.upper - law.lower) + rounding(found.x)
+    worst = int(np.argmax(gap - allowance))
+    return Rounded(float(gap[worst] / top), float(allowance[worst] / top))
 
 
-def _marginals(cls: Any, case: Case) -> Marginals:
-    """The kernel's own law, entry by entry: where it goes from the upper to the lower level, bisected."""
-    return kernel_marginals(made(cls, case), case.array)
-
-
-def _kernel_bias(cls: Any, case: Case) -> Outcome:
-    """The same of the kernel: no draw, and nothing that the law in exact arithmetic says."""
-    law, wide = case.once(_marginals, cls), case.array.astype(np.float64)
-    gap, allowance = np.abs(law.mean - wide), _kernel_allowance(law, case.array)
-    worst, top = int(np.argmax(gap - allowance)), float(np.abs(wide).max())
-    return Outcome(float(gap[worst]) / top, {}, float(allowance[worst]) / top)
-
-
-def _kernel_allowance(law: Marginals, x: Array) -> Array:
-    """What a mean may be off: a probability by a cell of the uniforms' grid, and what the levels are rounded by."""
-    return law.resolution * np.abs(law.upper - law.lower) + rounding(x)
-
-
-def _variance(cls: Any, case: Case) -> Outcome:
-    c = made(cls, case)
-    if not case.settings.get("exact"):
-        return _kernel_variance(cls, case)
-    _, variances = case.once(_law_moments, cls)
-    x, worst = [Fraction(v) for v in case.array], Fraction(0)
-    for part in groups_of(x, c.group):
-        step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
-        worst = max(worst, in_steps(max(variances[part]), step**2))
-    return Outcome(worst, {"width": c.width})
-
-
-def _kernel_variance(cls: Any, case: Case) -> Outcome:
-    """The same of the kernel: two levels, and how often it takes the upper one."""
-    law, c, wide = case.once(_marginals, cls), made(cls, case), case.array.astype(np.float64)
-    worst, slack = 0.0, 0.0
-    for part in groups_of(wide, c.group):
-        step = float(np.ptp(wide[part])) / c.top
+def _variance(found: GroupCoded) -> Any:
+    """Of the law; or of the kernel: two levels, and how often it takes the upper one."""
+    groups = list(zip(found.groups, found.steps, strict=True))
+    if found.exact:
+        variance = _moments(found)[1]
+        return max(in_steps(variance[part].max(), step**2) for part, step in groups)
+    law, worst = found.marginals, Rounded(0.0, 0.0)
+    for part, step in groups:
         if step:
             largest = float((law.p * (1.0 - law.p) * (law.upper - law.lower) ** 2)[part].max()) / step**2
             # both levels are rounded; so is the difference of neighbours, relative to their distance
-            allowance = 2.0 * largest * 2.0 * rounding(case.array[part]) / step
-            if largest - allowance > worst - slack:
-                worst, slack = largest, allowance
-    return Outcome(worst, {"width": c.width}, slack)
+            allowance = 2.0 * largest * 2.0 * rounding(found.x[part]) / step
+            if largest - allowance > worst.value - worst.slack:
+                worst = Rounded(largest, allowance)
+    return worst
 
 
-def _kernel_vectors(budget: Budget) -> Iterator[Case]:
-    """Vectors of many fractions of a level at every width: bisected, they show the kernel to a cell of its uniforms."""
-    for width in range(1, 9):
-        for dtype, metadata in ((np.float32, "float32"), (np.float64, "float64")):
-            for group, offset in ((512, 0.0), (32, 0.0), (32, -20.0)):
-                for seed in range(1 + budget.level):
-                    x = inputs.family("normal", 512, 10 * width + seed, 1.0, np.float64) + offset
-                    settings = {"width": width, "group": group, "metadata": metadata, "family": "normal", "n": 512}
-                    yield Case({**settings, "seed": 10 * width + seed, "offset": offset}, x.astype(dtype))
-
-
-def _largest_draw(cls: Any, case: Case) -> Outcome:
+def _largest_draw(found: GroupCoded) -> Any:
     """The largest error in steps over all outcomes, or with the two extreme uniforms injected."""
-    c = made(cls, case)
-    if case.settings.get("exact"):
-        x, worst = [Fraction(v) for v in case.array], Fraction(0)
-        for part in groups_of(x, c.group):
-            step = (max(x[part]) - min(x[part])) / (2**c.width - 1)
-            for _, y in case.once(law_of, cls):
-                worst = max(worst, *(in_steps(abs(a - b), step) for a, b in zip(x[part], y[part], strict=True)))
-        return Outcome(worst, {"width": c.width})
-    x_in, one = case.array, 1 - float(np.finfo(case.array.dtype).epsneg)
-    steps = c.compress_with(x_in, np.zeros_like(x_in)).ranges.scale
-    error, slack = worst_in_steps(
-        (float(np.abs(y[part] - x_in[part]).max()), float(s), rounding(x_in[part]))
-        for y in (c.decompress(c.compress_with(x_in, np.full_like(x_in, u))) for u in (0.0, one))
-        for part, s in zip(groups_of(y, c.group), steps, strict=True)
+    if found.exact:
+        off = np.max([np.abs(np.array(y, dtype=object) - found.x) for _, y in found.law], axis=0)
+        return max(in_steps(off[part].max(), step) for part, step in zip(found.groups, found.steps, strict=True))
+    c, x, one = found.c, found.x, 1 - float(np.finfo(found.x.dtype).epsneg)
+    steps = c.compress_with(x, np.zeros_like(x)).ranges.scale
+    return worst_in_steps(
+        (float(np.abs(y[part] - x[part]).max()), float(s), rounding(x[part]))
+        for y in (c.decompress(c.compress_with(x, np.full_like(x, u))) for u in (0.0, one))
+        for part, s in zip(found.groups, steps, strict=True)
     )
-    return Outcome(error, {"width": c.width}, slack)
-
-
-def _above_a_level(_budget: Budget) -> Iterator[Case]:
-    for width in range(1, 9):
-        x = np.array([0.0, 2**width - 1.0, 2.0**-40])
-        yield Case({"width": width, "group": 4, "family": "just above a level"}, x)
-
-
-def _half_way_stochastic(_budget: Budget) -> Iterator[Case]:
-    for width in (1, 2, 3):
-        x = np.array([Fraction(0), Fraction(2**width - 1), Fraction(1, 2)], dtype=object)
-        yield Case({"width": width, "group": 4, "exact": True, "family": "half-way"}, x)
 
 
 _TOGETHER = 64
@@ -156,37 +94,37 @@ def _streams(cls: Any) -> list[Stream]:
     return [_stream(cls(width, 4096), inputs.family("normal", 4096, width, 1.0, np.float32)) for width in (1, 4, 8)]
 
 
+_S, _C = "flashcomm.stochastic", "StochasticGroupQuantizer"
+_ANY = quantised(_S, vectors(), _C)
+_MANY_FRACTIONS = vectors().replaced(
+    n=(512,),
+    data=("normal", "uniform", "student"),
+    group=(512, 32),
+    moved=((1.0, 0.0), (1.0, -20.0)),
+    dtype=("float32", "float64"),
+    metadata=(Of("that of the vector", lambda dtype: dtype),),
+)
+"""Many fractions of a level: bisected, they show the kernel to a cell of its uniforms."""
+_KERNEL = quantised(_S, _MANY_FRACTIONS, _C, searched=False)
+_EVERY = every_vector(_ANY)
+
 STOCHASTIC = (
-    Study(
-        _S + "unbiased",
-        "StochasticGroupQuantizer",
-        _bias,
-        known=quantiser_of,
-        grid=vector_grid(),
-        enumerated=ENUMERATED,
-        corpus=_kernel_vectors,
-        streams=_streams,
-    ),
-    Study(
-        _S + "variance",
-        "StochasticGroupQuantizer",
+    *_KERNEL.studies(_bias, "unbiased", streams=_streams, **_EVERY),
+    *_KERNEL.studies(
         _variance,
-        known=quantiser_of,
-        grid=vector_grid(),
-        enumerated=ENUMERATED,
-        corpus=_kernel_vectors,
-        extremal=_half_way_stochastic,
+        "variance",
+        extremal=_KERNEL.every(
+            width=(1, 2, 3),
+            group=[4],
+            data=lambda width: [(Fraction(0), Fraction(2**width - 1), Fraction(1, 2))],
+            dtype=["object"],
+            metadata=["float64"],
+            exact=[True],
+        ),
+        **_EVERY,
     ),
-    Study(
-        _S + "error",
-        "StochasticGroupQuantizer",
-        _largest_draw,
-        known=quantiser_of,
-        grid=vector_grid(),
-        enumerated=ENUMERATED,
-        corpus=vectors(),
-        cases=vector_cases(),
-        extremal=_above_a_level,
+    *_ANY.studies(
+        _largest_draw, "error", extremal=_ANY.every(n=[3], width=range(1, 9), data=["just above a level"]), **_EVERY
     ),
 )
 """In the order of the book."""

@@ -97,7 +97,7 @@ def _restart(
     P: int, n: int, data: str, dtype: str, alive: str | None, p: float | str | None, cap: int | None, seed: int
 ) -> Given:
     rng = np.random.default_rng(seed)
-    attempts = rng.random((cap or 6, P)) < 0.6
+    attempts = rng.random((9 if alive == "more than cap" else cap or 6, P)) < 0.6
     if alive == "the last":
         attempts[-1] = True
     drawn: dict[str, Any] = {"alive": attempts} if alive else {} if p in (None, 0.0, 1.0) else {"seed": seed}
@@ -113,7 +113,7 @@ RESTARTS = Space(
         "n": sizes(16, *TILES),
         "data": DATA,
         "dtype": ("float32", "float64"),
-        "alive": (None, "some", "the last"),
+        "alive": (None, "some", "the last", "more than cap"),
         "p": (None, 0.0, 0.3, 0.9, 1.0, "drawn"),
         "cap": (None, 1, 2, 7),
     },

@@ -1,7 +1,5 @@
 """Studies of all-reduce with restarts: all failures of an attempt enumerated."""
 
-import itertools
-from collections.abc import Iterator
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -10,79 +8,41 @@ import numpy as np
 
 from commbounds.array_types import Floats
 from commbounds.theory import claims
-from commbounds.verify.experiments.moshpit.averaging import masks, settings
-from commbounds.verify.study import Case, Outcome, Stream, Study, over
+from commbounds.verify.experiments.moshpit.averaging import masks
+from commbounds.verify.family import Family, Rounded
+from commbounds.verify.space import RANKS, Space, nothing, rationals
+from commbounds.verify.study import Stream
 
 
-def _attempts(less: int, implementation: Any, case: Case) -> Outcome:
-    """Expected attempts A, less one or not, from all failures of one attempt: A = (attempts of one, expected) / s.
+def _attempts(implementation: Any, N: int, failure: Fraction, attempts: int) -> Rounded:
+    """Expected attempts A, from all failures of one attempt: A = (attempts of one, expected) / s.
 
-    Attempts are alike and independent: if one fails, which it does with probability 1 - s, A more are expected.
+    Attempts are alike and independent: if one fails, which it does with probability 1 - s, A more are expected. Over
+    all failures of several: as they were made, and how many more can be expected beyond these. No use is made there of
+    what the attempts have to do with one another: that the mean is geometric is what is asked.
     """
-    N, p = case.settings["N"], Fraction(case.settings["p"])
-    if "attempts" in case.settings:
-        expected, slack = case.once(_seen_attempts, implementation)
-        return Outcome(expected - less, {"N": N, "failure": p}, slack)
-    success, spent = case.once(_one_attempt, implementation)
-    return Outcome(spent / success - less, {"N": N, "failure": p})
-
-
-def _one_attempt(implementation: Any, case: Case) -> tuple[Fraction, Fraction]:
-    """The probability that an attempt succeeds, and how many are made, which is one."""
-    N, success, spent = case.settings["N"], Fraction(0), Fraction(0)
-    for alive, probability in masks(N, 1, Fraction(case.settings["p"])):
-        (_, attempts, done), _ = implementation(np.ones((N, 1)), alive=alive)
+    success, spent = Fraction(0), Fraction(0)
+    for alive, probability in masks(N, attempts or 1, failure):
+        (_, made, done), _ = implementation(np.ones((N, 1)), alive=alive)
         success += probability * int(done)
-        spent += probability * attempts
-    return success, spent
+        spent += probability * made
+    if not attempts:
+        return Rounded(spent / success, 0.0)
+    succeeds = (1 - failure) ** N
+    beyond = (1 - succeeds) ** attempts / succeeds
+    return Rounded(float(spent), float(beyond) + 8 * float(np.finfo(float).eps) * float(spent))
 
 
-def _seen_attempts(implementation: Any, case: Case) -> tuple[float, float]:
-    """Attempts over all failures of several, as they were made, and how many more can be expected beyond these.
-
-    No use is made of what the attempts have to do with one another: that the mean is geometric is what is asked.
-    """
-    N, p, most = case.settings["N"], Fraction(case.settings["p"]), case.settings["attempts"]
-    total = Fraction(0)
-    for alive, probability in masks(N, most, p):
-        total += probability * implementation(np.ones((N, 1)), alive=alive)[0][1]
-    success = (1 - p) ** N
-    beyond = (1 - success) ** most / success
-    return float(total), float(beyond) + 8 * float(np.finfo(float).eps) * float(total)
+def _less(count: int, found: Rounded) -> Rounded:
+    return Rounded(found.value - count, found.slack)
 
 
-def _several(_budget: Any) -> Iterator[Case]:
-    """Few peers that fail often, and more that hardly fail: nearly all attempts that are ever made are seen."""
-    for N, p, attempts in ((1, "1/3", 8), (1, "1/100", 6), (2, "1/10", 4), (3, "1/50", 3), (5, "1/100", 1)):
-        yield settings(N=N, p=p, attempts=attempts)
-
-
-def _capped(implementation: Any, case: Case) -> Outcome:
-    N, c, p = case.settings["N"], case.settings["cap"], Fraction(case.settings["p"])
-    total = Fraction(0)
-    for alive, probability in masks(N, c, p):
-        (_, attempts, _), _ = implementation(np.ones((N, 1)), alive=alive)
-        total += probability * attempts
-    return Outcome(total, {"N": N, "cap": c, "failure": p})
-
-
-def _rate(_implementation: Any, case: Case) -> dict[str, Fraction]:
-    """The probability of failure, for hypotheses."""
-    return {"failure": Fraction(case.settings["p"])}
-
-
-def _rates(level: int) -> Iterator[Case]:
-    for N, p in itertools.product((1, 2, 3, 4, 5, 6, 8), ("0", "1/100", "1/3", "1")):
-        yield settings(N=N, p=p)
-
-
-def _caps(level: int) -> Iterator[Case]:
-    for (N, cap), p in itertools.product(
-        ((1, 1), (1, 4), (2, 1), (2, 3), (3, 2), (4, 2), (5, 1), (8, 1)), ("0", "1/100", "1/3", "1")
-    ):
-        yield settings(N=N, cap=cap, p=p)
-    if level:
-        yield settings(N=3, cap=4, p="1/5")
+def _capped(implementation: Any, N: int, failure: Fraction, cap: int) -> Fraction:
+    """Expected attempts of at most so many."""
+    runs = (
+        (probability, implementation(np.ones((N, 1)), alive=alive)) for alive, probability in masks(N, cap, failure)
+    )
+    return sum((probability * attempts for probability, ((_, attempts, _), _) in runs), Fraction(0))
 
 
 def _capped_streams(implementation: Any) -> list[Stream]:
@@ -98,38 +58,43 @@ def _capped_streams(implementation: Any) -> list[Stream]:
     return [Stream(label, draw, 1 - claimed, cap - claimed, unit=claimed, cost=40)]
 
 
-def _restarts(statement: str, less: int) -> Study:
-    name = f"gossip.restarts.{statement}"
-    return Study(
-        name,
-        "allreduce_with_restarts",
-        partial(_attempts, less),
-        grid=_rates,
-        corpus=_several,
-        known=_rate,
-        enumerated="all failures of one attempt, up to 8 peers; attempts are alike and independent",
-        curves=[over("N", "p = 1/5", (settings(N=N, p="1/5") for N in (1, 2, 3, 4, 6, 8)))],
-    )
-
-
+_FAILURES = rationals(0, "1/100", "1/3", 1)
+_RESTARTS = Family(
+    "gossip.restarts",
+    "allreduce_with_restarts",
+    Space(nothing, {"N": RANKS, "failure": _FAILURES, "attempts": (0,)}),
+    run=_attempts,
+    searched=False,
+)
+_SEVERAL = ((1, "1/3", 8), (1, "1/100", 6), (2, "1/10", 4), (3, "1/50", 3), (5, "1/100", 1))
+"""Few peers that fail often, and more that hardly fail: nearly all attempts that are ever made are seen."""
+_OF_ONE: dict[str, Any] = {
+    "grid": _RESTARTS.every(N=(1, 2, 3, 4, 5, 6, 8), failure=_FAILURES),
+    "corpus": _RESTARTS.of([_RESTARTS.space.at(N=N, failure=Fraction(p), attempts=many) for N, p, many in _SEVERAL]),
+    "enumerated": "all failures of one attempt, up to 8 peers; attempts are alike and independent",
+    "curves": [_RESTARTS.over("N", (1, 2, 3, 4, 6, 8), "p = 1/5", failure=Fraction(1, 5))],
+}
+_CAPPED = Family(
+    "gossip.restarts", "allreduce_with_restarts", Space(nothing, {"N": RANKS, "failure": _FAILURES, "cap": (1,)}),
+    searched=False,
+)  # fmt: skip
+_CAPS = {1: (1, 4), 2: (1, 3), 3: (2,), 4: (2,), 5: (1,), 8: (1,)}
 RESTART_STUDIES = (
-    _restarts("attempts", 0),
-    _restarts("as_restarts", 1),
-    _restarts("restarts", 1),
-    Study(
-        "gossip.restarts.capped",
-        "allreduce_with_restarts",
+    *_RESTARTS.studies(partial(_less, 0), "attempts", **_OF_ONE),
+    *_RESTARTS.studies(partial(_less, 1), "as_restarts", "restarts", **_OF_ONE),
+    *_CAPPED.studies(
         _capped,
-        grid=_caps,
-        known=_rate,
+        "capped",
+        grid=_CAPPED.every(
+            N=_CAPS,
+            cap=lambda N, level: (*_CAPS[N], *((4,) if level and N == 3 else ())),
+            failure=_FAILURES,
+        ),
+        corpus=None,
         enumerated="all failures of all attempts, up to 8 peers and 4 attempts",
         streams=_capped_streams,
         curves=[
-            over(
-                "failure",
-                "N = 2, at most 4 attempts",
-                (settings(N=2, cap=4, p=p) for p in ("0", "1/10", "1/4", "1/2", "3/4")),
-            )
+            _CAPPED.over("failure", rationals(0, "1/10", "1/4", "1/2", "3/4"), "N = 2, at most 4 attempts", N=2, cap=4)
         ],
     ),
 )

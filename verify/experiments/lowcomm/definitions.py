@@ -133,7 +133,7 @@ OUTER = Space(
     },
     options=("dtype", "rounds", "rule", "direction", "fragment", "blend"),
     combined=(("momentum", "outer_lr", "mu", "rule", "blend"),),
-    hiding={"rounds": (7, 34), "data": tuple(IDLE)},
+    hiding={"rounds": (7, 34), "data": tuple(IDLE), "blend": (0.05, 0.1, 0.45, 0.9)},
 ).search(P=(1, 12), n=(1, 40))
 
 
@@ -163,6 +163,19 @@ PAIRS = Space(
     },
     hiding={"rounds": (7, 34), "data": tuple(IDLE)},
 ).search(P=(1, 14), n=(1, 40))
+
+
+def _pair_ends() -> list[Given]:
+    """Pairs whose weights, or pseudo-gradients, have sums beyond all floats, or means between two of them."""
+    found = []
+    for dtype in DTYPES:
+        ends = np.finfo(dtype)
+        over, least = [0.75 * float(ends.max)] * 2, [float(ends.smallest_subnormal)] * 2
+        for own, change in ((over, [0.0, 0.0]), ([0.0, 0.0], over), (least, least), (over, least)):
+            workers = np.array([[[w], [0.0], [g]] for w, g in zip(own, change, strict=True)], dtype)
+            found.append(Given({"workers": workers, "order": np.array([1, 0])}))
+    return found
+
 
 _pair_rounds = _in_rounds(
     lambda result, more: {"workers": np.concatenate([result, more["change"][:, None]], 1), "order": more["order"]}
@@ -485,6 +498,7 @@ DEFINITIONS = {
         PAIRS,
         _pair_rounds,
         lowcomm.in_rounds(lowcomm.of_pair_round),
+        examples=_pair_ends,
         refused=beyond(momentum=(0.0, 1.0), outer_lr=(0.0, 100.0), pull=(0.0, 100.0)),
     ),
     "quantised_reduce_scatter": Definition(

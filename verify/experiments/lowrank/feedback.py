@@ -6,18 +6,18 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array, Floats
-from commbounds.compressors import PowerSGD
+from commbounds.compressors import EF14, PowerSGD
 from commbounds.theory import claims
-from commbounds.verify import inputs
-from commbounds.verify.experiment import Budget, bound_at
+from commbounds.verify.experiment import bound_at
+from commbounds.verify.family import Family
 from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.space import Of, Settings, Space, nothing
+from commbounds.verify.study import Curve, Outcome, Stream
 
 _EPS = float(np.finfo(np.float64).eps)
-_P = "lowrank.powersgd_ef14."
+_P = "lowrank.powersgd_ef14"
 
 
 def _equal(m: int, n: int) -> Array:
@@ -26,8 +26,8 @@ def _equal(m: int, n: int) -> Array:
 
 
 def _single(shape: tuple[int, ...], i: int) -> Array:
-    """The i-th entry of the diagonal alone is not zero."""
-    out = np.zeros(shape)
+    """The i-th entry of the diagonal alone is not zero, counted round."""
+    out, i = np.zeros(shape), i % min(shape)
     out[i, i] = 1.0
     return out
 
@@ -47,120 +47,135 @@ def _across(residual: Array, t: int, rank: int) -> Array:
     return out
 
 
-SEQUENCES: dict[str, Callable[[Array, int, int], Array]] = {
+_SEQUENCES: dict[str, Callable[[Array, int, int], Array]] = {
     "constant": lambda residual, t, rank: _equal(*residual.shape),
     "alternating": lambda residual, t, rank: (-1.0) ** t * _equal(*residual.shape),
     "along": _along,
     "across": _across,
-    "turning": lambda residual, t, rank: _single(residual.shape, t % min(residual.shape)),
+    "turning": lambda residual, t, rank: _single(residual.shape, t),
     "missed": lambda residual, t, rank: _single(residual.shape, min(t, 1)),
-    "last": lambda residual, t, rank: _single(residual.shape, min(residual.shape) - 1),
+    "last": lambda residual, t, rank: _single(residual.shape, -1),
 }
-"""Gradients of norm one by the residual, the number of the step and the rank."""
+"""Gradients of norm one by the residual, the number of the step and the rank; besides there are normal ones."""
 
 
-def _gradients(case: Case) -> Callable[[Array, int], Array]:
-    """The case's gradients: of a sequence times M, or normal ones in a dtype and of a scale."""
-    s = case.settings
-    if s["sequence"] == "normal":
-        rng, dtype = np.random.default_rng(s["seed"]), np.dtype(s.get("dtype", "float64"))
-        return lambda residual, t: (s["M"] * rng.standard_normal(residual.shape)).astype(dtype)
-    sequence = SEQUENCES[s["sequence"]]
-    return lambda residual, t: s["M"] * sequence(residual, t, s["r"])
+def _gradients(settings: Settings) -> Callable[[Array, int], Array]:
+    """The gradients of a case: as many times its reach."""
+    reach, rank, dtype = float(settings["reach"]), settings["r"], settings["dtype"]
+    if settings["sequence"] == "normal":
+        rng = np.random.default_rng(settings["seed"])
+        return lambda residual, t: (reach * rng.standard_normal(residual.shape)).astype(dtype)
+    sequence = _SEQUENCES[settings["sequence"]]
+    return lambda residual, t: (reach * sequence(residual, t, rank)).astype(dtype)
 
 
-def _start(case: Case) -> Array:
-    """The first sketch: columns of the identity, or normal."""
-    s = case.settings
-    if s["sketch"] == "drawn":
-        return np.random.default_rng([s["seed"], 1]).standard_normal((s["n"], s["r"]))
-    return np.eye(s["n"], s["r"])
+def _steps(
+    ef14: type[EF14], settings: Settings, rng: np.random.Generator | None = None, sketches: Sequence[Array] = ()
+) -> Iterator[tuple[Array, Array, Array]]:
+    """Gradient, what was sent, and residual of every step.
 
-
-def _steps(ef14: Any, case: Case, sketches: Sequence[Array] | None = None) -> Iterator[tuple[Array, Array, Array]]:
-    """Gradient, what was sent, and residual of every step; the sketches are warm-started if they are not given."""
-    s, gradients = case.settings, _gradients(case)
-    compressor = PowerSGD(s["r"])
+    The sketches are those given, or fresh ones, or those of a warm start: from columns of the identity, or normal ones.
+    """
+    n, rank, kind = settings["n"], settings["r"], settings["sketch"]
+    rng = np.random.default_rng([settings["seed"], 1]) if rng is None else rng
+    gradients, compressor = _gradients(settings), PowerSGD(rank)
     mechanism = ef14(compressor)
-    zero = np.zeros((s["m"], s["n"]), s.get("dtype", "float64"))
-    state, sketch = mechanism.start(zero), _start(case) if sketches is None else sketches[0]
-    for t in range(s["steps"]):
+    state = mechanism.start(np.zeros((settings["m"], n), settings["dtype"]))
+    sketch = rng.standard_normal((n, rank)) if kind == "drawn" else np.eye(n, rank)
+    for t in range(settings["horizon"]):
         gradient = gradients(state.memory, t)
-        offered, momentum = mechanism.offered(state, gradient)
-        message = compressor.compress_with(offered, sketch if sketches is None else sketches[t])
-        sent = compressor.decompress(message)
-        state, sketch = mechanism.after(state, offered, momentum, sent), message.right
+        if kind == "fresh":
+            message, state = mechanism.step(state, gradient, rng)
+            sent = compressor.decompress(message)
+        else:
+            offered, momentum = mechanism.offered(state, gradient)
+            message = compressor.compress_with(offered, sketches[t] if sketches else sketch)
+            sent = compressor.decompress(message)
+            state, sketch = mechanism.after(state, offered, momentum, sent), message.right
         yield gradient, sent, state.memory
-
-
-def _fresh_steps(ef14: Any, case: Case, rng: np.random.Generator) -> Iterator[tuple[Array, Array, Array]]:
-    """The same with a fresh sketch in every step."""
-    s, gradients = case.settings, _gradients(case)
-    compressor = PowerSGD(s["r"])
-    mechanism = ef14(compressor)
-    state = mechanism.start(np.zeros((s["m"], s["n"]), s.get("dtype", "float64")))
-    for t in range(s["steps"]):
-        gradient = gradients(state.memory, t)
-        message, state = mechanism.step(state, gradient, rng)
-        yield gradient, compressor.decompress(message), state.memory
 
 
 def _square(matrix: Array) -> float:
     return float(np.square(matrix.astype(np.float64)).sum())
 
 
-def _values(case: Case, reach: float) -> dict[str, Any]:
-    s = case.settings
-    return {"m": s["m"], "n": s["n"], "r": s["r"], "horizon": s["steps"], "reach": reach}
+def _last_square(steps: Iterator[tuple[Array, Array, Array]]) -> float:
+    """The squared residual after the last step."""
+    *_, (_, _, residual) = steps
+    return _square(residual)
 
 
-def _allowance(case: Case, reach: float) -> float:
+def _allowance(m: int, n: int, horizon: int, reach: float) -> float:
     """Of a squared residual: products with m + n terms in every step, relative to (t M)^2."""
-    s = case.settings
-    return float(16 * (s["m"] + s["n"]) * s["steps"] * _EPS * (s["steps"] * reach) ** 2)
+    return float(16 * (m + n) * horizon * _EPS * (horizon * reach) ** 2)
+
+
+_RANKS = (
+    1,
+    Of("half of the smaller side, at least 1", lambda m, n: max(min(m, n) // 2, 1)),
+    Of("the smaller side - 1, at least 1", lambda m, n: max(min(m, n) - 1, 1)),
+    Of("the smaller side", lambda m, n: min(m, n)),
+)
+_RUNS = Space(
+    nothing,
+    {
+        "m": (2, 3, 5, 1),
+        "n": (2, 3, 4, 1),
+        "r": _RANKS,
+        "horizon": (3, 1, 2, 12),
+        "reach": (1.0, 0.25, 3.0),
+        "sequence": ("normal", *_SEQUENCES),
+        "sketch": ("drawn", "axes"),
+        "dtype": ("float64",),
+    },
+)
+
+
+def _streams(
+    claim: str, sketch: str, *runs: tuple[int, int, int, str, int], cost: int = 40, equal: bool = False
+) -> Callable[[type[EF14]], list[Stream]]:
+    """Draws of the squared residual after these runs (m, n, rank, gradients, steps), whose reach is 1."""
+
+    def stream(ef14: type[EF14], m: int, n: int, rank: int, sequence: str, steps: int) -> Stream:
+        settings = _RUNS.at(m=m, n=n, r=rank, sequence=sequence, horizon=steps, sketch=sketch)
+        bound = float(bound_at(claims()[f"{_P}.{claim}"], settings))
+
+        def draw(rng: np.random.Generator, count: int) -> Floats:
+            return np.array([_last_square(_steps(ef14, settings, rng)) / bound - 1.0 for _ in range(count)])
+
+        # no step adds more than 1 to the residual
+        high = steps**2 / bound - 1.0 if equal else math.inf
+        label, values = f"{m} x {n}, rank {rank}, {sequence}, {steps} steps", settings if equal else {}
+        return Stream(label, draw, -1.0, high, two_sided=equal, cost=cost * steps, values=values)
+
+    return lambda ef14: [stream(ef14, *run) for run in runs]
 
 
 # --- what is sent and what is kept -----------------------------------------------------------------------------------
 
 
-def _lost(ef14: Any, case: Case) -> Outcome:
+def _lost(implementation: type[EF14], settings: Settings, m: int, n: int, dtype: str) -> Outcome:
     """Gradients less messages less the residual, summed exactly."""
-    s = case.settings
-    runs = _steps(ef14, case) if s["warm"] else _fresh_steps(ef14, case, np.random.default_rng([s["seed"], 2]))
-    terms, allowance, residual = [], 0.0, np.zeros((s["m"], s["n"]), s["dtype"])
-    for gradient, sent, after in runs:
+    terms, allowance, residual = [], 0.0, np.zeros((m, n), dtype)
+    for gradient, sent, after in _steps(implementation, settings):
         allowance += float(np.abs(residual + gradient).max()) + float(np.abs(after).max())
         terms += [gradient.ravel(), -sent.ravel()]
         residual = after
     columns = np.array([*terms, -residual.ravel()], np.float64).T.tolist()
     lost = max(abs(math.fsum(column)) for column in columns)
     # a rounding moves a number by u of itself at most; the sum itself is rounded once
-    return Outcome(lost, {}, float(np.finfo(s["dtype"]).eps) / 2 * allowance * (1 + 4 * _EPS))
+    return Outcome(lost, {}, float(np.finfo(dtype).eps) / 2 * allowance * (1 + 4 * _EPS))
 
 
-def _telescoped(_budget: Budget) -> Iterator[Case]:
-    for (m, n, r), steps, warm, dtype, size in itertools.product(
-        ((1, 1, 1), (2, 2, 1), (3, 2, 1), (5, 4, 2)), (1, 2, 12), (False, True), ("float32", "float64"), (1.0, 1e-15)
-    ):
-        settings: dict[str, Any] = {"m": m, "n": n, "r": r, "steps": steps, "M": size, "sketch": "drawn"}
-        yield Case({**settings, "sequence": "normal", "seed": m + n, "warm": warm, "dtype": dtype})
-
-
-@st.composite
-def _drawn(draw: st.DrawFn) -> Case:
-    m, n = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 5))
-    settings: dict[str, Any] = {
-        "m": m,
-        "n": n,
-        "r": draw(inputs.integers(1, min(m, n))),
-        "steps": draw(inputs.integers(1, 6)),
-    }
-    settings |= {"M": 10.0 ** draw(inputs.integers(-10, 10)), "sequence": "normal", "sketch": "drawn"}
-    settings |= {
-        "warm": draw(inputs.sampled_from((True, False))),
-        "dtype": draw(inputs.sampled_from(("float32", "float64"))),
-    }
-    return Case({**settings, "seed": draw(inputs.integers(0, 2**31))})
+_TELESCOPED = Family(
+    _P,
+    "EF14",
+    _RUNS.replaced(reach=(1.0, 1e-15), sketch=("drawn", "fresh"), dtype=("float64", "float32")).search(
+        m=(1, 5), n=(1, 5), horizon=(1, 6), reach=tuple(10.0**e for e in range(-10, 11))
+    ),
+    exact=False,
+    arrays=3,
+)
 
 
 # --- fresh sketches --------------------------------------------------------------------------------------------------
@@ -185,232 +200,152 @@ with 1 + 1/(1 + 4 t^2), the same rho as a trace; in step 3 a is at most 3 c and 
 """
 
 
-def _averaged(ef14: Any, case: Case) -> Outcome:
+def _averaged(
+    implementation: type[EF14], settings: Settings, m: int, n: int, r: int, horizon: int, reach: float
+) -> Outcome:
     """The squared residual of up to three steps of equal singular values, expected over the sketches.
 
     The first step leaves a projection whatever its sketch is, and by symmetry one stands for all.
     """
-    s = case.settings
-    first, (counts, off) = np.eye(s["n"], s["r"]), _LATTICE[s["steps"]]
-    lattice = itertools.product(*(_directions(s["n"], count) for count in counts))
-    squares = [_square(list(_steps(ef14, case, [first, *sketches]))[-1][2]) for sketches in lattice]
+    first, (counts, off) = np.eye(n, r), _LATTICE[horizon]
+    lattice = itertools.product(*(_directions(n, count) for count in counts))
+    squares = [_last_square(_steps(implementation, settings, sketches=[first, *sketches])) for sketches in lattice]
     measured = sum(squares) / len(squares)
-    return Outcome(measured, _values(case, s["M"]), _allowance(case, s["M"]) + off * measured)
+    return Outcome(measured, {}, _allowance(m, n, horizon, reach) + off * measured)
 
 
-def _expected(ef14: Any, case: Case) -> Outcome:
-    """The same, worked out once for all claims."""
-    outcome: Outcome = case.once(_averaged, ef14)
-    return outcome
+_FIRST_STEPS = _RUNS.replaced(m=(2, 3, 5, 7), n=(2, 3, 4, 9), horizon=(1,), sequence=("constant",), sketch=("all",))
+_LATER = [
+    *_FIRST_STEPS.every(m=(2, 3), n=lambda m: (2,) if m == 3 else (2, 3), horizon=[2], reach=(1.0, 0.25, 3.0, 30.0)),
+    _FIRST_STEPS.at(horizon=3, reach=3.0),
+]
+"""Of rank 1 and two singular values, where the error is known over every angle of a sketch."""
+# a first step comes near the limit of many steps where one direction of seven is left out
+_SEVEN = _FIRST_STEPS.every(m=[7], n=[9], r=[6], reach=(1.0, 0.25, 3.0))
+_FRESH = Family(_P, "EF14", _FIRST_STEPS.including(*_LATER, *_SEVEN), run=_averaged, exact=False, searched=False)
+_FEW_ROWS = _FRESH.every(m=(2, 3, 5), n=(2, 3, 4), r=lambda m, n: range(1, min(m, n)), reach=(1.0, 0.25, 3.0))
 
 
-def _first_steps(_budget: Budget) -> Iterator[Case]:
-    for (m, n, r), M in itertools.product(
-        ((2, 2, 1), (3, 2, 1), (2, 3, 1), (3, 5, 1), (5, 4, 2), (6, 5, 4), (7, 9, 4)), (1.0, 0.25, 3.0)
-    ):
-        yield Case({"m": m, "n": n, "r": r, "steps": 1, "M": M, "sequence": "constant"})
-
-
-def _early(budget: Budget) -> Iterator[Case]:
-    yield from _first_steps(budget)
-    for (m, n), M in (((2, 2), 1.0), ((3, 2), 3.0), ((2, 3), 0.25), ((2, 2), 30.0)):
-        yield Case({"m": m, "n": n, "r": 1, "steps": 2, "M": M, "sequence": "constant"})
-    yield Case({"m": 2, "n": 2, "r": 1, "steps": 3, "M": 3.0, "sequence": "constant"})
-
-
-def _fresh_stream(ef14: Any, name: str, case: Case, equal: bool = False) -> Stream:
-    s = case.settings
-    values = _values(case, s["M"])
-    bound = float(bound_at(claims()[name], values))
-
-    def draw(rng: np.random.Generator, count: int) -> Floats:
-        out = np.empty(count)
-        for i in range(count):
-            *_, (_, _, residual) = _fresh_steps(ef14, case, rng)
-            out[i] = _square(residual) / bound - 1.0
-        return out
-
-    # no step adds more than M to the residual
-    high = (s["steps"] * s["M"]) ** 2 / bound - 1.0 if equal else math.inf
-    label = f"{s['m']} x {s['n']}, rank {s['r']}, {s['sequence']}, {s['steps']} steps"
-    return Stream(
-        label, draw, -1.0, high, two_sided=equal, cost=(20 if equal else 40) * s["steps"],
-        values=values if equal else {},
-    )  # fmt: skip
-
-
-def _fresh_streams(name: str, *which: tuple[int, int, int, str, int]) -> Callable[[Any], list[Stream]]:
-    def streams(ef14: Any) -> list[Stream]:
-        return [
-            _fresh_stream(
-                ef14,
-                _P + name,
-                Case({"m": m, "n": n, "r": r, "sequence": sequence, "steps": steps, "M": 1.0}),
-                name == "equal",
-            )
-            for m, n, r, sequence, steps in which
-        ]
-
-    return streams
-
-
-def _fresh_curve(name: str, m: int, n: int, r: int, sequences: tuple[str, ...], steps: Sequence[int]) -> Any:
+def _mean_curve(
+    claim: str, m: int, n: int, rank: int, sequences: Sequence[str], steps: Sequence[int] = (1, 2, 3, 5, 10)
+) -> Callable[[type[EF14], int], list[Series]]:
     """Means of runs."""
 
-    def curves(ef14: Any, seed: int) -> list[Series]:
-        found = []
+    def curves(ef14: type[EF14], seed: int) -> list[Series]:
+        found, runs = [], 25
         for sequence in sequences:
-            case = Case({"m": m, "n": n, "r": r, "sequence": sequence, "steps": max(steps), "M": 1.0})
-            rng, runs = np.random.default_rng([seed, m]), 25
-            total = np.zeros(max(steps))
+            settings = _RUNS.at(m=m, n=n, r=rank, sequence=sequence, horizon=max(steps), sketch="fresh")
+            rng, total = np.random.default_rng([seed, m]), np.zeros(max(steps))
             for _ in range(runs):
-                total += [_square(residual) for _, _, residual in _fresh_steps(ef14, case, rng)]
-            bound = [float(bound_at(claims()[_P + name], {**_values(case, 1.0), "horizon": step})) for step in steps]
+                total += [_square(residual) for _, _, residual in _steps(ef14, settings, rng)]
+            bound = [float(bound_at(claims()[f"{_P}.{claim}"], {**settings, "horizon": step})) for step in steps]
             measured = [float(total[step - 1]) / runs for step in steps]
-            label = f"{m} x {n}, rank {r}, gradients {sequence}, mean of {runs} runs"
+            label = f"{m} x {n}, rank {rank}, gradients {sequence}, mean of {runs} runs"
             found.append(Series(label, "horizon", [float(step) for step in steps], bound, measured))
         return found
 
     return curves
 
 
-def _fresh_study(
-    name: str,
-    streamed: Sequence[tuple[int, int, int, str, int]],
-    curve: Any,
-    extremal: Callable[[Budget], Iterator[Case]] | None = None,
-) -> Study:
-    """Expectations worked out after the first steps, means of draws after later ones."""
-    streams = _fresh_streams(name, *streamed)
-    return Study(_P + name, "EF14", _expected, corpus=_early, extremal=extremal, streams=streams, curves=curve)
+def _given(found: Outcome) -> Outcome:
+    return found
 
 
 # --- warm start ------------------------------------------------------------------------------------------------------
 
 
-def _warm(ef14: Any, case: Case) -> Outcome:
+def _warm(implementation: type[EF14], settings: Settings, m: int, n: int, horizon: int) -> Outcome:
     """The squared residual after the last step."""
-    reach, residual = 0.0, np.zeros(0)
-    for gradient, _, after in _steps(ef14, case):
-        reach, residual = max(reach, math.sqrt(_square(gradient))), after
-    return Outcome(_square(residual), _values(case, reach), _allowance(case, reach))
+    gradients, _, residuals = zip(*_steps(implementation, settings), strict=True)
+    reach = math.sqrt(max(map(_square, gradients)))
+    return Outcome(_square(residuals[-1]), {"reach": reach}, _allowance(m, n, horizon, reach))
 
 
-_SHAPES = (((2, 2, 1), 1.0), ((3, 2, 1), 0.25), ((2, 3, 1), 3.0), ((5, 4, 2), 1.0), ((3, 5, 1), 0.25))
-"""(m, n, r), and M."""
+def _warm_family(searched: bool = False, **axes: Sequence[Any]) -> Family:
+    space = _RUNS.replaced(**axes).search(m=(1, 5), n=(1, 5), horizon=(1, 8))
+    return Family(_P, "EF14", space, exact=False, arrays=2, searched=searched)
 
 
-def _sequences(sketch: str, *names: str) -> Callable[[Budget], Iterator[Case]]:
-    def cases(_budget: Budget) -> Iterator[Case]:
-        for ((m, n, r), M), steps, name in itertools.product(_SHAPES, (1, 2, 3, 12), names):
-            yield Case({"m": m, "n": n, "r": r, "M": M, "steps": steps, "sequence": name, "sketch": sketch, "seed": 1})
-
-    return cases
-
-
-@st.composite
-def _drawn_warm(draw: st.DrawFn) -> Case:
-    m, n = draw(inputs.integers(1, 5)), draw(inputs.integers(1, 5))
-    settings: dict[str, Any] = {
-        "m": m,
-        "n": n,
-        "r": draw(inputs.integers(1, min(m, n))),
-        "steps": draw(inputs.integers(1, 8)),
-    }
-    settings |= {"sequence": draw(inputs.sampled_from(("normal", "along", "across", "alternating"))), "M": 1.0}
-    return Case(
-        {**settings, "sketch": draw(inputs.sampled_from(("drawn", "axes"))), "seed": draw(inputs.integers(0, 2**31))}
-    )
+def _warm_curves(family: Family, sketch: str, *sequences: str) -> list[Curve]:
+    return [
+        family.over(
+            "horizon",
+            (1, 2, 3, 5, 10),
+            f"2 x 2, rank 1, gradients {sequence}, first sketch {sketch}",
+            sequence=sequence,
+            sketch=sketch,
+        )
+        for sequence in sequences
+    ]
 
 
-def _warm_streams(ef14: Any) -> list[Stream]:
-    """Gaussian first sketches, and gradients that do not depend on them."""
-    name, found = _P + "warm_start_gaussian", []
-    for m, n, r, sequence, steps in ((2, 2, 1, "turning", 5), (5, 4, 2, "across", 4), (3, 5, 1, "missed", 4)):
-        case = Case({"m": m, "n": n, "r": r, "sequence": sequence, "steps": steps, "M": 1.0, "sketch": "drawn"})
-        bound = float(bound_at(claims()[name], _values(case, 1.0)))
-
-        def draw(rng: np.random.Generator, count: int, case: Case = case, bound: float = bound) -> Array:
-            out = np.empty(count)
-            for i in range(count):
-                drawn = Case({**case.settings, "seed": int(rng.integers(2**31))})
-                *_, (_, _, residual) = _steps(ef14, drawn)
-                out[i] = _square(residual) / bound - 1.0
-            return out
-
-        label = f"{m} x {n}, rank {r}, {sequence}, {steps} steps"
-        found.append(Stream(label, draw, -1.0, math.inf, two_sided=False, cost=60 * steps))
-    return found
-
-
-def _warm_curve(name: str, sketch: str, *sequences: str) -> Any:
-    def curves(ef14: Any, seed: int) -> list[Series]:
-        steps, found = [1, 2, 3, 5, 10], []
-        for sequence in sequences:
-            settings = {"m": 2, "n": 2, "r": 1, "M": 1.0, "sequence": sequence, "sketch": sketch, "seed": seed % 2**31}
-            outcomes = [_warm(ef14, Case({**settings, "steps": t})) for t in steps]
-            bound = [float(bound_at(claims()[_P + name], o.values)) for o in outcomes]
-            measured = [float(o.measured) for o in outcomes]
-            label = f"2 x 2, rank 1, gradients {sequence}, first sketch {sketch}"
-            found.append(Series(label, "horizon", [float(t) for t in steps], bound, measured))
-        return found
-
-    return curves
-
+# with all of the rank the bound is zero, and no ratio tells by how much it is missed
+_MISSED = _warm_family(sequence=("missed",), sketch=("drawn",), m=(2, 3, 5), n=(2, 3, 4), r=_RANKS[:3])
+_GROWING = _warm_family(searched=True)
+_ALONG = _warm_family(sequence=("along",), sketch=("drawn",))
+_NOT_ALL: dict[str, Any] = {
+    "m": (2, 3, 5),
+    "n": (2, 4),
+    "r": lambda m, n: range(1, min(m, n)),
+    "horizon": (1, 2, 3, 12),
+}
+"""Ranks that leave something out."""
 
 FEEDBACK = (
-    Study(_P + "telescoping", "EF14", _lost, corpus=_telescoped, cases=_drawn),
-    _fresh_study(
+    *_TELESCOPED.studies(_lost, "telescoping"),
+    *_FRESH.studies(
+        _given,
         "steps",
-        ((2, 2, 1, "across", 3), (5, 4, 1, "constant", 4)),
-        _fresh_curve("steps", 5, 4, 2, ("constant", "across"), (1, 2, 3, 5, 10)),
-        extremal=_first_steps,
+        streams=_streams("steps", "fresh", (2, 2, 1, "across", 3), (5, 4, 1, "constant", 4)),
+        curves=_mean_curve("steps", 5, 4, 2, ("constant", "across")),
+        extremal=_FEW_ROWS,
     ),
-    _fresh_study(
+    *_FRESH.studies(
+        _given,
         "residual",
-        (
+        streams=_streams(
+            "residual",
+            "fresh",
             (2, 2, 1, "constant", 12),
             (3, 2, 1, "across", 12),
             (2, 3, 1, "turning", 4),
             (5, 4, 1, "along", 4),
             (5, 4, 2, "alternating", 5),
         ),
-        _fresh_curve("residual", 4, 5, 2, ("constant", "along"), (1, 2, 3, 5, 10)),
+        curves=_mean_curve("residual", 4, 5, 2, ("constant", "along")),
     ),
-    _fresh_study(
+    *_FRESH.studies(
+        _given,
         "two",
-        ((2, 2, 1, "across", 8), (3, 2, 1, "constant", 8)),
-        _fresh_curve("two", 2, 2, 1, ("across", "constant"), (1, 2, 3, 5, 10)),
+        streams=_streams("two", "fresh", (2, 2, 1, "across", 8), (3, 2, 1, "constant", 8)),
+        curves=_mean_curve("two", 2, 2, 1, ("across", "constant")),
     ),
-    _fresh_study(
+    *_FRESH.studies(
+        _given,
         "equal",
-        ((2, 2, 1, "constant", 3), (3, 2, 1, "constant", 2)),
-        _fresh_curve("equal", 2, 2, 1, ("constant",), (1, 2, 3)),
+        streams=_streams("equal", "fresh", (2, 2, 1, "constant", 3), (3, 2, 1, "constant", 2), cost=20, equal=True),
+        curves=_mean_curve("equal", 2, 2, 1, ("constant",), (1, 2, 3)),
     ),
-    Study(
-        _P + "warm_start_residual",
-        "EF14",
+    *_MISSED.studies(_warm, "warm_start_residual", curves=_warm_curves(_MISSED, "axes", "missed", "constant")),
+    *_GROWING.studies(
         _warm,
-        corpus=_sequences("drawn", "missed"),
-        curves=_warm_curve("warm_start_residual", "axes", "missed", "constant"),
+        "warm_start_growth",
+        extremal=_GROWING.every(**_NOT_ALL, sequence=["last"], sketch=["axes"]),
+        curves=_warm_curves(_GROWING, "axes", "last", "constant"),
     ),
-    Study(
-        _P + "warm_start_growth",
-        "EF14",
+    *_ALONG.studies(
         _warm,
-        corpus=_sequences("axes", "constant", "along", "across", "missed"),
-        cases=_drawn_warm,
-        extremal=_sequences("axes", "last"),
-        curves=_warm_curve("warm_start_growth", "axes", "last", "constant"),
-    ),
-    Study(
-        _P + "warm_start_gaussian",
-        "EF14",
-        _warm,
-        corpus=_sequences("drawn", "along"),
-        extremal=_sequences("drawn", "along"),
-        streams=_warm_streams,
-        curves=_warm_curve("warm_start_gaussian", "drawn", "along"),
+        "warm_start_gaussian",
+        extremal=_ALONG.every(**_NOT_ALL),
+        streams=_streams(
+            "warm_start_gaussian",
+            "drawn",
+            (2, 2, 1, "turning", 5),
+            (5, 4, 2, "across", 4),
+            (3, 5, 1, "missed", 4),
+            cost=60,
+        ),
+        curves=_warm_curves(_ALONG, "drawn", "along"),
     ),
 )
 """What PowerSGD leaves out, step by step."""

@@ -32,4 +32,22 @@ VOTES = Space(
 ).search(P=(1, 12), n=(1, 40))
 
 
-DEFINITIONS = {"majority_vote": Definition(VOTES, called("votes", "traffic"), majority.voted)}
+def _by_hand() -> list[Given]:
+    """So many ranks that eight bits do not hold the sums of their votes; coins where none are tossed, or too few."""
+    alike, two = np.tile([1.0, -1.0], (128, 1)), {"stack": np.ones((2, 2))}
+    coins = {zeros: np.ones((3 - (zeros == "coin"), 2), np.bool_) for zeros in (None, *ZEROS)}
+    return [
+        *(Given({"stack": alike}, chosen(way=way)) for way in (None, "all-gather")),
+        *(Given(two, chosen(zeros=zeros), {"coins": tossed}) for zeros, tossed in coins.items()),
+    ]
+
+
+DEFINITIONS = {
+    "majority_vote": Definition(
+        VOTES,
+        called("votes", "traffic"),
+        majority.voted,
+        examples=_by_hand,
+        refused={"way": ("star",), "zeros": ("minus",)},
+    )
+}

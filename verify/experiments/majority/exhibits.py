@@ -1,27 +1,28 @@
 """Figures of the majority vote: its error, and what it sends."""
 
 import math
-from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from commbounds.collectives.majority import majority_vote
 from commbounds.verify.exhibit import Exhibit, Maker, Panel, bound_of, line
-from commbounds.verify.experiments.majority.studies import error, votes
-from commbounds.verify.study import Case
+from commbounds.verify.experiments.majority.studies import ERRORS
 
 
-def _measured(cases: Sequence[Case]) -> list[float]:
-    return [float(error(majority_vote, case)) for case in cases]
+def _measured(axis: str, values: list[int], **fixed: Any) -> list[float]:
+    """The error over an axis."""
+    return [float(ERRORS.found(majority_vote, **{axis: value}, **fixed)) for value in values]
 
 
 def _errors(_budget: str, _seed: int) -> Exhibit:
     """The vote's error by workers, and by adversaries."""
     S, odd = 0.5, [1, 3, 5, 9, 15, 25, 41, 65, 101]
-    r = {"uniform": str(Fraction(S / math.sqrt(3)).limit_denominator(10**6)), "normal": "1/2", "laplace": "1/2"}
+    half = Fraction(1, 2)
+    r = {"uniform": Fraction(S / math.sqrt(3)).limit_denominator(10**6), "normal": half, "laplace": half}
     lines = [
         line("printed: 1/(sqrt(P) S)", odd, lambda P: min(1.0, bound_of("majority.vote.bound", P=P, snr=S)), "bound"),
-        *(line(f"{noise} noise", odd, _measured([votes(P, noise=noise, r=r[noise]) for P in odd])) for noise in r),
-        line("50 or -1, S = 0.27", odd, _measured([votes(P, noise="skewed", r="1") for P in odd])),
+        *(line(f"{noise} noise", odd, _measured("P", odd, noise=noise, r=r[noise])) for noise in r),
+        line("50 or -1, S = 0.27", odd, _measured("P", odd, noise="skewed", r=Fraction(1))),
     ]
     workers, most = 101, 50
     adversaries = list(range(0, most + 1, 2))
@@ -30,8 +31,8 @@ def _errors(_budget: str, _seed: int) -> Exhibit:
     printed = [min(1.0, bound_of("majority.adversaries.inverting", inverting=A, **known)) for A in adversaries]
     against = [
         line("printed: 1/((1 - 2a) sqrt(P) S)", shares, printed, "bound"),
-        line("they invert", shares, _measured([votes(workers, A, r="2/3") for A in adversaries])),
-        line("they vote against g", shares, _measured([votes(workers, L=A, r="2/3") for A in adversaries])),
+        line("they invert", shares, _measured("A", adversaries, P=workers, r=Fraction(2, 3))),
+        line("they vote against g", shares, _measured("L", adversaries, P=workers, r=Fraction(2, 3))),
     ]
     return Exhibit(
         "majority.errors",

@@ -3,89 +3,94 @@
 import itertools
 import math
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array
 from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.moshpit.averaging import settings
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case, Outcome, Study, over, studies
+from commbounds.verify.family import Family, FamilyStudy, asked
+from commbounds.verify.space import RANKS, Of, Settings, Space, nothing, rationals
+from commbounds.verify.study import Case, Curve, Outcome, studies
 
+Vote = Callable[..., tuple[Array, Traffic]]
 _ROOT3, _ROOT6 = sp.sqrt(3), sp.sqrt(6)
+_RULES: dict[str, Sequence[str]] = {"way": tuple(WAYS), "zeros": tuple(ZEROS)}
 
-# --- bytes -------------------------------------------------------------------------------------------------------
+
+def _family(
+    space: Space, facts: Callable[..., dict[str, Any]] | None, run: Callable[..., Any], **options: Any
+) -> Family:
+    return Family("majority", "majority_vote", space, facts, run, **options)
 
 
-def _voted(implementation: Any, x: Array, way: str, zeros: str, heads: bool = True) -> tuple[Array, Traffic]:
+def _voted(implementation: Vote, x: Array, way: str, zeros: str, heads: bool = True) -> tuple[Array, Traffic]:
     """The votes of `x`, all coins heads or tails."""
     coins = np.full((len(x) + 1, x.shape[1]), heads) if zeros == "coin" else None
     votes, traffic = implementation(x, way, zeros, coins=coins)
     return votes, traffic
 
 
-def _ballots(_implementation: Any, case: Case) -> dict[str, Any]:
-    """The symbols of the claims about bytes."""
-    bits = 2 if case.settings["zeros"] == "abstain" else 1
-    return {"P": case.settings["P"], "n": case.settings["n"], "votebits": bits}
+# --- bytes -------------------------------------------------------------------------------------------------------
 
 
-def _bytes(name: str, implementation: Any, case: Case) -> Outcome:
-    P, n, way, zeros = (case.settings[key] for key in ("P", "n", "way", "zeros"))
-    _, traffic = _voted(implementation, np.ones((P, n)), way, zeros)
-    moved = np.maximum(traffic.sent, traffic.received)[1:] if name == "server.worker" else traffic.sent
-    return Outcome(int(moved.max()), _ballots(implementation, case))
+def _moved(implementation: Vote, P: int, n: int, way: str, zeros: str) -> Traffic:
+    return _voted(implementation, np.ones((P, n)), way, zeros)[1]
 
 
-def _sizes(level: int) -> Iterator[Case]:
-    for P, way, zeros in itertools.product((1, 2, 3, 4, 5, 8, *((7, 16) if level else ())), WAYS, ZEROS):
-        for n in (1, 2, 7, 8, 9, 16, 24, 31, 64, 120):
-            yield settings(P=P, n=n, way=way, zeros=zeros)
+def _sent(found: Traffic) -> int:
+    return int(found.sent.max())
 
 
-def _large(way: str, _budget: Budget) -> Iterator[Case]:
-    for P in (3, 4, 8, 33):
-        yield settings(P=P, n=8 * P, way=way, zeros="plus")
+def _of_workers(found: Traffic) -> int:
+    """What ranks but the first send or receive."""
+    return int(np.maximum(found.sent, found.received)[1:].max())
 
 
-def _of_bytes(statement: str, axis: str, label: str, cases: Sequence[Case], **options: Any) -> Study:
-    return Study(
-        f"majority.{statement}",
-        "majority_vote",
-        partial(_bytes, statement),
-        grid=_sizes,
-        curves=[over(axis, label, cases)],
-        known=_ballots,
-        enumerated="up to 8 ranks and 120 entries, every way and every rule for zeros",
-        **options,
+_SIZED = _family(
+    Space(nothing, {"P": RANKS, "n": (1,), **_RULES}),
+    lambda zeros: {"votebits": 2 if zeros == "abstain" else 1},
+    _moved,
+    searched=False,
+)
+_SIZES = _SIZED.every(
+    P=lambda level: (*RANKS, 16)[: 9 + level], n=lambda P: sorted({1, 2, 7, 8, 9, 31, 64, 8 * P, 24 * P}), **_RULES
+)
+
+
+def _of_bytes(
+    claim: str, curve: Curve, measure: Callable[[Traffic], int] = _sent, large: str = ""
+) -> tuple[FamilyStudy, ...]:
+    """Eight entries a rank, by the way given, are extremal."""
+    extremal = _SIZED.every(P=(3, 4, 8, 33), n=lambda P: [8 * P], way=[large], zeros=["plus"])
+    return _SIZED.studies(
+        measure,
+        claim,
+        grid=_SIZES,
+        corpus=None,
+        extremal=extremal if large else None,
+        curves=[curve],
+        enumerated="up to 9 ranks and 216 entries, every way and every rule for zeros",
     )
 
 
-def _by_way(way: str, **ranks: Any) -> list[Case]:
-    sizes = ranks.pop("n", [960])
-    return [settings(P=P, n=n, way=way, zeros="plus") for P in ranks.pop("P", [8]) for n in sizes]
+def _over_ranks(way: str, n: int) -> Curve:
+    return _SIZED.over("P", (2, 3, 4, 6, 8, 12, 16, 24, 32, 64), f"n = {n}", n=n, way=way)
 
-
-_RANKS = [2, 3, 4, 6, 8, 12, 16, 24, 32, 64]
-_ENTRIES = [1, 4, 16, 64, 256, 1024, 4096]
 
 _BYTES = (
-    _of_bytes("server.worker", "n", "eight workers", _by_way("server", n=_ENTRIES)),
-    _of_bytes("server.busiest", "P", "n = 960", _by_way("server", P=_RANKS)),
-    _of_bytes("server.thirty_two", "P", "n = 1536", _by_way("server", P=_RANKS, n=[1536]),
-              extremal=partial(_large, "server")),
-    _of_bytes("shards.busiest", "P", "n = 1000", _by_way("shards", P=_RANKS, n=[1000])),
-    _of_bytes("shards.thirty_two", "P", "n = 1536", _by_way("shards", P=_RANKS, n=[1536]),
-              extremal=partial(_large, "shards")),
-    _of_bytes("all_gather.busiest", "P", "n = 960", _by_way("all-gather", P=_RANKS)),
-)  # fmt: skip
+    *_of_bytes("server.worker", _SIZED.over("n", (1, 4, 16, 64, 256, 1024, 4096), "eight workers", P=8), _of_workers),
+    *_of_bytes("server.busiest", _over_ranks("server", 960)),
+    *_of_bytes("server.thirty_two", _over_ranks("server", 1536), large="server"),
+    *_of_bytes("shards.busiest", _over_ranks("shards", 1000)),
+    *_of_bytes("shards.thirty_two", _over_ranks("shards", 1536), large="shards"),
+    *_of_bytes("all_gather.busiest", _over_ranks("all-gather", 960)),
+)
 
 # --- the vote's error --------------------------------------------------------------------------------------------
 
@@ -113,7 +118,7 @@ _FEW = 10
 
 @lru_cache(maxsize=1 << 12)
 def _lost(
-    implementation: Any, H: int, A: int, L: int, way: str, zeros: str, sign: int
+    implementation: Vote, H: int, A: int, L: int, way: str, zeros: str, sign: int
 ) -> tuple[tuple[int, int, Fraction], ...]:
     """(wrong signs of honest workers, of inverting ones, share of such patterns on which the vote is wrong).
 
@@ -137,199 +142,201 @@ def _lost(
     return tuple((i, j, Fraction(sum(lost), len(lost) * len(sides))) for (i, j), lost in counts.items())
 
 
-def _symbols(case: Case) -> dict[str, Any]:
-    """What the formulas call the numbers of the case."""
-    P, A, L, zeros, sign = (case.settings[key] for key in ("P", "A", "L", "zeros", "sign"))
-    q, snr = _flip(case.settings["noise"], *(Fraction(case.settings[key]) for key in ("r", "kept")))
+def _symbols(P: int, A: int, L: int, noise: str, r: Fraction, kept: Fraction, zeros: str, sign: int) -> dict[str, Any]:
+    """What the formulas call the numbers of the case, and what the noise is like."""
+    q, snr = _flip(noise, r, kept)
     ties = {"plus": Fraction(sign < 0), "coin": Fraction(1, 2), "abstain": Fraction(1)}[zeros]
-    return {"P": P, "honest": P - A - L, "inverting": A, "lying": L, "flip": q, "tieloss": ties, "snr": snr}
+    values = {"honest": P - A - L, "inverting": A, "lying": L, "flip": q, "tieloss": ties, "snr": snr}
+    return {**values, "unimodal": noise in _UNIMODAL, "gradient": r}
 
 
-def _known_of_votes(name: str, _implementation: Any, case: Case) -> dict[str, Any]:
-    """The symbols, and what the noise is like."""
-    values = dict(case.once(_symbols))
-    if name == "adversaries.negation_is_worst":  # those that lie are adversaries as those that invert
-        values["inverting"] += values["lying"]
-    return {**values, "unimodal": case.settings["noise"] in _UNIMODAL, "gradient": Fraction(case.settings["r"])}
+def _symbols_of_any(A: int, L: int, settings: Settings) -> dict[str, Any]:
+    """The same where those that lie are adversaries as those that invert."""
+    return {**asked(_symbols, settings), "inverting": A + L}
 
 
-def error(implementation: Any, case: Case) -> Fraction:
+@lru_cache(maxsize=1 << 13)
+def _error(implementation: Vote, P: int, A: int, L: int, flip: Any, way: str, zeros: str, sign: int) -> Fraction:
     """The probability of a wrong vote, all signs of all workers enumerated."""
-    values = case.once(_symbols)
-    H, A, L, q = (values[key] for key in ("honest", "inverting", "lying", "flip"))
-    error = Fraction(0)
-    for i, j, lost in _lost(implementation, H, A, L, *(case.settings[key] for key in ("way", "zeros", "sign"))):
-        of_honest = math.comb(H, i) * q**i * (1 - q) ** (H - i)
-        error += lost * of_honest * math.comb(A, j) * q**j * (1 - q) ** (A - j)
+    H, error = P - A - L, Fraction(0)
+    for i, j, lost in _lost(implementation, H, A, L, way, zeros, sign):
+        of_honest = math.comb(H, i) * flip**i * (1 - flip) ** (H - i)
+        error += lost * of_honest * math.comb(A, j) * flip**j * (1 - flip) ** (A - j)
     return error
 
 
-_ABOUT_LIARS = ("adversaries.negation_is_worst", "adversaries.liars")
-"""Claims that say nothing new where no adversary lies; others about adversaries are about those that invert."""
-
-
-def _vote_error(name: str, implementation: Any, case: Case) -> Outcome:
-    values = _known_of_votes(name, implementation, case)
+def _vote_error(about: str, found: Fraction, settings: Settings, P: int, snr: Any) -> Outcome:
+    """The error; it says something of adversaries that a claim is about where there are some."""
     # erfc and exp are good to an ulp or so, and the error changes at most P times as much as a worker's
-    slack = 4 * values["P"] * float(np.finfo(float).eps) if isinstance(values["snr"], float) else 0.0
-    active = not name.startswith("adversaries") or case.settings["L" if name in _ABOUT_LIARS else "A"] > 0
-    return Outcome(case.once(error, implementation), values, slack, active)
+    slack = 4 * P * float(np.finfo(float).eps) if isinstance(snr, float) else 0.0
+    return Outcome(found, {}, slack, not about or settings[about] > 0)
 
 
-def _all_alike(name: str, implementation: Any, case: Case) -> Outcome:
+def _all_alike(implementation: Vote, P: int, A: int, L: int, way: str, zeros: str, sign: int, flip: Any) -> Outcome:
     """The error where all workers have the same noise: two patterns, all wrong and all right."""
-    values = _known_of_votes(name, implementation, case)
-    lost = _lost(implementation, *(case.settings[key] for key in ("P", "A", "L", "way", "zeros", "sign")))
-    q = values["flip"]
-    of_wrong = {i: share for i, _, share in lost}
-    return Outcome((1 - q) * of_wrong[0] + q * of_wrong[values["P"]], values, active=values["P"] > 1)
+    of_wrong = {i: share for i, _, share in _lost(implementation, P, A, L, way, zeros, sign)}
+    return Outcome((1 - flip) * of_wrong[0] + flip * of_wrong[P], {}, active=P > 1)
 
 
-def votes(P: int, A: int = 0, L: int = 0, noise: str = "uniform", r: str = "1/2", **given: Any) -> Case:
-    """A case of P workers, A of them inverting and L lying."""
-    how = {"kept": "1/2", "way": "server", "zeros": "plus", "sign": 1, **given}
-    return settings(P=P, A=A, L=L, noise=noise, r=r, **how)
-
-
-_NOISES = (
-    *(("uniform", r, "1") for r in ("1/10", "1/3", "1/2", "2/3", "1", "3/2")),
-    *(("spike", r, kept) for r in ("1/4", "2/3", "3/4") for kept in ("1/3", "2/3")),
-    ("triangle", "1/4", "1"),
-    ("triangle", "1/2", "1"),
-    ("skewed", "1", "1"),
+_VOTES = Space(
+    nothing,
+    {
+        "P": (*RANKS, 16, 40),
+        "A": (0, 1, Of("(P - 1) // 2", lambda P: (P - 1) // 2), Of("P // 2", lambda P: P // 2), Of("P", lambda P: P)),
+        "L": (
+            0,
+            Of("one of the others", lambda P, A: min(1, P - A)),
+            Of("half of the others", lambda P, A: (P - A) // 2),
+            Of("the others", lambda P, A: P - A),
+        ),
+        "noise": (*_UNIMODAL, "skewed"),
+        "r": rationals("1/2", "1/100", "1/4", "2/3", 1, 2, 4),
+        "kept": rationals("1/2", "1/3", "2/3", 1),
+        "sign": (1, -1),
+        **_RULES,
+        "exact": (Of("few workers, a rational law", lambda P, noise: P < _FEW and noise not in ("normal", "laplace")),),
+    },
+    options=("sign", "way", "zeros"),
+).search(
+    P=(1, 24),
+    A=(Of("P // 4", lambda P: P // 4), Of("P - 1", lambda P: P - 1)),
+    r=[Fraction(i, 16) for i in range(1, 41)],
+    kept=[Fraction(i, 8) for i in range(1, 9)],
 )
-"""(noise, r, kept), all rational but for roots in S."""
+_TWO_THIRDS = Fraction(2, 3)
+_WORST = [
+    {"noise": noise, "r": Fraction(r), "kept": Fraction(kept)}
+    for noise, r, kept in (
+        ("uniform", "1/10", 1),
+        ("uniform", "8/15", 1),
+        ("uniform", "2/3", 1),
+        ("spike", "2/3", "1/2"),
+    )
+]
+"""Laws that attain Gauss' bound."""
+_SPLITS = ((1, 0, 0), (2, 0, 0), (3, 0, 0), (3, 1, 0), (5, 2, 0), (8, 0, 0), (8, 3, 0), (30, 0, 1))
+"""(workers, inverting, lying) that lose their ties under them."""
+_BY_HAND = (
+    *_VOTES.every(
+        P=(1, 2, 3, 4, 9, 16),
+        A=lambda P: sorted({0, (P - 1) // 2}),
+        noise=("normal", "laplace"),
+        r=_VOTES.axes["r"],
+        zeros=lambda A: ["coin" if A else "abstain"],
+    ),
+    *_VOTES.every(P=(14, 15, 40), noise=("skewed", "uniform")),
+    *_VOTES.every(P=(2, 4, 6, 10, 16), zeros=["coin"]),  # of ten and more, nine tenths are a worker fewer
+    *(_VOTES.at(P=100, A=A, L=L, r=_TWO_THIRDS) for A, L in ((0, 44), (44, 0), (20, 24))),
+    # majorities that are small for so many workers: there the numbers of adversaries, and q, weigh most
+    _VOTES.at(P=200, r=Fraction(1, 1000)),
+    _VOTES.at(P=298, L=148, r=Fraction(247, 250), zeros="abstain"),
+    _VOTES.at(P=151, A=75, noise="spike", r=_TWO_THIRDS),
+    _VOTES.at(P=58, A=28, noise="spike", r=_TWO_THIRDS, kept=Fraction(1, 7), zeros="abstain"),
+    *(_VOTES.at(P=P, A=A, L=L, **law, zeros="abstain") for P, A, L in _SPLITS for law in _WORST),
+)
+ERRORS = _family(_VOTES.including(*_BY_HAND), _symbols, _error)
+"""The probability of a wrong vote is what a run gives."""
+_OF_ANY = replace(ERRORS, facts=_symbols_of_any)
+_SIZES_OF_NOISE = {
+    "uniform": rationals("1/10", "1/3", "1/2", "2/3", 1, "3/2"),
+    "spike": rationals("1/4", "2/3", "3/4"),
+    "triangle": rationals("1/4", "1/2"),
+    "skewed": rationals(1),
+}
+"""Rational laws, but for roots in S."""
+_EVERY_VOTE = ERRORS.every(
+    P=lambda level: (1, 2, 3, 5, 8, *((4, 6, 7) if level else ())),
+    A=lambda P: range(P + 1),
+    L=lambda P, A: [L for L in range(P + 1 - A) if P <= 3 or A * L == 0 or A == L == 1],
+    noise=_SIZES_OF_NOISE,
+    r=lambda noise, P: _SIZES_OF_NOISE[noise] if P < 8 else _SIZES_OF_NOISE[noise][1::3],
+    kept=lambda noise: rationals("1/3", "2/3") if noise == "spike" else rationals(1),
+    zeros=ZEROS,
+    sign=lambda zeros: {"plus": (1, -1), "coin": (1,), "abstain": (-1,)}[zeros],
+    way=lambda P, A, L, sign: [WAYS[(P + A + L + sign) % len(WAYS)]],
+)
 
 
 def _every_vote(level: int) -> Iterator[Case]:
-    ways = itertools.cycle(WAYS)
-    for P in (1, 2, 3, 5, 8, *((4, 6, 7) if level else ())):
-        splits = [(A, L) for A in range(P + 1) for L in range(P + 1 - A) if P <= 3 or A * L == 0 or A == L == 1]
-        for (A, L), (noise, r, kept) in itertools.product(splits, _NOISES if P < 8 else _NOISES[1::3]):
-            for zeros, sign in (("plus", 1), ("plus", -1), ("coin", 1), ("abstain", -1)):
-                way = next(ways)
-                yield votes(P, A, L, noise, r, kept=kept, zeros=zeros, sign=sign, way=way)
-
-
-_WORST = (("uniform", "1/10", "1"), ("uniform", "8/15", "1"), ("uniform", "2/3", "1"), ("spike", "2/3", "1/2"))
-"""(noise, r, kept) of laws that attain Gauss' bound."""
-_SPLITS = ((1, 0, 0), (2, 0, 0), (3, 0, 0), (3, 1, 0), (5, 2, 0), (8, 0, 0), (8, 3, 0), (30, 0, 1))
-"""(workers, inverting, lying) that lose their ties under them."""
-
-
-def _votes_by_hand(_budget: Budget) -> Iterator[Case]:
-    for P, noise, r in itertools.product((1, 2, 3, 4, 9, 16), ("normal", "laplace"), ("1/100", "1/4", "1", "2", "4")):
-        yield votes(P, noise=noise, r=r, zeros="abstain")
-        yield votes(P, A=(P - 1) // 2, noise=noise, r=r, zeros="coin")
-    for noise, r in (("skewed", "1"), ("uniform", "1/2")):
-        for P in (14, 15, 40):
-            yield votes(P, noise=noise, r=r)
-    for P in (10, 16):  # so many that nine tenths of them are a worker fewer
-        yield votes(P, zeros="coin")
-    for A, L in ((0, 44), (44, 0), (20, 24)):
-        yield votes(100, A, L, r="2/3")
-    # majorities that are small for so many workers: there the numbers of adversaries, and q, weigh most
-    yield votes(200, r="1/1000")
-    yield votes(298, L=148, r="247/250", zeros="abstain")
-    yield votes(151, A=75, noise="spike", r="2/3")
-    yield votes(58, A=28, noise="spike", r="2/3", kept="1/7", zeros="abstain")
-    for (P, A, L), (noise, r, kept) in itertools.product(_SPLITS, _WORST):
-        yield votes(P, A, L, noise, r, kept=kept, zeros="abstain")
-
-
-@st.composite
-def _drawn_votes(draw: st.DrawFn) -> Case:
-    P = draw(integers(1, 24))
-    A = draw(integers(0, P))
-    L = draw(integers(0, P - A)) if draw(sampled_from((False, True))) else 0
-    noise = draw(sampled_from((*_UNIMODAL, "skewed")))
-    r, kept = Fraction(draw(integers(1, 40)), 16), Fraction(draw(integers(1, 8)), 8)
-    how = {"zeros": draw(sampled_from(ZEROS)), "sign": draw(sampled_from((1, -1))), "way": draw(sampled_from(WAYS))}
-    return votes(P, A, L, noise, str(r), kept=str(kept), **how)
-
-
-def _worst_noise(P: Sequence[int], _budget: Budget) -> Iterator[Case]:
-    for workers, zeros, (noise, r, kept) in itertools.product(P, ("plus", "abstain"), _WORST):
-        yield votes(workers, noise=noise, r=r, kept=kept, zeros=zeros)
-
-
-def _two_alone(r: str, _budget: Budget) -> Iterator[Case]:
-    """Two workers that lose their ties, uniform noise on [-1/r, 1/r] times the gradient."""
-    for way, sign in itertools.product(WAYS, (1, -1)):
-        yield votes(2, r=r, zeros="abstain", way=way, sign=sign)
-
-
-def _half(_budget: Budget) -> Iterator[Case]:
-    for P in (2, 4, 8):
-        yield votes(P, A=P // 2, zeros="coin")
-
-
-def _refuting(*given: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
-    return lambda _budget: (votes(**each) for each in given)
+    """Every pattern of few workers' signs, and the rows that are computed exactly."""
+    return itertools.chain(_EVERY_VOTE(level), ERRORS.grid(level))
 
 
 def _of_errors(
-    statement: str, axis: str, label: str, cases: Sequence[Case], extremal: Any = None, measure: Any = _vote_error
-) -> Study:
-    return Study(
-        f"majority.{statement}",
-        "majority_vote",
-        partial(measure, statement),
+    claim: str,
+    curve: Curve,
+    extremal: Sequence[Settings] = (),
+    about: str = "",
+    measure: Callable[..., Outcome] | None = None,
+    family: Family = ERRORS,
+) -> tuple[FamilyStudy, ...]:
+    return family.studies(
+        measure or partial(_vote_error, about),
+        claim,
         grid=_every_vote,
-        corpus=_votes_by_hand,
-        cases=_drawn_votes,
-        extremal=extremal,
-        curves=[over(axis, label, cases)],
-        known=partial(_known_of_votes, statement),
+        corpus=ERRORS.corpus,
+        cases=ERRORS.drawn,
+        extremal=family.of(extremal) if extremal else None,
+        curves=[curve],
         enumerated="1, 2, 3, 5 and 8 workers, all signs of all of them; inverting and lying ones among them",
     )
 
 
-_workers = [1, 2, 3, 4, 5, 8, 9, 16, 25, 36, 64, 100]
+def _worst_noise(*P: int) -> list[Settings]:
+    return [_VOTES.at(P=ranks, **law, zeros=zeros) for ranks in P for zeros in ("plus", "abstain") for law in _WORST]
 
+
+def _two_alone(r: Fraction) -> list[Settings]:
+    """Two workers that lose their ties, uniform noise on [-1/r, 1/r] times the gradient."""
+    return _VOTES.every(P=[2], r=[r], zeros=["abstain"], way=WAYS, sign=(1, -1))
+
+
+_workers = (1, 2, 3, 4, 5, 8, 9, 16, 25, 36, 64, 100)
+_FIFTH = Fraction(1, 5)
+_LYING = Of("11 P / 25", lambda P: P * 11 // 25)
 _ERRORS = (
-    _of_errors("vote.law", "honest", "uniform noise, S = 0.346; two more invert, one lies",
-               [votes(H + 3, 2, 1, r="1/5", zeros="coin") for H in (0, 1, 2, 4, 8, 16, 32)]),
-    _of_errors("vote.even_worker", "P", "uniform noise, S = 0.346",
-               [votes(P, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)]),
-    _of_errors("worker.gauss", "snr", "normal noise",
-               [votes(1, noise="normal", r=f"{S}/10") for S in (1, 2, 4, 6, 8, 10, 12, 15, 20, 30)],
-               partial(_worst_noise, (1,))),
-    _of_errors("vote.sharp", "P", "normal noise, S = 1/4, ties lost",
-               [votes(P, noise="normal", r="1/4", zeros="abstain") for P in _workers],
-               partial(_worst_noise, (1, 2, 3, 8))),
-    _of_errors("vote.bound", "P", "uniform noise, S = 0.346, ties lost",
-               [votes(P, r="1/5", zeros="abstain") for P in _workers],
-               partial(_two_alone, "8/15")),
-    _of_errors("vote.any_noise", "P", "50 with probability 1/10, else -1",
-               [votes(P, noise="skewed", r="1") for P in _workers],
-               _refuting({"P": 15, "noise": "skewed", "r": "1"}, {"P": 100, "noise": "skewed", "r": "1"})),
-    _of_errors("vote.shared_noise", "P", "uniform noise, S = 0.346",
-               [votes(P, r="1/5") for P in _workers], _refuting({"P": 40}, {"P": 100}), _all_alike),
-    _of_errors("adversaries.inverting", "inverting", "25 workers, uniform noise, S = 0.866",
-               [votes(25, A) for A in range(0, 13, 2)]),
-    _of_errors("adversaries.negation_is_worst", "P",
-               "44 % vote against the gradient; uniform noise, S = 1.155",
-               [votes(P, L=P * 11 // 25, r="2/3") for P in (25, 50, 75, 100, 150, 200)],
-               _refuting({"P": 100, "L": 44, "r": "2/3"}, {"P": 200, "L": 88, "r": "2/3"})),
-    _of_errors("adversaries.liars", "lying", "30 honest workers, uniform noise, S = 1.155",
-               [votes(30 + L, L=L, r="2/3") for L in range(0, 20, 3)],
-               partial(_two_alone, "1/10000")),
-    _of_errors("adversaries.half", "P", "half and one invert; uniform noise, S = 0.346",
-               [votes(P, A=P // 2 + 1, r="1/5", zeros="coin") for P in (2, 4, 6, 8, 16, 32)], _half),
+    *_of_errors("vote.law", ERRORS.over(
+        "honest", [H + 3 for H in (0, 1, 2, 4, 8, 16, 32)], "uniform noise, S = 0.346; two more invert, one lies",
+        by="P", A=2, L=1, r=_FIFTH, zeros="coin")),
+    *_of_errors("vote.even_worker", ERRORS.over(
+        "P", (2, 4, 6, 8, 16, 32), "uniform noise, S = 0.346", r=_FIFTH, zeros="coin")),
+    *_of_errors("worker.gauss", ERRORS.over(
+        "snr", [Fraction(S, 10) for S in (1, 2, 4, 6, 8, 10, 12, 15, 20, 30)], "normal noise",
+        by="r", P=1, noise="normal"), _worst_noise(1)),
+    *_of_errors("vote.sharp", ERRORS.over(
+        "P", _workers, "normal noise, S = 1/4, ties lost", noise="normal", r=Fraction(1, 4), zeros="abstain"),
+        _worst_noise(1, 2, 3, 8)),
+    *_of_errors("vote.bound", ERRORS.over(
+        "P", _workers, "uniform noise, S = 0.346, ties lost", r=_FIFTH, zeros="abstain"),
+        _two_alone(Fraction(8, 15))),
+    *_of_errors("vote.any_noise", ERRORS.over(
+        "P", _workers, "50 with probability 1/10, else -1", noise="skewed", r=Fraction(1)),
+        _VOTES.every(P=(15, 100), noise=["skewed"], r=rationals(1))),
+    *_of_errors("vote.shared_noise", ERRORS.over(
+        "P", _workers, "uniform noise, S = 0.346", r=_FIFTH), _VOTES.every(P=(40, 100)), measure=_all_alike),
+    *_of_errors("adversaries.inverting", ERRORS.over(
+        "inverting", range(0, 13, 2), "25 workers, uniform noise, S = 0.866", by="A", P=25), about="A"),
+    *_of_errors("adversaries.negation_is_worst", ERRORS.over(
+        "P", (25, 50, 75, 100, 150, 200), "44 % vote against the gradient; uniform noise, S = 1.155",
+        L=_LYING, r=_TWO_THIRDS),
+        _VOTES.every(P=(100, 200), L=[_LYING], r=[_TWO_THIRDS]), about="L", family=_OF_ANY),
+    *_of_errors("adversaries.liars", ERRORS.over(
+        "lying", [30 + L for L in range(0, 20, 3)], "30 honest workers, uniform noise, S = 1.155",
+        by="P", L=Of("P - 30", lambda P: P - 30), r=_TWO_THIRDS),
+        _two_alone(Fraction(1, 10000)), about="L"),
+    *_of_errors("adversaries.half", ERRORS.over(
+        "P", (2, 4, 6, 8, 16, 32), "half and one invert; uniform noise, S = 0.346",
+        A=Of("P // 2 + 1", lambda P: P // 2 + 1), r=_FIFTH, zeros="coin"),
+        _VOTES.every(P=(2, 4, 8), A=lambda P: [P // 2], zeros=["coin"]), about="A"),
 )  # fmt: skip
 
 # --- ties --------------------------------------------------------------------------------------------------------
 
 
-def _every_ballot(P: int, entries: Sequence[float]) -> Array:
-    return np.array(list(itertools.product(entries, repeat=P))).T
-
-
-def _all_votes(implementation: Any, case: Case) -> Array:
+def _all_votes(implementation: Vote, P: int, way: str, zeros: str, zero_entries: bool) -> Array:
     """The votes on all ballots, with all coins that matter, one column each: all equally likely."""
-    P, way, zeros, zero_entries = (case.settings[key] for key in ("P", "way", "zeros", "zero_entries"))
-    x = _every_ballot(P, (1.0, -1.0, 0.0) if zero_entries else (1.0, -1.0))
+    ballots = itertools.product((1.0, -1.0, 0.0) if zero_entries else (1.0, -1.0), repeat=P)
+    x = np.array(list(ballots)).T
     if zeros != "coin":
         votes, _ = implementation(x, way, zeros)
         return np.asarray(votes)
@@ -341,9 +348,8 @@ def _all_votes(implementation: Any, case: Case) -> Array:
     return np.asarray(votes)
 
 
-def _of_all_votes(measure: Callable[[Array], Any], implementation: Any, case: Case) -> Outcome:
-    P, undecided = case.settings["P"], case.settings["P"] % 2 == 0 or case.settings["zero_entries"]
-    return Outcome(measure(case.once(_all_votes, implementation)), {"P": P}, active=undecided)
+def _tied(measure: Callable[[Array], int | Fraction], found: Array, P: int, zero_entries: bool) -> Outcome:
+    return Outcome(measure(found), {}, active=P % 2 == 0 or zero_entries)
 
 
 def _different(votes: Array) -> int:
@@ -354,41 +360,40 @@ def _mean(votes: Array) -> Fraction:
     return Fraction(int(votes[0].sum()), votes.shape[1])
 
 
-def _rules(level: int) -> Iterator[Case]:
-    for P, way, zeros, zero_entries in itertools.product(range(1, 6 + level), WAYS, ZEROS, (False, True)):
-        yield settings(P=P, way=way, zeros=zeros, zero_entries=zero_entries)
-    for way, zeros in itertools.product(WAYS, ZEROS):
-        yield settings(P=8, way=way, zeros=zeros, zero_entries=False)
+_BALLOTS = _family(
+    Space(nothing, {"P": RANKS, **_RULES, "zero_entries": (False, True)}), None, _all_votes, searched=False
+)
+_EVERY_BALLOT = _BALLOTS.every(P=RANKS, **_RULES, zero_entries=lambda P, level: (False, True)[: 1 + (P - level < 6)])
 
 
 def _of_ties(
-    name: str, measure: Callable[[Array], Any], rule: str, ranks: Sequence[int], extremal: Sequence[int] = ()
-) -> Study:
-    def cases(numbers: Sequence[int]) -> list[Case]:
-        return [settings(P=P, way="server", zeros=rule, zero_entries=False) for P in numbers]
-
-    return Study(
-        f"majority.{name}",
-        "majority_vote",
-        partial(_of_all_votes, measure),
-        grid=_rules,
-        extremal=(lambda _budget: iter(cases(extremal))) if extremal else None,
-        curves=[over("P", f"zeros: {rule}", cases(ranks))],
-        enumerated="up to 5 workers, all signs, zeros too, and all coins; of 8 workers all signs",
+    claim: str,
+    measure: Callable[[Array], int | Fraction],
+    rule: str,
+    ranks: Sequence[int],
+    extremal: Sequence[int] = (),
+) -> tuple[FamilyStudy, ...]:
+    return _BALLOTS.studies(
+        partial(_tied, measure),
+        claim,
+        grid=_EVERY_BALLOT,
+        corpus=None,
+        extremal=_BALLOTS.every(P=extremal, zeros=[rule]) if extremal else None,
+        curves=[_BALLOTS.over("P", ranks, f"zeros: {rule}", zeros=rule)],
+        enumerated="up to 5 workers, all signs, zeros too, and all coins; of 6 to 9 workers all signs",
     )
 
 
-_some = range(1, 11)
 _TIES = (
-    _of_ties("ties.one_bit", _different, "abstain", _some, (2, 4)),
-    _of_ties("ties.broken", _different, "plus", _some, (1, 2, 5)),
-    _of_ties("ties.drift", _mean, "plus", range(1, 13)),
-    _of_ties("ties.fair", _mean, "coin", _some),
+    *_of_ties("ties.one_bit", _different, "abstain", range(1, 11), (2, 4)),
+    *_of_ties("ties.broken", _different, "plus", range(1, 11), (1, 2, 5)),
+    *_of_ties("ties.drift", _mean, "plus", range(1, 13)),
+    *_of_ties("ties.fair", _mean, "coin", range(1, 11)),
 )
 
 # --- stacks ------------------------------------------------------------------------------------------------------
 
-_FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
+_KINDS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "small integers": lambda rng, P, n: rng.integers(-2, 3, (P, n)).astype(np.float64),
     "signs": lambda rng, P, n: rng.choice((-1.0, 1.0), (P, n)),
     "one outvoted": lambda rng, P, n: np.where(np.arange(P)[:, None] == 0, P + 1.0, -1.0) * np.ones(n),
@@ -399,113 +404,87 @@ _FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 """Stacks by name, simplest first."""
 
 
-def _stack_of(P: int, n: int, family: str, seed: int = 0, way: str = "server", zeros: str = "plus") -> Case:
-    x = _FAMILIES[family](np.random.default_rng([seed, P, n]), P, n)
-    return Case({"P": P, "n": n, "family": family, "seed": seed, "way": way, "zeros": zeros}, x)
+def _entries(P: int) -> tuple[float, ...]:
+    """What the stacks of so many ranks are made of that are gone through."""
+    return (0.0, 1.0, -1.0, 4.0, -4.0) if P < 5 else (4.0, -1.0)
 
 
-_RULES = tuple(itertools.product(WAYS, ZEROS))
+def _stack(P: int, n: int, data: str, seed: int) -> Array:
+    """A stack of that kind, or the one with this number."""
+    if data in _KINDS:
+        return _KINDS[data](np.random.default_rng([seed, P, n]), P, n)
+    entries = _entries(P)
+    return np.array([entries[seed // len(entries) ** i % len(entries)] for i in range(P * n)]).reshape(P, n)
 
 
-def _small_stacks(level: int) -> Iterator[Case]:
-    rules = itertools.cycle(_RULES)
-    every, two = (0.0, 1.0, -1.0, 4.0, -4.0), (4.0, -1.0)
-    shapes = [((P, n), every) for P, n in ((1, 1), (1, 2), (2, 1), (2, 2), (3, 1), *(((3, 2),) if level else ()))]
-    for (P, n), values in (*shapes, ((5, 1), two), ((8, 1), two)):
-        for entries in itertools.product(values, repeat=P * n):
-            way, zeros = next(rules)
-            x = np.array(entries).reshape(P, n)
-            yield Case({"P": P, "n": n, "seed": 0, "way": way, "zeros": zeros}, x)
-
-
-def _stacks_by_hand(_budget: Budget) -> Iterator[Case]:
-    rules = itertools.cycle(_RULES)
-    for (P, n), family in itertools.product(((1, 5), (2, 3), (3, 8), (5, 17), (8, 40)), _FAMILIES):
-        for way, zeros in itertools.islice(rules, 4):
-            yield _stack_of(P, n, family, way=way, zeros=zeros)
-
-
-def _drawn_stacks() -> st.SearchStrategy[Case]:
-    return st.builds(
-        _stack_of,
-        integers(1, 9),
-        integers(1, 20),
-        sampled_from(tuple(_FAMILIES)),
-        integers(0, 2**20),
-        sampled_from(WAYS),
-        sampled_from(ZEROS),
-    )
-
-
-def _scales(case: Case) -> dict[str, Array]:
+def _scales(P: int, seed: int) -> dict[str, Array]:
     """A factor for every rank."""
-    P, seed = case.settings["P"], case.settings["seed"]
     return {"scales": 10.0 ** np.random.default_rng(seed).uniform(-9, 9, (P, 1))}
 
 
-def _both_votes(implementation: Any, x: Array, case: Case) -> Array:
+def _both_votes(implementation: Vote, x: Array, way: str, zeros: str) -> Array:
     """The vote with all coins heads and with all tails: with other coins every entry is as in one of the two."""
-    way, zeros = case.settings["way"], case.settings["zeros"]
-    return np.array(
-        [_voted(implementation, x, way, zeros, heads)[0] for heads in (True, False)[: 1 + (zeros == "coin")]]
-    )
+    sides = (True, False)[: 1 + (zeros == "coin")]
+    return np.array([_voted(implementation, x, way, zeros, heads)[0] for heads in sides])
 
 
-def _own_votes(implementation: Any, case: Case) -> Array:
-    return _both_votes(implementation, case.array, case)
+def _overturned(implementation: Vote, x: Array, scales: Array, way: str, zeros: str, found: Array) -> int:
+    after = _both_votes(implementation, scales * x, way, zeros)
+    return int(np.count_nonzero((found != after).any(axis=(0, 1))))
 
 
-def _overturned(implementation: Any, case: Case) -> Outcome:
-    x, before = case.array, case.once(_own_votes, implementation)
-    after = _both_votes(implementation, case.once(_scales)["scales"] * x, case)
-    return Outcome(int(np.count_nonzero((before != after).any(axis=(0, 1)))), {"P": len(x), "n": x.shape[1]})
-
-
-def _distortion(implementation: Any, case: Case) -> Outcome:
-    P, n = case.array.shape
-    return Outcome(case.once(_distorted, implementation), {"P": P, "n": n})
-
-
-def _distorted(implementation: Any, case: Case) -> Fraction:
+def _distortion(x: Array, found: Array) -> Fraction:
     """In rational arithmetic, of rank 0's vote with the worst coins."""
-    x = case.array
     P, n = x.shape
     mean = [sum(map(Fraction, column), Fraction(0)) / P for column in x.T.tolist()]
-    votes = case.once(_own_votes, implementation)[:, 0].T.tolist()
     scale = sum(map(abs, mean)) / n
-    error = sum(max((scale * Fraction(v) - m) ** 2 for v in of_entry) for of_entry, m in zip(votes, mean, strict=True))
+    pairs = zip(found[:, 0].T.tolist(), mean, strict=True)
+    error = sum(max((scale * Fraction(v) - m) ** 2 for v in of_entry) for of_entry, m in pairs)
     return Fraction(error / sum(m * m for m in mean))
 
 
-def _outvoted(_budget: Budget) -> Iterator[Case]:
-    for P, n in ((3, 1), (3, 4), (5, 3)):
-        yield _stack_of(P, n, "one outvoted")
-
-
-def _of_stacks(name: str, trial: Any, **options: Any) -> Study:
-    return Study(
-        f"majority.{name}",
-        "majority_vote",
-        trial,
-        grid=_small_stacks,
-        corpus=_stacks_by_hand,
-        cases=_drawn_stacks,
-        enumerated="every stack of 1 or 2 ranks and entries, or 3 ranks and one, of 0, 1, -1, 4 and -4, or of 5 or 8 "
-        "ranks and an entry, of 4 and -1",
-        **options,
-    )
-
-
-def _of_outvoted(name: str) -> Study:
-    cases = [_stack_of(P, 64, "one outvoted") for P in (1, 2, 3, 5, 8, 16, 32)]
-    curve = over("P", "one worker outvoted, n = 64", cases)
-    return _of_stacks(name, _distortion, extremal=_outvoted, curves=[curve])
-
+_STACKS = _family(
+    Space(
+        _stack,
+        {
+            "P": RANKS,
+            "n": (3, 1, 8, 17, Of("P", lambda P: P), Of("3 P + 1", lambda P: 3 * P + 1)),
+            "data": tuple(_KINDS),
+            **_RULES,
+        },
+        combined=(("way", "zeros", "data"),),
+    ).search(n=(1, 20)),
+    _scales,
+    _both_votes,
+    exact=False,
+    arrays=2,
+)
+_LENGTHS = {1: (1, 2), 2: (1, 2), 3: (1, 2), 5: (1,), 8: (1,)}
+"""Entries by ranks; of three ranks two entries at larger budgets."""
+_OF_STACKS: dict[str, Any] = {
+    "grid": _STACKS.every(
+        P=_LENGTHS,
+        n=lambda P, level: _LENGTHS[P][: 1 + (P < 3 or level > 0)],
+        data=["numbered"],
+        seed=lambda P, n: range(len(_entries(P)) ** (P * n)),
+        way=lambda seed: [WAYS[seed % len(WAYS)]],
+        zeros=lambda seed: [ZEROS[seed // len(WAYS) % len(ZEROS)]],
+    ),
+    "enumerated": "every stack of 1 or 2 ranks and entries, or 3 ranks and one, of 0, 1, -1, 4 and -4, or of 5 or 8 "
+    "ranks and an entry, of 4 and -1",
+}
 
 EXPERIMENTS = studies(
     *_BYTES,
-    _of_stacks("vote.scale", _overturned, known=lambda _implementation, case: case.once(_scales)),
+    *_STACKS.studies(_overturned, "vote.scale", **_OF_STACKS),
     *_ERRORS,
-    *map(_of_outvoted, ("vote.no_expansion", "vote.distortion")),
+    *_STACKS.studies(
+        _distortion,
+        "vote.no_expansion",
+        "vote.distortion",
+        extremal=_STACKS.every(P=(3, 5), n=(1, 3, 4), data=["one outvoted"]),
+        curves=[_STACKS.over("P", (1, 2, 3, 5, 8, 16, 32), "one worker outvoted, n = 64", n=64, data="one outvoted")],
+        **_OF_STACKS,
+    ),
     *_TIES,
 )

@@ -79,10 +79,9 @@ def some_vectors(N: int, n: int, seed: int, scale: int) -> Array:
 
 def masks(N: int, rounds: int, p: Fraction) -> Iterator[tuple[Mask, Fraction]]:
     """Who takes part in which round, every way, with its probability; failed with probability p."""
+    chances = [p**down * (1 - p) ** (N * rounds - down) for down in range(N * rounds + 1)]
     for bits in itertools.product((True, False), repeat=N * rounds):
-        down = bits.count(False)
-        probability = p**down * (1 - p) ** (len(bits) - down)
-        if probability:
+        if probability := chances[bits.count(False)]:
             yield np.array(bits, np.bool_).reshape(rounds, N), probability
 
 

@@ -221,7 +221,9 @@ def _many() -> list[Given]:
     for given in options:
         (size,) = moshpit.ranges_of(given["reading"], 40, 4)
         cases.append(replace(cases[0], parameters=given, randomness={"dictated": [size, size - 1, size + 1, 0]}))
-    return cases
+    # numbers that take whole bytes, and the first bit of another
+    whole = [(stack_of("ties", N, 3, seed=7), options[i]) for N, i in ((34, 0), (46, 0), (30, 1), (41, 1))]
+    return [*cases, *(Given({"stack": stack}, given, {"seed": 5}) for stack, given in whole)]
 
 
 def _in_groups(implementation: Any, given: Given) -> Said:
@@ -392,6 +394,6 @@ DEFINITIONS = {
         together=("reading must not be 'slots' where ranks are apart",),
     ),
     "regrouping": Definition(REGROUPED, called("result", "traffic"), moshpit.in_new_groups),
-    "group_trials": Definition(TRIALS, _tried, moshpit.tried, examples=_rare_draws),
+    "group_trials": Definition(TRIALS, _tried, moshpit.tried, examples=_rare_draws, takes_seed=True),
     "moshpit_sgd": Definition(DESCENTS, _local, moshpit.descended),
 }

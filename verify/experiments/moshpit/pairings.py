@@ -1,5 +1,7 @@
 """Averages in groups, all ranks at once, beside their rank programs: a rank is given its vector, and what all know."""
 
+from typing import Any
+
 import numpy as np
 
 from commbounds import collectives
@@ -104,9 +106,9 @@ def _trial_on_rank(comm: Communicator, given: Given) -> RankResult:
 # --- one average ------------------------------------------------------------------------------------------------------
 
 
-def _attempts(found: tuple[Array, int, bool], P: int) -> list[RankResult]:
-    result, attempts, done = found
-    return [{"result": own, "attempts": attempts, "done": done} for own in result]
+def _own_first(found: tuple[Any, ...], _P: int) -> list[RankResult]:
+    """For every rank its row of the first, and all of the rest."""
+    return [{"result": (own, *found[1:])} for own in found[0]]
 
 
 PAIRINGS = (
@@ -115,8 +117,7 @@ PAIRINGS = (
     on_definition(
         "moshpit",
         DEFINITIONS["moshpit"],
-        of_all=lambda found, P: [{"result": own, "keys": found[1]} for own in found[0]],
-        of_one=lambda found: dict(zip(("result", "keys"), found, strict=True)),
+        of_all=_own_first,
     ),
     on_definition(
         "random_groups",
@@ -129,8 +130,7 @@ PAIRINGS = (
     on_definition(
         "allreduce_with_restarts",
         OF_GOSSIP["allreduce_with_restarts"],
-        of_all=_attempts,
-        of_one=lambda found: dict(zip(("result", "attempts", "done"), found, strict=True)),
+        of_all=_own_first,
     ),
     on_rows("group_trials", _TRIALS, _trial, _trial_on_rank),
 )

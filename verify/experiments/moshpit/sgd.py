@@ -2,15 +2,14 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array
 from commbounds.collectives.moshpit.random_partitions import READINGS
@@ -19,18 +18,17 @@ from commbounds.verify.experiments.moshpit.averaging import (
     common_multiple,
     distortions,
     mean_of,
-    settings,
     some_vectors,
     whole_numbers,
 )
-from commbounds.verify.experiments.moshpit.noiseless import LINES, STEPS, at_once, noiseless, on_a_tangent
+from commbounds.verify.experiments.moshpit.objectives import BoundedRatio, SlopedObjective, bent, quadratic
 from commbounds.verify.experiments.moshpit.random_groups import all_choices
-from commbounds.verify.family import Family
+from commbounds.verify.family import Family, FamilyStudy
 from commbounds.verify.finding import Series
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.space import Of, Space, nothing, rationals
-from commbounds.verify.study import Case, Outcome, Stream, Study, over
+from commbounds.verify.space import RANKS, Of, Settings, Space, nothing, rationals
+from commbounds.verify.study import Outcome, Stream
 
+Sizes = tuple[int, ...]
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -41,57 +39,6 @@ def _splits(N: int, r: int) -> list[Array]:
     sizes = (N // r,) * r
     found = [READINGS["blocks"].labels(sizes, choices) for choices in all_choices("blocks", sizes)]
     return [labels for labels in found if labels is not None and set(np.bincount(labels)) == {N // r}]
-
-
-@dataclass(frozen=True)
-class _Bent:
-    """The convex f, with minimum 0 at 0, whose slope is c x, but at least -left and at most right, plus mu x."""
-
-    c: Fraction
-    left: Fraction
-    right: Fraction
-    mu: Fraction
-
-    @property
-    def smoothness(self) -> Fraction:
-        return self.c + self.mu
-
-    def gradient(self, x: Array) -> Array:
-        return np.asarray(np.clip(float(self.c) * x, -float(self.left), float(self.right)) + float(self.mu) * x)
-
-    def value(self, x: Any) -> Any:
-        """The value at a Fraction, or at floats."""
-        exact = isinstance(x, Fraction)
-        number: Any = Fraction if exact else float
-        c, left, right, mu = map(number, (self.c, self.left, self.right, self.mu))
-        total = mu * x * x / 2
-        if c:
-            within = min(max(x, -left / c), right / c) if exact else np.clip(x, -left / c, right / c)
-            total += c * within * within / 2 + c * within * (x - within)
-        return total
-
-
-class _Ratio:
-    """x^2/(1 + x^2), which is not convex."""
-
-    smoothness, mu = Fraction(2), Fraction(-1, 2)
-    """Largest curvature, and the least: 2 (1 - 3 x^2)/(1 + x^2)^3 at 1."""
-
-    def gradient(self, x: Array) -> Array:
-        return np.asarray(2 * x / np.square(1 + np.square(x)))
-
-    def value(self, x: Any) -> Any:
-        return x * x / (1 + x * x)
-
-
-def _objective(given: Mapping[str, Any]) -> _Bent | _Ratio:
-    """What is minimised, in every coordinate: quadratic of curvature h, bent, or ratio."""
-    if given["objective"] == "ratio":
-        return _Ratio()
-    if given["objective"] == "quadratic":
-        return _Bent(Fraction(0), Fraction(0), Fraction(0), Fraction(given["h"]))
-    mu = Fraction(given.get("mu", "0"))
-    return _Bent(1 - mu, Fraction(given["left"]), Fraction(given["right"]), mu)
 
 
 def _noises(kind: str, N: int, steps: int) -> tuple[Array, list[Fraction] | Array]:
@@ -119,19 +66,18 @@ def _noises(kind: str, N: int, steps: int) -> tuple[Array, list[Fraction] | Arra
     return noise, chances
 
 
-def _run(implementation: Any, case: Case, steps: int) -> tuple[list[Any], Any, Fraction]:
+def _run(implementation: Any, settings: Settings, steps: int) -> tuple[list[Any], Any, Fraction]:
     """Trajectories of all outcomes for every grouping, probabilities of outcomes, the largest E V after an average."""
-    N, r, period = (case.settings[key] for key in ("N", "r", "period"))
-    gamma, start = float(Fraction(case.settings["gamma"])), float(case.settings["start"])
-    noise, chances = _noises(case.settings["noise"], N, steps)
-    gradient, points = _objective(case.settings).gradient, np.full((N, noise.shape[2]), start)
+    N, r, period, gamma = *(settings[key] for key in ("N", "r", "period")), float(settings["gamma"])
+    noise, chances = _noises(settings["noises"], N, steps)
+    gradient, points = settings["objective"].gradient, np.full((N, noise.shape[2]), float(settings["start"]))
     splits, averages = _splits(N, r), steps // period
     paths = [
         implementation(points, gradient, gamma, noise, period, [[g] for g in groups])[0]
         for groups in itertools.product(splits, repeat=averages)
     ]
     spreads = [Fraction(0)]
-    if case.settings["noise"] == "signs":  # all equally likely
+    if settings["noises"] == "signs":  # all equally likely
         for k in range(period, steps + 1, period):
             total = sum((Fraction(float(path.spreads[k])) for path in paths), Fraction(0))
             spreads.append(total / len(paths) / noise.shape[2])
@@ -162,25 +108,23 @@ def _error(objective: Any, means: Array, weights: list[int], chances: Any, exact
     return sum((c * objective.value(x) for c, x in zip(chances, averages, strict=True)), Fraction(0))
 
 
-def _known(_implementation: Any, case: Case) -> dict[str, Any]:
-    """What hypotheses ask about f and the step size."""
-    objective = _objective(case.settings)
-    gamma = Fraction(case.settings["gamma"])
-    noise = Fraction(case.settings["noise"] != "none")
-    return {"stepsize": gamma, "smoothness": objective.smoothness, "convexity": objective.mu, "noise": noise}
-
-
-def _descent(bounded: str, implementation: Any, case: Case) -> Outcome:
-    """The claim's quantity over all outcomes and groups, with the averaging quality that they turn out to have."""
-    N, K, start = (case.settings[key] for key in ("N", "K", "start"))
-    objective, gamma = _objective(case.settings), Fraction(case.settings["gamma"])
-    values = {
-        **_known(implementation, case), "N": N, "iterations": K, "period": case.settings["period"],
-        "distance": Fraction(start), "excess": objective.value(Fraction(start)),
+def _known(objective: SlopedObjective, gamma: Fraction, noises: str, K: int, start: int) -> Settings:
+    """What the claims say of f, the step size and the start."""
+    return {
+        "stepsize": gamma, "smoothness": objective.smoothness, "convexity": objective.mu,
+        "noise": Fraction(noises != "none"), "iterations": K, "distance": Fraction(start),
+        "excess": objective.value(Fraction(start)),
     }  # fmt: skip
+
+
+def _descent(
+    bounded: str, implementation: Any, settings: Settings, objective: SlopedObjective, gamma: Fraction, N: int, K: int,
+    start: int,
+) -> Outcome:  # fmt: skip
+    """The claim's quantity over all outcomes and groups, with the averaging quality that they turn out to have."""
     steps = K if bounded == "nonconvex" else K - 1
-    paths, chances, largest = _run(implementation, case, steps)
-    values["quality"] = sp.sqrt(sp.Rational(*(largest / gamma**2).as_integer_ratio()))
+    paths, chances, largest = _run(implementation, settings, steps)
+    quality = sp.sqrt(sp.Rational(*(largest / gamma**2).as_integer_ratio()))
     exact = bounded != "nonconvex" and isinstance(chances, list) and (N * K <= 32 or len(chances) == 1)
     if bounded == "nonconvex":
         slopes = [np.square(objective.gradient(path.means[:K])).mean(axis=0) for path in paths]
@@ -191,59 +135,131 @@ def _descent(bounded: str, implementation: Any, case: Case) -> Outcome:
         total = sum(_error(objective, path.means[:K], weights, chances, exact) for path in paths)
     # in floats: K steps and as many terms of a mean, a few operations each on numbers below (|start| + K)^2
     slack = 0.0 if exact else 64 * K * _EPS * (abs(float(start)) + K) ** 2
-    return Outcome(total / len(paths), values, slack)
+    return Outcome(total / len(paths), {"quality": quality}, slack)
 
 
-def _small(bounded: str, level: int) -> Iterator[Case]:
-    """What floats compute without rounding: every sign of every noise, up to 4 peers and 4 steps."""
-    of_one = {"left": "1/4", "right": "1/2", "mu": "0" if bounded == "convex" else "1/4"}
-    objectives = [{"objective": "quadratic", "h": "1"}, {"objective": "quadratic", "h": "1/2"}]
-    objectives += [{"objective": "bent", **of_one}, {"objective": "bent", **of_one, "left": "1", "right": "1"}]
-    for objective, period, gamma in itertools.product(objectives, (1, 2), ("1/4", "1/8")):
-        for N, r, K in ((1, 1, 3), (1, 1, 6), (2, 1, 4), (2, 2, 3), (4, 2, 2), (4, 1, 3))[: 5 + (level > 0)]:
-            for start in ("2", "0") if N < 4 else ("2",):
-                yield settings(**objective, gamma=gamma, period=period, N=N, r=r, K=K, start=start, noise="signs")
+_LENGTHS = {(1, 1): (3, 6), (2, 1): (4,), (2, 2): (3,), (4, 2): (2,), (4, 1): (3,)}
+"""Steps, by peers and groups, of which all signs of all noises are gone through."""
+_SPACE = (
+    Space(
+        nothing,
+        {
+            "objective": (quadratic(1), quadratic("1/2")),
+            "N": (1, 2, 4),
+            "r": (1, 2),
+            "period": (1, 2),
+            "gamma": rationals("1/4", "1/8"),
+            "K": (3, 4, 6, 2),
+            "start": (2, 0),
+            "noises": ("signs",),
+        },
+    )
+    .without("Groups that are not of one size.", lambda N, r: N % r > 0)
+    .without("More than twelve noises with all their signs.", lambda N, K, noises: noises == "signs" and N * K > 12)
+)
 
 
-def _bent(**given: Any) -> Case:
-    """A case of a bent function, in which the term of the spread, the variance or the start makes up the bound."""
-    return settings(**{"objective": "bent", "gamma": "1/4", "period": 1, "N": 1, "r": 1, "noise": "first", **given})
+def _family(space: Space, facts: Callable[..., Settings], **options: Any) -> Family:
+    return Family("moshpit.sgd", "moshpit_sgd", space, facts, **{"searched": False, **options})
 
 
-def _hard(bounded: str, _budget: Any) -> Iterator[Case]:
-    """Far from the start and long; hundreds of peers that differ once; other numbers of peers."""
-    mu = "0" if bounded == "convex" else "1/16"
-    yield settings(objective="quadratic", h="1/4", gamma="1", period=1, N=1, r=1, K=32, start="64", noise="first")
-    for bend in ("1", "4"):  # the first is the slope that takes the whole run to come down
-        yield _bent(left=bend, right=bend, mu=mu, K=64, start="16")
-    # the mean of N noises is small, but peers are pushed from the steep side, so that their mean moves to the other
-    yield _bent(left="1/32", right="4", mu=mu, K=12, period=12, N=512, start="0")
-    yield _bent(left="1/32", right="4", mu=mu, K=12, N=512, r=512, start="0")
-    yield _bent(left="1/4", right="1/2", mu=mu, K=6, start="0", noise="signs")
-    for N, K in ((3, 3), (5, 2), (8, 2)):
-        yield _bent(left="1/4", right="1/2", mu=mu, K=K, N=N, start="1", noise="signs")
+def _first(objective: SlopedObjective, K: int, **more: Any) -> Settings:
+    """With noise in the first step alone, from the minimiser."""
+    return {"objective": objective, "K": K, "noises": "first", "start": 0, **more}
 
 
-def _hard_nonconvex(_budget: Any) -> Iterator[Case]:
-    """The same for the mean of the squared gradients; steps of 1/2, where there is an average after each."""
-    yield settings(objective="ratio", gamma="1/4", period=2, N=2, r=1, K=4, start="1", noise="signs")
-    yield settings(objective="quadratic", h="1", gamma="1/2", period=1, N=1, r=1, K=8, start="0", noise="signs")
-    for bend in ("2", "8"):
-        yield _bent(left=bend, right=bend, gamma="1/2", K=64, start="64")
-    yield _bent(left="1/16", right="4", gamma="1/2", K=8, N=512, r=512, start="0")
-    yield _bent(left="1/32", right="4", gamma="1/4", K=3, period=3, N=3000, start="0")
-
-
-def _nonconvex_cases() -> st.SearchStrategy[Case]:
-    return st.builds(
-        lambda N, K, start, gamma, period: settings(
-            objective="ratio", gamma=gamma, period=period, N=N, r=1, K=K, start=start, noise="signs"
+def _bounds(bounded: str, mu: str, less: str) -> tuple[FamilyStudy, ...]:
+    """Of what floats compute without rounding every sign; and rows in which one term makes up the bound."""
+    small = (*_SPACE.axes["objective"], bent("1/4", "1/2", mu), bent(1, 1, mu))
+    family = _family(_SPACE.replaced(objective=small), _known)
+    steep, uneven = bent("1/32", 4, less), bent("1/4", "1/2", less)
+    hard = [
+        _first(quadratic("1/4"), 32, gamma=Fraction(1), start=64),
+        # the first is the slope that takes the whole run to come down
+        *(_first(bent(bend, bend, less), 64, start=16) for bend in (1, 4)),
+        # the mean of N noises is small, but peers are pushed from the steep side, so that their mean moves to the other
+        _first(steep, 12, period=12, N=512),
+        _first(steep, 12, N=512, r=512),
+        {"objective": uneven, "K": 6, "start": 0},
+        *({"objective": uneven, "K": K, "N": N, "start": 1} for N, K in ((3, 3), (5, 2), (8, 2))),
+    ]
+    return family.studies(
+        partial(_descent, bounded),
+        bounded,
+        grid=family.every(
+            objective=small,
+            period=(1, 2),
+            gamma=rationals("1/4", "1/8"),
+            N=(1, 2, 4),
+            r=lambda N, level: [r for r in (1, 2) if (N, r) in _LENGTHS and (level or (N, r) != (4, 1))],
+            K=lambda N, r: _LENGTHS[N, r],
+            start=lambda N: (2, 0) if N < 4 else (2,),
         ),
-        integers(1, 2),
-        integers(1, 3),
-        integers(0, 3),
-        sampled_from(("1/4", "1/8", "1/16")),
-        integers(1, 2),
+        enumerated="all signs of unit noises and all groups of up to 4 peers and 5 steps; quadratics, and functions "
+        "steep on one side",
+        corpus=family.of(family.space.at(**row) for row in hard),
+        streams=partial(_one_sided_streams, bounded),
+        curves=partial(_descent_curve, bounded),
+    )
+
+
+_OF_SLOPES = _SPACE.replaced(
+    objective=(BoundedRatio(),), N=(1, 2), r=(1,), K=(1, 2, 3), start=range(4), gamma=rationals("1/4", "1/8", "1/16")
+)
+_STEEP: list[Settings] = [
+    {"period": 2, "N": 2, "K": 4, "start": 1},
+    # steps of 1/2, where there is an average after each
+    {"objective": quadratic(1), "K": 8, "start": 0, "gamma": Fraction(1, 2)},
+    *(_first(bent(bend, bend), 64, start=64, gamma=Fraction(1, 2)) for bend in (2, 8)),
+    _first(bent("1/16", 4), 8, N=512, r=512, gamma=Fraction(1, 2)),
+    _first(bent("1/32", 4), 3, N=3000, period=3),
+]
+_SLOPES = _family(_OF_SLOPES.including(*(_OF_SLOPES.at(**row) for row in _STEEP)), _known, exact=False, searched=True)
+"""For the mean of the squared gradients."""
+
+_GRADIENT_DESCENT = replace(
+    _SPACE.replaced(
+        objective=(*map(quadratic, ("1", "1/2", "4")), bent("1/4", "1/2"), BoundedRatio()),
+        N=RANKS,
+        r=(1,),
+        period=(1, 2, 3),
+        gamma=rationals(1, "1/2", "1/4", "1/8", "3/2"),
+        K=range(1, 7),
+        start=(2, -3),
+        noises=("none",),
+    ),
+    combined=(("objective", "N", "K"),),
+).evenly({})
+_TANGENT: dict[str, Any] = {
+    "objective": [bent(1, 1)],
+    "period": [2],
+    "gamma": rationals(1, "1/2", "1/4"),
+    "K": (1, 2, 3, 5, 9),
+    "N": (1, 2, 3),
+    "start": lambda gamma, K: [gamma * (K - 1) + 1],
+}
+"""Points of slope one before the last, as many as there are steps."""
+_AT_ONCE: dict[str, Any] = {
+    "objective": [quadratic(h) for h in (1, 2, 4)],
+    "gamma": lambda objective: [1 / objective.smoothness],
+    "K": (1, 2, 3, 8),
+    "N": (1, 2, 5),
+    "start": [3],
+}
+"""A first step that ends at the minimiser."""
+
+
+def _noiseless(bounded: str, objective: SlopedObjective, extremal: dict[str, Any]) -> tuple[FamilyStudy, ...]:
+    """Every number of peers up to nine, of steps up to six; quadratics, and functions that are steep on one side."""
+    space = _GRADIENT_DESCENT.including(*_GRADIENT_DESCENT.every(**_TANGENT))
+    family = _family(space, _known, exact=bounded == "convex")
+    lines = {"objective": objective, "gamma": Fraction(1, 4), "N": 2, "start": 4}
+    return family.studies(
+        partial(_descent, bounded),
+        f"{bounded}_noiseless",
+        enumerated="up to nine peers and six steps without noise; quadratics, and functions that bend",
+        extremal=family.every(**extremal),
+        curves=[family.over("iterations", (1, 2, 4, 8, 16, 32), "gamma = 1/4, two peers", by="K", **lines)],
     )
 
 
@@ -254,13 +270,8 @@ _LAW = (2.0, -0.5)
 def _one_sided_streams(bounded: str, implementation: Any) -> list[Stream]:
     """A long walk on a slope that is steep on one side: f at the average of 64 points of one peer, over its bound."""
     name, K, gamma = f"moshpit.sgd.{bounded}", 64, Fraction(1, 4)
-    objective = _Bent(Fraction(1), Fraction(1, 4), Fraction(1), Fraction(0))
-    if bounded == "strongly_convex":
-        objective = _Bent(Fraction(63, 64), Fraction(1, 4), Fraction(1), Fraction(1, 64))
-    values = {
-        "N": 1, "iterations": K, "stepsize": gamma, "period": 1, "noise": Fraction(1), "distance": Fraction(0),
-        "smoothness": objective.smoothness, "convexity": objective.mu, "quality": Fraction(0),
-    }  # fmt: skip
+    objective = bent("1/4", 1, "1/64" if bounded == "strongly_convex" else 0)
+    values = {**_known(objective, gamma, "signs", K, 0), "N": 1, "period": 1, "quality": Fraction(0)}
     bound = float(claims()[name].bound(**values))
     weights = float(1 - gamma * objective.mu) ** -np.arange(1.0, K + 1) if bounded == "strongly_convex" else np.ones(K)
 
@@ -276,19 +287,27 @@ def _one_sided_streams(bounded: str, implementation: Any) -> list[Stream]:
     return [Stream("f over its bound, one peer, 64 steps", in_parts, -1.0, math.inf, two_sided=False, cost=10)]
 
 
-def _departures(implementation: Any, case: Case) -> Outcome:
+def _of_departures(
+    objective: SlopedObjective, gamma: Fraction, period: int, stays: Sizes, start: int, sigma: int
+) -> Settings:
+    known = _known(objective, gamma, "signs", period * len(stays), start)
+    return {**known, "survivors": stays[-1], "noise": Fraction(sigma)}
+
+
+def _departures(
+    implementation: Any, objective: SlopedObjective, gamma: Fraction, N: int, r: int, period: int, stays: Sizes,
+    start: int, noises: str, sigma: int,
+) -> Outcome:  # fmt: skip
     """E f at the average of the means, and what is left of the distance, over all noises, groups, and who leaves."""
-    N, r, period, start, kind = (case.settings[key] for key in ("N", "r", "period", "start", "noise"))
-    stays = [int(size) for size in case.settings["stays"].split()]
-    objective, gamma, K = _objective(case.settings), Fraction(case.settings["gamma"]), period * len(stays)
-    sigma, (noise, chances) = case.settings["sigma"], _noises(kind, N, K)
+    K = period * len(stays)
+    noise, chances = _noises(noises, N, K)
     spreads, total = [Fraction(0)] * (len(stays) + 1), Fraction(0)
 
     def go_on(points: Array, peers: list[int], seen: list[Array], share: Fraction) -> None:
         nonlocal total
         done = len(seen)
         if done == len(stays):
-            error = _error(objective, np.concatenate(seen), [1] * K, chances, kind == "signs")
+            error = _error(objective, np.concatenate(seen), [1] * K, chances, noises == "signs")
             left = _mean(chances, np.square(points.mean(axis=0))) / (gamma * K)
             total += share * (Fraction(error) + left)
             return
@@ -299,57 +318,51 @@ def _departures(implementation: Any, case: Case) -> Outcome:
             part = share / len(splits)
             spreads[done + 1] += part * _mean(chances, np.asarray(path.points).var(axis=0))
             for chosen in kept:
-                left, before = [peers[i] for i in chosen], [*seen, path.means[:period]]
-                go_on(np.asarray(path.points)[list(chosen)], left, before, part / len(kept))
+                stay, before = [peers[i] for i in chosen], [*seen, path.means[:period]]
+                go_on(np.asarray(path.points)[list(chosen)], stay, before, part / len(kept))
 
     go_on(np.full((N, noise.shape[2]), float(start)), list(range(N)), [], Fraction(1))
-    values = {
-        **_known(implementation, case), "N": N, "survivors": stays[-1], "iterations": K, "period": period,
-        "noise": Fraction(sigma), "distance": Fraction(start),
-        "quality": sp.sqrt(sp.Rational(*(max(spreads) / gamma**2).as_integer_ratio())),
-    }  # fmt: skip
+    quality = sp.sqrt(sp.Rational(*(max(spreads) / gamma**2).as_integer_ratio()))
     # as in `_descent`, and the distance over gamma K
-    slack = 0.0 if kind == "signs" else 64 * K * _EPS * (abs(float(start)) + K) ** 2 * (1 + 1 / float(gamma * K))
-    return Outcome(total, values, slack, active=stays[-1] < N)
+    slack = 0.0 if noises == "signs" else 64 * K * _EPS * (abs(float(start)) + K) ** 2 * (1 + 1 / float(gamma * K))
+    return Outcome(total, {"quality": quality}, slack, active=stays[-1] < N)
 
 
-_STEEP_ON_ONE_SIDE = {"objective": "bent", "left": "1/4", "right": "1/2"}
-
-
-def _leaves(level: int) -> Iterator[Case]:
-    """From up to four peers some leave at once, or one after another, or all stay."""
-    plans = [(1, 1, 2, "1"), (2, 1, 1, "1"), (2, 2, 1, "2 1"), (2, 2, 2, "1"), (4, 2, 1, "2"), (4, 4, 1, "1")]
-    plans += [(2, 2, 3, "1"), (8, 8, 1, "1"), (4, 2, 1, "4 2"), (4, 4, 1, "2 1")][: 4 if level else 2]
-    bends = ({"objective": "quadratic", "h": "1"}, _STEEP_ON_ONE_SIDE, {"objective": "quadratic", "h": "0"})
-    for (N, r, period, stays), bend, start in itertools.product(plans, bends, ("0", "2")):
-        yield _leaving_case(**bend, period=period, N=N, r=r, stays=stays, start=start)
-    # steps that the bound does not hold for
-    yield _leaving_case(objective="quadratic", h="2", period=1, N=2, r=2, stays="1", start="2")
-
-
-def _leaving_case(**given: Any) -> Case:
-    return settings(**{"gamma": "1/4", "noise": "signs", "sigma": 1 + given["period"] % 2, **given})
-
-
-def _disagreeing(_budget: Any) -> Iterator[Case]:
-    """Hundreds of peers that differ once, on a slope that is steep on one side, so that their mean moves."""
-    bend = {"objective": "bent", "left": "1/32", "right": "4", "noise": "first", "sigma": 1, "start": "0"}
-    yield _leaving_case(**bend, N=512, r=1, period=12, stays="512")
-    yield _leaving_case(**bend, N=512, r=512, period=1, stays=" ".join(["512"] * 12))
-
-
-def _no_spread(_budget: Any) -> Iterator[Case]:
-    """A constant f: whoever averages with nobody, or stays, has the noise of its own steps, and no other."""
-    for N, r, period, stays in ((2, 2, 2, "1"), (4, 4, 1, "1"), (4, 4, 1, "4"), (2, 1, 3, "2")):
-        yield _leaving_case(objective="quadratic", h="0", N=N, r=r, period=period, stays=stays, start="2")
-
-
-_DEPARTURES = over(
-    "iterations",
-    "N = 2, of which one stays",
-    (_leaving_case(objective="quadratic", h="1", period=t, N=2, r=2, stays="1", start="2") for t in (1, 2, 3)),
+_PLANS = (
+    (1, 1, 2, (1,)), (2, 1, 1, (1,)), (2, 2, 1, (2, 1)), (2, 2, 2, (1,)), (4, 2, 1, (2,)), (4, 4, 1, (1,)),
+    (2, 2, 3, (1,)), (8, 8, 1, (1,)), (4, 2, 1, (4, 2)), (4, 4, 1, (2, 1)),
+)  # fmt: skip
+"""Peers, groups, steps between averages, and how many stay after each: all, or some leave at once or in turn."""
+_LEAVE = _family(
+    Space(
+        nothing,
+        {
+            "plan": _PLANS[:8],
+            "N": (Of("of the plan", lambda plan: plan[0]),),
+            "r": (Of("of the plan", lambda plan: plan[1]),),
+            "period": (Of("of the plan", lambda plan: plan[2]),),
+            "stays": (Of("of the plan", lambda plan: plan[3]),),
+            "objective": (quadratic(1), bent("1/4", "1/2"), quadratic(0)),
+            "start": (2, 0),
+            "gamma": rationals("1/4"),
+            "noises": ("signs",),
+            "sigma": (Of("1 or 2, by the period", lambda period: 1 + period % 2),),
+        },
+    ),
+    _of_departures,
 )
-"""Two peers that average by themselves, one of which leaves at the end."""
+_DISAGREEING = _LEAVE.every(
+    plan=((512, 1, 12, (512,)), (512, 512, 1, (512,) * 12)),
+    objective=[bent("1/32", 4)],
+    sigma=[1],
+    noises=["first"],
+    start=[0],
+)
+"""Hundreds of peers that differ once, on a slope that is steep on one side, so that their mean moves."""
+_NO_SPREAD = _LEAVE.every(
+    plan=((2, 2, 2, (1,)), (4, 4, 1, (1,)), (4, 4, 1, (4,)), (2, 1, 3, (2,))), objective=[quadratic(0)]
+)
+"""A constant f: whoever averages with nobody, or stays, has the noise of its own steps, and no other."""
 
 
 def _of_step(N: int, r: int, stepsize: Fraction, averaged: bool, seed: int) -> dict[str, Any]:
@@ -420,10 +433,7 @@ _LEAVING_SPACE = replace(
     ),
     combined=(("N", "r", "stepsize", "survivors"),),
 )
-_STEP, _LEAVERS = (
-    Family("moshpit.sgd", "moshpit_sgd", space, _of_step, _each_end, searched=False)
-    for space in (_STEP_SPACE, _LEAVING_SPACE)
-)
+_STEP, _LEAVERS = (_family(space, _of_step, run=_each_end) for space in (_STEP_SPACE, _LEAVING_SPACE))
 _BY_STEP = [
     _STEP.over(
         "stepsize",
@@ -472,15 +482,15 @@ _FLAT_SPACE = replace(
     ),
     combined=(("N", "r", "period", "periods", "h"),),
 )
-_FLAT = Family("moshpit.sgd", "moshpit_sgd", _FLAT_SPACE, _of_quadratic, searched=False)
+_FLAT = _family(_FLAT_SPACE, _of_quadratic)
 _BY_PERIODS = [_FLAT.over("periods", range(1, 6), "f constant, N = 4, r = 2, an average every 2 steps", period=2)]
 
 
 def _descent_curve(bounded: str, implementation: Any, seed: int) -> list[Series]:
     """The bound, with the averaging quality that was measured, and means of 60 runs against the number of steps."""
     rng, N, n, r, period, gamma = np.random.default_rng(seed), 16, 10, 4, 4, 1 / 16
-    lengths, objective = [8, 16, 32, 64, 128, 256], "ratio" if bounded == "nonconvex" else "quadratic"
-    gradient = _objective({"objective": objective, "h": "1"}).gradient
+    lengths, objective = [8, 16, 32, 64, 128, 256], BoundedRatio() if bounded == "nonconvex" else quadratic(1)
+    gradient = objective.gradient
     start, runs = np.full((N, n), 1.0), 60
     found, spreads = np.zeros(len(lengths)), np.zeros(lengths[-1] // period)
     for _ in range(runs):
@@ -493,7 +503,7 @@ def _descent_curve(bounded: str, implementation: Any, seed: int) -> list[Series]
             mean = (weights[:, None] * path.means[:K]).sum(axis=0) / weights.sum()
             slopes = np.square(gradient(path.means[:K])).sum(axis=1).mean()
             found[j] += (slopes if bounded == "nonconvex" else np.square(mean).sum() / 2) / runs
-    L, quality = (2.0 if objective == "ratio" else 1.0), math.sqrt(spreads.max()) / gamma
+    L, quality = float(objective.smoothness), math.sqrt(spreads.max()) / gamma
     values = {"N": N, "stepsize": gamma, "period": period, "smoothness": L, "convexity": 1.0, "quality": quality}
     values |= {"noise": math.sqrt(n), "distance": math.sqrt(n), "excess": n / 2}  # of vectors with n entries
     claim = claims()[f"moshpit.sgd.{bounded}"]
@@ -502,60 +512,24 @@ def _descent_curve(bounded: str, implementation: Any, seed: int) -> list[Series]
     return [Series(label, "iterations", [float(K) for K in lengths], bounds, found.tolist())]
 
 
-def _study(statement: str, trial: Any, **options: Any) -> Study:
-    return Study(f"moshpit.sgd.{statement}", "moshpit_sgd", trial, **options)
-
-
-_NOISES = (
-    "all signs of unit noises and all groups of up to 4 peers and 5 steps; quadratics, and functions steep on one side"
-)
-
 SGD_STUDIES = (
-    *(
-        _study(
-            bounded,
-            partial(_descent, bounded),
-            grid=partial(_small, bounded),
-            enumerated=_NOISES,
-            corpus=partial(_hard, bounded),
-            known=_known,
-            streams=partial(_one_sided_streams, bounded),
-            curves=partial(_descent_curve, bounded),
-        )
-        for bounded in ("convex", "strongly_convex")
-    ),
-    _study(
-        "nonconvex",
-        partial(_descent, "nonconvex"),
-        corpus=_hard_nonconvex,
-        known=_known,
-        cases=_nonconvex_cases,
-        curves=partial(_descent_curve, "nonconvex"),
-    ),
-    *(
-        _study(
-            f"{bounded}_noiseless",
-            partial(_descent, bounded),
-            **{"grid" if bounded == "convex" else "corpus": cases},
-            enumerated=STEPS,
-            extremal=extremal,
-            known=_known,
-            curves=[over("iterations", "gamma = 1/4, two peers", LINES[bounded])],
-        )
-        for bounded, cases, extremal in (
-            ("convex", partial(noiseless, "convex"), on_a_tangent),
-            ("nonconvex", lambda _budget: noiseless("nonconvex", 0), at_once),
-        )
-    ),
-    _study(
-        "departures",
+    *_bounds("convex", "0", "0"),
+    *_bounds("strongly_convex", "1/4", "1/16"),
+    *_SLOPES.studies(partial(_descent, "nonconvex"), "nonconvex", curves=partial(_descent_curve, "nonconvex")),
+    *_noiseless("convex", bent(1, 1), _TANGENT),
+    *_noiseless("nonconvex", BoundedRatio(), _AT_ONCE),
+    *_LEAVE.studies(
         _departures,
-        grid=_leaves,
-        corpus=_disagreeing,
-        extremal=_no_spread,
-        known=_known,
+        "departures",
+        grid=_LEAVE.every(
+            plan=lambda level: _PLANS if level else _PLANS[:8],
+            objective=(*_LEAVE.space.axes["objective"], quadratic(2)),  # of which the bound does not hold for the last
+            start=(0, 2),
+        ),
+        corpus=_DISAGREEING,
+        extremal=_NO_SPREAD,
         enumerated="all signs of noises, all groups and all sets that leave, of up to 8 peers and 2 averages",
-        curves=[_DEPARTURES],
+        curves=[_LEAVE.over("iterations", [(2, 2, t, (1,)) for t in (1, 2, 3)], "N = 2, of which one stays", "plan")],
     ),
     *_LEAVERS.studies(
         _leaving,

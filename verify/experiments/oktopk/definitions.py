@@ -2,12 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from functools import cache
 from typing import Any
 
 import numpy as np
 
 from commbounds.collectives.oktopk import CONTROLLERS, Controller, OkTopkSGDState, OkTopkState
+from commbounds.collectives.oktopk.state import OkTopkRankState
+from commbounds.collectives.ranks import Communicator, LockstepWorld
 from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called
 from commbounds.verify.definitions import oktopk
@@ -79,11 +82,28 @@ def _iterations(
 
 def _iterated(implementation: Any, given: Given) -> Said:
     state: Any = given.inputs.get("state")
+    if "other" in given.inputs:
+        return _with_other_states(implementation, given, [state, given.inputs["other"]])
     done = []
     for stack in given.inputs["iterations"]:
         result, state, traffic = implementation(stack, state=state, **given.parameters)
         done.append({"result": result, "state": state, "traffic": traffic})
     return {**every_round(done), "state": _about_state(state)}
+
+
+def _with_other_states(implementation: Any, given: Given, states: Sequence[OkTopkState]) -> Said:
+    """Whether two ranks, each with a caller and a state of its own, refuse states that differ, and say why."""
+    (stack,) = given.inputs["iterations"]
+
+    def on_rank(comm: Communicator) -> Any:
+        own = OkTopkRankState.of(states[comm.rank], comm.rank)
+        return implementation.on_rank(comm, stack[comm.rank], state=own, **given.parameters)
+
+    try:
+        LockstepWorld().run(on_rank, len(stack))
+    except ValueError as error:
+        return {"refused as unlike": "must be the same on all ranks" in str(error)}
+    return {"refused as unlike": False}
 
 
 BAD_STATES: tuple[dict[str, Any], ...] = (
@@ -147,6 +167,25 @@ ITERATIONS = ITERATIONS.including(*ITERATIONS.every(P=RANKS[4:], n=(33, 70), k=(
 """One rank has the only winner: more than four times the mean."""
 
 
+def _other_states(stack: Any) -> list[Given]:
+    """What one of two ranks alone may have another of, and what must be the same on both."""
+    state = OkTopkState(1, 1, np.ones(2), 1.0, np.array([0, 4, 9]))
+    unlike: dict[str, Any] = {"t": 3, "local_thresholds": [1.0, 0.5], "global_threshold": 0.5, "boundaries": [0, 3, 9]}
+    others = (replace(state, **{name: value}) for name, value in unlike.items())
+    return [Given({"iterations": [stack], "state": state, "other": other}, {"k": 1}) for other in others]
+
+
+def _just_enough() -> list[Given]:
+    """As many entries as a controller wants at least, or at most: products of floats are above 7, and below 15."""
+    found = []
+    for share, k, count in ((Fraction(7, 25), 25, 7), (Fraction(15, 22), 22, 15)):
+        stack = np.where(np.arange(25) < count, 2.0, 0.0)[None]
+        inputs = {"iterations": [stack], "state": OkTopkState(1, k, np.ones(1), 1.0, np.array([0, 25]))}
+        for low in (share, Fraction(0)):
+            found.append(Given(inputs, {"k": k, "controller": Controller(low, share, share, 2, 2, 2, share, 2, 1)}))
+    return found
+
+
 @cache
 def _by_hand() -> Sequence[Given]:
     """Data that hide what options do, or no numbers; and vectors longer than what is compared, or added, at once."""
@@ -155,8 +194,14 @@ def _by_hand() -> Sequence[Given]:
     first = stack_of("normal", 2, 9, "float32", 1)
     later = 4 * first
     later[1, 8] = np.nan  # a threshold that is raised at once leaves it out of the sums
+    wide = np.zeros((2, 3 * 2**14), np.float32)  # a region that is added in three parts; the first part overflows
+    wide[:, [3, 2**14 + 5, -1]] = np.finfo(np.float32).max, 1.0, 2.0
+    held = OkTopkState(1, 3, np.ones(2), 1.0, np.array([0, wide.shape[1], wide.shape[1]]))
     return [
+        *_other_states(first),
+        *_just_enough(),
         Given({"iterations": [first, later]}, {"k": 1, "controller": STEEP}),
+        Given({"iterations": [wide], "state": held}, {"k": 3}),
         *(  # states of other ranks, entries or k
             Given({"iterations": [first], "state": _made_up(1, k, stack_of("normal", P, n), 0)}, {"k": 1})
             for P, n, k in ((3, 9, 1), (2, 8, 1), (2, 9, 2))
@@ -188,14 +233,14 @@ def _descent(
 def _descended(implementation: Any, given: Given) -> Said:
     inputs = given.inputs
     sgd, gradients, done = implementation(**given.parameters), inputs["gradients"], []
-    state = sgd.start(inputs["weights"], len(gradients[0]))
+    start = state = sgd.start(inputs["weights"], len(gradients[0]))
     if "residuals" in inputs:
         state = OkTopkSGDState(state.weights, inputs["residuals"], inputs["allreduce"])
     for t, stack in enumerate(gradients):
         scheduled = inputs.get("step_sizes", {}).get(str(t))
         state, result, traffic = sgd.step(stack, state, *(() if scheduled is None else (scheduled,)))
         done.append({"state": state, "result": result, "traffic": traffic, "t": state.t})
-    return {**every_round(done), "t at first": sgd.start(inputs["weights"], 1).t}
+    return {**every_round(done), "start": {"state": start, "t": start.t}}
 
 
 DESCENTS = Space(
@@ -251,6 +296,13 @@ SELECTIONS = Space(
     },
 ).search(P=(1, 12), n=(1, 100))
 
+
+def _no_selections() -> list[Given]:
+    """One rank's indices are in no order, or twice there, or in no range; or no integers, or no vector."""
+    bad = ([3, 1], [1, 1], [0, 2, 2, 5], [-1, 2], [2, 8], [2.0, 3.0], [[1, 2]])
+    return [Given({"selected": [np.array([1, 7]), np.array(own)]}, {"n": 8}) for own in bad]
+
+
 DEFINITIONS = {
     "oktopk_allreduce": Definition(
         ITERATIONS,
@@ -259,8 +311,17 @@ DEFINITIONS = {
         examples=_by_hand,
         refused={"tau": (0,), "tau_prime": (-1,), "bucket": (0,)},
     ),
-    "OkTopkSGD": Definition(DESCENTS, _descended, oktopk.descended),
+    "OkTopkSGD": Definition(
+        DESCENTS,
+        _descended,
+        oktopk.descended,
+        refused={"k": (0, Of("n + 1", lambda n: n + 1)), "step_size": (0.0, -0.5, np.inf), "accumulate": ("neither",)},
+    ),
     "oktopk_boundaries": Definition(
-        SELECTIONS, called("boundaries", "traffic"), oktopk.settled, refused={"n": (0, 2**31)}
+        SELECTIONS,
+        called("boundaries", "traffic"),
+        oktopk.settled,
+        examples=_no_selections,
+        refused={"n": (0, 2**31)},
     ),
 }

@@ -1,133 +1,120 @@
 """Ok-Topk SGD: exact runs on integers, the mean residual, the pair of ranks that stalls."""
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from functools import partial
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import sympy as sp
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array
-from commbounds.theory import claims
-from commbounds.verify.experiment import Budget
+from commbounds.verify.experiments.oktopk.cases import exists
 from commbounds.verify.experiments.oktopk.quadratics import QUADRATIC, kept_largest
-from commbounds.verify.finding import Series
-from commbounds.verify.inputs import integers, sampled_from
+from commbounds.verify.family import Family
+from commbounds.verify.space import RANKS, Of, Settings, Space, nothing
 from commbounds.verify.stack_families import FAMILIES, stack
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.study import Case, Curve, Outcome, Study
 
 _EPS = float(np.finfo(np.float64).eps)
 _ETA = 0.25
+_SIZES = {
+    "k": (2, 1, Of("P", lambda P: P)),
+    "n": (Of("2 P k", lambda P, k: 2 * P * k), Of("P k + k", lambda P, k: P * k + k), Of("k", lambda k: k)),
+}
+
+
+def _space(make: Callable[..., Any], families: tuple[str, ...], **axes: tuple[Any, ...]) -> Space:
+    space = Space(make, {"P": RANKS, **_SIZES, "family": families, **axes}, options=tuple(axes))
+    return space.without(
+        "The family does not exist at these sizes.", lambda P, n, k, family: not exists(P, n, k, family)
+    ).search(k=(1, 9), n=(1, 40), steps=(1, 6))
 
 
 # --- the iterates and the mean residual ---------------------------------------------------------------------------
 
 
-def _gradients_case(gradients: Array, k: int, period: int, tau: int = 2, **more: Any) -> Case:
-    """A run over given gradients (steps, P, n): thresholds are found anew every `period` steps, regions every `tau`.
+def _gradients(P: int, n: int, k: int, family: Any, steps: int, seed: int) -> Array:
+    """Every step's gradients: rows that are given, or whole numbers that P divides, so that means are exact."""
+    if not isinstance(family, str):
+        return np.array(family)
+    drawn = np.array([stack(family, P, n, k, seed + t, np.float64) for t in range(steps)])
+    return P * np.rint(drawn * (100.0 / (np.abs(drawn).max() or 1.0))).reshape(steps * P, n)
+
+
+def _off_plain(
+    implementation: Any, x: Array, P: int, n: int, k: int, steps: int, tau_prime: int, tau: int, accumulate: str,
+    halved: bool,
+) -> Outcome:  # fmt: skip
+    """Thresholds are found anew every `tau_prime` steps, regions every `tau`.
 
     Residuals are scaled or raw, by `accumulate`; the step size is constant or `halved` in every step.
     """
-    steps, P, n = gradients.shape
-    settings = {"P": P, "n": n, "k": k, "steps": steps, "tau_prime": period, "tau": tau}
-    settings |= {"accumulate": "scaled", "halved": False, **more}
-    return Case(settings, gradients.reshape(steps * P, n))
-
-
-def _iterate_trial(implementation: Any, case: Case) -> Outcome:
-    s = case.settings
-    assert case.x is not None
-    sgd = implementation(
-        s["k"], _ETA, accumulate=s["accumulate"], options={"tau_prime": s["tau_prime"], "tau": s["tau"]}
-    )
-    state = sgd.start(np.zeros(s["n"]), s["P"])
-    plain, worst, eta, waited = np.zeros(s["n"]), Fraction(0), _ETA, False
-    for gradients in case.x.reshape(s["steps"], s["P"], s["n"]):
+    sgd = implementation(k, _ETA, accumulate=accumulate, options={"tau_prime": tau_prime, "tau": tau})
+    state = sgd.start(np.zeros(n), P)
+    plain, worst, eta, waited = np.zeros(n), Fraction(0), _ETA, False
+    for gradients in x.reshape(steps, P, n):
         state, _, _ = sgd.step(gradients, state, step_size=eta)
         plain = plain - eta * gradients.mean(axis=0)  # exact: small integers, powers of two
-        unit = eta if s["accumulate"] == "raw" else 1.0
+        unit = eta if accumulate == "raw" else 1.0
         gap = state.weights - plain - unit * state.residuals.mean(axis=0)
         worst = max(worst, Fraction(float(np.abs(gap).max())))
         waited |= bool(state.residuals.any())
-        eta /= 2 if s["halved"] else 1
+        eta /= 2 if halved else 1
     return Outcome(worst, {}, active=waited)
 
 
-def _iterate_grid(level: int) -> Iterator[Case]:
-    """Every first gradient of two ranks and two entries in {0, -1, 2}; the second as it was, exchanged or reversed.
+_ITERATES = _space(
+    _gradients,
+    tuple(FAMILIES),
+    steps=(4,),
+    tau_prime=(1, 2, 3),
+    tau=(2,),
+    accumulate=("scaled", "raw"),
+    halved=(True, False),
+).without(
+    "With a constant step size raw residuals are scaled ones.",
+    lambda accumulate, halved: accumulate == "raw" and not halved,
+)
+_PUBLISHED = _ITERATES.every(
+    P=(1, 2, 3, 5, 8), k=[2], n=lambda P: [2 * P + 1], family=["iid"], steps=[66], tau_prime=[32], tau=[64],
+    halved=[False],
+)  # fmt: skip
+"""Steps in which the published periods of 32 and 64 steps come round; P does not divide n."""
+_RUNS = Family("oktopk.sgd", "OkTopkSGD", _ITERATES.including(*_PUBLISHED), exact=False)
 
-    Residuals are scaled and raw, step sizes constant and halved.
-    """
+
+def _three_steps() -> Iterator[Any]:
     for entries in itertools.product((0.0, -1.0, 2.0), repeat=4):
         first = np.array(entries).reshape(2, 2)
         for second in (first, first[::-1], -first[:, ::-1]):
-            for k in (1, 2)[: 1 + level]:
-                for period in (1, 3)[: 1 + level]:
-                    for accumulate, halved in _VARIANTS:
-                        three = np.array([first, second, first])
-                        yield _gradients_case(three, k, period, accumulate=accumulate, halved=halved)
+            yield tuple(map(tuple, np.concatenate([first, second, first]).tolist()))
 
 
-_VARIANTS = (("scaled", False), ("scaled", True), ("raw", True))
+_THREE_STEPS: dict[str, Any] = {
+    "grid": _RUNS.every(
+        P=[2], n=[2], family=_three_steps, steps=[3], k=lambda level: (1, 2)[: 1 + level],
+        tau_prime=lambda level: (1, 3)[: 1 + level], accumulate=("scaled", "raw"), halved=(True, False),
+    ),
+    "enumerated": "three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones, "
+    "step sizes constant or halved, residuals scaled or raw",
+}  # fmt: skip
 
 
-def _whole_gradients(family: str, P: int, n: int, k: int, seed: int, steps: int) -> Array:
-    drawn = np.array([stack(family, P, n, k, seed + t, np.float64) for t in range(steps)])
-    return np.rint(drawn * (100.0 / (np.abs(drawn).max() or 1.0)))
-
-
-def _iterate_corpus(budget: Budget) -> Iterator[Case]:
-    for number, family in enumerate(FAMILIES):
-        for P, k in ((1, 2), (2, 2), (4, 4), (8, 8))[: 3 + budget.level]:
-            n = 2 * P * k
-            if FAMILIES[family].fits(P, n, k):
-                for accumulate, halved in _VARIANTS:
-                    gradients = _whole_gradients(family, P, n, k, number, 5)
-                    yield _gradients_case(gradients, k, 1 + number % 3, accumulate=accumulate, halved=halved)
-
-
-_LONG = 66
-"""Steps in which the published periods of 32 and 64 steps come round."""
-
-
-def _long_runs(budget: Budget) -> Iterator[Case]:
-    """The corpus, and runs with the published periods; P divides all gradients, so that means are exact, and not n."""
-    yield from _iterate_corpus(budget)
-    for P in (1, 2, 3, 5, 8):
-        gradients = P * _whole_gradients("iid", P, 2 * P + 1, 2, P, _LONG)
-        yield _gradients_case(gradients, 2, 32, 64)
-
-
-@st.composite
-def _iterate_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(sampled_from((1, 2, 4, 8))), draw(integers(1, 40))
-    k = draw(integers(1, n))
-    family = draw(sampled_from(("iid", "heavy-tailed", "same hot layers", "ties")))
-    gradients = _whole_gradients(family, P, n, k, draw(integers(0, 2**31)), draw(integers(1, 6)))
-    return _gradients_case(gradients, k, draw(integers(1, 4)))
-
-
-def _residual_case(family: str, P: int, n: int, k: int, seed: int, steps: int, **more: Any) -> Case:
-    return Case({"family": family, "P": P, "n": n, "k": k, "seed": seed, "steps": steps, **more})
-
-
-def _residual_run(implementation: Any, case: Case) -> tuple[float, dict[str, float], float]:
-    """Norm of the mean residual after the last step, the symbols of its bounds, and the slack."""
-    s = case.settings
-    P, n, k = s["P"], s["n"], s["k"]
+def _mean_residual(
+    implementation: Any, P: int, n: int, k: int, family: str, steps: int, cancels: bool, seed: int
+) -> Outcome:
+    """Norm of the mean residual after the last step, with the symbols of its bounds."""
     sgd = implementation(k, _ETA, options={"tau_prime": 1})
     state = sgd.start(np.zeros(n), P)
     before, move, acc, update, largest_acc = 0.0, 0.0, np.zeros(n), np.zeros(n), 0.0
-    for t in range(s["steps"]):
-        if s["family"] == "along the residual" and t > 0:
+    for t in range(steps):
+        if family == "along the residual" and t > 0:
             gradients = np.tile(state.residuals.mean(axis=0), (P, 1))
         else:
-            gradients = _floats(s["family"], P, n, k, s["seed"] + t)
-        if s.get("cancels") and t == s["steps"] - 1:
+            gradients = _floats(family, P, n, k, seed + t)
+        if cancels and t == steps - 1:
             gradients = _cancelling(gradients)
         before = float(np.linalg.norm(state.residuals.mean(axis=0)))
         move = float(np.linalg.norm(_ETA * gradients.mean(axis=0)))
@@ -141,11 +128,7 @@ def _residual_run(implementation: Any, case: Case) -> tuple[float, dict[str, flo
     values = {"n": float(n), "k": float(k), "before": before, "move": move, "missed": missed}
     if move > 0.0:  # without, there is no xi, and no claim about it admits the case
         values["xi"] = missed / move
-    return float(np.linalg.norm(state.residuals.mean(axis=0))), values, slack
-
-
-def _residual_trial(implementation: Any, case: Case) -> Outcome:
-    return Outcome(*case.once(_residual_run, implementation))
+    return Outcome(float(np.linalg.norm(state.residuals.mean(axis=0))), values, slack)
 
 
 def _cancelling(gradients: Array) -> Array:
@@ -176,73 +159,51 @@ _MADE: Mapping[str, Callable[[int, int], Array]] = MappingProxyType(
 """Gradients, in the first step of those along the residual, that make the bounds on the residual tight."""
 
 
-def _residual_corpus(budget: Budget) -> Iterator[Case]:
-    for P, n, k in ((1, 100, 1), (2, 50, 1), (3, 50, 5), (5, 100, 10), (8, 100, 2)):
-        for family in ("nearly equal", "along the residual"):
-            yield _residual_case(family, P, n, k, 0, 2)
-    for number, family in enumerate(FAMILIES):
-        for P, k in ((1, 2), (2, 2), (4, 4), (7, 3), (16, 16))[: 4 + budget.level]:
-            if FAMILIES[family].fits(P, 2 * P * k, k):
-                for steps in (1, 4):
-                    yield _residual_case(family, P, 2 * P * k, k, number, steps)
-                yield _residual_case(family, P, 2 * P * k, k, number, 3, cancels=True)
+_RESIDUALS = _space(nothing, (*FAMILIES, *_MADE), steps=(1, 3), cancels=(False, True)).without(
+    "Two ranks at least are opposed.", lambda P, n, family: family == "opposed" and min(P, n) < 2
+)
+_ALONG = [
+    row
+    for P, n, k in ((1, 100, 1), (2, 50, 1), (3, 50, 5), (5, 100, 10), (8, 100, 2))
+    for row in _RESIDUALS.every(P=[P], n=[n], k=[k], family=("nearly equal", "along the residual"), steps=[2])
+]
+_LAGS = Family(
+    "oktopk.sgd",
+    "OkTopkSGD",
+    _RESIDUALS.including(*_ALONG),
+    run=_mean_residual,
+    exact=False,
+)
+_WORST = [
+    *(_RESIDUALS.at(P=P, n=n, k=k, family="nearly equal") for P, n, k in ((1, 4, 1), (3, 10, 2), (8, 50, 20))),
+    *(_RESIDUALS.at(P=P, n=2 * P, k=1, family="opposed") for P in (2, 3, 5, 8)),
+]
 
 
-def _residual_extremal(_budget: Budget) -> Iterator[Case]:
-    for P, n, k in ((1, 4, 1), (3, 10, 2), (8, 50, 20)):
-        yield _residual_case("nearly equal", P, n, k, 0, 1)
-    for P in (2, 3, 5, 8):
-        yield _residual_case("opposed", P, 2 * P, 1, 0, 1)
-
-
-@st.composite
-def _residual_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(integers(1, 8)), draw(integers(1, 40))
-    family = draw(
-        sampled_from(("iid", "heavy-tailed", "common + noise", "identical", "same hot layers", "own hot layers"))
-    )
-    k, seed, steps = draw(integers(1, n)), draw(integers(0, 2**31)), draw(integers(1, 8))
-    return _residual_case(family, P, n, k, seed, steps, **({"cancels": True} if draw(integers(0, 3)) == 3 else {}))
-
-
-def _residual_curve(implementation: Any, seed: int, statement: str = "residual") -> Sequence[Series]:
-    """Measured over bound, for k from one to all of 64 entries on 8 ranks."""
-    ks = [1, 2, 4, 8, 16, 32, 64]
-
-    def share(case: Case) -> float:
-        outcome = _residual_trial(implementation, case)
-        bound = claims()[f"oktopk.sgd.{statement}"].bound(**outcome.values)
-        return float(outcome.measured) / float(bound) if bound else 1.0
-
-    drawn = [[share(_residual_case("iid", 8, 64, k, seed % 2**31 + 10 * j, 1 + j)) for j in range(12)] for k in ks]
-    low, mid, high = np.quantile(drawn, (0.05, 0.5, 0.95), axis=1)
-    worst = [share(_residual_case("nearly equal", 8, 64, k, 0, 1)) for k in ks]
-    series = Series(
-        "n = 64, 8 ranks, up to 12 steps", "k", [float(k) for k in ks], [1.0] * len(ks), worst, relative=True,
-        random_low=low.tolist(), random_mid=mid.tolist(), random_high=high.tolist(),
-    )  # fmt: skip
-    return (series,)
+def _over_k(seed: int) -> Iterator[tuple[float, list[Case]]]:
+    """From one to nearly all of 64 entries on 8 ranks."""
+    for k in (1, 2, 4, 8, 16, 32, 63):
+        drawn = [{"family": "iid", "seed": seed % 2**31 + 10 * j, "steps": 1 + j} for j in range(12)]
+        rows: list[Settings] = [*drawn, {"family": "nearly equal"}]
+        yield k, [_LAGS.case(_RESIDUALS.at(P=8, n=64, k=k, **row)) for row in rows]
 
 
 # --- the pair that stalls -----------------------------------------------------------------------------------------
 
 
-def _stalling_case(t: int, size: int, n: int = 2, allowed: int = 0) -> Case:
-    """`t` steps of the pair whose large entries are +-`size` and cancel; `allowed` is the constant that xi may have."""
-    return Case({"P": 2, "n": n, "k": 1, "steps": t, "B": size, "xi": allowed, "tau_prime": 1})
+def _realised_xi(implementation: Any, n: int, steps: int, B: int, tau_prime: int) -> Fraction:
+    """The xi of the last step, exactly: all numbers are small integers times powers of two.
 
-
-def _realised_xi(implementation: Any, case: Case) -> Fraction:
-    """The xi of the last step, exactly: all numbers are small integers times powers of two."""
-    s = case.settings
-    sgd = implementation(1, _ETA, options={"tau_prime": s["tau_prime"]})
-    weights = np.zeros(s["n"])
+    The large entries of the pair are +-B and cancel.
+    """
+    sgd = implementation(1, _ETA, options={"tau_prime": tau_prime})
+    weights = np.zeros(n)
     weights[1] = 1.0
     state = sgd.start(weights, 2)
     square = Fraction(0)
-    for _ in range(s["steps"]):
-        gradients = np.tile(np.where(np.arange(s["n"]) == 1, state.weights, 0.0), (2, 1))
-        gradients[0, 0], gradients[1, 0] = s["B"], -s["B"]
+    for _ in range(steps):
+        gradients = np.tile(np.where(np.arange(n) == 1, state.weights, 0.0), (2, 1))
+        gradients[0, 0], gradients[1, 0] = B, -B
         acc = (state.residuals + _ETA * gradients).mean(axis=0)
         step = _ETA * gradients.mean(axis=0)
         state, result, _ = sgd.step(gradients, state)
@@ -254,78 +215,41 @@ def _realised_xi(implementation: Any, case: Case) -> Fraction:
     return Fraction(int(root.p), int(root.q))
 
 
-def _stall_trial(implementation: Any, case: Case) -> Outcome:
-    return Outcome(_realised_xi(implementation, case), {"horizon": case.settings["steps"]})
-
-
-def _assumption_trial(implementation: Any, case: Case) -> Outcome:
-    return Outcome(_realised_xi(implementation, case), {"xi": case.settings["xi"]})
-
-
-def _stall_grid(level: int) -> Iterator[Case]:
-    for t in range(1, (12, 40, 200)[level]):
-        for size in (t + 1, 1024):
-            for n in (2, 5):
-                yield _stalling_case(t, size, n)
-
-
-def _assumption_corpus(_budget: Budget) -> Iterator[Case]:
-    for allowed in (1, 3, 10):
-        for t in (allowed, allowed + 1, 2 * allowed + 1):
-            yield _stalling_case(t, 1024, allowed=allowed)
-
-
-def _assumption_extremal(_budget: Budget) -> Iterator[Case]:
-    yield _stalling_case(40, 1024, allowed=1)
-
-
-def _stall_curve(implementation: Any, _seed: int) -> Sequence[Series]:
-    steps = [1, 2, 5, 10, 20, 50]
-    measured = [float(_realised_xi(implementation, _stalling_case(t, 1024))) for t in steps]
-    bound = [float(claims()["oktopk.sgd.stall"].bound(horizon=t)) for t in steps]
-    return (Series("P = 2, k = 1, B = 1024", "horizon", [float(t) for t in steps], bound, measured),)
-
-
-def _study(name: str, trial: Callable[[Any, Case], Outcome], **rest: Any) -> Study:
-    return Study(claim=f"oktopk.sgd.{name}", subject="OkTopkSGD", trial=trial, **rest)
-
+_PAIR = Space(nothing, {"P": (2,), "n": (2, 5), "k": (1,), "steps": (1,), "B": (1024,), "xi": (0,), "tau_prime": (1,)})
+_STALLING = Family(
+    "oktopk.sgd",
+    "OkTopkSGD",
+    _PAIR.without("The pair is two ranks.", lambda P: P != 2),
+    lambda steps: {"horizon": steps},
+    searched=False,
+)
+"""After so many steps; `xi` is the constant that xi may have."""
 
 DESCENTS: tuple[Study, ...] = (
-    _study(
-        "iterate",
-        _iterate_trial,
-        grid=_iterate_grid,
-        corpus=_long_runs,
-        cases=_iterate_cases,
-        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones, "
-        "step sizes constant or halved, residuals scaled or raw",
+    *_RUNS.studies(_off_plain, "iterate", "iterate_raw", **_THREE_STEPS),
+    *_LAGS.studies(
+        lambda found: found,
+        "residual",
+        "residual_missed",
+        extremal=_LAGS.of(_WORST),
+        curves=[Curve("k", "n = 64, 8 ranks, up to 12 steps", _over_k, 12, relative=True)],
     ),
-    _study(
-        "iterate_raw",
-        _iterate_trial,
-        grid=_iterate_grid,
-        corpus=_long_runs,
-        enumerated="three steps of two ranks with two entries: every first gradient in {0, -1, 2}, three second ones, "
-        "step sizes constant or halved, residuals scaled or raw",
+    *QUADRATIC,
+    *_STALLING.studies(
+        _realised_xi,
+        "assumption",
+        grid=None,
+        corpus=_STALLING.every(xi=(1, 3, 10), steps=lambda xi: (xi, xi + 1, 2 * xi + 1)),
+        extremal=_STALLING.every(xi=[1], steps=[40]),
     ),
-    *(
-        _study(
-            statement,
-            _residual_trial,
-            corpus=_residual_corpus,
-            cases=_residual_cases,
-            extremal=_residual_extremal,
-            curves=partial(_residual_curve, statement=statement),
-        )
-        for statement in ("residual", "residual_missed")
-    ),
-    QUADRATIC,
-    _study("assumption", _assumption_trial, corpus=_assumption_corpus, extremal=_assumption_extremal),
-    _study(
+    *_STALLING.studies(
+        _realised_xi,
         "stall",
-        _stall_trial,
-        grid=_stall_grid,
-        curves=_stall_curve,
+        grid=_STALLING.every(
+            steps=lambda level: range(1, (12, 40, 200)[level]), B=lambda steps: (steps + 1, 1024), n=(2, 5)
+        ),
+        corpus=None,
         enumerated="all t from 1 to 11, B = t + 1 and 1024, n = 2 and 5",
+        curves=[_STALLING.over("horizon", (1, 2, 5, 10, 20, 50), "P = 2, k = 1, B = 1024", by="steps")],
     ),
 )

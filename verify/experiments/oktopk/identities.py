@@ -1,31 +1,34 @@
 """What Ok-Topk returns, against its definition; conservation of mass; thresholds that drifted."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array, Floats
 from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import claims
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.oktopk.cases import corpus, generated, options_of
-from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts, stack_case
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case, Outcome, Stream, Study, Unmeasured
+from commbounds.verify.experiments.oktopk.cases import Rows, family_of, in_turn, options_of, stacked
+from commbounds.verify.experiments.oktopk.runs import OkTopkRun, even_cuts
+from commbounds.verify.family import Family
+from commbounds.verify.space import RANKS, Of, Space, nothing
+from commbounds.verify.study import Stream, Study, Unmeasured
 
 _TOP = 2.0**12
 """Largest magnitude of the integers that families are rounded to: sums of 2^11 of them are exact in float32."""
 
 
-def _whole_numbers(case: Case) -> Case:
-    """The case with its vectors scaled to integers: sums are exact, and ties and cancellations frequent."""
-    assert case.x is not None
-    wide = case.x.astype(np.float64)
+def _whole_numbers(P: int, n: int, k: int, family: str, seed: int) -> Array:
+    """A stack of the family scaled to integers: sums are exact, and ties and cancellations frequent."""
+    if family == "last entries":
+        x = np.zeros((P, n), dtype=np.float32)
+        x[0, -2:], x[1, -3:] = (3.0, 2.0), (1.0, 4.0, -2.0)
+        return x
+    x = stacked(P, n, k, family, seed)
+    wide = x.astype(np.float64)
     top = float(np.abs(wide).max()) or 1.0
-    return Case(case.settings, np.rint(wide / top * min(_TOP, 8.0 * case.settings["k"])).astype(case.x.dtype))
+    return np.rint(wide / top * min(_TOP, 8.0 * k)).astype(x.dtype)
 
 
 def _largest(x: Array, k: int) -> Array:
@@ -34,98 +37,62 @@ def _largest(x: Array, k: int) -> Array:
     return np.where(size >= np.sort(size)[-k], x, 0)
 
 
-def _update_defect(run: OkTopkRun) -> int:
-    integers = run.x.astype(np.int64)
-    total = sum(_largest(row, run.k) for row in integers)
-    return int(np.abs(run.result.update.astype(np.int64) - _largest(np.asarray(total), run.k)).max())
+def _update_defect(found: OkTopkRun) -> int:
+    integers = found.x.astype(np.int64)
+    total = sum(_largest(row, found.k) for row in integers)
+    return int(np.abs(found.result.update.astype(np.int64) - _largest(np.asarray(total), found.k)).max())
 
 
-def _index_defect(run: OkTopkRun) -> int:
-    kept = set(np.flatnonzero(run.result.update).tolist())
-    found = zip(run.result.selected, run.x, strict=True)
+def _index_defect(found: OkTopkRun) -> int:
+    kept = set(np.flatnonzero(found.result.update).tolist())
     return sum(
-        len(set(indices.tolist()) ^ (set(np.flatnonzero(_largest(row, run.k)).tolist()) & kept))
+        len(set(indices.tolist()) ^ (set(np.flatnonzero(_largest(row, found.k)).tolist()) & kept))
         + indices.size
         - len(set(indices.tolist()))
-        for indices, row in found
+        for indices, row in zip(found.result.selected, found.x, strict=True)
     )
 
 
-def _mass_defect(run: OkTopkRun) -> int:
-    residuals = run.x.astype(np.int64)
-    for row, indices in zip(residuals, run.result.selected, strict=True):
+def _mass_defect(found: OkTopkRun) -> int:
+    residuals = found.x.astype(np.int64)
+    for row, indices in zip(residuals, found.result.selected, strict=True):
         row[indices] = 0
-    gone = run.x.astype(np.int64).sum(axis=0) - residuals.sum(axis=0)
-    return int(np.abs(gone - run.result.update.astype(np.int64)).max())
+    gone = found.x.astype(np.int64).sum(axis=0) - residuals.sum(axis=0)
+    return int(np.abs(gone - found.result.update.astype(np.int64)).max())
 
 
-def _trial(measure: Callable[[OkTopkRun], int]) -> Callable[[Any, Case], Outcome]:
-    return lambda implementation, case: Outcome(measure(OkTopkRun.of(implementation, case)), {})
-
-
-def _grid(name: str) -> Callable[[int], Iterator[Case]]:
-    """Every stack of two ranks, three entries in {0, -1, 2}, then shifted ones; every cut and option in turn."""
-
-    def cases(level: int) -> Iterator[Case]:
-        stale = not any(h.name == "fresh_thresholds" for h in claims()[name].assumes)
-        choices = {option: listed for option, listed in options_of(name).items() if option not in ("family", "cuts")}
-        combinations = list(itertools.product(*choices.values()))
-        cuts: list[Any] = ["fresh", *((0, c, 3) for c in range(4))]
-        values = (0.0, -1.0, 2.0, 1.0) if level > 1 else (0.0, -1.0, 2.0)
-        for number, entries in enumerate(itertools.product(values, repeat=6)):
-            for k in (1, 2, 3) if level > 0 else (1 + number % 2,):
-                # three, five and the number of combinations have no common factor but with one another's multiples
-                options = dict(zip(choices, combinations[(number + k) % len(combinations)], strict=True))
-                at = cuts[number % len(cuts)]
-                if stale and at != "fresh" and number % 2:
-                    options["thresholds"] = (1.0, 2.0)
-                yield stack_case(np.array(entries).reshape(2, 3), k, at, **options)
-        for P in (1, 3, 5, 8):
-            n = 2 * P + 1
-            first = np.resize((2.0, -1.0, 0.0, 1.0, -2.0), n)
-            for shift in range(n):
-                options = dict(zip(choices, combinations[(shift + P) % len(combinations)], strict=True))
-                x = np.array([(-1.0) ** (p * shift) * np.roll(first, shift * p) for p in range(P)])
-                yield stack_case(x, 1 + shift % n, "even" if shift % 2 else "fresh", **options)
-
-    return cases
-
-
-_GRID = (
-    "every stack of two ranks and three entries in {0, -1, 2}, with k = 1 and 2, every cut, rule and all-gather in "
-    "turn; for P = 1, 3, 5, 8 and n = 2P + 1 one vector, shifted by 0..2P from rank to rank, k = 1..n"
-)
 _WIDE = 2**24 + 3
 """Entries of a vector whose last indices are no float32 numbers."""
 
 
-def _corpus(name: str) -> Callable[[Budget], Iterator[Case]]:
-    families = corpus(name)
-
-    def cases(budget: Budget) -> Iterator[Case]:
-        yield from map(_whole_numbers, families(budget))
-        if budget.level > 0:
-            x = np.zeros((2, _WIDE), dtype=np.float32)
-            x[0, -2:], x[1, -3:] = (3.0, 2.0), (1.0, 4.0, -2.0)
-            yield stack_case(x, 2)
-
-    return cases
+def _small(level: int) -> Iterator[Rows]:
+    values = (0.0, -1.0, 2.0, 1.0) if level > 1 else (0.0, -1.0, 2.0)
+    return itertools.product(itertools.product(values, repeat=3), repeat=2)
 
 
-def _cases(name: str) -> Callable[[], st.SearchStrategy[Case]]:
-    return lambda: generated(name)().map(_whole_numbers)
+def _shifted() -> Iterator[Rows]:
+    for P in (1, 3, 5, 8):
+        first = np.resize((2.0, -1.0, 0.0, 1.0, -2.0), 2 * P + 1)
+        for shift in range(2 * P + 1):
+            x = np.array([(-1.0) ** (p * shift) * np.roll(first, shift * p) for p in range(P)])
+            yield tuple(map(tuple, x.tolist()))
 
 
-def _identity(name: str, measure: Callable[[OkTopkRun], int]) -> Study:
-    return Study(
-        claim=name,
-        subject="oktopk_allreduce",
-        trial=_trial(measure),
-        grid=_grid(name),
-        corpus=_corpus(name),
-        cases=_cases(name),
-        enumerated=_GRID,
-    )
+def _identities(thresholds: Sequence[Any], measured: Mapping[str, Callable[[OkTopkRun], int]]) -> tuple[Study, ...]:
+    """On stacks of whole numbers, with these thresholds in turn."""
+    choices = options_of(f"oktopk.{next(iter(measured))}")
+    family, turns = family_of(choices, _whole_numbers), {**choices, "thresholds": thresholds}
+    small = in_turn(turns, rows=_small, k=lambda rows, level: (1, 2, 3) if level else (1 + (rows[0] < rows[1]),))
+    shifted = in_turn(turns, rows=_shifted, k=lambda rows: range(1, 1 + len(rows[0])))
+    last = family.every(P=[2], family=["last entries"], k=[2], n=lambda level: [_WIDE] * (level > 0), cuts=["fresh"])
+    sources: dict[str, Any] = {
+        "grid": lambda level: itertools.chain(small(level), shifted(level)),
+        "corpus": lambda budget: itertools.chain(family.corpus(budget), last(budget)),
+        "enumerated": "every stack of two ranks and three entries in {0, -1, 2}, k = 1 or 2, every cut, rule and "
+        "all-gather in turn; for P = 1, 3, 5, 8 and n = 2P + 1 one vector, shifted by 0..2P from rank to rank, "
+        "k = 1..n",
+    }
+    return tuple(study for name, measure in measured.items() for study in family.studies(measure, name, **sources))
 
 
 # --- thresholds that drifted --------------------------------------------------------------------------------------
@@ -184,56 +151,58 @@ def _drift_streams(implementation: Any) -> Sequence[Stream]:
 
 # --- boundaries ------------------------------------------------------------------------------------------------------
 
-
-def _boundaries_case(selected: Sequence[Sequence[int]], n: int) -> Case:
-    return Case({"P": len(selected), "n": n, "selected": tuple(tuple(s) for s in selected)})
+Selected = tuple[Sequence[int], ...]
 
 
-def _boundaries_trial(implementation: Any, case: Case) -> Outcome:
-    selected, n = case.settings["selected"], case.settings["n"]
-    P = len(selected)
+def _selected(P: int, n: int, data: Any, many: int, seed: int) -> dict[str, Selected]:
+    """Every rank's indices: given, the last, or drawn."""
+    if data == "last":
+        data = [range(max(0, n - many - p), max(0, n - p)) for p in range(P)]
+    elif data == "drawn":
+        data = np.random.default_rng([seed, P]).integers(n, size=(P, many)).tolist()
+    return {"selected": tuple(sorted(set(indices)) for indices in data)}
+
+
+def _off_the_means(implementation: Any, P: int, n: int, selected: Selected) -> int:
     cuts, _ = implementation([np.array(s, dtype=np.int64) for s in selected], n)
     even = even_cuts(P, n)
     means = [
         sum(s[j * (len(s) // P)] if s else even[j] for s in selected) // P for j in range(1, P)
     ]  # integers of Python: no overflow
     found = [int(c) for c in cuts]
-    return Outcome(max(abs(a - b) for a, b in zip(found, [0, *means, n], strict=True)), {})
+    return max(abs(a - b) for a, b in zip(found, [0, *means, n], strict=True))
 
 
-def _boundaries_grid(level: int) -> Iterator[Case]:
-    """Every choice of indices by two ranks out of three, then four, by three out of two, five and eight out of one."""
-    for P, n in ((1, 2), (2, 3), (3, 2), (5, 1), (8, 1), (2, 4))[: 5 + (level > 0)]:
-        subsets = [s for size in range(n + 1) for s in itertools.combinations(range(n), size)]
-        for selected in itertools.product(subsets, repeat=P):
-            yield _boundaries_case(selected, n)
+_BOUNDARIES = Family(
+    "oktopk",
+    "oktopk_boundaries",
+    Space(
+        nothing,
+        {
+            "P": RANKS,
+            "n": (2**31 - 1, 2, 10, 1000, 2**24 + 3, 1),
+            "data": ("last", "drawn"),
+            "many": (1, Of("P", lambda P: P), Of("2 P + 1", lambda P: 2 * P + 1), 0, 8),
+        },
+    ).search(n=(1, 40), many=(0, 8)),
+    _selected,
+    exact=False,
+)
+_ENTRIES_OF = {1: (2,), 2: (3, 4), 3: (2,), 5: (1,), 8: (1,)}
 
 
-def _boundaries_corpus(_budget: Budget) -> Iterator[Case]:
-    last = 2**31 - 1
-    for P in (1, 2, 3, 5):
-        for size in (1, P, 2 * P + 1):
-            yield _boundaries_case([range(last - size - p, last - p) for p in range(P)], last)
-
-
-@st.composite
-def _boundaries_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(integers(1, 6)), draw(sampled_from((1, 2, 10, 1000, 2**24 + 3, 2**31 - 1)))
-    selected = [sorted({draw(integers(0, n - 1)) for _ in range(draw(integers(0, 8)))}) for _ in range(P)]
-    return _boundaries_case(selected, n)
+def _choices(P: int, n: int) -> Iterator[Selected]:
+    subsets = [s for size in range(n + 1) for s in itertools.combinations(range(n), size)]
+    return itertools.product(subsets, repeat=P)
 
 
 IDENTITIES: tuple[Study, ...] = (
-    _identity("oktopk.update.definition", _update_defect),
-    _identity("oktopk.update.indices", _index_defect),
-    _identity("oktopk.update.mass", _mass_defect),
-    Study(
-        claim="oktopk.boundaries.averaged",
-        subject="oktopk_boundaries",
-        trial=_boundaries_trial,
-        grid=_boundaries_grid,
-        corpus=_boundaries_corpus,
-        cases=_boundaries_cases,
+    *_identities([None], {"update.definition": _update_defect, "update.indices": _index_defect}),
+    *_identities([None, (1.0, 2.0)], {"update.mass": _mass_defect}),
+    *_BOUNDARIES.studies(
+        _off_the_means,
+        "boundaries.averaged",
+        grid=_BOUNDARIES.every(P=_ENTRIES_OF, n=lambda P, level: _ENTRIES_OF[P][: 1 + level], data=_choices),
         enumerated="every choice of indices by two ranks out of three, three out of two, five and eight out of one",
     ),
     Study(

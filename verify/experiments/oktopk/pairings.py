@@ -54,7 +54,7 @@ def _iterated_on_rank(comm: Communicator, given: Given) -> RankResult:
     for stack in given.inputs["iterations"]:
         own = stack[comm.rank]
         result, state = oktopk_allreduce.on_rank(comm, own, state=state, **given.parameters)
-        iterations.append({**vars(result), **vars(state), "residual": own})
+        iterations.append({**vars(result), **vars(state), "residual": own.copy()})
     return {"iterations": tuple(iterations)}
 
 

@@ -1,18 +1,14 @@
 """Ok-Topk SGD on quadratics with full batches: the bound on the mean squared gradient."""
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array
-from commbounds.theory import claims
-from commbounds.verify.experiment import Budget
-from commbounds.verify.finding import Series
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case, Outcome, Study
+from commbounds.verify.family import Family
+from commbounds.verify.space import RANKS, Of, Settings, Space, nothing
+from commbounds.verify.study import Outcome, Study
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -25,24 +21,14 @@ def kept_largest(x: Array, k: int) -> Array:
     return out
 
 
-def _quadratic_case(P: int, n: int, k: int, seed: int, steps: int, rate: float, spread: float, **units: float) -> Case:
-    """`rate` is the step size times the smoothness, `spread` how far the ranks' minimisers are apart.
-
-    Curvatures are measured in a unit of `curvature`, distances in one of `distance`.
-    """
-    settings = {"P": P, "n": n, "k": k, "seed": seed, "steps": steps, "rate": rate, "spread": spread}
-    return Case({**settings, "curvature": 1.0, "distance": 1.0, **units})
-
-
-def _stalled_case(steps: int, rate: float, **units: float) -> Case:
-    """The pair of ranks whose large entries cancel, so that it never moves: see `oktopk.sgd.stall`."""
-    return _quadratic_case(2, 2, 1, -1, steps, rate, 0.0, **units)
-
-
 def _quadratics(s: Mapping[str, Any]) -> tuple[Array, Array, Array]:
-    """(P, n) curvatures, minimisers, and slopes that cancel, of the ranks' quadratics."""
+    """(P, n) curvatures, minimisers, and slopes that cancel, of the ranks' quadratics.
+
+    Curvatures are measured in a unit of `curvature`, distances in one of `distance`; `spread` is how far the ranks'
+    minimisers are apart. The large entries of the stalling pair cancel, so that it never moves: `oktopk.sgd.stall`.
+    """
     P, n = s["P"], s["n"]
-    if s["seed"] < 0:
+    if s["data"] == "stalling pair":
         curvature, centre = np.tile((0.0, 1.0), (P, 1)), np.tile((0.0, 1.0), (P, 1))
         slopes = np.outer((1.0, -1.0), (2.0, 0.0))
     else:
@@ -54,13 +40,14 @@ def _quadratics(s: Mapping[str, Any]) -> tuple[Array, Array, Array]:
     return c * curvature, d * centre, c * d * slopes
 
 
-def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
-    s = case.settings
-    P, n, k = s["P"], s["n"], s["k"]
-    curvature, centre, slopes = _quadratics(s)
+def _mean_square(
+    implementation: Any, P: int, n: int, k: int, steps: int, rate: float, settings: Mapping[str, Any]
+) -> Outcome:
+    """Of the gradient; `rate` is the step size times the smoothness."""
+    curvature, centre, slopes = _quadratics(settings)
     mean = curvature.mean(axis=0)
     smooth = float(mean.max())
-    eta = s["rate"] / smooth
+    eta = rate / smooth
 
     def objective(w: Array) -> float:
         return float((curvature * (w - centre) ** 2).sum()) / float(2 * P)
@@ -68,7 +55,7 @@ def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
     sgd = implementation(k, eta, options={"tau_prime": 1})
     state = sgd.start(np.zeros(n), P)
     squares, xi, top, unexplained = [], 0.0, 0.0, 0.0
-    for _ in range(s["steps"]):
+    for _ in range(steps):
         gradients = curvature * (state.weights - centre) + slopes
         gradient = gradients.mean(axis=0)
         acc = (state.residuals + eta * gradients).mean(axis=0)
@@ -84,60 +71,41 @@ def _quadratic_trial(implementation: Any, case: Case) -> Outcome:
     best = (curvature * centre).sum(axis=0) / np.where(mean > 0.0, curvature.sum(axis=0), 1.0)
     values = {
         "gap": objective(np.zeros(n)) - objective(best),
-        "eta": eta, "horizon": s["steps"], "smooth": smooth, "moment": top, "k": k, "n": n, "xi": xi,
+        "eta": eta, "horizon": steps, "smooth": smooth, "moment": top, "k": k, "n": n, "xi": xi,
         "unexplained": unexplained,
     }  # fmt: skip
     # a mean of squares of n-term sums over P ranks: so many roundings, relative to the largest square
-    return Outcome(float(np.mean(squares)), values, (P + n + s["steps"]) * _EPS * top**2)
+    return Outcome(float(np.mean(squares)), values, (P + n + steps) * _EPS * top**2)
 
 
-_UNITS = ((1.0, 1.0), (1e-6, 1.0), (1e6, 1.0), (1.0, 1e-3), (1.0, 1e3))
+_AXES = {
+    "P": RANKS,
+    "n": (4, 1, 20, 40),
+    "k": (1, Of("n", lambda n: n), Of("n // 4, at least 1", lambda n: max(1, n // 4))),
+    "data": ("drawn",),
+    "steps": (10, 1),
+    "rate": (0.1, 1.0),
+    "spread": (0.0, 3.0),
+    "curvature": (1.0, 1e-6, 1e6),
+    "distance": (1.0, 1e-3, 1e3),
+}
+_RUNS = Space(nothing, _AXES, options=("steps", "rate", "spread")).search(
+    n=(1, 12), steps=(1, 20), rate=(0.01, 0.5, 1.9), spread=(0.1, 1.0, 10.0)
+)
+_UNITS: list[Settings] = [{}, {"curvature": 1e-6}, {"curvature": 1e6}, {"distance": 1e-3}, {"distance": 1e3}]
+_STALLED = [_RUNS.at(P=2, n=2, k=1, data="stalling pair", steps=300, rate=0.01, **units) for units in _UNITS]
+_BEYOND = [_RUNS.at(P=1, n=1, k=1, steps=1, rate=10.0, **units) for units in _UNITS]
+_LONG = _RUNS.every(P=[4], n=[20], k=[5], steps=[100], rate=(0.1, 1.0), spread=(0.0, 3.0))
+_QUADRATICS = Family("oktopk.sgd", "OkTopkSGD", _RUNS.including(*_STALLED, *_BEYOND, *_LONG), exact=False)
 
+_DRAWN: dict[str, Any] = {"by": "steps", "P": 4, "n": 20, "spread": 1.0}
 
-def _quadratic_corpus(budget: Budget) -> Iterator[Case]:
-    steps = (1, 10, 100)[: 2 + budget.level]
-    for (P, n, k), T, rate, spread in itertools.product(
-        ((1, 1, 1), (2, 4, 1), (4, 20, 5), (4, 20, 20), (8, 40, 2)), steps, (0.1, 1.0), (0.0, 3.0)
-    ):
-        yield _quadratic_case(P, n, k, 0, T, rate, spread)
-    for curvature, distance in _UNITS:
-        for rate in (0.1, 1.0, 10.0):
-            yield _quadratic_case(1, 1, 1, 0, 1, rate, 0.0, curvature=curvature, distance=distance)
-        yield _stalled_case(300, 0.01, curvature=curvature, distance=distance)
-
-
-@st.composite
-def _quadratic_cases(draw: st.DrawFn) -> Case:
-    P, n = draw(integers(1, 6)), draw(integers(1, 12))
-    rate, spread = draw(sampled_from((0.01, 0.1, 0.5, 1.0, 1.9))), draw(sampled_from((0.0, 0.1, 1.0, 10.0)))
-    return _quadratic_case(P, n, draw(integers(1, n)), draw(integers(0, 2**31)), draw(integers(1, 20)), rate, spread)
-
-
-def _quadratic_curve(implementation: Any, seed: int) -> Sequence[Series]:
-    """Bound and mean squared gradient over the number of steps, for one quadratic."""
-    series = []
-    for k in (20, 5):
-        steps = [1, 3, 10, 30, 100]
-        found = [_quadratic_trial(implementation, _quadratic_case(4, 20, k, seed % 2**31, T, 0.1, 1.0)) for T in steps]
-        claim = claims()["oktopk.sgd.gradient"]
-        series.append(
-            Series(
-                f"P = 4, n = 20, k = {k}, step size 0.1/L",
-                "horizon",
-                [float(T) for T in steps],
-                [float(claim.bound(**outcome.values)) for outcome in found],
-                [float(outcome.measured) for outcome in found],
-            )
-        )
-    return series
-
-
-QUADRATIC = Study(
-    claim="oktopk.sgd.gradient",
-    subject="OkTopkSGD",
-    trial=_quadratic_trial,
-    corpus=_quadratic_corpus,
-    cases=_quadratic_cases,
-    curves=_quadratic_curve,
+QUADRATIC: tuple[Study, ...] = _QUADRATICS.studies(
+    _mean_square,
+    "gradient",
+    curves=[
+        _QUADRATICS.over("horizon", (1, 3, 10, 30, 100), f"P = 4, n = 20, k = {k}, step size 0.1/L", k=k, **_DRAWN)
+        for k in (20, 5)
+    ],
 )
 """How the bound is confronted."""

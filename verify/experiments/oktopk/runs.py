@@ -15,51 +15,17 @@ from commbounds.array_types import Array
 from commbounds.collectives import Traffic
 from commbounds.collectives.oktopk.state import OkTopkState
 from commbounds.theory import Claim, claims
-from commbounds.verify.stack_families import FAMILIES, stack
 from commbounds.verify.study import Case, Outcome
 
 DATA = ("split", "balance", "allgather")
 """The phases that the published volume is about."""
 _OPTIONS = ("boundaries", "balance", "allgather", "threshold", "rotation")
-_MOSTLY = {
-    "boundaries": "mean-of-quantiles",
-    "balance": "always",
-    "allgather": "ring",
-    "threshold": "inclusive",
-    "rotation": True,
-    "thresholds": None,
-}
-
-
-_stack = lru_cache(maxsize=1 << 10)(stack)
-"""Many claims are about the same stacks."""
 
 
 def even_cuts(P: int, n: int) -> tuple[int, ...]:
     """Boundaries of P regions of n/P entries, the first ones longer by one where P does not divide n."""
     long = n % P
     return tuple(j * (n // P) + min(j, long) for j in range(P + 1))
-
-
-def family_case(
-    family: str, P: int, n: int, k: int, seed: int = 0, dtype: type = np.float32, **options: Any
-) -> Case | None:
-    """A stack of the family with options of the collective; None where the family does not exist at these sizes.
-
-    ``cuts`` is "fresh", "even", or the boundaries themselves; even for families that are meant for it.
-    """
-    if not FAMILIES[family].fits(P, n, k):
-        return None
-    x = _stack(family, P, n, k, seed, dtype).copy()
-    cuts = options.pop("cuts", "even" if FAMILIES[family].even else "fresh")
-    return stack_case(x, k, cuts, family=family, seed=seed, **options)
-
-
-def stack_case(x: Array, k: int, cuts: Any = "fresh", family: str = "", seed: int = -1, **options: Any) -> Case:
-    """A case with this very stack."""
-    P, n = x.shape
-    origin = {"family": family, "seed": seed} if family else {}
-    return Case({**origin, "P": P, "n": n, "k": k, "cuts": cuts, **_MOSTLY, **options}, x)
 
 
 @dataclass(frozen=True)
@@ -85,7 +51,7 @@ class OkTopkRun:
         assert case.x is not None
         if case.x.size > _REMEMBERED_SIZE:
             return _made(implementation, case)
-        settings = tuple(item for item in case.settings.items() if item[0] not in ("family", "seed"))
+        settings = tuple(item for item in case.settings.items() if item[0] not in ("family", "seed", "rows"))
         key = _Key(settings, case.x.tobytes(), case.x.dtype.char, case)
         return _remembered(implementation, key)
 
@@ -225,14 +191,14 @@ def _active(claim: Claim, run: OkTopkRun) -> bool:
     return run.P > 1 or not assumed & {"rotated", "unrotated"}
 
 
-def trial(name: str) -> Callable[[Any, Case], Outcome]:
-    """Runs a case and measures the claim's quantity."""
+def measure(name: str) -> Callable[[OkTopkRun], Outcome]:
+    """Measures the claim's quantity on a run."""
 
-    def measured(implementation: Any, case: Case) -> Outcome:
-        claim, run = claims()[name], case.once(OkTopkRun.of, implementation)
-        traffic, active = run.counted(claim), _active(claim, run)
+    def measured(found: OkTopkRun) -> Outcome:
+        claim = claims()[name]
+        traffic, active = found.counted(claim), _active(claim, found)
         if claim.quantity.name == "mean_received":
-            return Outcome(Fraction(int(traffic.received.sum()), run.P), run.values, active=active)
-        return Outcome(int(_MEASURED[claim.quantity.name](run, traffic)), run.values, active=active)
+            return Outcome(Fraction(int(traffic.received.sum()), found.P), found.values, active=active)
+        return Outcome(int(_MEASURED[claim.quantity.name](found, traffic)), found.values, active=active)
 
     return measured

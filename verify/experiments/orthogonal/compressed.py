@@ -1,24 +1,21 @@
 """What compressors leave out of a matrix, in the spectral and in the nuclear norm."""
 
-import itertools
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array
 from commbounds.compressors.base import Exact
 from commbounds.verify import gradients
 from commbounds.verify.compressor_run import CompressorRun
 from commbounds.verify.compressor_study import MATRICES, CompressorStudy
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.binding import bind
-from commbounds.verify.inputs import integers, sampled_from
+from commbounds.verify.family import Family, FamilyStudy, Rounded
 from commbounds.verify.measures import Measure, Reading
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.space import Of, Settings, Space
 
 _EPS = float(np.finfo(np.float64).eps)
 
@@ -39,22 +36,14 @@ def _share(values: tuple[Array, Array], norm: str) -> float:
 # --- Top-K, as EF21-Muon's workers have it ---------------------------------------------------------------------------
 
 
-def _left(step: Any, case: Case) -> tuple[Array, Array]:
+def _left(implementation: Any, x: Array, k: int) -> tuple[Array, Array]:
     """`_singular_values` of what one worker's message leaves out of its gradient, of which nothing was known."""
-    x = case.array
-    state, _ = step(x[None], 0 * x[None], 0 * x, case.settings["k"], 0)
+    state, _ = implementation(x[None], 0 * x[None], 0 * x, k, 0)
     return _singular_values(x, np.asarray(x - state.own[0]))
 
 
-def _of_matrix(norm: str, step: Any, case: Case) -> Outcome:
-    x, s = case.array, case.settings
-    values = {name: s[name] for name in ("m", "n", "k")}
-    return Outcome(_share(case.once(_left, step), norm), values, 64 * _EPS * x.size)
-
-
-def _matrix(x: Any, k: int) -> Case:
-    array = np.asarray(x, np.float64)
-    return Case({"m": array.shape[0], "n": array.shape[1], "k": k}, array)
+def _of_matrix(norm: str, found: tuple[Array, Array], x: Array) -> Rounded:
+    return Rounded(_share(found, norm), 64 * _EPS * x.size)
 
 
 def _signs(order: int) -> Array:
@@ -65,63 +54,72 @@ def _signs(order: int) -> Array:
     return found
 
 
-def _rows(_budget: Any) -> Iterator[Case]:
-    for n in (2, 4, 8):
-        yield _matrix(_signs(n), (n - 1) * n)
+_DRAWN: dict[str, Callable[[Array], Array]] = {
+    "zero": lambda x: 0 * x,
+    "normal": lambda x: x,
+    "nearly signs": lambda x: np.where(x > 0, 1.0, -1.0) + 2.0**-30 * x,
+    "rank one": lambda x: np.outer(x[:, 0], x[0]),
+    "cubes": lambda x: x**3,
+    "larger beside the diagonal": lambda x: 1 + 2.0**-40 * (1 - np.eye(*x.shape)),
+}
+"""By normal entries."""
 
 
-def _permutations(_budget: Any) -> Iterator[Case]:
-    for n in (2, 3, 5):
-        yield _matrix(1 + 2.0**-40 * (1 - np.eye(n)), n * n - n)
+def _matrix(m: int, n: int, data: str, seed: int) -> Array:
+    if data in _DRAWN:
+        return _DRAWN[data](np.random.default_rng([seed, m, n]).standard_normal((m, n)))
+    if data in gradients.KINDS:
+        return np.asarray(gradients.matrices(*data.split(", "))[0][0], np.float64)
+    signs = _signs(n)
+    return np.asarray(signs if data == "orthogonal signs" else signs + 2.0**-40 * (signs < 0) * signs)
 
 
-def _matrices(_budget: Budget) -> Iterator[Case]:
-    for n in (2, 4, 8):
-        signs = _signs(n)
-        yield _matrix(signs, 1)
-        yield _matrix(signs + 2.0**-40 * (signs < 0) * signs, int((signs < 0).sum()))  # the positive ones are left
-    yield from _rows(_budget)
-    yield from _permutations(_budget)
-    rng = np.random.default_rng(3)
-    for (m, n), part in itertools.product(((1, 1), (1, 5), (3, 2), (4, 7), (12, 12)), (0.0, 0.5, 0.9, 1.0)):
-        yield _matrix(rng.standard_normal((m, n)), max(1, int(part * m * n)))
-    yield _matrix(np.zeros((2, 2)), 1)
-    for kind in gradients.KINDS:
-        x = gradients.matrices(*kind.split(", "))[0][0].astype(np.float64)
-        yield _matrix(x, x.size // 10)
-
-
-@st.composite
-def _drawn_matrices(draw: st.DrawFn) -> Case:
-    m, n = draw(integers(1, 6)), draw(integers(1, 6))
-    rng = np.random.default_rng(draw(integers(0, 2**31)))
-    kind = draw(sampled_from(("normal", "signs", "rank one", "cubes")))
-    x = rng.standard_normal((m, n))
-    if kind == "signs":
-        x = np.where(x > 0, 1.0, -1.0) + 2.0**-30 * x
-    elif kind == "rank one":
-        x = np.outer(x[:, 0], x[0])
-    elif kind == "cubes":
-        x = x**3
-    return _matrix(x, draw(integers(1, m * n)))
-
-
-def _of_top(statement: str, norm: str, **options: Any) -> Study:
-    signs = _signs(8) + 2.0**-40 * (_signs(8) < 0) * _signs(8)
-    return Study(
-        f"orthogonal.matrix_topk.{statement}", "ef21_muon", partial(_of_matrix, norm),
-        corpus=_matrices, cases=_drawn_matrices,
-        curves=[over("k", "orthogonal signs, 8 x 8", [_matrix(signs, k) for k in (1, 8, 16, 24, 28, 36, 48, 60, 63)])],
-        **options,
-    )  # fmt: skip
-
-
-TOP_K = (
-    _of_top("spectral_contracts", "spectral"),
-    _of_top("spectral", "spectral", extremal=_rows),
-    _of_top("nuclear_contracts", "nuclear"),
-    _of_top("nuclear", "nuclear", extremal=_permutations),
+_LARGER = "orthogonal signs, negative ones larger"
+_MATRICES = (
+    Space(
+        _matrix,
+        {
+            "m": (3, 1, 2, 4, 12),
+            "n": (2, 1, 5, 7, 12),
+            "data": tuple(_DRAWN)[1:],
+            "k": (
+                1,
+                Of("half of the entries, at least 1", lambda m, n: max(1, m * n // 2)),
+                Of("nine tenths of them, at least 1", lambda m, n: max(1, 9 * m * n // 10)),
+                Of("m n", lambda m, n: m * n),
+            ),
+        },
+        options=("k",),
+    )
+    .hidden_by(data=("zero",))
+    .search(m=(1, 6), n=(1, 6))
 )
+_ROWS = [_MATRICES.at(m=n, n=n, data="orthogonal signs", k=(n - 1) * n) for n in (2, 4, 8)]
+_PERMUTATIONS = [_MATRICES.at(m=n, n=n, data="larger beside the diagonal", k=n * n - n) for n in (2, 3, 5)]
+_ONE_KEPT = [_MATRICES.at(m=n, n=n, data="orthogonal signs") for n in (2, 4, 8)]
+_POSITIVE_LEFT = [_MATRICES.at(m=n, n=n, data=_LARGER, k=int((_signs(n) < 0).sum())) for n in (2, 4, 8)]
+_SHAPES = {kind: gradients.matrices(*kind.split(", "))[0][0].shape for kind in gradients.KINDS}
+_RECORDED = [_MATRICES.at(m=m, n=n, data=kind, k=m * n // 10) for kind, (m, n) in _SHAPES.items()]
+_TOP_K = Family(
+    "orthogonal.matrix_topk",
+    "ef21_muon",
+    _MATRICES.including(*_ONE_KEPT, *_POSITIVE_LEFT, *_ROWS, *_PERMUTATIONS, *_RECORDED),
+    run=_left,
+    exact=False,
+    arrays=2,
+)
+
+
+def _of_top(norm: str, extremal: list[Settings]) -> tuple[FamilyStudy, ...]:
+    curve = _TOP_K.over("k", (1, 8, 16, 24, 28, 36, 48, 60, 63), "orthogonal signs, 8 x 8", m=8, n=8, data=_LARGER)
+    measure = partial(_of_matrix, norm)
+    return (
+        *_TOP_K.studies(measure, f"{norm}_contracts", curves=[curve]),
+        *_TOP_K.studies(measure, norm, extremal=_TOP_K.of(extremal), curves=[curve]),
+    )
+
+
+TOP_K = (*_of_top("spectral", _ROWS), *_of_top("nuclear", _PERMUTATIONS))
 
 # --- the best approximation of low rank ------------------------------------------------------------------------------
 

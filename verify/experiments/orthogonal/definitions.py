@@ -13,6 +13,8 @@ from commbounds.verify.space import RANKS, Of, Space
 
 Shape = tuple[int, int]
 DATA = ("ties", "normal", "zeros", "signs", "sparse", "cancelling", "alike", "one rank")
+SMALL = ("near 1e-7", "subnormal", "least")
+"""Where a number that is added to a norm tells, where entries are subnormal, and where their squares underflow."""
 SHAPES = ((2, 3), (3, 2), (1, 1), (1, 4), (4, 1), (3, 3), (4, 5), (5, 4))
 MORE_SHAPES = ((2, 2), (5, 5), (2, 7), (3, 17), (33, 2))
 """Beside all ranks and all options, though not beside all data."""
@@ -21,7 +23,9 @@ ITERATIONS = (None, "muon", "cubic", "quintic", "polar_express")
 
 def _stacks(P: int, shape: tuple[int, int], data: str, dtype: str, rounds: int, seed: int) -> list[Array]:
     m, n = shape
-    return [stack_of(data, P, m * n, dtype, seed + t).reshape(P, m, n) for t in range(rounds)]
+    kind, size = ("normal", 1e-7) if data == "near 1e-7" else (data, 1.0)
+    found = [stack_of(kind, P, m * n, dtype, seed + t) for t in range(rounds)]
+    return [(stack * size).astype(dtype).reshape(P, m, n) for stack in found]
 
 
 def _muon(
@@ -65,7 +69,7 @@ def _dion(
 def _space(make: Any, **axes: Any) -> Space:
     axes = {"dtype": ("float32", "float64"), **axes}
     return Space(make, {"P": RANKS, "shape": SHAPES, "data": DATA, **axes}, tuple(axes)).hidden_by(
-        shape=MORE_SHAPES, data=tuple(IDLE)
+        shape=MORE_SHAPES, data=(*IDLE, *SMALL)
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from commbounds.array_types import Array, Mask
-from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replicas
+from commbounds.collectives.packetloss import Bernoulli, GilbertElliott, Replicas, fresh_replicas
 from commbounds.verify.data import stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen
 from commbounds.verify.definitions import packetloss
@@ -62,7 +62,7 @@ REDUCE = (
             "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal", "over"),
             "dtype": ("float32", "float64"),
             "estimator": (None, "arrivals", "owner", "expected"),
-            "p": (0.25, 0.0, 0.1),
+            "p": (0.25, 0.0, 0.3),
             "lost": LOST,
         },
         options=("n", "dtype", "estimator", "packet"),
@@ -120,9 +120,9 @@ STEP = Space(
         "data": ("opposed", "normal", "of all sizes", "sparse", "zeros", "subnormal"),
         "dtype": ("float32", "float64"),
         "estimator": (None, "arrivals", "owner", "expected"),
-        "p": (0.25, 0.1),
+        "p": (0.25, 0.3),
         "lost": LOST,
-        "rate": (0.5, 0.1, 0.0, -0.3, 1e308),
+        "rate": (0.5, 0.1, 0.0, -0.3, 1e308, 1),
         "step": (0, 3, 100),
     },
     options=("n", "dtype", "estimator", "packet"),
@@ -173,9 +173,12 @@ def _trained(implementation: Any, given: Given) -> Said:
     watched = options.pop("watched", False)
     if watched:
         options["observe"] = lambda state, update: seen.append({"state": plain(state), "update": update})
-    gradient = GRADIENTS[options.pop("gradient")]
-    state, traffic = implementation(**given.inputs, **options, gradient=gradient)
-    return {"state": state, "traffic": traffic} | ({"seen": seen} if watched else {})
+    gradient, inputs, begun = GRADIENTS[options.pop("gradient")], given.inputs, {}
+    if "row" in inputs:
+        begun = {"start": fresh_replicas(inputs["row"], options.pop("workers"))}
+        inputs = {"state": begun["start"]}
+    state, traffic = implementation(**inputs, **options, gradient=gradient)
+    return {"state": state, "traffic": traffic, **begun} | ({"seen": seen} if watched else {})
 
 
 TRAINING = (
@@ -205,6 +208,13 @@ TRAINING = (
     .hidden_by(rounds=(34,), n=TILES[1::2], packet=(3, 4, 5), step=(31, 63))
     .search(P=(1, 6), rounds=(0, 6))
 )
+
+
+def _from_one_row() -> list[Given]:
+    """Replicas that begin as one row, which need not be contiguous."""
+    rows = np.array([1.0, -0.0, 0.1, 5e-324]), stack_of("normal", 1, 9)[0][::-2]
+    options = {"gradient": "moving", "loss": LOSSES["independent"], "steps": 2, "rate": 0.5}
+    return [Given({"row": row}, {"workers": workers, **options}, {"seed": 1}) for row in rows for workers in (1, 3)]
 
 
 def _as_likely_as_drawn() -> list[Given]:
@@ -279,9 +289,10 @@ DEFINITIONS = {
         TRAINING,
         _trained,
         packetloss.trained,
-        examples=_as_likely_as_drawn,
+        examples=lambda: [*_from_one_row(), *_as_likely_as_drawn()],
         refused=dict.fromkeys(("seed", "trial"), (-1, 2**64)),
+        takes_seed=True,
     ),
-    "drift_trials": Definition(DRIFT, _drifted, packetloss.drifted, examples=lambda: [_FROM_ZERO]),
-    "staleness_trials": Definition(STALE, _stale, packetloss.stale),
+    "drift_trials": Definition(DRIFT, _drifted, packetloss.drifted, examples=lambda: [_FROM_ZERO], takes_seed=True),
+    "staleness_trials": Definition(STALE, _stale, packetloss.stale, takes_seed=True),
 }

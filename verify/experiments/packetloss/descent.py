@@ -13,8 +13,10 @@ import numpy as np
 from commbounds.array_types import Floats, Mask
 from commbounds.collectives import Bernoulli, Replicas, fresh_replicas, layout
 from commbounds.theory import claims
-from commbounds.verify.experiments.packetloss.curves import over_losses
-from commbounds.verify.study import Case, Outcome, Stream, Study
+from commbounds.verify.experiments.packetloss.curves import LOSSES
+from commbounds.verify.family import Family, FamilyStudy
+from commbounds.verify.space import Space, nothing
+from commbounds.verify.study import Outcome, Stream
 
 Lost = Counter[int]
 """By the number of packets lost: in how many histories."""
@@ -154,13 +156,12 @@ def _histories(training: Any, workers: int, n: int, steps: int, curvatures: str,
     return _Histories(2 * workers_links - min(n, workers), problem.least, outset, estimates)
 
 
-def _expectations(training: Any, case: Case) -> tuple[list[Fraction], list[Fraction], dict[str, Any]]:
+def _expectations(
+    implementation: Any, N: int, n: int, t: int, curvatures: str, rate: Fraction, p: Fraction
+) -> tuple[list[Fraction], list[Fraction], dict[str, Any]]:
     """Expected |grad f|^2 and |gbar|^2 by step, and the values of the bounds' symbols."""
-    s = case.settings
-    p, steps = s["p"], s["t"]
-    smooth = Fraction(_CURVATURES[s["curvatures"]][0])
-    rate = s["rate"] / smooth
-    run = _histories(training, s["N"], s["n"], steps, s["curvatures"], rate)
+    smooth = Fraction(_CURVATURES[curvatures][0])
+    run = _histories(implementation, N, n, t, curvatures, rate / smooth)
     true, seen, value = (
         [
             run.mean(p, step, [(weights, squares[which]) for weights, *squares in rows])
@@ -170,49 +171,36 @@ def _expectations(training: Any, case: Case) -> tuple[list[Fraction], list[Fract
     )
     estimated = [run.mean(p, step + 1, rows) for step, rows in enumerate(run.estimates)]
     values = {
-        "N": s["N"], "p": p, "elapsed": steps, "eta": rate, "smooth": smooth,
-        "estimatesquare": sum(estimated, Fraction(0)) / steps,
+        "elapsed": t, "eta": rate / smooth, "smooth": smooth, "estimatesquare": sum(estimated, Fraction(0)) / t,
         "fall": value[0] - value[-1], "gap": value[0] - run.least,
     }  # fmt: skip
     return true[:-1], seen[:-1], values
 
 
-def _descent(training: Any, case: Case) -> Outcome:
-    true, seen, values = case.once(_expectations, training)
+def _descent(found: tuple[list[Fraction], list[Fraction], dict[str, Any]]) -> Outcome:
+    true, seen, values = found
     return Outcome((sum(true, Fraction(0)) + sum(seen, Fraction(0))) / (2 * len(true)), values)
 
 
-def _convergence(training: Any, case: Case) -> Outcome:
-    true, _, values = case.once(_expectations, training)
+def _convergence(found: tuple[list[Fraction], list[Fraction], dict[str, Any]]) -> Outcome:
+    true, _, values = found
     return Outcome(sum(true, Fraction(0)) / len(true), values)
 
 
-def _run_case(N: int, n: int, t: int, curvatures: str, rate: Fraction, p: Fraction) -> Case:
-    """`rate` is the step size times the largest curvature."""
-    return Case({"N": N, "n": n, "t": t, "curvatures": curvatures, "rate": rate, "p": p})
-
-
 _SLOW, _WHOLE, _FAST = Fraction(1, 4), Fraction(1), Fraction(3, 2)
-_SIZES = (
-    ((1, 1, 3), "alike", _SLOW), ((1, 1, 3), "alike", _WHOLE), ((1, 1, 3), "alike", _FAST), ((1, 1, 8), "alike", _SLOW),
-    ((2, 1, 3), "alike", _WHOLE), ((2, 1, 3), "several", _FAST), ((2, 3, 1), "several", _SLOW),
-    ((3, 1, 2), "steep", _FAST),
+_ROWS = (
+    (1, 1, 3, "alike", _SLOW), (1, 1, 3, "alike", _WHOLE), (1, 1, 3, "alike", _FAST), (1, 1, 8, "alike", _SLOW),
+    (2, 1, 3, "alike", _WHOLE), (3, 1, 2, "steep", _FAST), (2, 1, 3, "several", _FAST), (2, 3, 1, "several", _SLOW),
+    (2, 1, 4, "alike", _WHOLE), (3, 1, 2, "several", _SLOW), (2, 2, 2, "several", _WHOLE),
 )  # fmt: skip
-_MORE = (((2, 1, 4), "alike", _WHOLE), ((3, 1, 2), "several", _SLOW), ((2, 2, 2), "several", _WHOLE))
+"""N, n, t, curvatures, and the step size times the largest of them."""
 _ROOTED = tuple(Fraction(*pair) for pair in ((0, 1), (1, 4), (4, 9), (1, 2), (81, 100)))
 """Loss probabilities; all but one have rational roots."""
 
 
-def _grid(level: int) -> Iterator[Case]:
-    for (size, curvatures, rate), p in itertools.product((*_SIZES, *_MORE * (level > 0)), _ROOTED):
-        yield _run_case(*size, curvatures, rate, p)
-
-
-def _lossless(_budget: Any) -> Iterator[Case]:
-    for size, curvatures, rate in _SIZES:
-        if curvatures != "several":
-            yield _run_case(*size, curvatures, rate, Fraction(0))
-
+_AXES: dict[str, Any] = {"N": (2,), "n": (1,), "t": (3,), "curvatures": ("alike",), "rate": (_WHOLE,), "p": _ROOTED}
+_HISTORIES = Family("packetloss", "lossy_training", Space(nothing, _AXES), run=_expectations, searched=False)
+_RUNS = [_HISTORIES.space.at(**dict(zip(_AXES, (*row, p), strict=True))) for row in _ROWS for p in _ROOTED]
 
 _STEPS = 12
 
@@ -274,25 +262,23 @@ def _streams(claim: str) -> Callable[[Any], list[Stream]]:
 
 
 _GRID_SAYS = (
-    "every history of losses of 1 worker over 3 and 8 steps, 2 over 3 and 3 workers over 2 steps of one parameter, and "
-    "of 2 workers in one step of three; quadratics of one and of several curvatures"
+    "every history of losses of 1 worker over 3 and 8 steps, 2 over 3 and 4 and 3 workers over 2 steps of one "
+    "parameter, of 2 workers over 2 steps of two, and in one step of three; quadratics of one and of several curvatures"
 )
 
 
-def _study(name: str, trial: Any, **options: Any) -> Study:
-    claim = f"packetloss.training.{name}"
-    held = {"N": 2, "n": 1, "t": 3, "curvatures": "alike", "rate": _WHOLE}
-    return Study(
-        claim,
-        "lossy_training",
-        trial,
-        _grid,
+def _studies(name: str, measure: Any, **options: Any) -> tuple[FamilyStudy, ...]:
+    return _HISTORIES.studies(
+        measure,
+        f"training.{name}",
+        grid=_HISTORIES.of(_RUNS),
         enumerated=_GRID_SAYS,
-        streams=_streams(claim),
-        curves=over_losses("N = 2, one curvature L, step size 1/L, 3 steps", held),
+        streams=_streams(f"packetloss.training.{name}"),
+        curves=[_HISTORIES.over("p", LOSSES, "N = 2, one curvature L, step size 1/L, 3 steps")],
         **options,
     )
 
 
-DESCENTS = (_study("descent", _descent, extremal=_lossless), _study("convergence", _convergence))
+_LOSSLESS = [row for row in _RUNS if row["p"] == 0 and row["curvatures"] != "several"]
+DESCENTS = (*_studies("descent", _descent, extremal=_HISTORIES.of(_LOSSLESS)), *_studies("convergence", _convergence))
 """How the claims about convergence are confronted."""

@@ -7,7 +7,7 @@ over the additions of an entry, give its law exactly; every entry of a stack is 
 
 import itertools
 from collections import Counter
-from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
@@ -18,12 +18,12 @@ from commbounds.array_types import Array
 from commbounds.collectives.cuts import even_cuts
 from commbounds.collectives.precision import SCHEDULES, uniforms_shape
 from commbounds.collectives.precision.steps import plan_of
-from commbounds.theory import Claim
 from commbounds.theory.precision.formats import FORMATS, format_named
 from commbounds.theory.rational import exact_sum
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.precision.cases import case_of, nodes_of, ran, symbols
-from commbounds.verify.study import Case, Outcome
+from commbounds.verify.experiments.precision.cases import SPACE, family_of, nodes_of
+from commbounds.verify.family import FamilyStudy
+from commbounds.verify.space import rationals
+from commbounds.verify.study import Outcome
 
 _LEVELS = (0.125, 0.375, 0.625, 0.875)
 
@@ -80,100 +80,88 @@ def _terms(wire: str, P: int, kind: str) -> Array:
     return np.asarray(np.array(numbers, np.float64) / one)
 
 
-KINDS = ("lost", "lost by the second", "odd", "signed")
+def _column(schedule: str, P: int, nodes: int | None, wire: str, terms: str, random_bits: int | None) -> Array:
+    """Every entry is one way that the roundings of the same sum may go."""
+    n = _every_way(schedule, P, nodes, random_bits).shape[2]
+    return np.repeat(_terms(wire, P, terms)[:, None], n, axis=1)
 
 
-def laws(level: int) -> Iterator[Case]:
-    """Up to four ranks (five at higher levels), every schedule and format."""
-    for wire, P in itertools.product(FORMATS, (1, 2, 3, 4, *((5,) if level else ()))):
-        for kind, schedule in itertools.product(KINDS, SCHEDULES):
-            if format_named(wire).digits + 1 < P and kind != "lost":
-                continue  # sums of so many terms need more digits
-            for nodes in nodes_of(schedule, P):
-                for chance in (Fraction(1, 2), Fraction(1, 8)):
-                    yield law_case(schedule, wire, P, kind, nodes, chance)
-
-
-def law_case(
-    schedule: str,
-    wire: str,
-    P: int,
-    kind: str,
-    nodes: int | None,
-    chance: Fraction = Fraction(1, 2),
-    bits: int | None = None,
-) -> Case:
-    """The law of one sum, every entry one way that its roundings may go."""
-    column = _terms(wire, P, kind)
-    n = _every_way(schedule, P, nodes, bits).shape[2]
-    stack = np.repeat(column[:, None], n, axis=1)
-    drawn = {"rounding": "few bits", "random_bits": bits} if bits else {"rounding": "stochastic"}
-    return case_of(stack, P, n, schedule, wire, wire, **drawn, nodes=nodes, terms=kind, chance=chance)
-
-
-def few_bits(_level: int) -> Iterator[Case]:
-    """Up to four ranks, every schedule and format, up to three random bits."""
-    for wire, P, bits in itertools.product(FORMATS, (1, 2, 3, 4), (1, 2, 3)):
-        for kind, schedule in itertools.product((*KINDS, "negligible"), SCHEDULES):
-            if bits * (P - 1) <= 6 and (format_named(wire).digits + 1 >= P or kind in ("lost", "negligible")):
-                for nodes in nodes_of(schedule, P):
-                    yield law_case(schedule, wire, P, kind, nodes, bits=bits)
-
-
-def negligible(_budget: Budget) -> Iterator[Case]:
-    """Two ranks with 1 and the square of the unit roundoff."""
-    for wire, schedule, bits in itertools.product(FORMATS, SCHEDULES, (1, 2, 3)):
-        for nodes in nodes_of(schedule, 2):
-            yield law_case(schedule, wire, 2, "negligible", nodes, bits=bits)
-
-
-def halves(_budget: Budget) -> Iterator[Case]:
-    """Two ranks with 1 and the unit roundoff: either neighbour with probability 1/2."""
-    for wire, schedule in itertools.product(FORMATS, SCHEDULES):
-        for nodes in nodes_of(schedule, 2):
-            yield law_case(schedule, wire, 2, "lost", nodes)
-
+# --- laws -------------------------------------------------------------------------------------------------------------
 
 Errors = dict[Fraction, Fraction]
 """Error over the sum of the magnitudes -> its probability."""
 
 
-def _law(implementation: Any, case: Case) -> Errors:
-    """The errors of all ways on the rank where they are largest."""
-    about = (case.settings.get(name) for name in ("schedule", "wire", "P", "terms", "nodes", "random_bits"))
-    return _errors(implementation, *about)
-
-
 @lru_cache(maxsize=1)
-def _errors(
-    implementation: Any, schedule: str, wire: str, P: int, kind: str, nodes: int | None, bits: int | None
+def _law(
+    implementation: Any, schedule: str, P: int, nodes: int | None, wire: str, terms: str, random_bits: int | None
 ) -> Errors:
-    case = law_case(schedule, wire, P, kind, nodes, bits=bits)
-    result, _ = ran(implementation, case, uniforms=_every_way(schedule, P, nodes, bits))
-    terms = case.array[:, 0].tolist()
-    total, size = exact_sum(terms), exact_sum(map(abs, terms))
+    """The errors of all ways on the rank where they are largest; cases that differ in `chance` share them."""
+    stack = _column(schedule, P, nodes, wire, terms, random_bits)
+    result, _ = implementation(
+        stack, schedule, wire, wire, nodes=nodes, uniforms=_every_way(schedule, P, nodes, random_bits)
+    )
+    column = stack[:, 0].tolist()
+    total, size = exact_sum(column), exact_sum(map(abs, column))
     laws = []
     for row in {row.tobytes(): row.tolist() for row in result}.values():
         laws.append({(Fraction(v) - total) / size: Fraction(ways, len(row)) for v, ways in Counter(row).items()})
     return max(laws, key=lambda law: sum(abs(error) * p for error, p in law.items()))
 
 
-def mean_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
+def _mean(found: Errors) -> Outcome:
     """The mean error."""
-    law = case.once(_law, implementation)
-    return Outcome(abs(sum(error * p for error, p in law.items())), symbols(case), active=any(law))
+    return Outcome(abs(sum(error * p for error, p in found.items())), {}, active=any(found))
 
 
-def variance_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
+def _variance(found: Errors, P: int) -> Outcome:
     """The mean squared error."""
-    law = case.once(_law, implementation)
-    return Outcome(sum(error**2 * p for error, p in law.items()), symbols(case), active=case.settings["P"] > 1)
+    return Outcome(sum(error**2 * p for error, p in found.items()), {}, active=P > 1)
 
 
-def likely_trial(_claim: Claim, implementation: Any, case: Case) -> Outcome:
+def _likely(found: Errors, chance: Fraction, P: int) -> Outcome:
     """What the error exceeds with the probability at most."""
-    law, chance = case.once(_law, implementation), case.settings["chance"]
-    ordered = sorted(((abs(error), p) for error, p in law.items()), reverse=True)
+    ordered = sorted(((abs(error), p) for error, p in found.items()), reverse=True)
     larger = itertools.accumulate(p for _, p in ordered)
     exceeded = next((error for (error, _), p in zip(ordered, larger, strict=True) if p > chance), ordered[-1][0])
-    return Outcome(exceeded, {**symbols(case), "chance": chance}, active=case.settings["P"] > 1)
+    return Outcome(exceeded, {}, active=P > 1)
+
+
+_KINDS = ("lost", "lost by the second", "odd", "signed")
+_SPACE = (
+    replace(SPACE, make=_column)
+    .replaced(rounding=("stochastic",), terms=_KINDS, random_bits=(None,), chance=(Fraction(1, 2),))
+    .without(
+        "Sums of so many terms need more digits.",
+        lambda wire, P, terms: format_named(wire).digits + 1 < P and terms not in ("lost", "negligible"),
+    )
+    .without("More ways than 64.", lambda P, random_bits: random_bits and random_bits * (P - 1) > 6)
+)
+_LAWS = family_of(_SPACE, _law, searched=False)
+_WAYS: dict[str, Any] = {"schedule": SCHEDULES, "nodes": nodes_of}
+_ALL: dict[str, Any] = {
+    "corpus": None,
+    "enumerated": "up to four ranks, all ways that their roundings may go, with their shares",
+    "grid": _LAWS.every(
+        formats=FORMATS,
+        P=lambda level: range(1, 5 + (level > 0)),
+        terms=_KINDS,
+        **_WAYS,
+        chance=rationals(0.5, 0.125),
+    ),
+}
+_FEW: dict[str, Any] = {"rounding": ["few bits"], "random_bits": (1, 2, 3)}
+_HALVES = _LAWS.every(formats=FORMATS, P=[2], **_WAYS)
+CHANCES: tuple[FamilyStudy, ...] = (
+    *_LAWS.studies(_mean, "stochastic.unbiased", **_ALL),
+    *_LAWS.studies(_variance, "stochastic.running_variance", "stochastic.tree_variance", extremal=_HALVES, **_ALL),
+    *_LAWS.studies(_likely, "stochastic.likely", **_ALL),
+    *_LAWS.studies(
+        _mean,
+        "stochastic.few_bits",
+        corpus=None,
+        grid=_LAWS.every(formats=FORMATS, P=range(1, 5), terms=(*_KINDS, "negligible"), **_WAYS, **_FEW),
+        enumerated="up to four ranks and three random bits, all ways that roundings may go",
+        extremal=_LAWS.every(formats=FORMATS, P=[2], terms=["negligible"], **_WAYS, **_FEW),
+    ),
+)

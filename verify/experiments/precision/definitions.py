@@ -266,11 +266,20 @@ SPLIT = Space(
         "groups": (1, 2, 3),
         "divisor": (None, 1, 3, 8),
         "target": (None, 0, 1),
-        "eps": (None, 0.5, 2.0**-12),
+        "eps": (None, 0.3, 2.0**-12, 0.0),
     },
     options=("dtype", "of", "formats", "tf32", "batches", "divisor", "target", "eps"),
     hiding={"n": (17, 33, 65)},
 ).search(P=(1, 12), n=(1, 12))
+
+
+def _eps_between() -> Iterator[Given]:
+    """Just below the middle of two numbers of the accumulator's format, so that a small mean square decides."""
+    for form, digits in (("bfloat16", 8), ("float16", 11), ("float32", 24)):
+        small = 2.0 ** -(digits // 2) * np.array([[1.0, 0.75, -0.5, 0.25]])
+        for k in range(4):
+            eps = 2 + (k + 0.5 - 2.0**-8) * 2.0 ** (2 - digits)
+            yield Given({"stack": small}, {"of": "norm", "accumulate": form, "eps": eps})
 
 
 @cache
@@ -283,6 +292,8 @@ def _split_by_hand() -> Sequence[Given]:
         {"target": 6},
         {"target": -1},
         {"eps": -1.0},
+        {"eps": -5e-324},
+        {"eps": np.nan},
     ]
     odd = Given({"stack": np.ones((2, 3))})
     bad = [np.ones(3), np.ones((0, 2)), np.ones((2, 0)), np.array([[1.0, np.nan]]), np.array([[np.inf, 1.0]])]
@@ -291,6 +302,7 @@ def _split_by_hand() -> Sequence[Given]:
         odd,
         *(Given({"stack": stack}) for stack in bad),
         *(Given({"stack": np.zeros((2, 4))}, {"of": of}) for of in COMPUTATIONS),
+        *_eps_between(),
     ]
 
 

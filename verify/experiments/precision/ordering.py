@@ -2,9 +2,10 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -12,125 +13,111 @@ import numpy as np
 from commbounds.array_types import Array
 from commbounds.collectives.dense.messages import core_size
 from commbounds.collectives.precision.simulation import rounded
-from commbounds.theory import claims
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.precision.ordering_terms import HALVED
 from commbounds.theory.precision.roundings import roundings
-from commbounds.verify.experiment import Budget
-from commbounds.verify.experiments.precision.sums import (
-    PAIRS,
-    bits,
-    by_hand,
-    drawn,
-    exact_columns,
-    family,
-    result,
-    result_of,
-    summed,
-    wire_of,
-)
-from commbounds.verify.finding import Series
-from commbounds.verify.study import Case, Outcome, Study, shared
+from commbounds.verify.experiments.precision.sums import PAIRS, SPACE, bits, exact_columns, late_curve, result, stack
+from commbounds.verify.family import Family, FamilyStudy, Rounded
+from commbounds.verify.space import RANKS, Of, Settings, Space
+from commbounds.verify.study import Outcome, Study
 
-Trial = Callable[[Any, Case], Outcome]
-_SUBJECT = "simulated_allreduce"
-_FEW = (
-    ("bfloat16", "bfloat16"),
-    ("float32", "bfloat16"),
-    ("float32", "float32"),
-    ("float64", "float32"),
-    ("float16", "float8_e4m3fn"),
-)
-"""Formats of the cases by hand, where it is the order that counts; all are drawn."""
-_BOTH = ["as sent", "unrounded"]
+_MIXED = "bfloat16, added in float32"
+_FEW = ("bfloat16", _MIXED, "float32", "float32, added in float64", "float8_e4m3fn, added in float16")
+"""Formats of the rows where it is the order that counts; all are drawn."""
+_BOTH = ("as sent", "unrounded")
+
+
+@cache
+def _depth(schedule: str, P: int, nodes: int) -> int:
+    """Additions that a term passes through."""
+    counted = roundings("direct" if schedule == "in_rank_order" else schedule)
+    numbers = {"P": P, "nodes": nodes}
+    return int(counted.additions.xreplace({s: numbers[s.name] for s in counted.additions.free_symbols}).doit())
+
+
+def _facts(P: int, schedule: str, nodes: int, wire: str) -> dict[str, Any]:
+    form = FORMATS[wire]
+    return {
+        "add_depth": _depth(schedule, P, nodes),
+        "wire_unit": form.unit,
+        "wire_digits": form.digits,
+        "least": form.smallest,
+        "wire_largest": form.largest,
+    }
+
+
+def _family(space: Space = SPACE, /, **axes: Sequence[Any]) -> Family:
+    """Claims about the simulation where these are other axes of the space."""
+
+    def run(implementation: Any, x: Array, settings: Settings) -> Array:
+        return result(implementation, x, settings)
+
+    return Family("precision", "simulated_allreduce", space.replaced(**axes), _facts, run, exact=False, arrays=5)
+
 
 # --- bits on all ranks ------------------------------------------------------------------------------------------------
 
 
-def _differing(implementation: Any, case: Case) -> Outcome:
-    held = bits(case.once(result_of, implementation))
-    return Outcome(int((held != held[0]).sum()), {}, active=len(held) > 1)
+def _bits(claim: str, **axes: Sequence[Any]) -> tuple[FamilyStudy, ...]:
+    def differing(found: Array) -> Outcome:
+        held = bits(found)
+        return Outcome(int((held != held[0]).sum()), {}, active=len(held) > 1)
 
-
-def _bits_study(name: str, **fixed: Any) -> Study:
-    return Study(
-        f"precision.bits.{name}",
-        _SUBJECT,
-        _differing,
-        corpus=partial(by_hand, formats=list(_FEW), **fixed),
-        cases=partial(drawn, **fixed),
-    )
+    family = _family(SPACE.search(formats=tuple(PAIRS)), formats=_FEW, **axes)
+    return family.studies(differing, f"bits.{claim}")
 
 
 _BITS = (
-    _bits_study("agreement", rounding=["nearest", "stochastic"], per_hop=[True, False]),
-    _bits_study("owner_keeps", own=_BOTH, kept="unrounded"),
-    _bits_study("own_unrounded", schedule="recursive_doubling", own="unrounded"),
-    _bits_study("own_draws", schedule="recursive_doubling", rounding="stochastic"),
+    *_bits("agreement", rounding=("nearest", "stochastic"), per_hop=(True, False)),
+    *_bits("owner_keeps", own=_BOTH, kept=("unrounded",)),
+    *_bits("own_unrounded", schedule=("recursive_doubling",), own=("unrounded",)),
+    *_bits("own_draws", schedule=("recursive_doubling",), rounding=("stochastic",)),
 )
 
 # --- fused and split buffers ------------------------------------------------------------------------------------------
 
 
-def _blocks(case: Case) -> int:
+def _blocks(P: int, schedule: str) -> int:
     """Blocks that the schedule cuts a vector in."""
-    P = len(case.array)
-    return core_size(P) if case.settings["schedule"] == "rabenseifner" else P
+    return core_size(P) if schedule == "rabenseifner" else P
 
 
-def _moved(implementation: Any, case: Case) -> Outcome:
+def _moved(implementation: Any, x: Array, P: int, schedule: str, cut: int, layout: str, settings: Settings) -> Outcome:
     """Two buffers, cut at `cut`, in one all-reduce and in two."""
-    x, P, cut = case.array, case.settings["P"], case.settings["cut"]
-    split = np.hstack([result(implementation, part, case) for part in (x[:, :cut], x[:, cut:])])
+    split = np.hstack([result(implementation, part, settings) for part in (x[:, :cut], x[:, cut:])])
     order = np.arange(x.shape[1])
-    if case.settings["layout"] == "in blocks":
-        count = _blocks(case)
+    if layout == "in blocks":
+        count = _blocks(P, schedule)
         first, second = np.array_split(order[:cut], count), np.array_split(order[cut:], count)
         order = np.concatenate([part for pair in zip(first, second, strict=True) for part in pair])
     fused = np.empty_like(split)
-    fused[:, order] = result(implementation, x[:, order], case)
-    return Outcome(int((bits(fused) != bits(split)).sum()), {"P": P}, active=P > 1)
+    fused[:, order] = result(implementation, x[:, order], settings)
+    return Outcome(int((bits(fused) != bits(split)).sum()), {}, active=P > 1)
 
 
-def _fused_by_hand(budget: Budget, /, layout: str, **fixed: Any) -> Iterator[Case]:
-    for case in by_hand(budget, **fixed):
-        x, n = case.array, case.settings["n"]
-        if layout == "in blocks":
-            count = _blocks(case)
-            x = np.hstack([x, x, x])[:, : 3 * count]
-            yield Case({**case.settings, "n": 3 * count, "cut": count, "layout": layout}, x)
-        elif n > 1:
-            yield Case({**case.settings, "cut": n // 3 + 1, "layout": layout}, x)
+_BEHIND = SPACE.replaced(
+    layout=("one behind the other",),
+    formats=_FEW,
+    n=(Of("P + 1", lambda P: P + 1), 2, Of("2 P, at least 2", lambda P: max(2 * P, 2))),
+    cut=(Of("n // 3 + 1", lambda n: n // 3 + 1), Of("n // 2", lambda n: n // 2)),
+).search(formats=tuple(PAIRS), n=(2, 60))
+_IN_BLOCKS = _BEHIND.replaced(
+    layout=("in blocks",),
+    n=(Of("three blocks", lambda P, schedule: 3 * _blocks(P, schedule)),),
+    cut=(Of("a block", _blocks),),
+).search(n=())
 
 
-def _fused_drawn(layout: str, **fixed: Any) -> Any:
-    def cut(case: Case) -> Case:
-        x, (P, n) = case.array, case.array.shape
-        if layout == "in blocks":
-            count = _blocks(case)
-            return Case({**case.settings, "n": 2 * count, "cut": count, "layout": layout}, np.resize(x, (P, 2 * count)))
-        return Case({**case.settings, "n": 2 * n, "cut": n, "layout": layout}, np.hstack([x, x]))
-
-    return drawn(**fixed).map(cut)
+def _fused(claim: str, space: Space = _BEHIND, **axes: Sequence[Any]) -> tuple[FamilyStudy, ...]:
+    return _family(space, **axes).studies(_moved, f"fused.{claim}")
 
 
-def _fused_study(name: str, layout: str = "one behind the other", **fixed: Any) -> Study:
-    return Study(
-        f"precision.fused.{name}",
-        _SUBJECT,
-        _moved,
-        corpus=partial(_fused_by_hand, layout=layout, formats=list(_FEW), **fixed),
-        cases=partial(_fused_drawn, layout, **fixed),
-    )
-
-
-_PLACELESS = ["recursive_doubling", "binomial", "in_rank_order", "rabenseifner"]
 _FUSED = (
-    _fused_study("anywhere", schedule=_PLACELESS, own=_BOTH),
-    _fused_study("ring", schedule=["ring", "direct", "hierarchical"]),
-    _fused_study("rabenseifner_unrounded", schedule="rabenseifner", own="unrounded"),
-    _fused_study("same_block", "in blocks", own="unrounded", kept=_BOTH),
-    _fused_study("two_ranks", own=_BOTH),
+    *_fused("anywhere", schedule=("recursive_doubling", "binomial", "in_rank_order", "rabenseifner"), own=_BOTH),
+    *_fused("ring", schedule=("ring", "direct", "hierarchical")),
+    *_fused("rabenseifner_unrounded", schedule=("rabenseifner",), own=("unrounded",)),
+    *_fused("same_block", _IN_BLOCKS, own=("unrounded",), kept=_BOTH),
+    *_fused("two_ranks", P=(1, 2), own=_BOTH),
 )
 
 # --- the same terms at any number of ranks ----------------------------------------------------------------------------
@@ -147,223 +134,130 @@ def _own_sum(terms: Array, form: str, farthest: bool) -> Array:
     return np.asarray(rows[0])
 
 
-def _by_ranks(implementation: Any, case: Case, P: int) -> Array:
-    """What P ranks make of all terms."""
-    x, form, in_turn = case.array, case.settings["wire"], case.settings["deal"] == "in turn"
-    shares = [x[p::P] for p in range(P)] if in_turn else np.array_split(x, P)
-    own = np.array([_own_sum(share, form, in_turn) for share in shares])
-    nodes = 2 if case.settings["schedule"] == "hierarchical" and P > 1 else 1
-    return np.asarray(result(implementation, own, case, nodes=nodes)[0])
+def _resharded(implementation: Any, x: Array, P: int, nodes: int, wire: str, deal: str, settings: Settings) -> Outcome:
+    """P ranks, and one, that make their share of all terms a sum first."""
+
+    def made(ranks: int) -> Array:
+        shares = [x[p::ranks] for p in range(ranks)] if deal == "in turn" else np.array_split(x, ranks)
+        own = np.array([_own_sum(share, wire, deal == "in turn") for share in shares])
+        return bits(result(implementation, own, settings, nodes=min(nodes, ranks))[0])
+
+    return Outcome(int((made(P) != made(1)).sum()), {}, active=P > 1)
 
 
-def _resharded(implementation: Any, case: Case) -> Outcome:
-    P = case.settings["P"]
-    many, one = (bits(_by_ranks(implementation, case, ranks)) for ranks in (P, 1))
-    return Outcome(int((many != one).sum()), {}, active=P > 1)
+def _terms(terms: int, n: int, data: str, wire: str, scale: float | None, seed: int) -> Array:
+    return stack(terms, n, data, wire, scale, seed)
 
 
-def _shards_by_hand(budget: Budget, /, **fixed: Any) -> Iterator[Case]:
-    for case in by_hand(budget, **fixed):
-        terms = len(case.array)
-        for P in (P for P in range(2, terms + 1) if terms % P == 0):
-            yield Case({**case.settings, "P": P, "terms": terms}, case.array)
+def _times(count: int) -> Of:
+    return Of(f"{count} P", lambda P: count * P)
 
 
-def _shards_drawn(**fixed: Any) -> Any:
-    def dealt(case: Case) -> Case:
-        P = len(case.array)
-        return Case({**case.settings, "terms": 2 * P}, np.vstack([case.array, case.array[:, ::-1]]))
-
-    return drawn(**fixed).map(dealt)
+# in one format, and without infinities of both signs that a share of the terms may meet or not
+_SHARED = replace(SPACE, make=_terms).replaced(formats=tuple(FORMATS), terms=tuple(map(_times, (1, 2, 3, 4))))
 
 
-def _shards_study(name: str, deal: str, **fixed: Any) -> Study:
-    # in one format, and without infinities of both signs that a share of the terms may meet or not
-    pairs = [pair for pair in PAIRS if pair[0] == pair[1]]
-    return Study(
-        f"precision.shards.{name}",
-        _SUBJECT,
-        _resharded,
-        corpus=partial(_shards_by_hand, formats=pairs, deal=deal, **fixed),
-        cases=partial(_shards_drawn, formats=pairs, deal=deal, **fixed),
-    )
+def _shards(claim: str, *schedules: str, deal: str = "in a row") -> tuple[FamilyStudy, ...]:
+    return _family(_SHARED, schedule=schedules, deal=(deal,)).studies(_resharded, f"shards.{claim}")
 
 
 _SHARDS = (
-    _shards_study("doubling", "in a row", schedule="recursive_doubling"),
-    _shards_study("ring", "in a row", schedule=["ring", "direct", "hierarchical"]),
-    _shards_study("rabenseifner", "in a row", schedule="rabenseifner"),
-    _shards_study("rabenseifner_in_turn", "in turn", schedule="rabenseifner"),
-    _shards_study("any_ranks", "in a row", schedule="recursive_doubling"),
+    *_shards("doubling", "recursive_doubling"),
+    *_shards("ring", "ring", "direct", "hierarchical"),
+    *_shards("rabenseifner", "rabenseifner"),
+    *_shards("rabenseifner_in_turn", "rabenseifner", deal="in turn"),
+    *_shards("any_ranks", "recursive_doubling"),
 )
 
-# --- averages ---------------------------------------------------------------------------------------------------------
+# --- averages and overflow --------------------------------------------------------------------------------------------
 
 
-def _of_moments(implementation: Any, case: Case) -> Outcome:
+def _moments(implementation: Any, found: Array, x: Array, P: int, schedule: str, settings: Settings) -> Outcome:
     """Against the average of terms that are divided before."""
-    return Outcome(case.once(_moved_by_moments, implementation), {}, active=case.settings["P"] > 1)
+    moments = ["after", "halving"] if core_size(P) == P and schedule in HALVED else ["after"]
+    others = (bits(result(implementation, x, settings, average=when)[0]) for when in moments)
+    return Outcome(sum(int((bits(found[0]) != other).sum()) for other in others), {}, active=P > 1)
 
 
-def _moved_by_moments(implementation: Any, case: Case) -> int:
-    P, first = case.settings["P"], bits(case.once(result_of, implementation)[0])
-    moments = ["after", "halving"] if core_size(P) == P and case.settings["schedule"] in HALVED else ["after"]
-    others = (bits(result(implementation, case.array, case, average=when)[0]) for when in moments)
-    return sum(int((first != other).sum()) for other in others)
-
-
-@cache
-def _depth(schedule: str, P: int, nodes: int) -> int:
-    """Additions that a term passes through."""
-    counted = roundings("direct" if schedule == "in_rank_order" else schedule)
-    numbers = {"P": P, "nodes": nodes}
-    return int(counted.additions.xreplace({s: numbers[s.name] for s in counted.additions.free_symbols}).doit())
-
-
-def _values(case: Case) -> dict[str, Any]:
-    form, P = wire_of(case), case.settings["P"]
-    return {
-        "P": P,
-        "add_depth": _depth(case.settings["schedule"], P, case.settings["nodes"]),
-        "wire_unit": form.unit,
-        "wire_digits": form.digits,
-        "least": form.smallest,
-        "wire_largest": form.largest,
-    }
-
-
-def _average_errors(implementation: Any, case: Case) -> list[tuple[Fraction, Fraction]]:
+def _errors(found: Array, x: Array, P: int) -> Iterator[tuple[Fraction, Fraction]]:
     """P times the error of every entry, and the sum of the magnitudes."""
-    held, P = case.once(result_of, implementation), case.settings["P"]
-    found = []
-    for column, (total, magnitudes) in zip(held.T.tolist(), exact_columns(case.array), strict=True):
+    for column, (total, magnitudes) in zip(found.T.tolist(), exact_columns(x), strict=True):
         values = (P * (Fraction(v) if math.isfinite(v) else 2**1100) for v in set(column))
-        found.append((max(abs(value - total) for value in values), magnitudes))
-    return found
+        yield max(abs(value - total) for value in values), magnitudes
 
 
-def _average_error(implementation: Any, case: Case) -> Outcome:
-    errors = case.once(_average_errors, implementation)
-    share = max((error / size if size else Fraction(error > 0) for error, size in errors), default=Fraction(0))
-    return Outcome(share, _values(case))
+def _average_error(found: Array, x: Array, P: int) -> Fraction:
+    return max(error / size if size else Fraction(error > 0) for error, size in _errors(found, x, P))
 
 
-def _average_loss(implementation: Any, case: Case) -> Outcome:
-    errors = case.once(_average_errors, implementation)
-    return Outcome(max(error for error, _ in errors) / case.settings["P"], _values(case))
+def _average_loss(found: Array, x: Array, P: int) -> Fraction:
+    return max(error for error, _ in _errors(found, x, P)) / P
 
 
-def _not_finite(implementation: Any, case: Case) -> Outcome:
-    held = case.once(result_of, implementation)
-    return Outcome(int((~np.isfinite(held[0])).sum()), _values(case))
+def _not_finite(found: Array) -> int:
+    return int((~np.isfinite(found[0])).sum())
 
 
-def _at_scales(budget: Budget, /, **fixed: Any) -> Iterator[Case]:
-    """As `by_hand`, about one, and next to the largest and the smallest number of the wire's format."""
-    for case in by_hand(budget, **fixed):
-        form, size = wire_of(case), float(np.abs(case.array).max())
-        yield case
-        if 0 < size < np.inf:
-            how = {name: value for name, value in case.settings.items() if name not in ("P", "n")}
-            x = case.array / 2.0 ** np.floor(np.log2(size))  # below two
-            for scale in (float(form.largest) / 2, float(form.largest) / 64, 16 * float(form.smallest)):
-                yield summed(x * scale, **how)
+def _not_numbers(found: Array) -> int:
+    return int(np.isnan(found[0]).sum())
 
 
-def _losing(_budget: Budget) -> Iterator[Case]:
-    """One divided by P is rounded as far as can be, and every further term is lost in the sum."""
-    for wire, P in (("float32", 17), ("bfloat16", 17), ("float16", 33), ("float64", 9), ("bfloat16", 5)):
-        u = 2.0 ** -FORMATS[wire].digits
-        q = 1.0 + 2.0 * u * np.arange(4 * P)
-        first = rounded(P * q, wire)
-        for fall in (1 - 2 * P * u, 0.5):
-            column = np.repeat((P * u * fall * np.ones(P))[:, None], first.size, axis=1)
-            column[0] = first
-            for schedule in ("in_rank_order", "ring", "binomial", "recursive_doubling"):
-                for average in ("before", "after"):
-                    how = {"schedule": schedule, "accumulate": wire, "wire": wire, "average": average}
-                    yield summed(column, family="lost one by one", **how)
+def _of_wire(label: str, function: Any) -> Of:
+    return Of(label, lambda wire: float(function(FORMATS[wire])))
 
 
-def _average_corpus(budget: Budget) -> Iterator[Case]:
-    yield from _losing(budget)
-    yield from by_hand(budget, average=["before", "after"])
-
-
-def _tiny(when: str) -> Callable[[Budget], Iterator[Case]]:
-    """Entries of so many smallest numbers."""
-
-    def extremal(_budget: Budget) -> Iterator[Case]:
-        for (accumulate, wire), P in itertools.product((("float16", "float16"), ("bfloat16", "bfloat16")), (2, 4, 6)):
-            s = float(FORMATS[wire].smallest)
-            column = np.full((P, 2), s * P / 2) if when == "before" else np.full((P, 2), 0.0)
-            if when == "after":
-                column[0] = s * P / 2
-            how = {"schedule": "ring", "accumulate": accumulate, "wire": wire, "average": when}
-            yield summed(column, family="smallest numbers", **how)
-
-    return extremal
-
-
-def _largest(_budget: Budget) -> Iterator[Case]:
-    """The largest number from every rank, and with either sign."""
-    for (accumulate, wire), P in itertools.product(PAIRS, range(1, 9)):
-        top = float(FORMATS[wire].largest)
-        for signs in (np.ones(P), np.where(np.arange(P) == P - 1, -1.0, 1.0), np.where(np.arange(P) % 2, -1.0, 1.0)):
-            for schedule in ("ring", "direct", "binomial", "recursive_doubling", "rabenseifner"):
-                how = {"schedule": schedule, "accumulate": accumulate, "wire": wire, "family": "largest"}
-                yield summed(np.repeat(top * signs[:, None], 2 * P, axis=1), **how)
-
-
-@shared
-def _largest_averaged(average: str) -> Callable[[Budget], Iterator[Case]]:
-    def corpus(budget: Budget) -> Iterator[Case]:
-        fixed: dict[str, Any] = {"average": average}
-        if average == "halving":
-            fixed["schedule"] = list(HALVED)
-        for case in (*_largest(budget), *_at_scales(budget, **fixed)):
-            settings = {**case.settings, "average": average}
-            if average != "halving" or (
-                core_size(len(case.array)) == len(case.array) and settings["schedule"] in HALVED
-            ):
-                yield Case(settings, case.array)
-
-    return corpus
-
-
-_AVERAGED = {when: partial(_at_scales, average=when) for when in ("before", "after")}
-_MOMENTS: dict[str, Any] = {"corpus": _AVERAGED["before"], "cases": partial(drawn, average="before")}
-_AVERAGES = (
-    Study("precision.average.power_of_two", _SUBJECT, _of_moments, **_MOMENTS),
-    Study("precision.average.any_ranks", _SUBJECT, _of_moments, **_MOMENTS),
-    Study(
-        "precision.average.error",
-        _SUBJECT,
-        _average_error,
-        corpus=_average_corpus,
-        cases=partial(drawn, average=["before", "after"]),
-    ),
-    *(
-        Study(
-            f"precision.average.underflow_{when}",
-            _SUBJECT,
-            _average_loss,
-            corpus=corpus,
-            extremal=_tiny(when),
-        )
-        for when, corpus in _AVERAGED.items()
-    ),
-    *(
-        Study(f"precision.average.{name}", _SUBJECT, _not_finite, corpus=_largest_averaged(when))
-        for name, when in (
-            ("before_in_range", "before"),
-            ("before_with_room", "before"),
-            ("halving_in_range", "halving"),
-        )
+_LARGEST = ("largest", "largest, the last negative", "largest, signs in turn")
+_SCALED = SPACE.replaced(
+    data=("normal", *_LARGEST, *SPACE.axes["data"][1:]),
+    scale=(
+        None,
+        _of_wire("largest / 2", lambda form: form.largest / 2),
+        _of_wire("largest / 64", lambda form: form.largest / 64),
+        _of_wire("16 smallest", lambda form: form.smallest * 16),
     ),
 )
 
-# --- overflow ---------------------------------------------------------------------------------------------------------
+
+def _halving(P: int, schedule: str) -> str:
+    return "halving" if core_size(P) == P and schedule in HALVED else "before"
+
+
+_DIVIDED = _SCALED.replaced(average=("before", "after", Of("halving, where sums are of two, else before", _halving)))
+_AT_THE_END = _DIVIDED.every(
+    P=RANKS,
+    formats=FORMATS,
+    schedule=("ring", "direct", "binomial", "recursive_doubling", "rabenseifner"),
+    average=["before"],
+    data=["largest"],
+)
+_LOSING = itertools.chain.from_iterable(
+    _DIVIDED.every(
+        P=[P],
+        formats=[wire],
+        n=[4 * P],
+        schedule=("in_rank_order", "ring", "binomial", "recursive_doubling"),
+        average=("before", "after"),
+        data=["lost one by one"],
+        seed=range(4),
+    )
+    for wire, P in (("float32", 17), ("bfloat16", 17), ("float16", 33), ("float64", 9), ("bfloat16", 5))
+)
+_AVERAGED = _family(_DIVIDED.including(*_AT_THE_END, *_LOSING))
+
+
+def _tiny(data: str, average: str) -> Any:
+    return _AVERAGED.every(formats=("float16", "bfloat16"), P=(2, 4, 6), n=[2], data=[data], average=[average])
+
+
+_AVERAGES = (
+    *_AVERAGED.studies(_moments, "average.power_of_two", "average.any_ranks"),
+    *_AVERAGED.studies(_average_error, "average.error"),
+    *_AVERAGED.studies(_average_loss, "average.underflow_before", extremal=_tiny("P/2 smallest", "before")),
+    *_AVERAGED.studies(_average_loss, "average.underflow_after", extremal=_tiny("P/2 smallest on one rank", "after")),
+    *_AVERAGED.studies(_not_finite, "average.before_in_range", "average.before_with_room", "average.halving_in_range"),
+)
+
+# --- overflow of one entry on all ranks -------------------------------------------------------------------------------
 
 
 def _top(form: Format) -> int:
@@ -371,94 +265,75 @@ def _top(form: Format) -> int:
     return int(form.largest).bit_length() - 1
 
 
-def _equal(level: int) -> Iterator[Case]:
-    """One entry on all ranks: of few digits and of all, next to the largest number and far below."""
-    for (accumulate, wire), schedule in itertools.product(PAIRS, ("recursive_doubling", "binomial", "rabenseifner")):
-        form = FORMATS[wire]
-        for mantissa in (1.0, 1.25, 1.5, 1.75, 2.0 - 2.0 ** (1 - form.digits)):
-            for down in (0, 1, 2, 5, *((8, 10) if level else ())):
-                entry = float(rounded([mantissa * 2.0 ** (_top(form) - down)], wire)[0])
-                if np.isfinite(entry):
-                    yield summed(
-                        np.array([[entry]]), schedule=schedule, accumulate=accumulate, wire=wire, family="equal"
-                    )
+def _equal(formats: str, level: int) -> Iterator[float]:
+    """Of few digits and of all, next to the largest number and far below."""
+    form = FORMATS[PAIRS[formats][1]]
+    for mantissa in (1.0, 1.25, 1.5, 1.75, 2.0 - 2.0 ** (1 - form.digits)):
+        for down in (0, 1, 2, 5, *((8, 10) if level else ())):
+            entry = float(rounded([mantissa * 2.0 ** (_top(form) - down)], form.name)[0])
+            if np.isfinite(entry):
+                yield entry
 
 
-def _most_ranks(implementation: Any, case: Case) -> Outcome:
+def _powers(formats: str) -> tuple[float, ...]:
+    form = FORMATS[PAIRS[formats][1]]
+    return (1.0, float(form.smallest), 2.0**-3, 2.0 ** (_top(form) - 3))
+
+
+def _around(formats: str, level: int) -> list[int]:
+    """Up to where the sum of one power of two on all ranks stays, and beyond."""
+    digits = FORMATS[PAIRS[formats][1]].digits
+    about = 2**digits if digits <= 11 + level else 16
+    return sorted({1, 2, 3, 5, 8, about // 2, about - 1, about, about + 1, about + 2, 2 * about})
+
+
+def _entry(settings: Settings, x: Array) -> dict[str, Any]:
+    s = settings
+    return {**_facts(s["P"], s["schedule"], s["nodes"], s["wire"]), "equal_entry": Fraction(float(x[0, 0]))}
+
+
+def _most_ranks(
+    implementation: Any, x: Array, wire_largest: Fraction, equal_entry: Fraction, settings: Settings
+) -> int:
     """Doubled until the sum is none, or twice too many."""
-    values = _entry(implementation, case)
-    P, enough = 1, 2 * values["wire_largest"] / values["equal_entry"]
-    while enough >= P and np.isfinite(result(implementation, np.repeat(case.array, 2 * P, axis=0), case)[0]).all():
+    P, enough = 1, 2 * wire_largest / equal_entry
+    while enough >= P and np.isfinite(result(implementation, np.repeat(x, 2 * P, axis=0), settings)[0]).all():
         P *= 2
-    return Outcome(P, values)
+    return P
 
 
-def _chains(level: int) -> Iterator[Case]:
-    """One power of two on all ranks, up to where the sum stays and beyond."""
-    for accumulate, wire in PAIRS:
-        form = FORMATS[wire]
-        for schedule in ("ring", "direct", "in_rank_order"):
-            about = 2**form.digits if form.digits <= 11 + level else 16
-            for P in sorted({1, 2, 3, 5, 8, about // 2, about - 1, about, about + 1, about + 2, 2 * about}):
-                for entry in (1.0, float(form.smallest), 2.0**-3, 2.0 ** (_top(form) - 3)):
-                    how = {"schedule": schedule, "accumulate": accumulate, "wire": wire, "family": "equal"}
-                    yield summed(np.full((P, 2), entry), **how)
+def _equal_sum(found: Array, equal_entry: Fraction) -> Fraction:
+    least, most = (Fraction(v) / equal_entry for v in (float(found.min()), float(found.max())))
+    return least if least != most else most
 
 
-def _entry(_implementation: Any, case: Case) -> dict[str, Any]:
-    return {**_values(case), "equal_entry": Fraction(float(case.array[0, 0]))}
-
-
-def _equal_sum(implementation: Any, case: Case) -> Outcome:
-    held = case.once(result_of, implementation)
-    values = _entry(implementation, case)
-    least, most = (Fraction(v) / values["equal_entry"] for v in (float(held.min()), float(held.max())))
-    return Outcome(least if least != most else most, values)
-
-
-def _not_numbers(implementation: Any, case: Case) -> Outcome:
-    held = case.once(result_of, implementation)
-    return Outcome(int(np.isnan(held[0]).sum()), {})
-
-
-def _overflowing(budget: Budget) -> Iterator[Case]:
-    yield from _largest(budget)
-    yield from _at_scales(budget)
-
-
-def _stagnation_curves(implementation: Any, _seed: int) -> list[Series]:
-    ranks, series = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096], []
-    for wire in ("float8_e4m3fn", "bfloat16", "float16"):
-        cases = [summed(np.ones((P, 1)), accumulate=wire, wire=wire, schedule="ring") for P in ranks]
-        outcomes = [_equal_sum(implementation, case) for case in cases]
-        bound = [float(claims()["precision.overflow.stagnation"].bound(**outcome.values)) for outcome in outcomes]
-        measured = [float(outcome.measured) for outcome in outcomes]
-        series.append(Series(f"ones, ring in {wire}", "P", [float(P) for P in ranks], bound, measured))
-    return series
-
-
+_EQUAL = replace(
+    _family(replace(SPACE, make=lambda P, n, wire, entry: rounded(np.full((P, n), entry), wire)), n=(2,), entry=(1.0,)),
+    facts=_entry,
+    searched=False,
+)
+_ALL_FINITE = _family(_SCALED)
 _OVERFLOW = (
-    Study(
-        "precision.overflow.tree",
-        _SUBJECT,
+    *_EQUAL.studies(
         _most_ranks,
-        grid=_equal,
-        known=_entry,
+        "overflow.tree",
+        grid=_EQUAL.every(P=[1], n=[1], formats=PAIRS, schedule=HALVED, entry=_equal),
+        corpus=None,
         enumerated="entries of few digits and of all, 1 to 32 times below the largest number, in all formats and trees",
     ),
-    Study(
-        "precision.overflow.stagnation",
-        _SUBJECT,
+    *_EQUAL.studies(
         _equal_sum,
-        grid=_chains,
-        known=_entry,
+        "overflow.stagnation",
+        grid=_EQUAL.every(formats=PAIRS, schedule=("ring", "direct", "in_rank_order"), P=_around, entry=_powers),
+        corpus=None,
         enumerated="ranks up to twice 2^t and next to it, in formats of up to 11 digits; up to 32 ranks in wider ones",
-        curves=_stagnation_curves,
+        curves=[
+            late_curve(_EQUAL, "P", [2**power for power in range(13)], f"ones, ring in {wire}", formats=wire)
+            for wire in ("float8_e4m3fn", "bfloat16", "float16")
+        ],
     ),
-    Study("precision.overflow.in_range", _SUBJECT, _not_finite, corpus=_overflowing, cases=drawn),
-    Study("precision.overflow.exact_sum", _SUBJECT, _not_finite, corpus=_overflowing),
-    Study("precision.overflow.infinite", _SUBJECT, _not_numbers, corpus=_overflowing, cases=drawn),
-    Study("precision.overflow.nan", _SUBJECT, _not_numbers, corpus=_overflowing),
+    *_ALL_FINITE.studies(_not_finite, "overflow.in_range", "overflow.exact_sum"),
+    *_ALL_FINITE.studies(_not_numbers, "overflow.infinite", "overflow.nan"),
 )
 
 # --- growth -----------------------------------------------------------------------------------------------------------
@@ -466,66 +341,40 @@ _OVERFLOW = (
 _WITHIN = 0.1
 """How far an approximate law may be off: a sum of two numbers of as many digits falls half-way between two of these
 more often than uniform errors do, which adds up to 9 %. Over 2^12 entries the measured values scatter by 1 %."""
-_ENTRIES = 1 << 12
 
 
-def growth(implementation: Any, case: Case) -> float:
+def _grown(found: Array, x: Array, wire_unit: Fraction) -> Rounded:
     """Root mean square error over that of the sums, in units of the wire's unit roundoff."""
-    exact = case.array.sum(axis=0)  # of at most 11 digits and 2^10 terms: exact up to 2^-40 of the largest
-    error = result_of(implementation, case)[0] - exact
-    return float(np.sqrt(np.square(error).sum() / np.square(exact).sum()) / float(wire_of(case).unit))
+    exact = x.sum(axis=0)  # of at most 11 digits and 2^10 terms: exact up to 2^-40 of the largest
+    error = found[0] - exact
+    measured = float(np.sqrt(np.square(error).sum() / np.square(exact).sum()) / float(wire_unit))
+    return Rounded(measured, _WITHIN * measured)
 
 
-def _grown(name: str, implementation: Any, case: Case) -> Outcome:
-    measured = case.once(growth, implementation)
-    return Outcome(measured, {"P": case.settings["P"]}, _WITHIN * measured)
+_GROWING = replace(_family(n=(1 << 12,), data=("normal",)), searched=False)
 
 
-def _normal(P: int, seed: int, **how: Any) -> Case:
-    entries = _ENTRIES
-    return summed(family("normal", P, entries, seed), family="normal", seed=seed, **how)
-
-
-def _hows(name: str) -> list[dict[str, Any]]:
-    narrow = {"accumulate": "bfloat16", "wire": "bfloat16"}
-    mixed = {"accumulate": "float32", "wire": "bfloat16"}
-    if name == "tree":
-        return [{"schedule": s, **formats} for s in HALVED for formats in (narrow, mixed)]
-    if name == "wide_owner":
-        return [{"schedule": "direct", **mixed}, {"schedule": "in_rank_order", **mixed}]
-    half = {"accumulate": "float16", "wire": "float16"}
-    return [{"schedule": "ring", **narrow}, {"schedule": "ring", **mixed}, {"schedule": "direct", **half}]
-
-
-def _growing(name: str, budget: Budget) -> Iterator[Case]:
-    for P in {"ring": (3, 4, 8, 16, 64, 256), "tree": (4, 8, 16, 64, 256)}.get(name, (2, 3, 8, 64, 256)):
-        for how, seed in itertools.product(_hows(name), range(1 + budget.level)):
-            yield _normal(P, seed, **how)
-
-
-def _growth_curves(name: str, implementation: Any, seed: int) -> list[Series]:
-    ranks, hows, series = [4, 8, 16, 32, 64, 128, 256, 512, 1024], _hows(name)[:2], []
-    rows = []
-    for P in ranks:
-        case = _normal(P, seed % 1000, **hows[0])  # the wire's format is one
-        rows.append([growth(implementation, Case({**case.settings, **how}, case.array)) for how in hows])
-    bound = [float(claims()[f"precision.growth.{name}"].bound(P=P)) for P in ranks]
-    for how, measured in zip(hows, map(list, zip(*rows, strict=True)), strict=True):
-        label = f"{how['schedule']}, sums in {how['accumulate']}, wire in {how['wire']}"
-        series.append(Series(label, "P", [float(P) for P in ranks], bound, measured))
-    return series
-
-
-_GROWTH = tuple(
-    Study(
-        f"precision.growth.{name}",
-        _SUBJECT,
-        partial(_grown, name),
-        corpus=partial(_growing, name),
-        curves=partial(_growth_curves, name),
+def _growth(claim: str, ranks: Sequence[int], ways: dict[str, tuple[str, ...]]) -> tuple[FamilyStudy, ...]:
+    """Claims about schedules in formats."""
+    drawn = [(schedule, formats) for schedule in ways for formats in ways[schedule]][:2]
+    curves = []
+    for schedule, formats in drawn:
+        label = "{}, sums in {}, wire in {}".format(schedule, *PAIRS[formats])
+        curves.append(
+            late_curve(_GROWING, "P", [2**power for power in range(2, 11)], label, schedule=schedule, formats=formats)
+        )
+    corpus = _GROWING.every(
+        P=ranks, schedule=ways, formats=lambda schedule: ways[schedule], seed=lambda level: range(1 + level)
     )
-    for name in ("ring", "tree", "wide_owner", "all_to_all")
-)
+    return _GROWING.studies(_grown, f"growth.{claim}", corpus=corpus, grid=None, curves=curves)
 
+
+_IN_TURN = {"ring": ("bfloat16", _MIXED), "direct": ("float16",)}
+_GROWTH = (
+    *_growth("ring", (3, 4, 8, 16, 64, 256), _IN_TURN),
+    *_growth("tree", (4, 8, 16, 64, 256), dict.fromkeys(HALVED, ("bfloat16", _MIXED))),
+    *_growth("wide_owner", (2, 3, 8, 64, 256), dict.fromkeys(("direct", "in_rank_order"), (_MIXED,))),
+    *_growth("all_to_all", (2, 3, 8, 64, 256), _IN_TURN),
+)
 ORDERING: Sequence[Study] = (*_BITS, *_FUSED, *_SHARDS, *_AVERAGES, *_OVERFLOW, *_GROWTH)
 """In the order of the book."""

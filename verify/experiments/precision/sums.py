@@ -1,68 +1,38 @@
-"""Simulated all-reduces in rounded arithmetic: the stacks that they are run on, and what is read off."""
+"""Simulated all-reduces in rounded arithmetic: the space of their cases, and what is read off."""
 
-import itertools
-from collections.abc import Iterator
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from fractions import Fraction
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array, Integers
 from commbounds.collectives.precision.simulation import SIMULATED, rounded
 from commbounds.theory.precision.formats import FORMATS, Format
 from commbounds.theory.rational import exact_sum
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dense.cases import FAMILIES
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case
+from commbounds.verify.family import Family
+from commbounds.verify.space import RANKS, Of, Settings, Space
+from commbounds.verify.study import Case, Curve
 
-PAIRS = (
-    ("float32", "float32"),
-    ("bfloat16", "bfloat16"),
-    ("float32", "bfloat16"),
-    ("float64", "float64"),
-    ("float16", "float16"),
-    ("float32", "float16"),
-    ("float8_e5m2", "float8_e5m2"),
-    ("float8_e4m3fn", "float8_e4m3fn"),
-    ("float16", "float8_e4m3fn"),
-)
-"""(accumulator, wire)."""
-_HOW = {
-    "schedule": "ring",
-    "accumulate": "float32",
-    "wire": "float32",
-    "per_hop": True,
-    "own": "as sent",
-    "kept": "as sent",
-    "rounding": "nearest",
-    "average": None,
-    "nodes": 1,
+PAIRS = {
+    **{name: (name, name) for name in FORMATS},
+    "bfloat16, added in float32": ("float32", "bfloat16"),
+    "float16, added in float32": ("float32", "float16"),
+    "float32, added in float64": ("float64", "float32"),
+    "float8_e4m3fn, added in float16": ("float16", "float8_e4m3fn"),
 }
-"""What `simulated_allreduce` is asked for, and its defaults here."""
+"""Name -> (accumulator, wire)."""
+_HOW = ("schedule", "accumulate", "wire", "per_hop", "own", "kept", "rounding", "average", "nodes")
+"""What `simulated_allreduce` is asked for."""
 
 
-def summed(x: Array, **settings: Any) -> Case:
-    """A case of the ranks' rows, rounded to the wire's format, with everything that hypotheses ask for."""
-    how = {**_HOW, **settings}
-    stack = rounded(x, how["wire"])
-    P, n = stack.shape
-    if how["schedule"] == "hierarchical" and how["nodes"] == 1:
-        how["nodes"] = next(nodes for nodes in (3, 2, 1) if P % nodes == 0)
-    return Case({"P": P, "n": n, **how}, stack)
-
-
-def result_of(implementation: Any, case: Case) -> Array:
+def result(implementation: Any, x: Array, settings: Settings, **changed: Any) -> Array:
     """What every rank holds, (P, n)."""
-    return result(implementation, case.array, case)
-
-
-def result(implementation: Any, x: Array, case: Case, **changed: Any) -> Array:
-    """The same of other vectors, or asked for otherwise."""
-    how = {name: case.settings[name] for name in _HOW} | changed
-    rng = np.random.default_rng(case.settings.get("seed", 0)) if how["rounding"] == "stochastic" else None
+    how = {name: settings[name] for name in _HOW} | changed
+    rng = np.random.default_rng(settings["seed"]) if how["rounding"] == "stochastic" else None
     held: Array = implementation(x, **how, rng=rng)
     return held
 
@@ -70,11 +40,6 @@ def result(implementation: Any, x: Array, case: Case, **changed: Any) -> Array:
 def bits(x: Array) -> Integers:
     """Of float64 numbers, those of any NaN the same."""
     return np.where(np.isnan(x), np.nan, x).view(np.int64)
-
-
-def wire_of(case: Case) -> Format:
-    """The wire's format."""
-    return FORMATS[case.settings["wire"]]
 
 
 def exact_columns(x: Array) -> tuple[tuple[Fraction, Fraction], ...]:
@@ -88,6 +53,16 @@ def _exact_columns(stack: bytes, P: int, n: int) -> tuple[tuple[Fraction, Fracti
     return tuple((exact_sum(column), exact_sum(map(abs, column))) for column in columns)
 
 
+def late_curve(family: Family, axis: str, values: Sequence[Any], label: str, by: str = "", **fixed: Any) -> Curve:
+    """As `Family.over`, of cases that are made when they are asked for: large ones, or rounded by a kernel."""
+
+    def points(seed: int) -> Iterator[tuple[None, list[Case]]]:
+        for value in values:
+            yield None, [family.case(family.space.at(**{by or axis: value, "seed": seed % 1000, **fixed}))]
+
+    return Curve(axis, label, points)
+
+
 # --- stacks -----------------------------------------------------------------------------------------------------------
 
 
@@ -98,63 +73,78 @@ def _hostile(rng: np.random.Generator, P: int, n: int) -> Array:
     )
 
 
-STACKS = {**FAMILIES, "not finite": _hostile}
+def _beyond(rng: np.random.Generator, P: int, n: int, form: Format) -> Array:
+    """One, and what one is lost beside, of both signs."""
+    big = 2.0 ** (form.digits + 1)
+    return rng.choice((1.0, big, -big), (P, n))
+
+
+def _half_a_gap(rng: np.random.Generator, P: int, n: int, form: Format) -> Array:
+    """One, and halves of its gap that are lost one by one, and quarters."""
+    half = 2.0**-form.digits
+    return np.vstack([np.ones((1, n)), rng.choice((half, half, half / 2, 0.0), (P - 1, n))])
+
+
+def _lost(rng: np.random.Generator, P: int, n: int, form: Format) -> Array:
+    """One divided by P is rounded as far as can be, and every further term is lost in the sum."""
+    u = float(form.unit)
+    first = rounded(P * (1.0 + 2.0 * u * np.arange(n)), form.name)
+    return np.vstack([first[None], np.full((P - 1, n), P * u * rng.choice((1 - 2 * P * u, 0.5)))])
+
+
+STACKS: Mapping[str, Callable[[np.random.Generator, int, int], Array]] = {**FAMILIES, "not finite": _hostile}
 """What ranks hold, by name."""
+_OF_FORMAT: Mapping[str, Callable[[np.random.Generator, int, int, Format], Array]] = {
+    "beyond the significand": _beyond,
+    "half a gap": _half_a_gap,
+    "lost one by one": _lost,
+    "largest": lambda _, P, n, form: np.full((P, n), float(form.largest)),
+    "largest, the last negative": lambda _, P, n, form: (
+        float(form.largest) * np.where(np.arange(P) == P - 1, -1.0, 1.0)[:, None].repeat(n, axis=1)
+    ),
+    "largest, signs in turn": lambda _, P, n, form: (
+        float(form.largest) * np.where(np.arange(P) % 2, -1.0, 1.0)[:, None].repeat(n, axis=1)
+    ),
+    "P/2 smallest": lambda _, P, n, form: np.full((P, n), P / 2 * float(form.smallest)),
+    "P/2 smallest on one rank": lambda _, P, n, form: np.where(
+        np.arange(P)[:, None] == 0, P / 2 * float(form.smallest), np.zeros(n)
+    ),
+}
+"""The same in the wire's format."""
 
 
-def family(name: str, P: int, n: int, seed: int, scale: float = 1.0) -> Array:
-    """A stack of that family."""
-    return STACKS[name](np.random.default_rng([seed, P, n]), P, n) * scale
+def stack(P: int, n: int, data: str, wire: str, scale: float | None, seed: int) -> Array:
+    """What ranks hold, as numbers of the wire's format; with a scale, so many times entries below two."""
+    rng = np.random.default_rng([seed, P, n])
+    x = STACKS[data](rng, P, n) if data in STACKS else _OF_FORMAT[data](rng, P, n, FORMATS[wire])
+    size = float(np.abs(x).max())
+    if scale and 0 < size < np.inf:
+        x = np.ldexp(x, 1 - math.frexp(size)[1]) * scale
+    return rounded(x, wire)
 
 
-def beyond(wire: str) -> float:
-    """A power of two that one is lost beside."""
-    return 2.0 ** (FORMATS[wire].digits + 1)
+def _nodes(P: int, schedule: str) -> int:
+    return next(nodes for nodes in (3, 2, 1) if P % nodes == 0) if schedule == "hierarchical" else 1
 
 
-@cache
-def textbook(wire: str) -> list[tuple[str, Array]]:
-    """Stacks on which the order of sums shows, a column for every block and one more; not to be changed."""
-    big, half = beyond(wire), 2.0 ** -FORMATS[wire].digits
-    lost = [[1.0, big, -big], [1.0, -big, big, 1.0], [1.0, 1.0, big, -big], [big, 1.0, -big, 1.0, 1.0]]
-    ties = [[1.0, half], [1.0, half, half / 2, 0.0], [1.0, half, half, half], [1.0, half, half, half, half, 0.0]]
-    return [
-        (name, np.repeat(np.array(column)[:, None], len(column) + 1, axis=1))
-        for name, columns in (("beyond the significand", lost), ("half a gap", ties))
-        for column in columns
-    ]
-
-
-@cache
-def _of_few(name: str, P: int) -> Array:
-    """A stack of P ranks with an entry more than ranks; not to be changed."""
-    return family(name, P, P + 1, 0)
-
-
-def options(**fixed: Any) -> Iterator[dict[str, Any]]:
-    """Every combination of the options that are given; lists are gone through."""
-    for values in itertools.product(*(v if isinstance(v, list) else [v] for v in fixed.values())):
-        how = dict(zip(fixed, values, strict=True))
-        how["accumulate"], how["wire"] = how.pop("formats")
-        yield how
-
-
-def by_hand(_budget: Budget, /, **fixed: Any) -> Iterator[Case]:
-    """Families and textbook stacks at small sizes, in all formats and by all schedules unless they are given."""
-    for how in options(**{"schedule": list(SIMULATED), "formats": list(PAIRS), **fixed}):
-        for name, x in textbook(how["wire"]):
-            yield summed(x, family=name, **how)
-        for P in (1, 2, 3, 4, 6, 7, 8):
-            for name in tuple(STACKS) if P == 3 else ("normal", "cancelling"):
-                yield summed(_of_few(name, P), family=name, seed=0, **how)
-
-
-@st.composite
-def drawn(draw: st.DrawFn, /, **fixed: Any) -> Case:
-    """Up to twelve ranks and thirty entries, of any family and scale; options are drawn of lists."""
-    how = {"schedule": list(SIMULATED), "formats": list(PAIRS), **fixed}
-    how = {name: draw(sampled_from(tuple(v))) if isinstance(v, list) else v for name, v in how.items()}
-    how["accumulate"], how["wire"] = how.pop("formats")
-    P, n, name = draw(integers(1, 12)), draw(integers(1, 30)), draw(sampled_from(tuple(STACKS)))
-    seed, scale = draw(integers(0, 2**31)), draw(integers(-20, 20))
-    return summed(family(name, P, n, seed, 2.0**scale), family=name, seed=seed, **how)
+TEXTBOOK = ("beyond the significand", "half a gap")
+SPACE = Space(
+    stack,
+    {
+        "P": RANKS,
+        "schedule": SIMULATED,
+        "nodes": (Of("3, 2 or 1, if there are nodes", _nodes),),
+        "formats": tuple(PAIRS),
+        "accumulate": (Of("that of the formats", lambda formats: PAIRS[formats][0]),),
+        "wire": (Of("that of the formats", lambda formats: PAIRS[formats][1]),),
+        "per_hop": (True,),
+        "own": ("as sent",),
+        "kept": ("as sent",),
+        "rounding": ("nearest",),
+        "average": (None,),
+        "n": (Of("P + 1", lambda P: P + 1), 1, Of("2 P", lambda P: 2 * P)),
+        "data": ("normal", *TEXTBOOK, *STACKS),
+        "scale": (None,),
+    },
+).search(P=(1, 12), n=(1, 30), scale=[2.0**power for power in (-20, -11, -5, 1, 7, 13, 20)])
+"""All schedules and formats."""

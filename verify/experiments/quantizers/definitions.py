@@ -81,9 +81,13 @@ def _examples(name: str) -> list[Given]:
     if name in ("NearestPower", "StochasticPower"):
         for dtype, tiny in (("float32", -126), ("float64", -1022)):
             near = np.nextafter(np.full(3, 1.5, dtype), np.array([1, 1.5, 2], dtype))
-            least = np.ldexp(np.array([1, 1.25, 1.5], dtype), tiny)
-            uniforms = {"uniforms": np.full(3, 0.6, dtype)} if drawn else {}
-            found += [Given({"x": x}, parameters, uniforms) for x in (near, least)]
+            least = np.ldexp(np.array([1, 1.25, 1.5, 0.25, 0.5, 0.5 + 2.0**-20, 0.75, 1 - 2.0**-20], dtype), tiny)
+            found += [
+                Given({"x": x}, parameters, {"uniforms": np.full(x.size, 0.6, dtype)} if drawn else {})
+                for x in (near, least)
+            ]
+    if name == "ScaledSign":  # sums of equal entries that are rounded up, and so are their means
+        found += [Given({"x": np.full(n, value)}) for n in (3, 6, 9, 37) for value in (0.1, -0.3)]
     if name == "MaxDithering":
         found += [Given({"x": _at_uniforms(dtype)}, {"levels": 1}, {"seed": 11}) for dtype in ("float32", "float64")]
         # as far below a level as the uniform number is below one; above a level, but below where float64 divides
@@ -94,6 +98,12 @@ def _examples(name: str) -> list[Given]:
         found += [Given({"x": far}, {"levels": 9}, {"uniforms": np.zeros(2)})]
     if name == "StochasticPower":  # 5^23 has one binary digit more than float64
         found += [Given({"x": np.array([1.25**23])}, {"base": 1.25}, {"uniforms": np.array([u])}) for u in (0.0, 0.5)]
+        close = np.array([1, 1 + 2.0**-11, -1 - 2.0**-10, -1 + 2.0**-12, 2], np.float32)  # the smallest base
+        found += [
+            Given({"x": close}, {"base": 1 + 2.0**-10}, {"uniforms": np.full(5, u, np.float32)}) for u in (0.25, 0.75)
+        ]
+        ends, full = np.array([-1, 1], np.float32) * np.finfo(np.float32).max, Fraction(502753, 500059)
+        found += [Given({"x": ends}, {"base": full}, {"uniforms": np.zeros(2, np.float32)})]  # of 2^15 levels the last
     return [*givens(held), *found]
 
 

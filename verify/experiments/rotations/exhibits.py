@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from commbounds.array_types import Array
 from commbounds.compressors.rotations import DRIVE, EDEN, ldlq
 from commbounds.verify.exhibit import Exhibit, Maker, Panel, line
-from commbounds.verify.experiments.rotations.roundings import confronted, example
+from commbounds.verify.experiments.rotations.roundings import FEEDBACK, example
 
 
 def _error(c: Any, x: Array) -> float:
@@ -94,7 +95,8 @@ def _uniform(_budget: str, _seed: int) -> Exhibit:
         line("biased scale: (1 - 2/pi)(1 - 1/n)", x, lambda n: (1 - 2 / math.pi) * (1 - 1 / n)),
     ]
     sizes = [4, 6, 8, 12, 16, 24]
-    losses = {levels: [confronted(ldlq, example(n, levels)) for n in sizes] for levels in (False, True)}
+    found = partial(FEEDBACK.found, ldlq)
+    losses = {levels: [found(data=example(n), limited=levels) for n in sizes] for levels in (False, True)}
     right = [
         line("a quarter of the pivots", sizes, [pivots / 4 for _, _, pivots in losses[False]], "bound"),
         line("LDLQ without limits", sizes, [loss for loss, _, _ in losses[False]]),

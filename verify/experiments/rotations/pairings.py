@@ -1,4 +1,4 @@
-"""The ranks of the collectives beside the collectives in one process."""
+"""The ranks of the collectives beside them in one process, in rows that are not refused."""
 
 from commbounds.verify.experiments.rotations.definitions import DEFINITIONS
 from commbounds.verify.pairing import on_definition

@@ -2,28 +2,28 @@
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from commbounds.array_types import Array
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.rotations.further import EPS, sylvester
-from commbounds.verify.study import Case, Outcome, Study, over
+from commbounds.verify.family import Family, Rounded
+from commbounds.verify.space import Settings, Space, nothing
+from commbounds.verify.study import Curve, Outcome, Study, over
 
 # --- dithering -------------------------------------------------------------------------------------------------------
 
 
-def _dithered_case(entries: Sequence[float], step: float, own: bool, reach: int | None = None) -> Case:
-    x = np.array(entries, float)
-    d = 1 << (x.size - 1).bit_length()
-    settings = {"n": x.size, "step": step, "own": own, "reach": reach, "overloaded": False}
-    if reach is not None:
-        tops = [np.abs(_turned(x, signs)).max() / step for signs in _patterns(x.size)]
-        settings["overloaded"] = bool(max(tops) > reach)
-    return Case({**settings, "d": d}, x)
+def _vector(data: Sequence[float]) -> Array:
+    return np.array(data, float)
+
+
+def _of_dithered(x: Array, step: float, reach: int | None) -> dict[str, Any]:
+    tops = (np.abs(_turned(x, signs)).max() / step for signs in _patterns(x.size))
+    return {"n": x.size, "overloaded": reach is not None and bool(max(tops) > reach)}
 
 
 def _patterns(n: int) -> Iterator[Array]:
@@ -49,20 +49,21 @@ def _pieces(fractions: Array) -> Iterator[tuple[float, float]]:
                 yield (low + high) / 2 + side * (high - low), (high - low) / 2
 
 
-def _moments(dithered: Any, case: Case) -> tuple[float, float, float, float]:
+def _moments(
+    implementation: Any, x: Array, step: float, own: bool, reach: int | None
+) -> tuple[float, float, float, float]:
     """Over the patterns of signs, the worst of: bias; error farthest from n/12; error of an entry; largest error."""
-    x, s = case.array, case.settings
-    step, d = s["step"], s["d"]
+    d = 1 << (x.size - 1).bit_length()
     bias = entry = 0.0
     errors = []
     for signs in _patterns(x.size):
         at = _turned(x, signs) / step
 
         def gap(u: Any, signs: Array = signs) -> Array:
-            found: Array = (dithered(x, signs, u, step, s["reach"])[1] - x) / step
+            found: Array = (implementation(x, signs, u, step, reach)[1] - x) / step
             return found
 
-        if s["own"]:
+        if own:
             fixed, mean, square = np.full(d, -0.5), None, np.zeros(x.size)
             for j in range(d):
                 u, rows, weights = fixed.copy(), [], []
@@ -86,20 +87,6 @@ def _moments(dithered: Any, case: Case) -> tuple[float, float, float, float]:
     return bias, far, entry, max(errors)
 
 
-def _dither_room(case: Case) -> float:
-    """An edge may be off by a few roundings, where a code is one more or less; and sums of d terms."""
-    d, size = case.settings["d"], 2.0 + float(np.abs(case.array).sum()) / case.settings["step"]
-    return float(64.0 * d * d * EPS * size * size)
-
-
-def _dithered(place: int) -> Any:
-    def trial(dithered: Any, case: Case) -> Outcome:
-        found = case.once(_moments, dithered)
-        return Outcome(found[place], {"n": case.settings["n"]}, _dither_room(case))
-
-    return trial
-
-
 _INPUTS = (
     (3.0, 1.0),
     (1.0, 0.0, 0.0),
@@ -109,63 +96,53 @@ _INPUTS = (
     (2.0, -0.7, 0.1),
     (0.0, 0.0),
 )
+_OFFSETS = Space(
+    _vector,
+    {"data": _INPUTS, "step": (1.0, 0.375), "own": (False, True), "reach": (None,)},
+    combined=(("data", "step", "own"),),
+)
+_DITHERED = Family(
+    "rotations.dithered_hadamard",
+    "dithered_hadamard",
+    _OFFSETS.including(
+        _OFFSETS.at(data=(3.0, 1.0), reach=3),
+        _OFFSETS.at(data=(1.0,) * 5),
+        *_OFFSETS.every(data=[(1.0,) * 4], own=(False, True), reach=[1]),
+    ),
+    _of_dithered,
+    _moments,
+    exact=False,
+    searched=False,
+)
 
 
-def _wide(_budget: Budget) -> Iterator[Case]:
-    for x, step, own in itertools.product(_INPUTS, (1.0, 0.375), (False, True)):
-        yield _dithered_case(x, step, own)
-    yield _dithered_case((3.0, 1.0), 1.0, False, 3)
-    yield _dithered_case((1.0,) * 5, 1.0, False)
+def _first(n: int) -> tuple[float, ...]:
+    return (1.0, *[0.0] * (n - 1))
 
 
-def _narrow(budget: Budget) -> Iterator[Case]:
-    yield from _wide(budget)
-    for own in (False, True):
-        yield _dithered_case((1.0, 1.0, 1.0, 1.0), 1.0, own, 1)
+def _by_length(label: str, make: Any = _first, **fixed: Any) -> Curve:
+    return _DITHERED.over("n", map(make, range(1, 7)), label, by="data", **{"step": 0.7, **fixed})
 
 
-def _first_alone(_budget: Budget) -> Iterator[Case]:
-    for n in (1, 2, 3, 4, 5):
-        yield _first(n)
+def _of_dithering(place: int, statement: str, *curves: Curve, **options: Any) -> tuple[Study, ...]:
+    def measure(found: Sequence[float], x: Array, step: float) -> Rounded:
+        # an edge may be off by a few roundings, where a code is one more or less; and sums of d terms
+        d, size = 1 << (x.size - 1).bit_length(), 2.0 + float(np.abs(x).sum()) / step
+        return Rounded(found[place], float(64.0 * d * d * EPS * size * size))
+
+    return _DITHERED.studies(measure, statement, curves=curves, **options)
 
 
-def _first(n: int) -> Case:
-    return _dithered_case((1.0, *[0.0] * (n - 1)), 0.7, False)
-
-
-_D, _DITHERED = "rotations.dithered_hadamard.", "dithered_hadamard"
-_LENGTHS = range(1, 7)
-_ALONE = [_first(n) for n in _LENGTHS]
-_OWN = [_dithered_case((1.0, *[0.0] * (n - 1)), 0.7, True) for n in _LENGTHS]
-_CLIPPED = [_dithered_case((1.0,) * n, 1.0, False, 1) for n in _LENGTHS]
-
+_ALONE = _by_length("the first entry")
+_CLIPPED = _by_length("equal entries, codes -1 to 1", lambda n: (1.0,) * n, step=1.0, reach=1)
+_ONES = _DITHERED.every(data=map(_first, range(1, 6)), step=[0.7])
 DITHERED = (
-    Study(_D + "unbiased", _DITHERED, _dithered(0), corpus=_narrow, curves=[over("n", "the first entry", _ALONE)]),
-    Study(
-        _D + "unbiased_clipped",
-        _DITHERED,
-        _dithered(0),
-        corpus=_narrow,
-        curves=[over("n", "equal entries, codes -1 to 1", _CLIPPED)],
-    ),
-    Study(_D + "variance", _DITHERED, _dithered(1), corpus=_wide, curves=[over("n", "the first entry", _OWN)]),
-    Study(_D + "one_offset", _DITHERED, _dithered(1), corpus=_wide, curves=[over("n", "the first entry", _ALONE)]),
-    Study(
-        _D + "one_offset_bound",
-        _DITHERED,
-        _dithered(3),
-        corpus=_wide,
-        extremal=_first_alone,
-        curves=[over("n", "the first entry", _ALONE)],
-    ),
-    Study(
-        _D + "entry",
-        _DITHERED,
-        _dithered(2),
-        corpus=_wide,
-        extremal=_first_alone,
-        curves=[over("n", "one offset", _ALONE), over("n", "an offset for each", _OWN)],
-    ),
+    *_of_dithering(0, "unbiased", _ALONE),
+    *_of_dithering(0, "unbiased_clipped", _CLIPPED),
+    *_of_dithering(1, "variance", _by_length("the first entry", own=True)),
+    *_of_dithering(1, "one_offset", _ALONE),
+    *_of_dithering(3, "one_offset_bound", _ALONE, extremal=_ONES),
+    *_of_dithering(2, "entry", _by_length("one offset"), _by_length("an offset for each", own=True), extremal=_ONES),
 )
 
 # --- rounding with feedback ------------------------------------------------------------------------------------------
@@ -185,12 +162,13 @@ _FACTORS: tuple[tuple[tuple[Fraction, ...], tuple[int, ...]], ...] = tuple(
 """Entries of L below its diagonal, row by row, and the pivots."""
 
 
-def _hessian(number: int) -> tuple[list[list[Fraction]], tuple[int, ...]]:
-    below, pivots = _FACTORS[number]
-    n, at = len(pivots), iter(below)
+def _hessian(hessian: int | str, n: int) -> list[list[Fraction]]:
+    if isinstance(hessian, str):
+        return _example_hessian(n)
+    below, pivots = _FACTORS[hessian]
+    at = iter(below)
     L = [[next(at) if j < i else Fraction(i == j) for j in range(n)] for i in range(n)]
-    H = [[sum((L[i][k] * pivots[k] * L[j][k] for k in range(n)), Fraction(0)) for j in range(n)] for i in range(n)]
-    return H, pivots
+    return [[sum((L[i][k] * pivots[k] * L[j][k] for k in range(n)), Fraction(0)) for j in range(n)] for i in range(n)]
 
 
 def _loss(H: Sequence[Sequence[Fraction]], q: Sequence[float], w: Sequence[Fraction]) -> Fraction:
@@ -202,43 +180,33 @@ def _floats(H: Sequence[Sequence[Fraction]]) -> Array:
     return np.array([[float(v) for v in row] for row in H])
 
 
-def _average(quantise: Any, case: Case) -> Outcome:
+def _average(implementation: Any, hessian: int, n: int, grid_parts: int) -> Fraction:
     """Over all weights of the grid, exactly: their decisions are no closer to a tie than half a part."""
-    H, pivots = _hessian(case.settings["number"])
-    m, n, total = case.settings["grid_parts"], len(pivots), Fraction(0)
-    for ticks in itertools.product(range(m), repeat=n):
-        w = [Fraction(t, m) for t in ticks]
-        total += _loss(H, quantise(np.array([float(v) for v in w]), _floats(H)).tolist(), w)
-    return Outcome(total / m**n, {"pivot_sum": sum(pivots), "grid_parts": m})
+    H, total = _hessian(hessian, n), Fraction(0)
+    for ticks in itertools.product(range(grid_parts), repeat=n):
+        w = [Fraction(t, grid_parts) for t in ticks]
+        total += _loss(H, implementation(np.array([float(v) for v in w]), _floats(H)).tolist(), w)
+    return total / Fraction(grid_parts) ** n
 
 
-def _grids(_level: int) -> Iterator[Case]:
-    for number, m in itertools.product(range(5), (1, 3, 5, 7)):
-        yield _grid_case(number, m)
-
-
-def _grid_case(number: int, m: int) -> Case:
-    below, pivots = _FACTORS[number]
+def _of_grid(hessian: int) -> dict[str, Any]:
+    below, pivots = _FACTORS[hessian]
     whole = all(v.denominator == 1 for v in below)
-    settings = {"number": number, "grid_parts": m, "n": len(pivots), "whole": whole, "limited": False}
-    return Case({**settings, "odd": m % 2 == 1})
+    return {"n": len(pivots), "pivot_sum": sum(pivots), "whole": whole, "limited": False}
 
 
-def _weights_case(number: int, w: Sequence[float]) -> Case:
-    inside = all(0 <= v <= 3 for v in w)
-    return Case({"number": number, "n": len(w), "limited": False, "in_range": inside}, np.array(w, float))
+_GRIDS = Family(
+    "rotations.ldlq",
+    "ldlq",
+    Space(nothing, {"hessian": tuple(range(5)), "grid_parts": (1, 3, 5, 7)}),
+    _of_grid,
+    searched=False,
+)
 
 
-def _weights(_level: int) -> Iterator[Case]:
-    for number, (_, pivots) in enumerate(_FACTORS):
-        for w in itertools.product((0.0, 0.25, 0.375, 0.5, -1.25), repeat=len(pivots)):
-            yield _weights_case(number, w)
-
-
-def example(n: int, limited: bool) -> Case:
-    """The example of QuIP's code, its order reversed: there the first weight is rounded first."""
-    w = 0.499 + 0.002 * (np.arange(n) % 2)
-    return Case({"example": n, "n": n, "limited": limited, "in_range": True}, w[::-1].copy())
+def example(n: int) -> tuple[float, ...]:
+    """The weights of the example of QuIP's code, its order reversed: there the first weight is rounded first."""
+    return tuple((0.499 + 0.002 * (np.arange(n) % 2))[::-1].tolist())
 
 
 def _example_hessian(n: int) -> list[list[Fraction]]:
@@ -265,88 +233,66 @@ def _pivots(H: Sequence[Sequence[Fraction]]) -> list[Fraction]:
     return found
 
 
-def confronted(quantise: Any, case: Case) -> tuple[Fraction, Fraction, Fraction]:
+def _of_weights(x: Array) -> dict[str, Any]:
+    return {"n": x.size, "in_range": bool((x >= 0).all() and (x <= 3).all())}
+
+
+def _losses(implementation: Any, x: Array, hessian: int | str, limited: bool) -> tuple[Fraction, Fraction, Fraction]:
     """The loss, that of rounding to nearest, and the sum of the pivots."""
-    s = case.settings
-    H = _example_hessian(s["example"]) if "example" in s else _hessian(s["number"])[0]
-    w = [Fraction(v) for v in case.array.tolist()]
-    q = quantise(case.array, _floats(H), 4 if s["limited"] else None).tolist()
+    H, w = _hessian(hessian, x.size), [Fraction(v) for v in x.tolist()]
+    q = implementation(x, _floats(H), 4 if limited else None).tolist()
     nearest = [float(math.floor(v + Fraction(1, 2))) for v in w]
     return _loss(H, q, w), _loss(H, nearest, w), sum(_pivots(H), Fraction(0))
 
 
-def _feedback(quantise: Any, case: Case) -> Outcome:
-    loss, nearest, pivots = case.once(confronted, quantise)
-    values = {"nearest_loss": nearest, "pivot_sum": pivots, "n": case.settings["n"]}
-    return Outcome(loss, values, active=bool(loss or nearest))
+def _feedback(found: tuple[Fraction, Fraction, Fraction]) -> Outcome:
+    loss, nearest, pivots = found
+    return Outcome(loss, {"nearest_loss": nearest, "pivot_sum": pivots}, active=bool(loss or nearest))
 
 
-def _limited(_budget: Budget) -> Iterator[Case]:
-    for limited, n in itertools.product((False, True), (4, 8)):
-        yield example(n, limited)
-    yield from (case for case in _weights(0) if case.settings["in_range"] and case.settings["number"] in (1, 3))
+FEEDBACK = Family(
+    "rotations.ldlq",
+    "ldlq",
+    Space(_vector, {"hessian": ("example",), "data": (example(4), example(8)), "limited": (False, True)}),
+    _of_weights,
+    _losses,
+    exact=False,
+    searched=False,
+)
+_WEIGHTS: dict[str, Any] = {
+    "grid": FEEDBACK.every(
+        hessian=range(len(_FACTORS)),
+        data=lambda hessian: itertools.product((0.0, 0.25, 0.375, 0.5, -1.25), repeat=len(_FACTORS[hessian][1])),
+        limited=lambda hessian: (False, True) if hessian in (1, 3) else (False,),
+    ),
+    "corpus": FEEDBACK.corpus,
+    "enumerated": "seven Hessians of up to three weights, five values a weight",
+}
 
 
-def _halves(_budget: Budget) -> Iterator[Case]:
-    yield _weights_case(0, (0.5,))
-    yield _weights_case(2, (0.5, 0.5))
-    yield _weights_case(3, (0.5, 0.5, 0.5))
+_HALVES = [FEEDBACK.space.at(hessian=hessian, data=(0.5,) * len(_FACTORS[hessian][1])) for hessian in (0, 2, 3)]
+_TRIPLES = FEEDBACK.space.every(hessian=[5], data=[(0.25, w, 0.25) for w in (0.2, 0.25, 0.3, 0.1, 0.375, 0.0)])
+_PAIRS = FEEDBACK.space.every(hessian=[2], data=[(w, 0.25) for w in (0.0, 0.25, 0.375, 0.5)])
+_EXAMPLES = FEEDBACK.space.every(data=map(example, (4, 6, 8, 12, 16)), limited=[True])
 
 
-def _single(_budget: Budget) -> Iterator[Case]:
-    yield _weights_case(0, (0.25,))
+def _of_feedback(statement: str, axis: str, label: str, rows: Iterable[Settings], **options: Any) -> tuple[Study, ...]:
+    curve = over(axis, label, map(FEEDBACK.case, rows))
+    return FEEDBACK.studies(_feedback, statement, curves=[curve], **options, **_WEIGHTS)
 
 
-def _quarters(_budget: Budget) -> Iterator[Case]:
-    yield from _weights(0)
-    yield example(4, False)
-
-
-_Q, _LDLQ = "rotations.ldlq.", "ldlq"
-_TRIPLES = [_weights_case(5, (0.25, w, 0.25)) for w in (0.2, 0.25, 0.3, 0.1, 0.375, 0.0)]
-
+_OVER_GRIDS = _GRIDS.over("grid_parts", (1, 3, 5, 7, 9, 11), "L = (1, 1), D = (2, 1)", hessian=1)
 LDLQ = (
-    Study(
-        _Q + "average",
-        _LDLQ,
-        _average,
-        grid=_grids,
-        enumerated="all weights of grids of up to seven parts, up to three of them",
-        curves=[over("grid_parts", "L = (1, 1), D = (2, 1)", [_grid_case(1, m) for m in (1, 3, 5, 7, 9, 11)])],
-    ),
-    Study(
-        _Q + "worst",
-        _LDLQ,
-        _feedback,
-        grid=_weights,
-        enumerated="seven Hessians of up to three weights, five values a weight",
-        extremal=_halves,
-        curves=[over("pivot_sum", "halves", [_weights_case(i, [0.5] * len(_FACTORS[i][1])) for i in (0, 2, 3)])],
-    ),
-    Study(
-        _Q + "limited",
-        _LDLQ,
-        _feedback,
-        corpus=_limited,
-        curves=[over("pivot_sum", "the example of the code", [example(n, True) for n in (4, 6, 8, 12, 16)])],
-    ),
-    Study(
-        _Q + "nearest",
-        _LDLQ,
-        _feedback,
-        corpus=_quarters,
-        curves=[over("nearest_loss", "three weights, the second varies", _TRIPLES)],
-    ),
-    Study(
-        _Q + "nearest_pair",
-        _LDLQ,
-        _feedback,
-        grid=_weights,
-        enumerated="seven Hessians of up to three weights, five values a weight",
-        extremal=_single,
-        curves=[
-            over("nearest_loss", "L = -2, D = (1, 4)", [_weights_case(2, (w, 0.25)) for w in (0.0, 0.25, 0.375, 0.5)])
-        ],
+    *_GRIDS.studies(_average, "average", curves=[_OVER_GRIDS]),
+    *_of_feedback("worst", "pivot_sum", "halves", _HALVES, extremal=FEEDBACK.of(_HALVES)),
+    *_of_feedback("limited", "pivot_sum", "the example of the code", _EXAMPLES),
+    *_of_feedback("nearest", "nearest_loss", "three weights, the second varies", _TRIPLES),
+    *_of_feedback(
+        "nearest_pair",
+        "nearest_loss",
+        "L = -2, D = (1, 4)",
+        _PAIRS,
+        extremal=FEEDBACK.every(hessian=[0], data=[(0.25,)]),
     ),
 )
 

@@ -121,6 +121,8 @@ MORE: Mapping[str, tuple[tuple[Array, Mapping[str, Any], Mapping[str, Any]], ...
     "ReplacementRandK": (
         (np.arange(1.0, 998.0), {"k": 997, "added": True}, {"seed": 6166}),
         *((np.ones(n, np.float32), {"k": 2**16 + 60, "added": True}, {"seed": 1}) for n in (5, 2**17, 3 * 2**16)),
+        # multiples that fit twice and not three times, of three entries; whether they are drawn or not
+        *((np.full(3, 8e307), {"k": 3, "added": added}, {"picks": np.zeros(3, np.int64)}) for added in (False, True)),
         (_EIGHT, {"k": 0}, {"seed": 1}),
         (_EIGHT, {"k": 2}, {"picks": np.array([0, 8])}),
         (_EIGHT, {"k": 2}, {"picks": np.array([-1, 0])}),
@@ -410,6 +412,13 @@ def _edges(*cases_: tuple[Mapping[str, Any], Mapping[str, Any]]) -> Callable[[],
     return lambda: [*large, *(Given({"stack": stack}, parameters, randomness) for parameters, randomness in cases_)]
 
 
+def _cancelled(*cases_: tuple[Mapping[str, Any], Mapping[str, Any]]) -> Callable[[], list[Given]]:
+    """`_edges`, and an entry that is sent though it has come to zero; its momentum has not."""
+    gradients = np.array([[1.0, 4.0, -1.5, 0.0, 0.0, 0.0, 1.0, 0.0]])
+    zero = [Given({"stack": gradients}, {"steps": 4, "k": 1, "factor": 0.5, "masking": on}) for on in (True, False)]
+    return lambda: [*_edges(*cases_)(), *zero]
+
+
 PERMUTED = _ranked(_owned, owners=("seed", "drawn", "in turn", "the first", "the last"))
 SHARED = (
     _ranked(_placed, k=COUNTS, places=("seed", "drawn", "the first", "the last"))
@@ -454,6 +463,7 @@ DEFINITIONS = {
         twins.shared_randk_mean,
         examples=_edges(
             *(({"k": 2}, {"places": np.array(places)}) for places in ([0, 2], [1, 0], [1, 1], [0], [1, 3], [-1, 0])),
+            ({"k": 2}, {"places": np.array([1, 0], np.uint8)}),
             *(({"k": k}, {"seed": 1}) for k in (0, 4)),
         ),
     ),
@@ -461,7 +471,7 @@ DEFINITIONS = {
         DGC,
         _steps,
         twins.dgc_steps,
-        examples=_edges(
+        examples=_cancelled(
             ({"steps": 3, "k": 1}, {}),
             *(({"steps": steps, "k": k}, {}) for steps, k in ((2, 1), (0, 1), (1, 0), (1, 4), (3, 2))),
             *(({"steps": 1, "k": 1, "factor": factor}, {}) for factor in (1.0, -1e-300)),

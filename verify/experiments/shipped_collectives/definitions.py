@@ -121,7 +121,13 @@ def _least_scales() -> list[Given]:
     return [Given({"stack": stack}, {"group": 2})]
 
 
-_EXAMPLES = {"loongforge_hook": _least_scales}
+def _uneven_blocks() -> list[Given]:
+    """Blocks of whole groups: three ranks do not divide the first, but the second; two ranks not the last."""
+    held = ((3, 4, 8), (3, 4, 12), (2, 3, 3))
+    return [Given({"stack": np.ones((P, 24))}, {"group": group, "block": block}) for P, group, block in held]
+
+
+_EXAMPLES = {"flashinfer_allreduce": _uneven_blocks, "loongforge_hook": _least_scales}
 DEFINITIONS = {
     name: Definition(
         space,

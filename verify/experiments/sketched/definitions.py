@@ -1,10 +1,11 @@
 """Sketches, and their sums, beside their definitions: the spaces of their cases."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from commbounds.array_types import Array
 from commbounds.verify.data import EDGES, KINDS, stack_of, vector_of
 from commbounds.verify.definition import Definition, Given, called, chosen, in_rounds
 from commbounds.verify.definitions import sketched
@@ -29,6 +30,12 @@ def _coefficients(rows: int, n: Any, cells: int, prime: int, data: str, seed: in
     rng = np.random.default_rng(seed)
     made = {"drawn": rng.integers(0, prime, (rows, 6)), "largest": np.full((rows, 6), prime - 1)}
     return Given({"coefficients": made[data]}, {"n": n, "cells": cells, "prime": prime})
+
+
+def _ending(rows: int, last: int) -> Array:
+    coefficients = np.zeros((rows, 6), np.int64)
+    coefficients[-1, -1] = last
+    return coefficients
 
 
 def _vector(n: int, data: str, dtype: str, seed: int, **table: Any) -> Given:
@@ -84,6 +91,26 @@ FEW = ("dtype", "cells")
 """Of options of all of them, those that are tried in every two with every number of ranks."""
 
 
+BEYOND: dict[str, Sequence[Any]] = {
+    "cells": (0, 2**31),
+    "k": (0, Of("n + 1", lambda n: n + 1)),
+    "candidates": (0, Of("n + 1", lambda n: n + 1), Of("k - 1", lambda k: k - 1)),
+    "middle": ("upper",),
+    "rho": (-5e-324, np.nextafter(1.0, 2.0)),
+    "forget": ("never",),
+    "buckets": (
+        Of("cells", lambda rows, n, cells: np.full((rows, n), cells)),
+        Of("-1", lambda rows, n: np.full((rows, n), -1)),
+    ),
+    "signs": (Of("0", lambda rows, n: np.full((rows, n), 0)), Of("2", lambda rows, n: np.full((rows, n), 2))),
+}
+"""What is refused of whatever sketch takes it."""
+
+
+def _beyond(*names: str) -> dict[str, Sequence[Any]]:
+    return {name: BEYOND[name] for name in names}
+
+
 def _sums_beyond() -> list[Given]:
     """Entries that cancel in a table, whose own sums overflow."""
     hashes = {"buckets": np.zeros((1, 2), np.int64), "signs": np.array([[1, -1]], np.int8)}
@@ -116,27 +143,46 @@ DEFINITIONS = {
         ),
         _hashed,
         sketched.hashes_said,
-        refused={"prime": (1, 2**31), "cells": (0, 2**31)},
+        refused={
+            "n": (0, Of("prime + 1", lambda prime: prime + 1)),
+            "prime": (1, 2**31),
+            "cells": (0, 2**31),
+            "coefficients": (
+                Of("-1 among them", lambda rows: _ending(rows, -1)),
+                Of("prime among them", lambda rows, prime: _ending(rows, prime)),
+            ),
+        },
     ),
-    "count_sketch": Definition(Space(_vector, VECTORS).search(n=(1, 70)), called("table"), sketched.table_said),
+    "count_sketch": Definition(
+        Space(_vector, VECTORS).search(n=(1, 70)),
+        called("table"),
+        sketched.table_said,
+        refused=_beyond("cells", "buckets", "signs"),
+    ),
     "sketch_estimates": Definition(
         Space(_table, {**VECTORS, "middle": MIDDLE}).search(n=(1, 70)),
         called("estimates"),
         sketched.estimates_said,
         examples=_tables_beyond,
+        refused=_beyond("middle", "buckets", "signs"),
     ),
     "unsketch": Definition(
-        Space(_table, {**VECTORS, "middle": MIDDLE, "k": COUNTS}), called("update"), sketched.update_said
+        Space(_table, {**VECTORS, "middle": MIDDLE, "k": COUNTS}),
+        called("update"),
+        sketched.update_said,
+        refused=_beyond("k", "middle", "buckets", "signs"),
     ),
     "min_max_sketch": Definition(
         Space(_levels, {"n": LENGTHS, "most": (3, 0, 2**40), **TABLES}).search(n=(1, 70)),
         called("recovered"),
         sketched.minima_said,
+        refused=_beyond("cells", "buckets"),
     ),
     "sketched_sum": Definition(
         Space(_stack, {**STACKS, "k": COUNTS, "middle": MIDDLE}, (*FEW, "rows", "middle")),
         called("total", "traffic"),
         sketched.summed,
+        refused=_beyond("cells", "k", "middle", "buckets", "signs"),
     ),
     "sketched_topk": Definition(
         Space(
@@ -151,6 +197,10 @@ DEFINITIONS = {
         called("total", "traffic"),
         sketched.asked_again,
         examples=_sums_beyond,
+        refused={
+            **_beyond("cells", "candidates", "buckets", "signs"),
+            "k": (0, Of("candidates + 1", lambda candidates: candidates + 1)),
+        },
     ),
     "fetchsgd_step": Definition(
         Space(
@@ -167,5 +217,6 @@ DEFINITIONS = {
         ),
         in_rounds("state", lambda inputs, said: {**inputs, **{name: said[name] for name in ("momentum", "error")}}),
         sketched.stepped,
+        refused=_beyond("k", "rho", "forget", "buckets", "signs"),
     ),
 }

@@ -1,22 +1,21 @@
-"""Sparse all-reduces: the stacks to measure them on, and what is measured."""
+"""Sparse all-reduces: the spaces of the stacks that they are run on, and what their runs give."""
 
-import inspect
 import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import lru_cache, partial
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
-from hypothesis import strategies as st
 
 from commbounds.array_types import Array
-from commbounds.collectives import COLLECTIVES, Traffic
-from commbounds.verify.experiment import Budget
-from commbounds.verify.inputs import integers, sampled_from
-from commbounds.verify.study import Case, Curve, Outcome, Study, shared
+from commbounds.collectives import Traffic
+from commbounds.verify.family import Family
+from commbounds.verify.space import RANKS, SEED, Of, Settings, Space, sizes
+from commbounds.verify.study import Case, Curve, shared
 
-Measure = Callable[[Case, Any, Traffic], Any]
-Values = Callable[[Case, Any, Traffic], dict[str, Any]]
+Rows = tuple[tuple[float, ...], ...]
 
 # --- stacks ------------------------------------------------------------------------------------------------------
 
@@ -71,24 +70,90 @@ FAMILIES: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
 """Stacks by name; simplest first, as examples shrink in this order. All but the last hold integers."""
 
 
-def case_of(P: int, n: int, k: int, family: str = "small integers", seed: int = 0, **options: Any) -> Case:
-    """One stack of a family, a function of the arguments alone, to be reduced with `options`."""
-    x = FAMILIES[family](np.random.default_rng([seed, P, n]), P, n)
-    return Case({"P": P, "n": n, "k": k, **options, "family": family, "seed": seed}, x)
+def stacked(P: int, n: int, data: str | Rows, seed: int) -> Array:
+    """A stack of a family, or the rows that are given."""
+    if isinstance(data, str):
+        return FAMILIES[data](np.random.default_rng([seed, P, n]), P, n)
+    return np.array(data)
 
 
-def grid(
-    ranks: Sequence[int], sizes: Sequence[int], *choices: dict[str, Any], families: Sequence[str] = ("small integers",)
-) -> Callable[[int], Iterator[Case]]:
-    """Every number of ranks (twice as many from level 1 on), size, k, choice of options and family."""
+# --- spaces ------------------------------------------------------------------------------------------------------
 
-    def cases(level: int) -> Iterator[Case]:
-        more = range(1, 2 * max(ranks) + 1) if level else ranks
-        for P, n in itertools.product(more, sizes):
-            for k, options, family in itertools.product(range(1, n + 1), choices or ({},), families):
-                yield case_of(P, n, k, family, **options)
+GATHERS = ("bruck", "ring", "recursive-doubling")
+_FEWEST = Of(
+    "the fewest of b-sag",
+    lambda P, k, teams, synchronise: -(-(k * teams // P) // teams) if synchronise == "b-sag" else None,
+)
+_OPTIONS: Mapping[str, Mapping[str, Sequence[Any]]] = {
+    "topk_allgather": {"allgather": GATHERS},
+    "topk_dsa": {"switch": ("model", "code", "never"), "allgather": ("ring", "bruck", "recursive-doubling")},
+    "gtopk_allreduce": {"putback": ("conserving", "published")},
+    "gaussiank_allreduce": {"adapt": ("none", "vgg", "lstm"), "allgather": GATHERS},
+    "spardl_allreduce": {"teams": (1, 2, 3, 4), "synchronise": ("r-sag", "b-sag"), "sag_entries": (None, _FEWEST)},
+}
+"""What every collective can be asked for, the default first."""
+_SPACE = (
+    Space(
+        stacked,
+        {
+            "P": RANKS,
+            "n": sizes(32, 50),
+            "data": tuple(FAMILIES),
+            "k": (
+                1,
+                Of("n // 3, at least 1", lambda n: n // 3 or 1),
+                Of("n", lambda n: n),
+                Of("P, at most n", lambda P, n: min(P, n)),
+            ),
+        },
+    )
+    .search(n=(1, 40), k=(1, 40))
+    .without("More entries than there are.", lambda n, k: k > n)
+)
+_LARGE = [
+    {"P": P, "n": 200, "data": data, "k": k}
+    for P, data, k in ((16, "few nonzeros", 66), (16, "normal", 1), (33, "small integers", 66))
+]
+_STACKS = _SPACE.including(*(_SPACE.at(**row) for row in _LARGE))
 
-    return cases
+
+class Ran(NamedTuple):
+    """What a collective gives."""
+
+    result: Any
+    traffic: Traffic
+
+
+def ran(implementation: Any, x: Array, k: int, settings: Settings) -> Ran:
+    """The collective, asked for what the settings say; once for small stacks, which several families have."""
+    options = tuple((name, settings[name]) for listed in _OPTIONS.values() for name in listed if name in settings)
+    if x.size > 128:
+        return Ran(*implementation(x, k, **dict(options)))
+    return _remembered(implementation, x.tobytes(), x.shape, k, options)
+
+
+@lru_cache(maxsize=1 << 12)
+def _remembered(
+    implementation: Any, x: bytes, shape: tuple[int, ...], k: int, options: tuple[tuple[str, Any], ...]
+) -> Ran:
+    return Ran(*implementation(np.frombuffer(x).reshape(shape).copy(), k, **dict(options)))
+
+
+@shared
+def family_of(
+    subject: str,
+    make: Callable[..., Array] = stacked,
+    facts: Callable[..., Mapping[str, Any]] | None = None,
+    **axes: Sequence[Any],
+) -> Family:
+    """Stacks of every kind, with all options but for the axes that are given."""
+    space = replace(_STACKS, make=make).replaced(**{**_OPTIONS[subject], **axes})
+    if "teams" in space.axes:
+        space = space.without("Teams that do not divide the ranks.", lambda P, teams: P % teams > 0).without(
+            "Teams that cannot double.", lambda teams, synchronise: synchronise == "r-sag" and teams & (teams - 1) > 0
+        )
+        space = replace(space, combined=(("data", "k", "teams", "synchronise"),))
+    return Family("sparse", subject, space.evenly({}), facts, run=ran, exact=False)
 
 
 SMALL_STACKS = (
@@ -100,56 +165,37 @@ _SHAPES = ((1, 2), (2, 2), (3, 2), (2, 3), (4, 2), (3, 3))
 """(P, n), small first."""
 
 
-@shared
-def every_small_stack(*choices: dict[str, Any]) -> Callable[[int], Iterator[Case]]:
-    """Every stack of a few small integers, small first, with every k, larger ones from level 1 on; shifted ones."""
-
-    def cases(level: int) -> Iterator[Case]:
-        for P, n in _SHAPES[: (3, 5, 6)[level]]:
-            values = (0.0, 1.0, -1.0, 2.0, -2.0) if P == 1 else (0.0, -1.0, 2.0)
-            for entries in itertools.product(values, repeat=P * n):
-                x = np.array(entries).reshape(P, n)
-                for k, options in itertools.product(range(1, n + 1), choices or ({},)):
-                    yield Case({"P": P, "n": n, "k": k, **options}, x)
-        for P in (3, 5, 8):
-            first = np.resize((2.0, -1.0, 0.0, 1.0, -2.0, 3.0, 0.0), P + 1)
-            for shift, k, options in itertools.product(range(P + 1), (1, 2, P + 1), choices or ({},)):
-                x = np.array([np.roll(first, shift * p) for p in range(P)])
-                yield Case({"P": P, "n": P + 1, "k": k, **options}, x)
-
-    return cases
+def _small(level: int) -> Iterator[Rows]:
+    """Every stack of a few small integers, small first, larger ones from level 1 on; shifted ones."""
+    for P, n in _SHAPES[: (3, 5, 6)[level]]:
+        values = (0.0, 1.0, -1.0, 2.0, -2.0) if P == 1 else (0.0, -1.0, 2.0)
+        yield from itertools.product(itertools.product(values, repeat=n), repeat=P)
+    for P in (3, 5, 8):
+        first = np.resize((2.0, -1.0, 0.0, 1.0, -2.0, 3.0, 0.0), P + 1)
+        for shift in range(P + 1):
+            yield tuple(tuple(np.roll(first, shift * p).tolist()) for p in range(P))
 
 
 @shared
-def by_hand(*choices: dict[str, Any]) -> Callable[[Budget], Iterator[Case]]:
-    """Every family at a few sizes."""
-
-    def cases(budget: Budget) -> Iterator[Case]:
-        shapes = ((1, 5), (2, 7), (3, 6), (4, 32), (7, 50), (8, 8)) + ((16, 200), (33, 500)) * bool(budget.level)
-        for (P, n), family, options in itertools.product(shapes, FAMILIES, choices or ({},)):
-            for k in sorted({1, n // 3 or 1, n}):
-                yield case_of(P, n, k, family, **options)
-
-    return cases
-
-
-@st.composite
-def _drawn(draw: st.DrawFn, choices: tuple[dict[str, Any], ...], ranks: int, largest: int) -> Case:
-    P, n = draw(integers(1, ranks)), draw(integers(1, largest))
-    k, options = draw(integers(1, n)), draw(sampled_from(choices or ({},)))
-    return case_of(P, n, k, draw(sampled_from(tuple(FAMILIES))), draw(integers(0, 2**31)), **options)
+def every_small_stack(family: Family, **options: Any) -> Callable[[Any], Iterator[Case]]:
+    """Every stack of a few small integers with these options, or the first ones."""
+    return family.every(
+        data=_small,
+        P=lambda data: [len(data)],
+        n=lambda data: [len(data[0])],
+        k=lambda n: sorted({1, 2, n}),
+        **options,
+    )
 
 
-@shared
-def drawn(*choices: dict[str, Any], ranks: int = 9, largest: int = 40) -> Callable[[], st.SearchStrategy[Case]]:
-    """Generated stacks: P, n, k, options, family and seed."""
-    return partial(_drawn, choices, ranks, largest)
+def on_small_stacks(family: Family, **options: Any) -> dict[str, Any]:
+    """The grid of a claim."""
+    return {"grid": every_small_stack(family, **options), "enumerated": SMALL_STACKS}
 
 
 def neighbour(rng: np.random.Generator, case: Case) -> Case:
     """The case with one entry changed, moved to another rank or place, or with another k."""
-    assert case.x is not None
-    x, settings = np.array(case.x), {**case.settings, "family": "attacked"}
+    x, settings = case.array.copy(), {**case.settings, "data": "attacked"}
     P, n = x.shape
     kind, p, i = rng.integers(4), rng.integers(P), rng.integers(n)
     if kind == 0:
@@ -164,105 +210,44 @@ def neighbour(rng: np.random.Generator, case: Case) -> Case:
 
 # --- what is measured --------------------------------------------------------------------------------------------
 
-_SMALL = 128
-"""Entries of small stacks."""
-_OPTIONS = ("allgather", "switch", "putback", "adapt", "teams", "synchronise", "sag_entries")
+
+def mean_received(traffic: Traffic) -> Fraction:
+    """Words that a rank receives."""
+    return Fraction(int(traffic.received.sum()), traffic.received.size)
 
 
-def data(traffic: Traffic) -> Traffic:
-    """Words of entries and of dense blocks, without the announcements of sizes."""
-    return traffic.only("split", "allgather", "dense")
-
-
-@lru_cache(maxsize=64)
-def _defaults(function: Callable[..., Any]) -> Mapping[str, Any]:
-    """What the options of a collective are where a case does not set them."""
-    given = inspect.signature(function).parameters.values()
-    return {option.name: option.default for option in given if option.default is not option.empty}
-
-
-def options_of(subject: str, case: Case) -> dict[str, Any]:
-    """Every option of the collective on the case."""
-    return {name: case.settings.get(name, default) for name, default in _defaults(COLLECTIVES[subject]).items()}
-
-
-def performed(implementation: Any, case: Case) -> tuple[Any, Traffic]:
-    """What the collective returns for the case and its options; once for small stacks, which several claims have."""
-    defaults, x = _defaults(implementation), case.array
-    given = {name: case.settings[name] for name in _OPTIONS if name in case.settings}
-    options = {name: value for name, value in given.items() if name not in defaults or value != defaults[name]}
-    if x.size > _SMALL:
-        return _returned(implementation, x, case.settings["k"], options)
-    return _small(implementation, x.tobytes(), x.shape, case.settings["k"], tuple(options.items()))
-
-
-def _returned(implementation: Any, x: Array, k: int, options: Mapping[str, Any]) -> tuple[Any, Traffic]:
-    result, traffic = implementation(x, k, **options)
-    return result, traffic
-
-
-@lru_cache(maxsize=1 << 12)
-def _small(implementation: Any, x: bytes, shape: tuple[int, ...], k: int, options: Any) -> tuple[Any, Traffic]:
-    return _returned(implementation, np.frombuffer(x).reshape(shape).copy(), k, dict(options))
-
-
-def trial(
-    measure: Measure,
-    values: Values | None = None,
-    slack: Callable[[Case], float] | None = None,
-    active: Callable[[Case], bool] = lambda _case: True,
-) -> Callable[[Any, Case], Outcome]:
-    """Runs the collective on a case and measures it; `values` are the symbols that depend on the result."""
-
-    def run(implementation: Any, case: Case) -> Outcome:
-        result, traffic = case.once(performed, implementation)
-        known: dict[str, Any] = {
-            name: case.settings[name] for name in ("P", "n", "k", "teams") if name in case.settings
-        }
-        more = {} if values is None else values(case, result, traffic)
-        return Outcome(measure(case, result, traffic), {**known, **more}, slack(case) if slack else 0.0, active(case))
-
-    return run
-
-
-def study(name: str, subject: str, run: Callable[[Any, Case], Outcome], **sources: Any) -> Study:
-    """The study of a claim of this column; hypotheses know all options of the collective."""
-    return Study(name, subject, run, known=lambda _implementation, case: options_of(subject, case), **sources)
+def critical_path(found: Ran) -> int:
+    """Words on the critical path, announcements too."""
+    return found.traffic.critical_path
 
 
 # --- what is drawn -----------------------------------------------------------------------------------------------
 
-RANKS = (2, 3, 4, 6, 8, 12, 16, 24, 32)
+ALONG = (2, 3, 4, 6, 8, 12, 16, 24, 32)
 """Numbers of ranks along the axis of most curves."""
 _DRAWS = 5
 
 
 @shared
-def _over_ranks(n: int, k: int, *others: str, **options: Any) -> Callable[[int], Iterator[tuple[float, list[Case]]]]:
+def over_ranks(family: Family, n: int, k: int, *others: str, relative: bool = False) -> tuple[Curve]:
+    """Random vectors, and those of `others`, over the number of ranks."""
+
     def points(seed: int) -> Iterator[tuple[float, list[Case]]]:
-        for P in RANKS:
-            typical = [case_of(P, n, k, "rounded normal", seed % 2**31 + i, **options) for i in range(_DRAWS)]
-            yield P, [*typical, *(case_of(P, n, k, family, **options) for family in others)]
+        for P in ALONG:
+            rows: list[Settings] = [{"data": "rounded normal", SEED: seed % 2**31 + i} for i in range(_DRAWS)]
+            rows += [{"data": data} for data in others]
+            yield P, [family.case(family.space.at(P=P, n=n, k=k, **row)) for row in rows]
 
-    return points
-
-
-def over_ranks(
-    n: int,
-    k: int,
-    *others: str,
-    worst: Callable[[int], list[Case]] | None = None,
-    relative: bool = False,
-    **options: Any,
-) -> tuple[Curve]:
-    """Random vectors, and those of the families `others` and of `worst`, over the number of ranks."""
-    shown = _over_ranks(n, k, *others, **options)
-
-    points = shown if worst is None else partial(_and_worst, shown, worst)
     return (Curve("P", f"n = {n}, k = {k}" + ", over the bound" * relative, points, _DRAWS, relative),)
 
 
-def _and_worst(
-    shown: Callable[[int], Iterator[tuple[float, list[Case]]]], worst: Callable[[int], list[Case]], seed: int
-) -> Iterator[tuple[float, list[Case]]]:
-    return ((P, [*cases, *worst(int(P))]) for P, cases in shown(seed))
+def along(family: Family, axis: str, values: Iterable[int], **fixed: Any) -> tuple[Curve]:
+    """One random stack a point, over the values of an axis."""
+
+    def points(seed: int) -> Iterator[tuple[float, list[Case]]]:
+        for value in values:
+            row = {**fixed, axis: value, "data": "normal", SEED: seed % 2**31}
+            yield value, [family.case(family.space.at(**row))]
+
+    label = ", ".join(f"{name} = {fixed[name]}" for name in ("P", "n", "k") if name in fixed)
+    return (Curve(axis, label, points, typical=1),)

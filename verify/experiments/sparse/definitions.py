@@ -48,7 +48,9 @@ def _teams(*, teams: int | None, synchronise: str | None, sag: str | None, **set
     d = 1 if teams is None else teams
     h = settings["k"] // (settings["P"] // d)
     least = -(-h // d)
-    entries = {None: None, "least": least, "between": (least + h) // 2, "most": h}[sag]
+    beyond = {"too few": least - 1, "too many": h + 1}
+    within = {"least": least, "between": (least + h) // 2, "most": h}
+    entries = None if sag is None else {**within, **beyond}[sag]
     return _given(teams=teams, synchronise=synchronise, sag_entries=entries, **settings)
 
 
@@ -77,7 +79,13 @@ SPACES = {
     )
     .without(
         "Entries to gather are those of b-sag.", lambda synchronise, sag: synchronise != "b-sag" and sag is not None
-    ),
+    )
+    .hidden_by(sag=("too few", "too many")),
+}
+BEYOND: Mapping[str, Sequence[Any]] = {
+    "k": (0, Of("n + 1", lambda n: n + 1)),
+    "teams": (0, Of("P + 1", lambda P: P + 1)),
+    **dict.fromkeys(("allgather", "switch", "putback", "adapt", "synchronise"), ("no such one",)),
 }
 
 
@@ -127,6 +135,7 @@ DEFINITIONS = {
         _gaussian if name == "gaussiank_allreduce" else called("result", "traffic"),
         sparse.of_sparse(getattr(sparse, name)),
         examples=partial(_examples, name),
+        refused={option: BEYOND[option] for option in BEYOND if option in space.axes},
     )
     for name, space in SPACES.items()
 }

@@ -1,225 +1,177 @@
 """Studies of TopkDSA's words and of the lower bound: they depend on the input."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from commbounds.array_types import Array
 from commbounds.collectives import Traffic
 from commbounds.collectives.cuts import even_cuts
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.sparse.cases import (
-    RANKS,
-    SMALL_STACKS,
-    by_hand,
-    data,
-    drawn,
-    every_small_stack,
+    ALONG,
+    GATHERS,
+    Ran,
+    Rows,
+    family_of,
+    mean_received,
     neighbour,
+    on_small_stacks,
     over_ranks,
-    study,
-    trial,
+    stacked,
 )
-from commbounds.verify.study import Case, Study, over
+from commbounds.verify.family import Family, FamilyStudy
+from commbounds.verify.space import Of
+from commbounds.verify.study import Outcome
 
-_DSA = "topk_dsa"
-_Measure = Callable[[Case, Any, Traffic], Any]
-_Cases = Callable[[Budget], Iterator[Case]]
+# --- cases -------------------------------------------------------------------------------------------------------
+
+_ALIKE, _APART, _OWN, _EVEN = "all ranks alike", "disjoint, all in region 0", "regions' beginnings", "identical, even"
+_PLACES: Mapping[str, Callable[[int, int, int, int], Array]] = {
+    _ALIKE: lambda p, P, n, k: np.arange(k),
+    _APART: lambda p, P, n, k: p * k + np.arange(k),
+    _OWN: lambda p, P, n, k: p * (n // P) + np.arange(k),
+    _EVEN: lambda p, P, n, k: even_cuts(n, P)[:-1, None] + np.arange(k // P),
+}
+"""Where rank p holds its k nonzeros: from the beginning, one after another, in its own region, in all regions."""
+
+
+def _placed(P: int, n: int, data: str | Rows, k: int, seed: int) -> Array:
+    if not isinstance(data, str) or data not in _PLACES:
+        return stacked(P, n, data, seed)
+    x = np.zeros((P, n))
+    for p in range(P):
+        x[p, _PLACES[data](p, P, n, k).ravel()] = 1.0 + p
+    return x
+
+
+def _family(subject: str = "topk_dsa", **options: Any) -> Family:
+    return family_of(subject, _placed, **options)
+
+
+_MODEL = _family(switch=("model",))
+_RING = replace(_family(switch=("model",), allgather=("ring",)), arrays=2)
+_CODE = _family(switch=("code",))
+_NEVER = _family(switch=("never",))
+
+
+def _rows(family: Family, data: str, *sizes: tuple[int, int, int]) -> list[dict[str, Any]]:
+    """Some (P, n, k)."""
+    return [family.space.at(P=P, n=n, data=data, k=k) for P, n, k in sizes]
+
 
 # --- words that depend on the input ------------------------------------------------------------------------------
 
 
-def _path(_case: Case, _result: Any, traffic: Traffic) -> int:
-    return data(traffic).critical_path
+def _data(found: Ran) -> Traffic:
+    """Words of entries and of dense blocks, without the announcements of sizes."""
+    return found.traffic.only("split", "allgather", "dense")
 
 
-def _mean(_case: Case, _result: Any, traffic: Traffic) -> Fraction:
-    received = data(traffic).received
-    return Fraction(int(received.sum()), received.size)
+def _path(found: Ran) -> int:
+    return _data(found).critical_path
 
 
-def _most(_case: Case, _result: Any, traffic: Traffic) -> int:
-    return int(data(traffic).received.max())
+def _mean(found: Ran) -> Fraction:
+    return mean_received(_data(found))
 
 
-def _least(_case: Case, _result: Any, traffic: Traffic) -> int:
-    return int(data(traffic).received.min())
+def _gathered(found: Ran) -> Outcome:
+    union = {"union": np.unique(np.concatenate(found.result.selected)).size}
+    return Outcome(mean_received(found.traffic.only("allgather", "dense")), union)
 
 
-def _gathered(_case: Case, _result: Any, traffic: Traffic) -> Fraction:
-    received = traffic.only("allgather", "dense").received
-    return Fraction(int(received.sum()), received.size)
-
-
-def _union(_case: Case, result: Any, _traffic: Traffic) -> dict[str, Any]:
-    return {"union": len({i for s in result.selected for i in s.tolist()})}
-
-
-def _support(case: Case, result: Any, _traffic: Traffic) -> dict[str, Any]:
-    """Entries of the sum, and those of them that one of several ranks brought already."""
-    assert case.x is not None
-    chosen = np.zeros_like(case.x)
-    for x, own, indices in zip(case.x, chosen, result.selected, strict=True):
-        own[indices] = x[indices]
+def _over_support(words: Callable[[Ran], Any], found: Ran, x: Array) -> Outcome:
+    """Besides, entries of the sum, and those of them that one of several ranks brought already."""
+    chosen, update = np.zeros_like(x), found.result.update
+    for row, own, indices in zip(x, chosen, found.result.selected, strict=True):
+        own[indices] = row[indices]
     shared = np.count_nonzero(chosen, axis=0) > 1
-    brought = shared & (result.update != 0) & np.any(chosen == result.update, axis=0)
-    return {"nonzeros": int(np.count_nonzero(result.update)), "coincidences": int(np.count_nonzero(brought))}
+    brought = shared & (update != 0) & np.any(chosen == update, axis=0)
+    entries = {"nonzeros": int(np.count_nonzero(update)), "coincidences": int(np.count_nonzero(brought))}
+    return Outcome(words(found), entries)
 
 
-def _ones_from(P: int, n: int, k: int, family: str, first: Callable[[int], int], **options: Any) -> Case:
-    """Every rank holds k ones, in a row from `first` of the rank."""
-    x = np.zeros((P, n))
-    for p in range(P):
-        x[p, first(p) : first(p) + k] = 1.0 + p
-    return Case({"P": P, "n": n, "k": k, **options, "family": family}, x)
+# --- studies -----------------------------------------------------------------------------------------------------
 
 
-def _all_in_region_zero(P: int, c: int, n: int | None = None, **options: Any) -> Case:
-    """Every rank holds `c` ones at the beginning; P regions of them, or `n` entries."""
-    return _ones_from(P, n or P * c, c, "all ranks fill region 0", lambda _p: 0, **options)
-
-
-def _disjoint_in_region_zero(P: int, k: int) -> Case:
-    return _ones_from(P, P * P * k, k, "disjoint, all in region 0", lambda p: p * k, allgather="ring")
-
-
-def _own_regions(P: int, c: int, k: int, **options: Any) -> Case:
-    return _ones_from(P, P * c, k, "own regions", lambda p: p * c, **options)
-
-
-def _identical_even(P: int, a: int, c: int, longer: int = 0, **options: Any) -> Case:
-    """All ranks hold the first `a` entries of every region, of `c` entries; the first `longer` have one more."""
-    cuts = even_cuts(P * c + longer, P)
-    x = np.zeros((P, P * c + longer))
-    x[:, (cuts[:-1, None] + np.arange(a)).ravel()] = 1.0
-    return Case({"P": P, "n": x.shape[1], "k": P * a, **options, "family": "identical, even"}, x)
-
-
-def _region_study(
-    claim: str,
-    measure: _Measure,
-    *choices: dict[str, Any],
-    values: Any = None,
-    extremal: _Cases | None = None,
-    worst: Callable[[int], list[Case]] | None = None,
+def _studied(
+    family: Family,
+    measure: Callable[..., Any],
+    *claims: str,
+    extremal: list[dict[str, Any]] | None = None,
+    attacked: bool = True,
+    worst: tuple[str, ...] = (),
     relative: bool = False,
-    subject: str = _DSA,
-    attacked: bool = False,
-) -> Study:
-    return study(
-        f"sparse.{claim}",
-        subject,
-        trial(measure, values),
-        grid=every_small_stack(*choices),
-        corpus=by_hand(*choices),
-        cases=drawn(*choices),
+) -> tuple[FamilyStudy, ...]:
+    return family.studies(
+        measure,
+        *claims,
+        extremal=family.of(extremal) if extremal else None,
         mutate=neighbour if attacked else None,
-        extremal=extremal,
-        enumerated=SMALL_STACKS,
-        curves=over_ranks(256, 16, "own regions", worst=worst, relative=relative, **choices[0]),
+        curves=over_ranks(family, 256, 16, "own regions", *worst, relative=relative),
+        **on_small_stacks(family),
     )
 
 
-def _sizes(make: Callable[..., Case], *sizes: tuple[Any, ...], **options: Any) -> _Cases:
-    return lambda _budget: (make(*size, **options) for size in sizes)
-
-
-_RING = {"switch": "model", "allgather": "ring"}
-_BRUCK = {"switch": "model", "allgather": "bruck"}
-_NEVER = {"switch": "never"}
-
-
-def _identical_grid(level: int) -> Iterator[Case]:
-    for P in range(1, 33 if level else 17):
-        for a in (1, 2, 3):
-            for allgather in ("ring", "bruck", "recursive-doubling"):
-                yield _identical_even(P, a, 2 * a + 1, a % P, allgather=allgather)
-
-
-def _identical() -> Study:
-    return study(
-        "sparse.topkdsa.identical",
-        _DSA,
-        trial(_path),
-        grid=_identical_grid,
-        enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, some one longer, every all-gather",
-        curves=[over("P", "k = 4P, n = 9P", (_identical_even(P, 4, 9) for P in RANKS))],
-    )
-
-
-def _crowded(P: int) -> list[Case]:
-    """All ranks' 16 entries among the first of 256."""
-    return [_ones_from(P, 256, 16, "all ranks alike", lambda _p: 0, **_RING)]
-
+_SUPPORT: dict[str, Any] = {"extremal": _rows(_NEVER, _OWN, (2, 6, 2), (5, 20, 4), (8, 48, 1)), "relative": True}
 
 REGIONS = (
-    _region_study(
-        "topkdsa.upper_any_split",
-        _path,
-        _RING,
-        _BRUCK,
-        extremal=_sizes(_all_in_region_zero, *((P, 1, 1) for P in (2, 3, 5, 8, 16)), **_RING),
-        worst=_crowded,
-        attacked=True,
+    *_studied(
+        _MODEL, _path, "topkdsa.upper_any_split", worst=(_ALIKE,),
+        extremal=_rows(_MODEL, _ALIKE, *((P, 1, 1) for P in (2, 3, 5, 8, 16))),
     ),
-    _region_study(
-        "topkdsa.upper_even",
-        _path,
-        _RING,
-        extremal=_sizes(_all_in_region_zero, (3, 2), (4, 5), (5, 3), (8, 4), (16, 10), **_RING),
-        worst=_crowded,
-        attacked=True,
+    *_studied(
+        _RING, _path, "topkdsa.upper_even", worst=(_ALIKE,),
+        extremal=_rows(_RING, _ALIKE, (3, 6, 2), (4, 20, 5), (5, 15, 3), (8, 32, 4), (16, 160, 10)),
     ),
-    _region_study(
-        "topkdsa.upper",
+    *_studied(
+        _RING, _path, "topkdsa.upper", worst=(_ALIKE,),
+        extremal=[
+            *_rows(_RING, _APART, (3, 9, 1), (4, 32, 2), (8, 192, 3), (12, 144, 1)),
+            *_rows(_RING, _ALIKE, (4, 5, 2), (5, 6, 2), (8, 9, 2)),
+        ],
+    ),
+    *_studied(_MODEL, _mean, "topkdsa.lower_any_density", attacked=False),
+    *_studied(
+        _MODEL, _mean, "topkdsa.lower_with_switch",
+        extremal=[
+            *_rows(_MODEL, _EVEN, (2, 18, 4), (3, 27, 6), (8, 72, 16), (13, 117, 26)),
+            *_rows(_MODEL, _OWN, (2, 8, 4), (3, 12, 4), (4, 16, 4)),
+        ],
+    ),
+    *_MODEL.studies(
         _path,
-        _RING,
-        extremal=lambda _budget: iter(
-            (
-                *(_disjoint_in_region_zero(P, k) for P, k in ((3, 1), (4, 2), (8, 3), (12, 1))),
-                *(_all_in_region_zero(P, 2, P + 1, **_RING) for P in (4, 5, 8)),
+        "topkdsa.identical",
+        corpus=None,
+        cases=None,
+        grid=_MODEL.every(
+            P=lambda level: range(1, 33 if level else 17),
+            k=lambda P: (P, 2 * P, 3 * P),
+            n=lambda P, k: [2 * k + P + k // P % P],
+            allgather=GATHERS,
+            data=[_EVEN],
+        ),
+        enumerated="P = 1..16, 1, 2, 3 of 3, 5, 7 entries of every region, some one longer, every all-gather",
+        curves=[
+            _MODEL.over(
+                "P", ALONG, "k = 4P, n = 9P", data=_EVEN, n=Of("9 P", lambda P: 9 * P), k=Of("4 P", lambda P: 4 * P)
             )
-        ),
-        worst=_crowded,
-        attacked=True,
+        ],
     ),
-    _region_study("topkdsa.lower_any_density", _mean, _RING),
-    _region_study(
-        "topkdsa.lower_with_switch",
-        _mean,
-        _RING,
-        extremal=lambda _budget: iter(
-            (*(_identical_even(P, 2, 9) for P in (2, 3, 8, 13)), *(_own_regions(P, 4, 4) for P in (2, 3, 4)))
-        ),
-        attacked=True,
+    *_studied(_MODEL, _gathered, "topkdsa.gathered", attacked=False, relative=True),
+    *_studied(
+        _CODE, _gathered, "topkdsa.code_switch", attacked=False, relative=True,
+        extremal=_rows(_CODE, _EVEN, (2, 6, 2), (3, 18, 6), (7, 63, 21)),
     ),
-    _identical(),
-    _region_study("topkdsa.gathered", _gathered, _RING, values=_union, relative=True),
-    _region_study(
-        "topkdsa.code_switch",
-        _gathered,
-        {"switch": "code"},
-        values=_union,
-        extremal=_sizes(_identical_even, (2, 1, 3), (3, 2, 6), (7, 3, 9), switch="code"),
-        relative=True,
+    *_studied(_NEVER, partial(_over_support, _mean), "lower_bound.mean", **_SUPPORT),
+    *_studied(_NEVER, partial(_over_support, lambda found: int(_data(found).received.max())), "lower_bound.most",
+              attacked=False, **_SUPPORT),
+    *_studied(
+        family_of("gaussiank_allreduce"), partial(_over_support, lambda found: int(_data(found).received.min())),
+        "lower_bound.every_rank", attacked=False, relative=True,
     ),
-    _region_study(
-        "lower_bound.mean",
-        _mean,
-        _NEVER,
-        values=_support,
-        extremal=_sizes(_own_regions, (2, 3, 2), (5, 4, 4), (8, 6, 1), **_NEVER),
-        relative=True,
-        attacked=True,
-    ),
-    _region_study(
-        "lower_bound.most",
-        _most,
-        _NEVER,
-        values=_support,
-        extremal=_sizes(_own_regions, (2, 3, 2), (5, 4, 4), (8, 6, 1), **_NEVER),
-        relative=True,
-    ),
-    _region_study("lower_bound.every_rank", _least, {}, values=_support, subject="gaussiank_allreduce", relative=True),
-)
+)  # fmt: skip

@@ -154,6 +154,8 @@ def _examples(name: str) -> list[Given]:
     refused = [Given(eight, parameters, drawn) for parameters, drawn in BAD.get(name, ())]
     small = np.array([1.0, 1e-9, 3e-9, 2e-9])  # the squares of most are lost beside one
     told = [Given({"x": small}, {"k": k, "block": 1}) for k in (2, 3)] if name == "BlockTopK" else []
+    if name == "TopK":  # more ties than a tile has are kept, and what is larger comes behind them
+        told = [Given({"x": np.repeat(np.array([1.0, 2.0], np.float32), (12_188, 100))}, {"k": 5000})]
     if name == "AdaptiveSparsification":  # as many numbers as a block has, and one that is larger than their sum
         beside = np.repeat(np.array([0.0, 1.0, 8.0], np.float32), (65_535, 1, 1))
         told = [Given({"x": beside}, {}, {"u": 0.3})]

@@ -20,7 +20,10 @@ Bounds = tuple[float | None, float | None]
 
 
 class _Draws:
-    """States and gradients of a case: rows of the kind of data; states of normal entries, or of integers that tie."""
+    """States and gradients of a case: rows of the kind of data; states of normal entries, or of integers that tie.
+
+    Beside sparse data they are sparse, too: most entries are zeros, of either sign.
+    """
 
     def __init__(self, P: int, n: int, data: str, dtype: str, seed: int) -> None:
         self.P, self.n, self.data, self.dtype, self.seed = P, n, data, dtype, seed
@@ -32,7 +35,8 @@ class _Draws:
     def rows(self, n: int | None = None) -> Array:
         shape = (self.P, n or self.n)
         tied = self.data in ("ties", "alike")
-        return (self.rng.integers(-2, 3, shape) if tied else self.rng.standard_normal(shape)).astype(self.dtype)
+        drawn = self.rng.integers(-2, 3, shape) if tied else self.rng.standard_normal(shape)
+        return (drawn * (self.rng.random(shape) < 0.2) if self.data == "sparse" else drawn).astype(self.dtype)
 
     def row(self, n: int | None = None) -> Array:
         return np.ascontiguousarray(self.rows(n)[0])

@@ -30,9 +30,12 @@ CASES = {
     "blockformats.stochastic": ({"element": "e2m1", "scale": "floor", "block": 1}, None),
     "blockformats.stochastic.variance_of_smallest": ({"element": "e2m1", "scale": "rceil", "block": 2}, None),
     "blockformats.nvfp4": ({"block": 1, "scale": "nearest"}, None),
-    "blockformats.stochastic_nvfp4": ({"block": 1, "scale": "nearest", "law": True}, None),
-    "blockformats.mseden": ({"dim": 4, "law": True}, None),
-    "blockformats.requantised": ({"element": "e2m1", "scale": "floor", "schedule": "ring", "n": 1, "block": 1}, None),
+    "blockformats.stochastic_nvfp4": ({"block": 1, "scale": "nearest", "exact": True}, None),
+    "blockformats.mseden": ({"dim": 4, "exact": True}, None),
+    "blockformats.requantised": (
+        {"element": "e2m1", "scale": "floor", "schedule": "ring", "n": 1, "block": 1, "cells": 8},
+        None,
+    ),
     "blockformats.requantised.bits_an_entry": (
         {"element": "e2m1", "scale": "floor", "schedule": "ring"},
         lambda at: np.ones((2, at["n"])),
@@ -45,23 +48,20 @@ CASES = {
     ),
     "blockformats.table.index_sums": ({**_TABLE, "n": 24}, None),
     "blockformats.table.unbiased_beyond": (
-        lambda at: {"table": "two", "evenly": True, "fine": 0, "levels": f"{at['u']}/{at['v']}"},
+        lambda at: {"table": "two", "evenly": True, "fine": 0, "levels": (Fraction(at["u"], at["v"]),)},
         None,
     ),
-    "blockformats.table.two_stages": (lambda at: {**_TABLE, "fine": at["f"], "levels": "1"}, None),
+    "blockformats.table.two_stages": (lambda at: {**_TABLE, "fine": at["f"], "levels": (Fraction(1),)}, None),
     "blockformats.table.beyond_as_gaussian": (
         lambda at: {
-            "table": "two", "evenly": True, "fine": 0, "x": " ".join(["1"] * 2 ** at["j"]), "top": QUANTILE,
+            "table": "two", "evenly": True, "fine": 0, "entries": (1,) * 2 ** at["j"], "top": QUANTILE,
             "every": True, "by_quantile": True,
         },
-        None,
+        lambda at: np.ones((1, 2 ** at["j"])),
     ),
     "blockformats.multihop.ring_bounded": (
-        lambda at: {
-            "n": at["P"], "block": 1, "topology": "ring", "entries": " ".join(["1"] * at["P"]), "message": "thinned",
-            "keep": at["v"] / (at["u"] + at["v"]), "cells": 1, "alike": True, "element": "e2m1", "scale": "rceil",
-        },
-        None,
+        lambda at: {"topology": "ring", "message": "thinned", "keep": at["v"] / (at["u"] + at["v"])},
+        lambda at: np.ones((at["P"], 1)),
     ),
     "blockformats.multihop.nearest_error_grown": (
         {"P": 1, "n": 1, "element": "e2m1", "topology": "butterfly", "message": "nearest"},

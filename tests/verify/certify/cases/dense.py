@@ -1,5 +1,9 @@
 """Refuted claims of dense at their smallest counterexamples: what the cases there are made with."""
 
+import numpy as np
+
+from commbounds.verify.study import Case
+
 CASES = {
     "dense.recursive_doubling.words_any_ranks": ({}, None),
     **{
@@ -10,3 +14,9 @@ CASES = {
     "dense": ({}, None),
 }
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
+
+
+def case_of(name, settings, more, stack):
+    """The case of a claim; where it is about traffic, of ones."""
+    given = {**settings, **more}
+    return Case(given, np.ones((given["P"], given["n"])) if stack is None else stack)

@@ -1,5 +1,7 @@
 """Refuted claims of gossip at their smallest counterexamples: what the cases there are made with."""
 
+from fractions import Fraction
+
 import numpy as np
 from refutation_cases import squared_distance
 
@@ -7,9 +9,12 @@ from commbounds.collectives import gossip
 from commbounds.verify.study import Outcome
 
 CASES = {
-    "gossip.mean.renormalised": ({"topology": "ring", "N": 4, "alive": 0b0111}, None),
-    "gossip.push_sum.losing": ({"topology": "one-peer", "N": 2, "rounds": 1, "works": 0b01}, None),
-    "gossip.restarts.as_restarts": ({"p": "0"}, None),
+    "gossip.mean.renormalised": ({"topology": "ring", "N": 4, "alive": 0b0111, "broken": 0, "seed": 0}, None),
+    "gossip.push_sum.losing": (
+        {"topology": "one-peer", "N": 2, "rounds": 1, "loss": 0.0, "works": 0b01, "seed": 0},
+        None,
+    ),
+    "gossip.restarts.as_restarts": ({"failure": Fraction(0), "attempts": 0}, None),
 }
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
 

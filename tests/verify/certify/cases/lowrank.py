@@ -1,8 +1,10 @@
 """Refuted claims of lowrank at their smallest counterexamples: what the cases there are made with."""
 
+_MISSED = {"sequence": "missed", "sketch": "drawn", "dtype": "float64", "seed": 1}
+
 CASES = {
     "lowrank.powersgd_ef14.warm_start_residual": (
-        lambda at: {"M": float(at["a"]), "steps": at["t"], "sequence": "missed", "sketch": "drawn", "seed": 1},
+        lambda at: {**_MISSED, "reach": float(at["a"]), "horizon": at["t"]},
         None,
     )
 }

@@ -3,7 +3,7 @@
 import numpy as np
 from refutation_cases import rows
 
-from commbounds.verify.experiments.oktopk.runs import stack_case
+from commbounds.verify.experiments.oktopk.cases import given
 from commbounds.verify.study import Case
 
 
@@ -44,6 +44,5 @@ def case_of(name, settings, more, stack):
     """The case of a claim about one all-reduce, of float32 with cuts of its own; or about descents, as anywhere."""
     if stack is None or name.startswith("oktopk.sgd"):
         return Case({**settings, **more}, stack)
-    options = {"cuts": "fresh", **more}
-    k, cuts = options.pop("k", None) or settings["k"], options.pop("cuts")
-    return stack_case(stack.astype(np.float32), k, cuts, **options)
+    case = given(tuple(map(tuple, stack.tolist())), **{"k": settings.get("k"), **more})
+    return Case(case.settings, stack.astype(np.float32))

@@ -1,6 +1,6 @@
 """Refuted claims of orthogonal at their smallest counterexamples: what the cases there are made with."""
 
-_VALUE = {"steps": 5, "P": 1, "columns": 2, "tall": False, "turned": False, "arithmetic": "dtype"}
+_VALUE = {"steps": 5, "P": 1, "columns": 2, "tall": False, "turned": False, "arithmetic": "dtype", "seed": 0}
 _DION = {"P": 1, "m": 2, "n": 2, "r": 2, "mu": "3/4", "seed": 1, "right": "columns"}
 
 

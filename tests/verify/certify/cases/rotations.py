@@ -32,10 +32,10 @@ CASES = {
         lambda at: np.ones(2 ** at["j"]),
     ),
     "rotations.ldlq.limited": (
-        {**_LDLQ, "number": 2, "n": 2, "limited": True},
+        {**_LDLQ, "hessian": 2, "limited": True},
         lambda at: np.array([0.0, at["u"] / at["v"]]),
     ),
-    "rotations.ldlq.nearest": ({**_LDLQ, "number": 5, "n": 3}, lambda at: np.full(3, at["u"] / at["v"])),
+    "rotations.ldlq.nearest": ({**_LDLQ, "hessian": 5, "limited": False}, lambda at: np.full(3, at["u"] / at["v"])),
 }  # fmt: skip
 """By the beginning of the claim's name: settings of the case at the point, and its array where that is another."""
 

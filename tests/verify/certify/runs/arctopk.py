@@ -8,7 +8,7 @@ import numpy as np
 
 def rows(implementation, x, sketch, K):
     """Rank by rank and entry by entry: what is added to a row's scores, and to what is kept of it."""
-    stack, v = np.asarray(x), np.asarray(sketch, np.float64)
+    stack, v = np.asarray(x), np.asarray(sketch, np.float64)[:, :1]
     P, chosen = len(stack), implementation(stack, K, 1, sketch=v)[0].rows
     for p, (i, j) in ((p, ij) for p in range(P) for ij in np.ndindex(stack.shape[1:])):
         selected, before = int(i in chosen[p]), float(stack[:p, i, j].sum())

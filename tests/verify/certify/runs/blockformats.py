@@ -8,8 +8,8 @@ from model_runs import between_levels, length
 from commbounds.compressors.blockformats import FourOverSix, Microscaling
 from commbounds.verify.experiments.blockformats.adaptive import _ended_at_six, _own_error, _squared
 from commbounds.verify.experiments.blockformats.cases import exact, laws, made, resolution
-from commbounds.verify.experiments.blockformats.hops import _TABLES, _about, _levels, _run
-from commbounds.verify.experiments.blockformats.sums import _exponent
+from commbounds.verify.experiments.blockformats.hops import TABLES, about, sums_of
+from commbounds.verify.experiments.blockformats.sums import exponents
 
 
 def covariances(measured, P, settings, outcome):
@@ -44,9 +44,10 @@ def entries_below_the_largest(implementation, case):
 
 def one_more_rank(implementation, case, width, block):
     """The ranks' codes before the last, and the last one's, which is what it adds to the result."""
-    codes = np.rint(np.ldexp(case.array, -_exponent(case)))
+    shared = exponents(case.array, width, block)
+    codes = np.rint(np.ldexp(case.array, -shared))
     found = implementation(case.array, width, block, "nearest")[0][0]
-    for column, total, exponent in zip(codes.T.tolist(), found.tolist(), _exponent(case).tolist(), strict=True):
+    for column, total, exponent in zip(codes.T.tolist(), found.tolist(), shared.tolist(), strict=True):
         scale, before = Fraction(2) ** exponent, sum(column[:-1])
         assert Fraction(total) == scale * sum(map(Fraction, column))
         yield {"sum": before, "scale": scale, "code": Fraction(total) / scale - Fraction(before)}
@@ -55,7 +56,7 @@ def one_more_rank(implementation, case, width, block):
 def projection(implementation, case):
     """The inner product of every estimate with the vector: in units of the scale, the codes' with the rotated one."""
     x = exact(case.array)
-    for _, y in made(implementation, case).law(x) if case.settings.get("law") else ():
+    for _, y in made(implementation, case).law(x) if case.settings["exact"] else ():
         yield {"inner": sum(a * Fraction(b) for a, b in zip(x, y, strict=True)), "scale": 1, "norm2": length(x)}
 
 
@@ -80,37 +81,37 @@ def roundings(implementation, case):
             parts[f"{side}_sent"] += abs(y)
             top = abs(v) / Fraction(2) ** int(np.frexp(float(v))[1] - 3)
             if top:
-                assert abs(y) / abs(v) * top == (4 if top < 5 else 6)
+                assert abs(y) / abs(v) * top == (4 if top <= 5 else 6)
                 yield {**parts, "plus": 0, "plus_sent": 0, "minus": 0, "minus_sent": 0, "out": 0, "top": top}
         yield parts
 
 
 def about_a_number(settings, outcome):
     """The gaps before and after a number of the table."""
-    numbers = _TABLES[settings["table"]]
-    at = numbers.index(int(settings["levels"]))
+    numbers = TABLES[settings["table"]]
+    at = numbers.index(int(settings["levels"][0]))
     yield {**outcome.values, "below": numbers[at] - numbers[at - 1], "above": numbers[at + 1] - numbers[at]}
 
 
-def places(case, settings):
+def places(settings):
     """Levels between two numbers of the table, and between two multiples of the fine step."""
-    numbers, fine = _TABLES[settings["table"]], settings["fine"]
-    for level in _levels(case):
-        low, high = _about(numbers, level)
+    numbers, fine = TABLES[settings["table"]], settings["fine"]
+    for level in settings["levels"]:
+        low, high = about(numbers, level)
         known = {"level": level, "below": level - low, "above": high - level}
         if fine:
             known |= {"step": Fraction(numbers[-1], fine), "part": level / Fraction(numbers[-1], fine) % 1}
         yield known
 
 
-def equal_sums_of_indices(implementation, case, settings):
+def equal_sums_of_indices(implementation, settings):
     """Sums of numbers of the table, in steps, for two tuples of indices with one sum."""
-    numbers, P = _TABLES[settings["table"]], settings["P"]
+    numbers, P = TABLES[settings["table"]], settings["P"]
     if P > 1:
         step = numbers[1] - numbers[0]
         columns = [[Fraction(numbers[row[p]]) for row in ((0, 1), (1, 0))] for p in range(2)]
         columns += [[Fraction(numbers[1])] * 2] * (P - 2)
-        found = _run(implementation, case, columns, uniforms=np.full((1, P, 2), 0.5))
+        found = sums_of(implementation, settings["table"], columns, uniforms=np.full((1, P, 2), 0.5))
         first, second = (Fraction(round(v)) / step for v in found.tolist())
         yield {"step": step, "first": first, "second": second}
 

@@ -6,9 +6,8 @@ import numpy as np
 from model_runs import Run, exact
 
 from commbounds.compressors import StochasticGroupQuantizer
-from commbounds.verify.experiments.flashcomm.cases import made, through
-from commbounds.verify.experiments.flashcomm.planes_and_spikes import _two_and_four
-from commbounds.verify.experiments.flashcomm.quantiser import groups_of
+from commbounds.verify.experiments.flashcomm.cases import coded
+from commbounds.verify.experiments.flashcomm.planes_and_spikes import squared_errors
 
 BLOCKS = {"block": lambda coded_bytes, P: Fraction(coded_bytes, P)}
 
@@ -20,10 +19,10 @@ def planes(width, n):
 
 def stored_scales(implementation, case):
     """Groups' scales, the powers that are stored for them, and the least of all scales."""
-    c = made(implementation, case)
-    about = c.compress(case.array).ranges
-    scales = [float(np.ptp(case.array[part])) / c.top for part in groups_of(case.array, c.group)]
-    live = [(s, float(stored)) for s, stored in zip(scales, about.scale, strict=True) if s > 0]
+    found = coded(implementation, case.settings, case.array)
+    c = found.c
+    scales = [float(step) for step in found.steps]
+    live = [(s, float(stored)) for s, stored in zip(scales, found.ranges.scale, strict=True) if s > 0]
     for s, stored in live:
         j = round(float(np.log2(stored)) * c.theta)
         assert abs(stored / 2.0 ** (j / c.theta) - 1) < 1e-6
@@ -38,9 +37,8 @@ def ends(implementation, case, width):
 
 def without_spikes(implementation, case):
     """Groups' ends, and those of the entries that are no spikes."""
-    c = made(implementation, case)
-    positions = c.compress(case.array).ranges.positions
-    for kept, part in zip(positions, groups_of(case.array, c.group), strict=True):
+    found = coded(implementation, case.settings, case.array)
+    for kept, part in zip(found.ranges.positions, found.groups, strict=True):
         rest = np.delete(case.array[part], kept)
         if rest.size and np.ptp(case.array[part]):
             whole = {"low": case.array[part].min(), "high": case.array[part].max()}
@@ -49,8 +47,7 @@ def without_spikes(implementation, case):
 
 def errors(implementation, case, outcome):
     """Squared errors with spikes and of plain codes."""
-    x, wide = case.array, case.array.astype(np.float64)
-    spikes, plain = (float(((through(c, x) - wide) ** 2).sum()) for c in _two_and_four(implementation))
+    spikes, plain = squared_errors(implementation, case.array)
     yield {**outcome.values, "spikes": spikes, "plain": plain}
 
 
@@ -58,10 +55,10 @@ def parts(implementation, case, settings):
     """Entries above a level, in steps, by what the law makes of them."""
     if not settings.get("exact"):
         return
-    c, x = made(implementation, case), [Fraction(v) for v in case.array]
-    law = c.law(case.array)
-    for part in groups_of(x, c.group):
-        low, step = min(x[part]), (max(x[part]) - min(x[part])) / (2**c.width - 1)
+    found = coded(implementation, case.settings, case.array)
+    x, law = found.x, found.law
+    for part, step in zip(found.groups, found.steps, strict=True):
+        low = min(x[part])
         for i in range(part.start, min(part.stop, len(x))):
             place = (x[i] - low) / step % 1 if step else Fraction(0)
             assert not step or sum(p for p, y in law if y[i] > x[i]) == place
@@ -87,12 +84,11 @@ def both_roundings(implementation, case):
 
 def entries_of_groups(implementation, case):
     """Entries that are no spikes, in steps above the smallest of them."""
-    c = made(implementation, case)
-    positions = c.compress(case.array).ranges.positions
-    for kept, part in zip(positions, groups_of(case.array, c.group), strict=True):
+    found = coded(implementation, case.settings, case.array)
+    for kept, part in zip(found.ranges.positions, found.groups, strict=True):
         rest = [exact(v) for v in np.delete(case.array[part], kept)]
         for x in rest if rest and max(rest) > min(rest) else ():
-            scale = (max(rest) - min(rest)) / (2**c.width - 1)
+            scale = (max(rest) - min(rest)) / (2**found.c.width - 1)
             code, place = divmod((x - min(rest)) / scale, 1)
             yield {"low": min(rest), "high": max(rest), "x": x, "scale": scale, "code": code, "part": place}
 

@@ -4,15 +4,15 @@ from fractions import Fraction
 
 import numpy as np
 
-from commbounds.verify.experiments.moshpit.sgd import _objective, _run
+from commbounds.verify.experiments.moshpit.sgd import _run
 
 
 def noiseless(implementation, case, outcome):
     """Step by step: the first point, sums of slopes and of their squares before a step, and its slope."""
-    K, objective = outcome.values["iterations"], _objective(case.settings)
+    K, objective = outcome.values["iterations"], case.settings["objective"]
     names = ("stepsize", "smoothness", "excess")
     known, total, squares = {name: outcome.values[name] for name in names}, Fraction(0), Fraction(0)
-    (path, *_), _, _ = _run(implementation, case, K)
+    (path, *_), _, _ = _run(implementation, case.settings, K)
     points = [Fraction(float(m[0])) for m in path.means]
     for k in range(1, K + 1):
         slope = Fraction(float(objective.gradient(np.array([float(points[k - 1])]))[0]))

@@ -6,7 +6,7 @@ import numpy as np
 from model_runs import Run
 
 from commbounds.theory.orthogonal import terms
-from commbounds.verify.experiments.orthogonal.studies import _problem
+from commbounds.verify.experiments.orthogonal.studies import problem
 
 
 def _values(x):
@@ -27,8 +27,8 @@ LOW, HIGH = (float(square) ** 0.5 for square in (terms._low, terms._high))
 def iterations(turn):
     """What a singular value is before each of five iterations, and where their map has slope zero."""
 
-    def runs(settings, implementation):
-        value = float(Fraction(settings["value"]))
+    def runs(settings, singular, implementation):
+        value = float(singular)
         matrix = np.array([[[value, 0.0], [0.0, (1 - value**2) ** 0.5]]])
         for steps in range(settings["steps"]):
             found = abs(float(implementation(matrix, steps, "muon", "dtype")[0][0, 0, 0])) if steps else value
@@ -39,12 +39,14 @@ def iterations(turn):
 
 def parts_of_a_sum(implementation, case, settings):
     """What the decomposition takes of the sum, and the rest of it."""
-    gradients, momentum, basis = _problem(case)
+    gradients, momentum, basis = problem(settings)
     mu, before = float(Fraction(settings["mu"])), gradients[0] + momentum[0]
     if mu < 1:
         state, _ = implementation(gradients, momentum, basis, mu, settings["right"])
         taken = (before - state.momentum[0]) / (1 - mu)
-        yield Run({"keeps": mu, "rest": (before - taken).ravel(), "taken": taken.ravel()}, 2**16)
+        rest = before - taken
+        rest[np.abs(rest) <= 64 * np.finfo(float).eps * np.abs(before).max() / (1 - mu)] = 0.0
+        yield Run({"keeps": mu, "rest": rest.ravel(), "taken": taken.ravel()}, 2**16)
 
 
 PARTS = {
