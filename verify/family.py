@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from commbounds.verify.experiment import Budget
 from commbounds.verify.space import SEED, Of, Settings, Space, parameters_of
-from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured, over
+from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured
 
 EXACT = "exact"
 """The setting that says whether a case is computed in exact arithmetic; it belongs to the grid then."""
@@ -161,10 +162,11 @@ class Family:
         if any(self._is_exact(row) is exact for row in space.included):
             return True
         fitting = [value for value in space.axes[EXACT] if isinstance(value, Of) or bool(value) is exact]
-        for value in fitting:
-            row = space.at(**{EXACT: value})
-            if self._is_exact(row) is exact and space.excluded(row) is None:
-                return True  # every admissible pair of values is in a row
+        for value, (name, others) in itertools.product(fitting, space.axes.items()):
+            for other in others if name != EXACT else ():
+                row = space.at(**{EXACT: value, name: other})
+                if self._is_exact(row) is exact and space.excluded(row) is None:
+                    return True  # every admissible pair of values is in a row
         return bool(fitting) and any(self._is_exact(row) is exact for row in space.covering())
 
     def _rows(self, level: int, arrays: int) -> Iterator[Settings]:
@@ -214,9 +216,9 @@ class Family:
 
         Other axes have the values given, or their first ones; by default the label says the values given.
         """
-        cases = [self.case(self.space.at(**{**fixed, by or axis: value})) for value in values]
+        rows = [self.space.at(**{**fixed, by or axis: value}) for value in values]
         words = ", ".join(f"{name} = {value}" for name, value in fixed.items() if name not in (SEED, EXACT))
-        return over(axis, label or words, cases)
+        return Curve(axis, label or words, lambda _seed: ((None, (self.case(row),)) for row in rows))
 
     def found(self, implementation: Any, **settings: Any) -> Any:
         """What `run` gives of one case, for a figure; axes that are not given have their first values."""
