@@ -21,30 +21,33 @@ _LAST = 1 << 40
 
 
 def covering_array(
-    values: dict[str, list[int]], *, last: Mapping[str, Collection[int]] | None = None, **options: Any
+    values: dict[str, list[int]], last: Mapping[str, Collection[int]], **options: Any
 ) -> list[dict[str, int]]:
-    """What `covertable.make` gives for the same arguments: rows among which is every pair of values, or more.
+    """Rows among which is every pair of values, or more, as `covertable.make` chooses them.
 
     Parameters
     ----------
     values : dict of str to list of int
         Axes, and their values: 0, 1, and so on.
-    last : mapping of str to collection of int, or None
-        Values of every axis. Where any value of an axis would do, the library takes the first that fits. If this is
-        given, a row has the one that came least often so far instead, and one of these only where no other fits.
+    last : mapping of str to collection of int
+        Values of every axis. Where any value of an axis would do, the library takes the first that fits; here a row has
+        the one that came least often so far, and one of these only where no other fits.
     options
         As of `covertable.make`.
     """
-    found = _Remembering(values, criterion=Greedy(), **options) if last is None else _Even(last, values, **options)
-    return list(found.make_async())
+    return list(_Even(last, values, criterion=Greedy(), **options).make_async())
 
 
-class _Remembering(Controller):  # type: ignore[misc]  # the library says no types
-    """The library's search. What the constraints say of values of the axes that they ask for is worked out once."""
+class _Even(Controller):  # type: ignore[misc]  # the library says no types
+    """The library's search, with rows that are filled up with the values that came least often.
 
-    def __init__(self, *arguments: Any, **options: Any) -> None:
+    What the constraints say of values of the axes that they ask for is worked out once.
+    """
+
+    def __init__(self, last: Mapping[str, Collection[int]], values: dict[str, list[int]], **options: Any) -> None:
         self._known: dict[Any, bool] = {}
-        super().__init__(*arguments, **options)
+        super().__init__(values, **options)
+        self._taken = Counter({serials[place]: _LAST for axis, serials in self.serials.items() for place in last[axis]})
 
     def _asked(self, values: dict[str, int]) -> tuple[Any, ...]:
         return frozenset(self._passed_indexes), *[values.get(axis) for axis in self._constraints_by_key]
@@ -60,14 +63,6 @@ class _Remembering(Controller):  # type: ignore[misc]  # the library says no typ
         if asked not in self._known:
             self._known[asked] = super()._forward_check(snapshot)
         return self._known[asked]
-
-
-class _Even(_Remembering):
-    """Rows that are filled up with the values that came least often."""
-
-    def __init__(self, last: Mapping[str, Collection[int]], values: dict[str, list[int]], **options: Any) -> None:
-        super().__init__(values, criterion=Greedy(), **options)
-        self._taken = Counter({serials[place]: _LAST for axis, serials in self.serials.items() for place in last[axis]})
 
     def _order_by_weight(self, key: str, serials: list[int]) -> list[int]:
         return sorted(serials, key=self._taken.__getitem__)

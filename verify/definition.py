@@ -73,7 +73,7 @@ class Definition:
     Parameters
     ----------
     space : Space
-        The cases, `Space.evenly`; `make` gives a `Given` for their settings. Arrays of every fourth are not contiguous,
+        The cases, `Space.taking_last`; `make` gives a `Given` for their settings. Arrays of every fourth are not contiguous,
         and every fourth has numbers of NumPy's narrowest types, see `retyped`.
     run : callable (implementation, Given) -> mapping
         What the implementation says: everything that it returns, states, masks, counters and traffic among it.
@@ -118,7 +118,7 @@ class Definition:
     takes_seed: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "space", self.space.evenly(HIDING))
+        object.__setattr__(self, "space", self.space.taking_last(HIDING))
 
     def said(self, given: Given) -> Said:
         """What the definition says of a case."""

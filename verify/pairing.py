@@ -101,7 +101,7 @@ def on_rows(
     left_out : LeftOut
         Rows that are not run, such as those that are refused.
     """
-    space = space.evenly(HIDING)
+    space = space.taking_last(HIDING)
     arrays = 2 if _fused(COLLECTIVES[name]) else 1
 
     def taken(rows: Iterable[Settings]) -> Iterator[Settings]:

@@ -150,8 +150,8 @@ class Space:
         Rows that are run besides: see `including`.
     hiding : mapping of str to sequence
         Further values of axes, in rows of their own: see `hidden_by`.
-    even : mapping of str to collection, or None
-        See `evenly`; without, where any value of an axis would do a row has the first.
+    last : mapping of str to collection
+        See `taking_last`. Of the other values of an axis, where any would do, a row has the one that came least often.
     """
 
     make: Callable[..., Any]
@@ -163,7 +163,7 @@ class Space:
     wider: Mapping[str, Any] = field(default_factory=dict)
     included: tuple[Settings, ...] = ()
     hiding: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    even: Mapping[str, Collection[Any]] | None = None
+    last: Mapping[str, Collection[Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name, values in self.axes.items():
@@ -199,18 +199,15 @@ class Space:
         """The space that has these rows too, such as those on which a bound is attained."""
         return replace(self, included=(*self.included, *map(dict, rows)))
 
-    def evenly(self, last: Mapping[str, Collection[Any]]) -> Space:
-        """The space whose rows have all values in turn where any would do, but for these and more than 33 entries.
+    def taking_last(self, values: Mapping[str, Collection[Any]]) -> Space:
+        """The space whose rows have these values, and more than 33 entries, only where they are asked for.
 
         Parameters
         ----------
-        last : mapping of str to collection
-            Values of axes that are taken only where they are asked for, or no other fits.
+        values : mapping of str to collection
+            Values of axes that are taken where no other fits, if the space does not say which.
         """
-        if self.even is not None:
-            return self
-        large = [value for value in self.axes.get("n", ()) if isinstance(value, int) and value > TILES[3]]
-        return replace(self, even={**last, "n": large})
+        return self if self.last else replace(self, last=values)
 
     def at(self, **given: Any) -> Settings:
         """Settings with the values given, which may be `Of` others, and the first value of every other axis.
@@ -387,12 +384,11 @@ class Space:
             self._arrays[salt] = sorted(found, key=lambda row: [row[name] for name in self.axes])
         return self._arrays[salt]
 
-    def _last(self) -> dict[str, list[int]] | None:
+    def _last(self) -> dict[str, list[int]]:
         """The places of the values that are taken last."""
-        if self.even is None:
-            return None
-        axes = self.axes.items()
-        return {axis: [i for i, v in enumerate(values) if v in self.even.get(axis, ())] for axis, values in axes}
+        large = [value for value in self.axes.get("n", ()) if isinstance(value, int) and value > TILES[3]]
+        last, axes = {"n": large, **self.last}, self.axes.items()
+        return {axis: [i for i, v in enumerate(values) if v in last.get(axis, ())] for axis, values in axes}
 
     def _covered(self, salt: int) -> list[Settings]:
         rows: list[Settings] = []

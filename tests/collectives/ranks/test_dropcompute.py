@@ -37,7 +37,7 @@ def test_few_rows_show_every_value_and_the_claim_is_about_a_whole_array():
         shown, values = {row[name] for row in few}, {3} if name == "P" else set(values)
         assert values <= shown <= {*values, *GRADIENTS.hiding.get(name, ())}
     assert few
-    assert rest == [row for row in GRADIENTS.evenly(HIDING).covering() if row["P"] == 3]
+    assert rest == [row for row in GRADIENTS.taking_last(HIDING).covering() if row["P"] == 3]
 
 
 @pytest.mark.parametrize("bad", range(3))

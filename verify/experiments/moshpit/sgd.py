@@ -229,7 +229,7 @@ _GRADIENT_DESCENT = replace(
         noises=("none",),
     ),
     combined=(("objective", "N", "K"),),
-).evenly({})
+)
 _TANGENT: dict[str, Any] = {
     "objective": [bent(1, 1)],
     "period": [2],

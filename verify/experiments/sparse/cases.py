@@ -153,7 +153,7 @@ def family_of(
             "Teams that cannot double.", lambda teams, synchronise: synchronise == "r-sag" and teams & (teams - 1) > 0
         )
         space = replace(space, combined=(("data", "k", "teams", "synchronise"),))
-    return Family("sparse", subject, space.evenly({}), facts, run=ran, exact=False)
+    return Family("sparse", subject, space, facts, run=ran, exact=False)
 
 
 SMALL_STACKS = (
