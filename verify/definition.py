@@ -73,7 +73,7 @@ class Definition:
     Parameters
     ----------
     space : Space
-        The cases, `Space.taking_last`; `make` gives a `Given` for their settings. Arrays of every fourth are not contiguous,
+        The cases; `make` gives a `Given` for their settings. Arrays of every fourth are not contiguous,
         and every fourth has numbers of NumPy's narrowest types, see `retyped`.
     run : callable (implementation, Given) -> mapping
         What the implementation says: everything that it returns, states, masks, counters and traffic among it.

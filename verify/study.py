@@ -1,5 +1,6 @@
 """`Study`: a claim bound to what it is about, with the cases to measure."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
@@ -194,6 +195,12 @@ def _frozen(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return type(value), tuple(map(_frozen, value))
     return type(value), value
+
+
+@shared
+def chained(*sources: Callable[[Any], Iterator[Case]]) -> Callable[[Any], Iterator[Case]]:
+    """The source of the cases of these, one source after another."""
+    return lambda given: itertools.chain.from_iterable(source(given) for source in sources)
 
 
 _NUMBERS_ONLY = ("setup", "seed", "size")

@@ -13,12 +13,11 @@ import numpy as np
 
 from commbounds.array_types import Array
 from commbounds.collectives import drop_step
-from commbounds.verify.experiment import Budget
 from commbounds.verify.experiments.dropcompute.laws import SMALL_LAWS
 from commbounds.verify.experiments.dropcompute.steps import exactly
 from commbounds.verify.family import Family, FamilyStudy, Rounded
 from commbounds.verify.space import Of, Settings, Space, nothing, rationals
-from commbounds.verify.study import Case, Curve, Outcome
+from commbounds.verify.study import Case, Curve, Outcome, chained
 
 _LENGTHS = (1, 2, 4, 8, 12, 16, 20, 24)
 
@@ -267,7 +266,7 @@ _EVERY: Settings = {
 }
 
 
-def _long_runs(_budget: Budget) -> Iterator[Case]:
+def _long_runs(_budget: Any) -> Iterator[Case]:
     """Some of the enumerated ones, nothing but noise in all steps but the first, and long runs without any."""
     at = _RUNS.space.at
     rows = _RUNS.space.every(**_EVERY)[::23]
@@ -408,10 +407,6 @@ _SHORT = _RUNS.every(
 )
 
 
-def _long_and_short(budget: Budget) -> Iterator[Case]:
-    return itertools.chain(_QUADRATICS.corpus(budget), _SHORT(budget))
-
-
 def _of_tuned(claim: str, power: int, extremal: Callable[[Any], Iterator[Case]]) -> tuple[FamilyStudy, ...]:
     fixed: Settings = {"by": "steps", "sigma": 1.0, "seed": 3}
     curves = [
@@ -419,11 +414,7 @@ def _of_tuned(claim: str, power: int, extremal: Callable[[Any], Iterator[Case]])
         for drop in (0.0, 0.9)
     ]
     return _QUADRATICS.studies(
-        partial(_tuned, power),
-        claim,
-        corpus=_long_and_short,
-        extremal=extremal,
-        curves=curves,
+        partial(_tuned, power), claim, corpus=chained(_QUADRATICS.corpus, _SHORT), extremal=extremal, curves=curves
     )
 
 

@@ -1,7 +1,7 @@
 """Gossip averaging, push-sum and all-reduce with restarts: the claims bound to their implementations."""
 
 import itertools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from fractions import Fraction
 from functools import lru_cache, partial
 from typing import Any
@@ -23,7 +23,7 @@ from commbounds.verify.experiments.moshpit.averaging import (
 )
 from commbounds.verify.family import Family, FamilyStudy, Rounded
 from commbounds.verify.space import RANKS, Of, Space, nothing, rationals
-from commbounds.verify.study import Case, Outcome, studies
+from commbounds.verify.study import Outcome, chained, studies
 
 Averaging = Callable[..., tuple[Floats, Traffic]]
 PushSum = Callable[..., tuple[tuple[Floats, Floats], Traffic]]
@@ -37,10 +37,6 @@ def _hops(N: int) -> int:
 def _bits(number: int, count: int) -> Mask:
     """The binary digits of a number, the last first."""
     return np.array([number >> i & 1 for i in range(count)], np.bool_)
-
-
-def _one_by_one(*sources: Callable[[int], Iterator[Case]]) -> Callable[[int], Iterator[Case]]:
-    return lambda level: itertools.chain.from_iterable(source(level) for source in sources)
 
 
 # --- rounds without failures -------------------------------------------------------------------------------------
@@ -222,7 +218,7 @@ _EVERY_LINK = _HALVES.every(
     works=lambda N, rounds: range(2 ** (N * rounds if N > 1 else 0)),
 )
 _OF_MASS: dict[str, Any] = {
-    "grid": _one_by_one(_EVERY_LINK, _HALVES.grid),
+    "grid": chained(_EVERY_LINK, _HALVES.grid),
     "enumerated": "all ways for links to break, up to 8 peers and 2 rounds, and some up to 9 peers and 6 rounds",
 }
 
@@ -259,7 +255,7 @@ EXPERIMENTS = studies(
     *_MIXED.studies(
         partial(_shift, "self"),
         "mean.own_instead",
-        grid=_one_by_one(_EVERY_FAILURE, _EVERY_LOSS, _MIXED.grid),
+        grid=chained(_EVERY_FAILURE, _EVERY_LOSS, _MIXED.grid),
         enumerated="all failures of peers on rings of up to 6 and the torus of 4, of links on rings of up to 3, some "
         f"on others; {_UNIT}",
     ),
@@ -272,7 +268,7 @@ EXPERIMENTS = studies(
     *_MIXED.studies(
         partial(_shift, "renormalise"),
         "mean.renormalised",
-        grid=_one_by_one(_EVERY_FAILURE, _MIXED.grid),
+        grid=chained(_EVERY_FAILURE, _MIXED.grid),
         enumerated=f"all failures on rings of up to 6 and the torus of 4, some on others; {_UNIT}",
     ),
     *_HALVES.studies(partial(_moved, "kept"), "push_sum.mean", **_OF_MASS),

@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import lru_cache, partial
@@ -16,7 +16,7 @@ from commbounds.collectives.majority import WAYS, ZEROS
 from commbounds.collectives.traffic import Traffic
 from commbounds.verify.family import Family, FamilyStudy, asked
 from commbounds.verify.space import RANKS, Of, Settings, Space, nothing, rationals
-from commbounds.verify.study import Case, Curve, Outcome, studies
+from commbounds.verify.study import Curve, Outcome, chained, studies
 
 Vote = Callable[..., tuple[Array, Traffic]]
 _ROOT3, _ROOT6 = sp.sqrt(3), sp.sqrt(6)
@@ -257,11 +257,6 @@ _EVERY_VOTE = ERRORS.every(
 )
 
 
-def _every_vote(level: int) -> Iterator[Case]:
-    """Every pattern of few workers' signs, and the rows that are computed exactly."""
-    return itertools.chain(_EVERY_VOTE(level), ERRORS.grid(level))
-
-
 def _of_errors(
     claim: str,
     curve: Curve,
@@ -273,7 +268,7 @@ def _of_errors(
     return family.studies(
         measure or partial(_vote_error, about),
         claim,
-        grid=_every_vote,
+        grid=chained(_EVERY_VOTE, ERRORS.grid),
         corpus=ERRORS.corpus,
         cases=ERRORS.drawn,
         extremal=family.of(extremal) if extremal else None,
