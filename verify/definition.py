@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from commbounds.collectives.ranks.one_program import Collective
-from commbounds.verify.data import HIDING
 from commbounds.verify.differences import Said, differences, identical, other_bits, plain, returned_memory
 from commbounds.verify.space import Space
 from commbounds.verify.vectors.case import VectorCase
@@ -116,9 +115,6 @@ class Definition:
     exact: tuple[tuple[Fraction, ...], ...] = ()
     lawful: Callable[[Mapping[str, Any]], bool] = lambda _: True
     takes_seed: bool = False
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "space", self.space.taking_last(HIDING))
 
     def said(self, given: Given) -> Said:
         """What the definition says of a case."""

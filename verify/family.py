@@ -12,11 +12,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from commbounds.verify.experiment import Budget
-from commbounds.verify.space import SEED, Of, Settings, Space, parameters_of
+from commbounds.verify.space import EXACT, SEED, Of, Settings, Space, parameters_of
 from commbounds.verify.study import Case, Curve, Outcome, Study, Unmeasured
-
-EXACT = "exact"
-"""The setting that says whether a case is computed in exact arithmetic; it belongs to the grid then."""
 
 
 def asked(function: Callable[..., Any], known: Mapping[str, Any]) -> Any:

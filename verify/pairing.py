@@ -14,7 +14,6 @@ from commbounds.collectives.ranks.communicator import Communicator, World
 from commbounds.collectives.ranks.lockstep import LockstepWorld
 from commbounds.collectives.ranks.one_program import Collective
 from commbounds.collectives.traffic import Traffic
-from commbounds.verify.data import HIDING
 from commbounds.verify.definition import Definition, Given
 from commbounds.verify.differences import arrays_of, returned_memory
 from commbounds.verify.finding import Counterexample
@@ -101,7 +100,6 @@ def on_rows(
     left_out : LeftOut
         Rows that are not run, such as those that are refused.
     """
-    space = space.taking_last(HIDING)
     arrays = 2 if _fused(COLLECTIVES[name]) else 1
 
     def taken(rows: Iterable[Settings]) -> Iterator[Settings]:

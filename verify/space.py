@@ -14,11 +14,15 @@ import numpy as np
 from hypothesis import strategies as st
 
 from commbounds.verify.covering import covering_array
+from commbounds.verify.data import HIDING
 from commbounds.verify.inputs import integers, sampled_from
 
 Settings = dict[str, Any]
 SEED = "seed"
 """The setting that numbers the rows; whatever a case draws is a function of its settings."""
+
+EXACT = "exact"
+"""The setting that says whether a case is computed in exact arithmetic; it belongs to the grid then."""
 
 
 @lru_cache(maxsize=1 << 12)
@@ -151,7 +155,9 @@ class Space:
     hiding : mapping of str to sequence
         Further values of axes, in rows of their own: see `hidden_by`.
     last : mapping of str to collection
-        See `taking_last`. Of the other values of an axis, where any would do, a row has the one that came least often.
+        Values that a row has only where they are asked for, or no other fits, besides `HIDING`, what keeps a case from
+        being computed exactly, and more than 33 entries. Of all others, where any would do, a row has the one that came
+        least often.
     """
 
     make: Callable[..., Any]
@@ -199,15 +205,9 @@ class Space:
         """The space that has these rows too, such as those on which a bound is attained."""
         return replace(self, included=(*self.included, *map(dict, rows)))
 
-    def taking_last(self, values: Mapping[str, Collection[Any]]) -> Space:
-        """The space whose rows have these values, and more than 33 entries, only where they are asked for.
-
-        Parameters
-        ----------
-        values : mapping of str to collection
-            Values of axes that are taken where no other fits, if the space does not say which.
-        """
-        return self if self.last else replace(self, last=values)
+    def taking_last(self, **values: Collection[Any]) -> Space:
+        """The space whose rows have these values of axes only where they are asked for, or no other fits."""
+        return replace(self, last={**self.last, **values})
 
     def at(self, **given: Any) -> Settings:
         """Settings with the values given, which may be `Of` others, and the first value of every other axis.
@@ -387,7 +387,7 @@ class Space:
     def _last(self) -> dict[str, list[int]]:
         """The places of the values that are taken last."""
         large = [value for value in self.axes.get("n", ()) if isinstance(value, int) and value > TILES[3]]
-        last, axes = {"n": large, **self.last}, self.axes.items()
+        last, axes = {**HIDING, "n": large, EXACT: (False,), **self.last}, self.axes.items()
         return {axis: [i for i, v in enumerate(values) if v in last.get(axis, ())] for axis, values in axes}
 
     def _covered(self, salt: int) -> list[Settings]:

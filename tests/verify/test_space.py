@@ -99,16 +99,17 @@ def test_what_is_beside_hiding_values_alone_is_run_beside_values_that_tell():
 
 def test_values_are_taken_in_turn_where_any_would_do_but_those_that_hide():
     kinds = ("normal", "ties", "signs", "zeros", "sparse")
-    space = Space(dict, {**TOY.axes, "n": (1, 5, 17, 257), "data": kinds, "unseen": (1, 2)}, options=("rule", "bits"))
-    even = space.taking_last({"data": ("zeros", "sparse")})
-    assert even.taking_last({"rule": "a"}) is even
-    assert not list(even.missed())
-    rows = even.covering()
+    axes = {"n": (1, 5, 17, 257), "data": kinds, "unseen": (1, 2, 3), "exact": (True, False)}
+    space = Space(dict, {**TOY.axes, **axes}, options=("rule", "bits")).taking_last(unseen=(3,))
+    assert not list(space.missed())
+    rows = space.covering()
     for axis, values in {"data": kinds[:3], "n": (1, 5, 17), "unseen": (1, 2)}.items():
         counts = [sum(row[axis] == v for row in rows) for v in values]
         assert max(counts) <= 1.3 * min(counts)
     hiding = [sum(row["data"] == kind for row in rows) for kind in kinds[3:]]
-    assert all(len(RANKS) <= count < len(rows) / 4 for count in hiding)  # beside every P, and no more than asked for
+    further = [sum(row[axis] == v for row in rows) for axis, v in (("n", 257), ("unseen", 3), ("exact", False))]
+    # beside every P, and no more than asked for
+    assert all(len(RANKS) <= count < len(rows) / 4 for count in (*hiding, *further))
 
 
 def test_a_further_period_is_beside_every_number_of_ranks_in_the_longest_run():

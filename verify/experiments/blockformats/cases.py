@@ -184,7 +184,7 @@ VECTORS = (
     )
     .without("Entries beyond the dtype, or a family's that may be.", _overflows)
     .search(length=(1, 70))
-    .taking_last({"data": ("zero",)})
+    .taking_last(data=("zero",))
 )
 """The inputs of every format."""
 

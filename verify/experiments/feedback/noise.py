@@ -178,8 +178,10 @@ _BY_HAND = [
     _SPACE.at(P=4, n=16, k=1, steps=300, eta=1.0, dense=False, apart=1e4, at_best=True, exact=False, seed=1),
     _SPACE.at(P=1, eta=1 / 256, steps=3000, **_LINEAR),
     _SPACE.at(P=64, eta=1 / 16, steps=200, **_LINEAR),
+    *(_SPACE.at(P=P, eta=eta, steps=2, exact=True, seed=1) for P, eta in ((3, 0.5), (6, 1.0))),
 ]  # fmt: skip
-"""Long enough that a step size which is too short has not arrived; lags alone; noise that is long remembered."""
+"""Long enough that a step size which is too short has not arrived; lags alone; noise that is long remembered; a start far from
+the minimiser, in exact arithmetic."""
 
 
 def _streams(arc: bool, sgd: Any) -> list[Stream]:

@@ -237,6 +237,7 @@ SPLIT: Sequence[Study] = (
         _row([[1.0 + 2.0**-8]], _SENT),
         _row([[1.0], [2.0**-8]], "bfloat16"),
         _row([[1.0], [2.0**-8]], "bfloat16", replicas=2),
+        _row([[1.0], [2.0**-8], [2.0**-8]], "bfloat16", replicas=3),
         _row([[2.0**16]], "bfloat16", divisor=65281),  # 2^16/65281 lies nearly half-way, too
         curve=_over_ranks,
     ),
