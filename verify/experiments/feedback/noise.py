@@ -180,8 +180,8 @@ _BY_HAND = [
     _SPACE.at(P=64, eta=1 / 16, steps=200, **_LINEAR),
     *(_SPACE.at(P=P, eta=eta, steps=2, exact=True, seed=1) for P, eta in ((3, 0.5), (6, 1.0))),
 ]  # fmt: skip
-"""Long enough that a step size which is too short has not arrived; lags alone; noise that is long remembered; far from the
-minimiser, in exact arithmetic."""
+"""Long enough that a step size which is too short has not arrived; lags alone; noise that is long remembered; far from
+the minimiser, in exact arithmetic."""
 
 
 def _streams(arc: bool, sgd: Any) -> list[Stream]:
