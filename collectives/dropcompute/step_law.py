@@ -70,8 +70,7 @@ def gaussian_moments(N: int) -> tuple[float, float]:
     from scipy.special import log_ndtr, ndtri
 
     # E Z = b - int_a^b Phi^N, E Z^2 = b^2 - int_a^b 2 z Phi^N, where Phi(a)^N and 1 - Phi(b)^N are below rounding
-    low = float(ndtri(1e-20 ** (1 / N))) if N < 1000 else -float(ndtri(46.0 / N))
-    low, high = min(low, -float(ndtri(0.5))), -float(ndtri(1e-21 / N))
+    low, high = min(float(ndtri(1e-20 ** (1 / N))), 0.0), -float(ndtri(1e-21 / N))
     knots = np.linspace(low, high, 65)
     half = np.diff(knots) / 2
     nodes = (knots[:-1] + half)[:, None] + half[:, None] * _NODES

@@ -29,6 +29,11 @@ def targets(topology, N, t):
     return [[(i + 2 ** (t % hops(N))) % N] if N > 1 else [] for i in range(N)]
 
 
+def unlinked(topology, N):
+    """Whether there is no such graph of N peers."""
+    return N == 2 if topology == "two-peer" else topology == "torus" and N not in [m * m for m in range(N + 1)]
+
+
 def links_to(j, to):
     """The links that end at j, as (number, sender): by number, then by sender."""
     return [(h, i) for h in range(len(to[0])) for i in range(len(to)) if to[i][h] == j]
@@ -105,6 +110,8 @@ def spoken(log, N):
 def gossiped(held):
     stack = held["inputs"]["stack"]
     given = options_of(held, rounds=1, start=0, alive=None, delivered=None, missing="self")
+    if unlinked(given["topology"], len(stack)):
+        return {"refused": "ValueError"}
     topology, rounds, N = given["topology"], given["rounds"], len(stack)
     alive = [[True] * N] * rounds if given["alive"] is None else given["alive"]
     more = given["start"], alive, given["missing"], given["delivered"]
@@ -115,6 +122,8 @@ def gossiped(held):
 def pushed(held):
     stack = held["inputs"]["stack"]
     given = options_of(held, rounds=1, weights=None, start=0, delivered=None, lost="kept")
+    if unlinked(given["topology"], len(stack)):
+        return {"refused": "ValueError"}
     weights = [1.0] * len(stack) if given["weights"] is None else given["weights"]
     more = given["topology"], given["rounds"], given["start"], given["delivered"], given["lost"]
     sums, weights, log = push_sum([list(row) for row in stack], weights, *more)

@@ -274,8 +274,15 @@ def staleness_trial(receivers, steps, p, seed, trial):
 # --- what is given -> all that is returned ----------------------------------------------------------------------------
 
 
+def fits(estimator="arrivals", p=None, **_):
+    """Whether p is given where the estimator divides by 1 - p, and only there."""
+    return 0 <= p < 1 if estimator == "expected" and p is not None else p is None and estimator != "expected"
+
+
 def lossy_reduced(held):
     options = {"estimator": "arrivals", "p": None, "packet": None, **held["parameters"]}
+    if not fits(**options):
+        return {"refused": "ValueError"}
     found = lossy_reduce_scatter(held["inputs"]["stack"], held["randomness"]["arrived"], **options)
     return {"result": {"estimate": found[0], "arrivals": found[1]}, "traffic": found[2]}
 
@@ -293,6 +300,8 @@ def with_phases(halves):
 def stepped(held):
     masks = held["randomness"]["reduce_arrived"], held["randomness"]["broadcast_arrived"]
     options = dict(held["parameters"])
+    if not fits(**options):
+        return {"refused": "ValueError"}
     made = lossy_step(held["inputs"]["state"], held["inputs"]["gradients"], options.pop("rate"), *masks, **options)
     if made is None:
         return {"refused": "ValueError"}

@@ -1,5 +1,7 @@
 """Gossip, push-sum and restarts beside their definitions: the spaces of their cases."""
 
+from collections.abc import Callable
+from functools import partial
 from math import isqrt
 from typing import Any
 
@@ -17,8 +19,10 @@ RATES = {"most": 0.8, "few": 0.4}
 
 
 def _links(rng: np.random.Generator, rate: str | None, topology: str, P: int, rounds: int, start: int) -> Any:
+    if rate is None:
+        return None
     shapes = [TOPOLOGIES[topology](P, start + t).shape for t in range(rounds)]
-    return None if rate is None else [rng.random(shape) < RATES[rate] for shape in shapes]
+    return [rng.random(shape) < RATES[rate] for shape in shapes]
 
 
 def _gossip(
@@ -120,10 +124,24 @@ RESTARTS = Space(
     combined=(("P", "alive", "p", "cap"),),
 ).search(P=(1, 12), n=(1, 40))
 
+
+def _unlinked(make: Callable[..., Given], *options: None) -> list[Given]:
+    """Numbers of peers that are no square, or between which there are no two shifts."""
+    return [
+        make(P, 3, "normal", "float32", topology, 1, *options, 1)
+        for topology, ranks in (("torus", (2, 3, 5, 8)), ("two-peer", (2,)))
+        for P in ranks
+    ]
+
+
 DEFINITIONS = {
     "allreduce_with_restarts": Definition(
         RESTARTS, called(("result", "attempts", "done"), "traffic"), gossip.restarted, refused={"alive": (np.True_,)}
     ),
-    "gossip": Definition(GOSSIP, called("result", "traffic"), gossip.gossiped),
-    "push_sum": Definition(PUSH, called(("sums", "weights"), "traffic"), gossip.pushed),
+    "gossip": Definition(
+        GOSSIP, called("result", "traffic"), gossip.gossiped, examples=partial(_unlinked, _gossip, *[None] * 4)
+    ),
+    "push_sum": Definition(
+        PUSH, called(("sums", "weights"), "traffic"), gossip.pushed, examples=partial(_unlinked, _push, *[None] * 4)
+    ),
 }

@@ -209,7 +209,7 @@ RANDOM = Space(
         "receives": (None, "most", "few"),
     },
     options=("dtype", "r", "rounds", "reading", "sizes", "choices", "alive", "rule", "receives"),
-    combined=(("P", "rounds", "alive", "rule"),),
+    combined=(("P", "rounds", "alive", "rule"), ("alive", "rule", "receives")),
     hiding={"rounds": (1, 8), "n": TILES[1::2]},
 )
 

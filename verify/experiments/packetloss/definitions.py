@@ -1,6 +1,7 @@
 """Averaging and training over links that lose packets, beside their definitions: the spaces of their cases."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -46,10 +47,18 @@ def _reduced(implementation: Any, given: Given) -> Said:
     return {"result": Record("Reduced", vars(found)), "traffic": traffic}
 
 
+def _unfit(given: Given) -> list[Given]:
+    """The estimator that needs p without one, or with one that is out of range, and others with one."""
+    wrong: list[dict[str, Any]] = [{"estimator": "expected", "p": p} for p in (None, 1.0, 1.5, -0.1)]
+    wrong += [{"estimator": "owner", "p": 0.5}, {"p": 0.0}]
+    return [replace(given, parameters={**given.parameters, **options}) for options in wrong]
+
+
 def _special() -> list[Given]:
     stacks = [stack for _, stack, flags in special_stacks() if "refused" not in flags]
     stacks.append(np.array([[5e-324], [1e-323]]))  # whose sum, and no power of two less, is a float
-    return [Given({"stack": stack}, {}, {"arrived": np.ones((len(stack),) * 2 + (1,), np.bool_)}) for stack in stacks]
+    cases = [Given({"stack": stack}, {}, {"arrived": np.ones((len(stack),) * 2 + (1,), np.bool_)}) for stack in stacks]
+    return [*cases, *_unfit(_reduce(3, 7, "normal", "float32", None, 0.25, None, 0.4, 1))]
 
 
 REDUCE = (
@@ -284,7 +293,12 @@ _FROM_ZERO = Given({}, {"workers": 130, "steps": 9, "loss": Bernoulli(0.4)}, {"s
 DEFINITIONS = {
     "lossy_reduce_scatter": Definition(REDUCE, _reduced, packetloss.lossy_reduced, examples=_special),
     "lossy_broadcast": Definition(BROADCAST, called("result", "traffic"), packetloss.lossy_heard),
-    "lossy_step": Definition(STEP, called("state", "update", "traffic"), packetloss.stepped),
+    "lossy_step": Definition(
+        STEP,
+        called("state", "update", "traffic"),
+        packetloss.stepped,
+        examples=lambda: _unfit(_step(3, 7, "normal", "float32", None, 0.25, None, 0.4, 0.5, 3, 1)),
+    ),
     "lossy_training": Definition(
         TRAINING,
         _trained,
