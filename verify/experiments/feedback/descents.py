@@ -260,6 +260,8 @@ _OVERSHOOTING = _SPACE.every(
     P=[1], n=[1], kept=[_OVERSHOT], steps=[2], apart=[0.1, 3.0, 300.0], steepness=[1.0, 1e-3], exact=[False], seed=[7]
 )
 """After the first step the estimate is 1/(1 - q gamma L/(1 - q)) times the gradient."""
+_AT_ONCE = _SPACE.every(P=[2, 5, 8], n=[1], kept=[1], rate=[1.0], steps=[2, 3], exact=[False], seed=[7])
+"""Workers that differ, nothing left out: the first step ends at the minimiser."""
 _ALIGNED = [
     _SPACE.at(P=1, n=1, kept=q, steps=2, apart=apart, eta=1 / (1 + q), exact=False, seed=7)
     for q, apart in itertools.product((0.5, 0.9), (0.1, 300.0))
@@ -316,7 +318,7 @@ _STRETCHED_SPACE = _SPACE.including(*_STRETCHED)
 _TELESCOPES = _family(_ef14, _Constants.whole, _SPACE)
 _EF14 = _rates(_ef14, _Constants.half)
 _EF21 = _family(_ef21, _Constants.ef21, _STRETCHED_SPACE)
-_SHARP = _family(_ef21, _Constants.largest, _STRETCHED_SPACE.including(*_OVERSHOOTING))
+_SHARP = _family(_ef21, _Constants.largest, _STRETCHED_SPACE.including(*_OVERSHOOTING, *_AT_ONCE))
 _TOO_LONG = _family(_ef21, _Constants.whole, _SPACE)
 _NOTHING_LEFT = _MANY.every(P=[1], n=[1], kept=[1], steps=[1, 3, 20], apart=[3.0], exact=[False], seed=[7])
 _EF21_RATE = _rates(_ef21, _Constants.ef21, *_NOTHING_LEFT)

@@ -114,6 +114,8 @@ def family_of(choices: Choices, make: Callable[..., Array] = stacked) -> Family:
         *space.every(P=(5, 8), family=["tight6k"], balance=uneven, allgather=axes["allgather"]),
         # even regions where recursive doubling folds: some ranks get the others' winners from one alone
         *space.every(P=(3, 5, 6, 7), family=["all ranks own"], allgather=axes["allgather"]),
+        # one rank owns all winners, whose number is no multiple of P
+        *space.every(P=(4, 8), family=["ties"], cuts=[cuts for cuts in axes["cuts"] if cuts is _ALL_FIRST]),
     )
     wider = (Of("3 P k - 1", lambda P, k: 3 * P * k - 1), Of("P k + 1", lambda P, k: P * k + 1))
     space = space.search(k=(1, 12), n=wider).including(*by_hand)
