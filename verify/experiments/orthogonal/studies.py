@@ -201,7 +201,7 @@ _AS_MUON: dict[str, Sequence[Any]] = {"steps": (5,), "iteration": ("muon",), "ar
 _COUNTED = Family(
     "orthogonal",
     "muon_update",
-    Space(nothing, {"P": (1, 3, 4), "values": (400,), **_AS_MUON}),
+    Space(nothing, {"P": RANKS, "values": (400,), **_AS_MUON}),
     _with_steps,
     exact=False,
     searched=False,
@@ -386,8 +386,12 @@ def _dions(space: Space, **options: Any) -> Family:
     return Family("orthogonal", "dion_update", space, _dion_facts, _stepped, exact=False, **options)
 
 
+def _alone(space: Space) -> Space:
+    return space.replaced(P=(1,)).without("More workers than the claim is about.", lambda P: P > 1)
+
+
 _DION = _dions(_DION_SPACE.including(*_PARALLEL, *_APART["columns"], *_APART["orthonormal"], *_SHORT))
-_DION_ALONE = _dions(_DION_SPACE.replaced(P=(1,)).including(*_PARALLEL), arrays=3)
+_DION_ALONE = _dions(_alone(_DION_SPACE).including(*_PARALLEL), arrays=3)
 _SIZES = [
     row
     for P in range(1, 10)
@@ -465,7 +469,7 @@ def _runs(space: Space, **options: Any) -> Family:
     return Family("orthogonal", "dion_update", space, _of_steps, _run, exact=False, **options)
 
 
-_RUNS, _RUNS_ALONE = _runs(_RUNS_SPACE), _runs(_RUNS_SPACE.replaced(P=(1,)), arrays=2)
+_RUNS, _RUNS_ALONE = _runs(_RUNS_SPACE), _runs(_alone(_RUNS_SPACE), arrays=2)
 
 
 def _of_runs(family: Family, statement: str, what: str, extremal: Any = None) -> Studies:

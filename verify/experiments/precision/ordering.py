@@ -117,7 +117,7 @@ _FUSED = (
     *_fused("ring", schedule=("ring", "direct", "hierarchical")),
     *_fused("rabenseifner_unrounded", schedule=("rabenseifner",), own=("unrounded",)),
     *_fused("same_block", _IN_BLOCKS, own=("unrounded",), kept=_BOTH),
-    *_fused("two_ranks", P=(1, 2), own=_BOTH),
+    *_fused("two_ranks", _BEHIND.search(P=()).without("Three ranks and more.", lambda P: P > 2), P=(1, 2), own=_BOTH),
 )
 
 # --- the same terms at any number of ranks ----------------------------------------------------------------------------
