@@ -120,9 +120,10 @@ def law_gap(run: CompressorRun) -> tuple[float, float] | None:
 
 EXACT = tuple(
     tuple(Fraction(v, 8) for v in x)
-    for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64), (0,), (8, 8))
+    for x in ((24,), (8, -32), (0, 40, -21), (16, 16, -56, 5), (-1, 0, 0, 64), (0,), (8, 8), (40, 32, -56, -24, 8))
 )
-"""Inputs of a law: one entry, both signs, zeros, ties, entries far apart, a zero alone, roots of a number of steps."""
+"""Inputs of a law: one entry, both signs, zeros, ties, entries far apart, a zero alone, roots of a number of steps,
+and entries that lie halfway between buckets of a third to a fifteenth of six deviations."""
 
 
 def law_lines(compressor: Any, inputs: Iterable[tuple[Fraction, ...]]) -> Iterator[str]:

@@ -85,5 +85,5 @@ def dithered_hadamard(
     with np.errstate(over="ignore"):
         estimate = backward(width * (codes - u), given) / math.sqrt(d)
     if not is_finite(estimate):
-        raise ValueError("x must be small enough for its estimate to fit in float64: scale x down")
+        raise ValueError("x must be small enough for its estimate to fit in float64, and is not: scale x down")
     return codes, estimate

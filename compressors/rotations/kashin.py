@@ -100,7 +100,7 @@ def kashin(
     with np.errstate(over="ignore"):
         found = np.ldexp(found, exponent)
     if not is_finite(found):
-        raise ValueError("x must be small enough for its coefficients to fit in float64: scale x down")
+        raise ValueError("x must be small enough for its coefficients to fit in float64, and is not: scale x down")
     return found
 
 

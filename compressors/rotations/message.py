@@ -80,7 +80,7 @@ def decoded(compressor: Compressor, message: Rotated) -> Rotated:
             compressor.decompress(message)
         except ValueError:
             raise ValueError(
-                f"x must be small enough for its estimate to fit in {message.dtype}: scale x down"
+                f"x must be small enough for its estimate to fit in {message.dtype}, and is not: scale x down"
             ) from None
     return message
 
@@ -98,7 +98,7 @@ def number_array(dtype: np.dtype[Any], *numbers: float) -> Array:
     with np.errstate(over="ignore"):
         found = np.array(numbers, np.float64).astype(dtype)
     if not np.isfinite(found).all():
-        raise ValueError(f"x must be small enough for its scale to fit in {dtype}: scale x down")
+        raise ValueError(f"x must be small enough for its scale to fit in {dtype}, and is not: scale x down")
     return found
 
 

@@ -66,5 +66,5 @@ def rotated_signs(x: ArrayLike, rotation: ArrayLike, scale: str = "unbiased") ->
     with np.errstate(over="ignore"):
         found: Array = np.ldexp(size * (R.T @ np.where(y >= 0.0, 1.0, -1.0)), exponent)
     if not is_finite(found) or not math.isfinite(size):
-        raise ValueError("x must be small enough for its estimate to fit in float64: scale x down")
+        raise ValueError("x must be small enough for its estimate to fit in float64, and is not: scale x down")
     return found

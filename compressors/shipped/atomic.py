@@ -158,7 +158,9 @@ class Atomic(Sparsifier):
         scale = 2.0**500 if self.budget < 2.0**-600 else 1.0  # sums over such a budget leave the range; m is zero
         m, share = _least_variance(sizes, float(self.budget) * scale)
         if not (level := float(share) * float(sizes[m]) * scale) <= LARGEST[x.itemsize]:
-            raise ValueError(f"x must not exceed the largest {x.dtype} when added up and divided by {self.budget}")
+            raise ValueError(
+                f"x must not exceed the largest {x.dtype} when added up and divided by the budget, {self.budget}"
+            )
         return level
 
     def law(self, x: Sequence[Any]) -> Law:

@@ -14,7 +14,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from commbounds.array_types import Array, Floats, Integers
 from commbounds.compressors._magnitude import finite_largest
-from commbounds.compressors.base import Compressor, Law, checked_array, checked_count, checked_exact, checked_message
+from commbounds.compressors.base import (
+    MAX_ENTRIES,
+    Compressor,
+    Law,
+    checked_array,
+    checked_count,
+    checked_exact,
+    checked_message,
+)
 from commbounds.compressors.shipped.message import Tabled, looked_up
 
 MOST_BUCKETS = 2**15 - 1
@@ -131,7 +139,7 @@ class UniformBuckets(_Buckets):
     buckets : int
         In [2, 2^15 - 1]; 256 as hivemind has it.
     sigmas : int
-        Width of all buckets together; positive. Six as hivemind has it: three on either side.
+        Width of all buckets together, in [1, 2^31 - 1]. Six as hivemind has it: three on either side.
 
     Notes
     -----
@@ -158,7 +166,7 @@ class UniformBuckets(_Buckets):
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "buckets", checked_count("buckets", self.buckets, 2, MOST_BUCKETS))
-        object.__setattr__(self, "sigmas", checked_count("sigmas", self.sigmas))
+        object.__setattr__(self, "sigmas", checked_count("sigmas", self.sigmas, 1, MAX_ENTRIES))
 
     @property
     def _count(self) -> int:

@@ -16,6 +16,7 @@ from commbounds.compressors._blocks import BLOCK, quiet
 from commbounds.compressors._magnitude import LARGEST, finite_largest
 from commbounds.compressors._random import GOLDEN, MIX1, MIX2, key_from
 from commbounds.compressors.base import (
+    MAX_ENTRIES,
     Law,
     as_numbers,
     checked_array,
@@ -83,7 +84,7 @@ class ReplacementRandK(Sparsifier):
     Parameters
     ----------
     k : int
-        Draws; k >= 1.
+        Draws, in [1, 2^31 - 1]; each takes time.
     added : bool
         Whether a place that is drawn twice counts twice.
 
@@ -118,7 +119,7 @@ class ReplacementRandK(Sparsifier):
     )
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "k", checked_count("k", self.k))
+        object.__setattr__(self, "k", checked_count("k", self.k, 1, MAX_ENTRIES))
         object.__setattr__(self, "added", checked_flag("added", self.added))
 
     def compress(self, x: ArrayLike, rng: np.random.Generator | None = None) -> Sparse:

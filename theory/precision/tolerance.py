@@ -275,7 +275,7 @@ def tolerance(
             )
         return _quantised(op, P, n, coded_bound(P, schedule, bits, codes, scale), Fraction(probability))
     if codes != "asymmetric" or scale is not None:
-        raise ValueError(f"codes and scale ask for bits, got {codes!r} and {scale!r}")
+        raise ValueError(f"codes and scale must be left out without bits, got {codes!r} and {scale!r}")
     if group is not None:
         raise ValueError(f"group must be None, got {group}: a group shares the scale of codes, and asks for bits")
     if schedule in QUANTISED and schedule not in SCHEDULE_NAMES:

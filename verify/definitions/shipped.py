@@ -283,10 +283,10 @@ def with_runs(plain):
 
 
 def _some(buckets=256, sigmas=6):
-    return 2 <= buckets < 2**15 and sigmas >= 1
+    return 2 <= buckets < 2**15 and 1 <= sigmas < 2**31
 
 
-ReplacementRandK = of_vectors(_replacement, lambda k, added=False: k >= 1)
+ReplacementRandK = of_vectors(_replacement, lambda k, added=False: 1 <= k < 2**31)
 BernoulliLazy = of_vectors(_lazy, lambda keep: 0 < keep <= 1)
 Atomic = of_vectors(_atomic, lambda budget: 0 < budget < math.inf)
 ClippedTernGrad = of_vectors(_clipped, lambda clip=2.5: 0 < clip < math.inf)

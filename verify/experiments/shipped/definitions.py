@@ -123,7 +123,7 @@ MORE: Mapping[str, tuple[tuple[Array, Mapping[str, Any], Mapping[str, Any]], ...
         *((np.ones(n, np.float32), {"k": 2**16 + 60, "added": True}, {"seed": 1}) for n in (5, 2**17, 3 * 2**16)),
         # multiples that fit twice and not three times, of three entries; whether they are drawn or not
         *((np.full(3, 8e307), {"k": 3, "added": added}, {"picks": np.zeros(3, np.int64)}) for added in (False, True)),
-        (_EIGHT, {"k": 0}, {"seed": 1}),
+        *((_EIGHT, {"k": k}, {"seed": 1}) for k in (0, 2**31)),
         (_EIGHT, {"k": 2}, {"picks": np.array([0, 8])}),
         (_EIGHT, {"k": 2}, {"picks": np.array([-1, 0])}),
         (_EIGHT, {"k": 2}, {"picks": np.array([0])}),
@@ -143,7 +143,7 @@ MORE: Mapping[str, tuple[tuple[Array, Mapping[str, Any], Mapping[str, Any]], ...
     ),
     "UniformBuckets": (
         *((_ODD, {"buckets": buckets}, {}) for buckets in (3, 9, 15)),
-        *((_EIGHT, bad, {}) for bad in ({"buckets": 1}, {"buckets": 2**15}, {"sigmas": 0})),
+        *((_EIGHT, bad, {}) for bad in ({"buckets": 1}, {"buckets": 2**15}, {"sigmas": 0}, {"sigmas": 2**31})),
     ),
     "QuantileBuckets": tuple((_EIGHT, {"buckets": buckets}, {}) for buckets in (1, 2**15)),
 }

@@ -296,8 +296,9 @@ def _drawn_stack(P: int, share: int, data: str, seed: int) -> Array:
         worst: Array = (_others(np.ones((P, P * share)), P) * above).astype(np.float32)
         return worst
     scale = {"subnormal": 2.0**-140, "beyond": 2.0**126}.get(data, 1.0)
-    stack: Array = stack_like("normal" if scale != 1.0 else data, P, P * share, seed, "float64") * scale
-    return stack.astype(np.float32)
+    stack = stack_like("normal" if scale != 1.0 else data, P, P * share, seed, "float64") * scale
+    largest = np.finfo(np.float32).max
+    return stack.clip(-largest, largest).astype(np.float32)  # type: ignore[no-any-return]
 
 
 def _drawn_facts(x: Array, P: int) -> dict[str, Any]:
