@@ -18,6 +18,7 @@ from commbounds.collectives.precision.steps import Step, StepPlan, plan_of
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 from commbounds.collectives.ranks.one_program import one_program
+from commbounds.compressors.base import checked_count, checked_flag
 
 if TYPE_CHECKING:
     from commbounds.theory.precision.formats import Format
@@ -101,6 +102,8 @@ def mixed_precision_allreduce(
     """
 
     def settings(row: Array) -> dict[str, Any]:
+        if nodes is not None:
+            checked_count("nodes", nodes)
         plan_of(schedule, comm.size, nodes)
         _checked_formats(wire, accumulate, row.dtype)
         if average not in AVERAGES:
@@ -111,10 +114,10 @@ def mixed_precision_allreduce(
             "schedule": schedule,
             "wire": wire,
             "accumulate": accumulate,
-            "per_hop": per_hop,
+            "per_hop": checked_flag("per_hop", per_hop),
             "nodes": nodes,
             "average": average,
-            "rounds_own": rounds_own,
+            "rounds_own": checked_flag("rounds_own", rounds_own),
         }
 
     x = agreed_row(comm, vector, settings)
@@ -146,7 +149,7 @@ def _formats(wire: str, accumulate: str | None) -> tuple[Format, Format]:
     """Of the wire and of the accumulator."""
     from commbounds.theory.precision.formats import format_named  # with it comes sympy, most of a second
 
-    return format_named(wire), format_named(accumulate or wire)
+    return format_named(wire), format_named(wire if accumulate is None else accumulate)
 
 
 def _checked_formats(wire: str, accumulate: str | None, dtype: np.dtype[Any]) -> None:

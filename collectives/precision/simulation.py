@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from commbounds.array_types import Floats, Integers, Mask
 from commbounds.collectives.dense.messages import core_size
 from commbounds.compressors._blocks import quiet
-from commbounds.compressors.base import as_numbers, checked_rng
+from commbounds.compressors.base import as_numbers, checked_count, checked_flag, checked_rng
 from commbounds.theory.precision.roundings import one_name
 
 if TYPE_CHECKING:
@@ -117,7 +117,7 @@ def simulated_allreduce(
         checked_rng(rng)
     key = np.uint64(0) if rng is None else np.uint64(rng.integers(0, 2**64, dtype=np.uint64))
     to_acc, to_wire = _row(acc.name, rounding), _row(narrow.name, rounding)
-    to_hop = to_wire if per_hop else np.zeros_like(to_wire)
+    to_hop = to_wire if checked_flag("per_hop", per_hop) else np.zeros_like(to_wire)
     # without the JIT, numpy warns where the generator means to wrap around, and of numbers that are none
     with quiet():
         P, n = x.shape
@@ -200,7 +200,7 @@ def _checked(
     if not acc.holds(sent):
         raise ValueError(f"wire must be a format whose numbers {acc.name} has, got {sent.name}")
     P = len(x)
-    if nodes < 1 or P % nodes:
+    if P % checked_count("nodes", nodes):
         raise ValueError(f"nodes must divide the {P} ranks, got {nodes}")
     if average == "halving" and (
         core_size(P) < P or schedule not in ("recursive_doubling", "rabenseifner", "binomial")

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from commbounds.array_types import Floats
 from commbounds.collectives.precision.simulation import rounded
-from commbounds.compressors.base import as_numbers, of_python_numbers
+from commbounds.compressors.base import as_numbers, checked_count, checked_flag, checked_real, of_python_numbers
 from commbounds.theory.precision.formats import format_named
 
 COMPUTATIONS = ("product", "gradient", "loss", "distance", "norm", "root", "step")
@@ -81,10 +81,14 @@ def split_computation(
     P, m = x.shape
     if of == "product" and m % 2:
         raise ValueError(f"stack must have two slices of one length, got {m} numbers")
-    if batches < 1 or m % batches or replicas < 1 or P % replicas or divisor < 1:
-        raise ValueError(f"batches must divide {m}, replicas {P}, and divisor be at least 1")
-    if not 0 <= target < x.size or not eps >= 0.0:
-        raise ValueError(f"target must be in [0, {x.size - 1}] and eps at least 0, got {target} and {eps}")
+    for name, count in (("batches", batches), ("replicas", replicas), ("divisor", divisor)):
+        checked_count(name, count)
+    if m % batches or P % replicas:
+        raise ValueError(f"batches must divide {m}, and replicas {P}, got {batches} and {replicas}")
+    checked_count("target", target, 0, x.size - 1)
+    checked_flag("tf32", tf32)
+    if not checked_real("eps", eps) >= 0.0:
+        raise ValueError(f"eps must be at least 0, got {eps}")
     if of == "product":
         return _product(x, accumulate, sent, tf32)
     if of in ("gradient", "step"):

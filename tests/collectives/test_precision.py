@@ -85,6 +85,7 @@ def test_owners_that_keep_their_sums_disagree():
         ({"wire": "float64"}, TypeError, "stack must be of a dtype that holds all numbers of float64, got float32"),
         ({"average": "never"}, ValueError, "average must be None, before or after, got 'never'"),
         ({"nodes": 2}, ValueError, "nodes must be None unless the schedule is hierarchical, got 2"),
+        ({"accumulate": ""}, ValueError, "the format must be one of"),
         ({"schedule": "hierarchical"}, ValueError, "nodes must divide the 3 ranks, got None"),
         ({"schedule": "hierarchical", "nodes": 2}, ValueError, "nodes must divide the 3 ranks, got 2"),
         ({"uniforms": np.zeros((1, 3, 2))}, ValueError, "uniforms must have shape"),

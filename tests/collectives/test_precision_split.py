@@ -76,10 +76,10 @@ def test_roundings_by_hand():
         ({"stack": np.zeros((0, 2))}, "stack must be (P, m) and finite"),
         ({"of": "gradient", "batches": 3}, "batches must divide 2"),
         ({"of": "gradient", "replicas": 2}, "replicas 1"),
-        ({"of": "gradient", "divisor": 0}, "divisor be at least 1"),
+        ({"of": "gradient", "divisor": 0}, "divisor must be in [1, ...]"),
         ({"of": "loss", "target": 2}, "target must be in [0, 1]"),
-        ({"of": "norm", "eps": -1.0}, "eps at least 0"),
-        ({"of": "norm", "eps": np.nan}, "eps at least 0"),
+        ({"of": "norm", "eps": -1.0}, "eps must be at least 0"),
+        ({"of": "norm", "eps": np.nan}, "eps must be at least 0"),
     ],
 )
 def test_wrong_input_is_named(options, message):

@@ -14,7 +14,7 @@ from commbounds.verify.data import KINDS, stack_of
 from commbounds.verify.definition import Definition, Given, called, chosen, vectors_of
 from commbounds.verify.definitions import powergossip as definitions
 from commbounds.verify.family import Family, Rounded
-from commbounds.verify.space import RANKS, Space
+from commbounds.verify.space import RANKS, Of, Space
 from commbounds.verify.study import studies
 
 _EPS = float(np.finfo(np.float64).eps)
@@ -69,7 +69,16 @@ DEFINITIONS = {
         CASES,
         called(("result", "factors"), "traffic"),
         definitions.powergossip,
-        refused={"rank": (0,), "rounds": (-1,)},
+        # one rank has no links: of their factors there is none, in any shape
+        examples=lambda: [Given({"stack": np.ones((1, 4))}, {"rows": 2}, {"factors": np.zeros((0, 1))})],
+        refused={
+            "rows": (0, Of("rows columns + 1", lambda rows, columns: rows * columns + 1)),
+            "rank": (0,),
+            "rounds": (-1,),
+            "start": (-1,),
+            "graph": ("star",),
+            "epsilon": (-1e-300, np.inf),
+        },
     )
 }
 

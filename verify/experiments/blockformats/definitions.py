@@ -257,6 +257,7 @@ DEFINITIONS = {
         summed,
         blockformats.summed,
         examples=_special(quantiser=NVFP4(2)),
+        refused={"schedule": ("tree",)},
     ),
     "homomorphic_allreduce": Definition(
         Space(
@@ -274,6 +275,7 @@ DEFINITIONS = {
         summed,
         blockformats.coded,
         examples=_special(width=3),
+        refused={"width": (1, 17), "block": (0, 2**31), "sum_width": (1, 49), "rounding": ("down",)},
     ),
     "table_allreduce": Definition(
         Space(
@@ -293,6 +295,15 @@ DEFINITIONS = {
         summed,
         blockformats.looked_up,
         examples=lambda: [Given({"stack": np.zeros((3, 5))}, {"table": (0, 1), "rotated": False}, {"seed": 3})],
+        refused={
+            "table": ((0,), ((0, 1),), (1, 2), (0, 2, 2), (0, 2**31)),
+            "top": (0.0, np.inf),
+            "reach": (0.0, np.inf),
+            "fine": (0, 2**20 + 1),
+            "sum_bits": (0, 49),
+        },
     ),
-    "multihop_allreduce": Definition(HOPS, summed, blockformats.by_hops, examples=_special(quantiser=NVFP4(2))),
+    "multihop_allreduce": Definition(
+        HOPS, summed, blockformats.by_hops, examples=_special(quantiser=NVFP4(2)), refused={"topology": ("tree",)}
+    ),
 }
