@@ -281,6 +281,13 @@ def checked_count(name: str, value: Any, low: int = 1, high: int | None = None) 
     return int(value)
 
 
+def check_uniforms(name: str, uniforms: Array) -> None:
+    """A ValueError where one of them is not in [0, 1): NaN is not."""
+    inside = (uniforms >= 0) & (uniforms < 1)
+    if not inside.all():
+        raise ValueError(f"{name} must be in [0, 1), got {uniforms[~inside][0]}")
+
+
 def python_number(value: Any) -> Any:
     """Python's number for one of NumPy's types, whose sums wrap around or lose digits; all else as it is.
 

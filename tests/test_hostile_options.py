@@ -1,4 +1,4 @@
-"""No option of anything registered takes a value of another kind, and what refuses one says which and why.
+"""Nothing registered takes an option or an array of another kind, and what refuses one says which and why.
 
 What an option is, the rows of its definition show: a flag, a word, a count or a real number.
 """
@@ -31,6 +31,18 @@ OF_THE_CASE = {
     ("arctopk.arctopk_allreduce", "allreduce"),
 }
 
+SAID_OF = {
+    # a first gradient is one
+    **{(f"feedback.{name}", "start"): ("gradient",) for name in ("plain", "ef14", "ef21", "ef21m", "econtrol")},
+}
+"""What an error says of an array in place of its name."""
+TAKEN = {
+    # counters that overflowed: an estimate may be infinite, and is refused where it would be NaN
+    *(("sketched." + name, "table", kind) for name in ("sketch_estimates", "unsketch") for kind in ("inf", "-inf")),
+    # of the uniforms of a whole vector an owner uses those of its part
+    ("flashcomm.twostep_quantised_allreduce", "uniforms", "nan"),
+}
+
 
 def hostile(values):
     """Values of other kinds than all of these; none for what is none of the four."""
@@ -56,21 +68,58 @@ def options(definition):
     return {name: (row, hostile(values)) for name, (row, values) in found.items()}
 
 
+def arrays(definition):
+    """Name -> a row of the space that gives such an array, of at least three entries, and whether it is drawn."""
+    found = {}
+    for row in definition.space.covering()[:ROWS]:
+        given = definition.space.make(**row)
+        for drawn, named in enumerate((given.inputs, given.randomness)):
+            for name, value in named.items():
+                if isinstance(value, np.ndarray) and value.size > 2:
+                    found.setdefault(name, (row, bool(drawn)))
+    return found
+
+
+def spoiled(array, drawn):
+    """Kind -> an array that is nearly this one."""
+    kinds = {"complex": array + 1j, "strings": array.astype(str), "objects": np.full(array.shape, None)}
+    if array.dtype.kind == "f":
+        for value in (np.nan, np.inf, -np.inf):
+            kinds[f"{value}"] = np.concatenate([[value], array.ravel()[1:]]).astype(array.dtype).reshape(array.shape)
+    if drawn and array.ndim:
+        kinds |= {"one entry less": array[..., :-1], "one axis more": array[None]}
+    return kinds
+
+
+def complaint(study, row, name, value, also=()):
+    """Why a case with another value of that name is not refused clearly; '' where it is."""
+    definition = study.definition
+    given = definition._streamed(definition.space.make(**row).changed(name, value))
+    try:
+        definition.run(REGISTERED[study.subject], given)
+    except Exception as error:
+        return unclear([name, *also], error)
+    return "is taken"
+
+
 @pytest.mark.parametrize("name", DEFINITIONS)
 def test_an_option_of_another_kind_is_refused_clearly(name):
-    study = EXPERIMENTS[name]
-    definition, subject, complaints = study.definition, REGISTERED[study.subject], []
-    for option, (row, values) in options(definition).items():
-        if (name.removesuffix(".definition"), option) in OF_THE_CASE:
-            continue
-        for value in values:
-            given = definition._streamed(definition.space.make(**row).changed(option, value))
-            try:
-                definition.run(subject, given)
-            except Exception as error:
-                why = unclear([option, "format"], error)  # of a wire or an accumulator
-            else:
-                why = "is taken"
-            if why:
-                complaints.append(f"{option}={value!r}: {why}")
-    assert complaints == []
+    study, complaints = EXPERIMENTS[name], {}
+    for option, (row, values) in options(study.definition).items():
+        if (name.removesuffix(".definition"), option) not in OF_THE_CASE:
+            for value in values:  # of a wire or an accumulator "the format" is said
+                complaints[f"{option}={value!r}"] = complaint(study, row, option, value, ["format"])
+    assert {what: why for what, why in complaints.items() if why} == {}
+
+
+@pytest.mark.parametrize("name", DEFINITIONS)
+def test_an_array_of_another_kind_is_refused_clearly(name):
+    study, complaints = EXPERIMENTS[name], {}
+    for array, (row, drawn) in arrays(study.definition).items():
+        subject = name.removesuffix(".definition")
+        also = [*options(study.definition), *SAID_OF.get((subject, array), ())]
+        made = study.definition.space.make(**row)
+        for kind, value in spoiled({**made.inputs, **made.randomness}[array], drawn).items():
+            if (subject, array, kind) not in TAKEN:
+                complaints[f"{array}, {kind}"] = complaint(study, row, array, value, also)
+    assert {what: why for what, why in complaints.items() if why} == {}

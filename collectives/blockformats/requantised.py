@@ -14,7 +14,7 @@ from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.compressors.base import checked_choice, shown
+from commbounds.compressors.base import check_uniforms, checked_choice, shown
 from commbounds.compressors.blockformats import NVFP4, Microscaling
 
 SCHEDULES = ("ring", "direct")
@@ -165,6 +165,5 @@ def _uniforms(
     given = np.asarray(uniforms)
     if given.dtype != x.dtype or given.shape != shape:
         raise ValueError(f"uniforms must be {x.dtype} of shape {shape}, got {given.dtype} of {given.shape}")
-    if not ((given >= 0) & (given < 1)).all():
-        raise ValueError("uniforms must be in [0, 1)")
+    check_uniforms("uniforms", given)
     return given

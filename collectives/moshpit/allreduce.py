@@ -81,7 +81,7 @@ def _slot_orders(slots: Any, shape: tuple[int, int, int], rng: Any) -> Integers:
     if orders.shape != shape or orders.dtype.kind not in "iu":
         raise ValueError(f"slots must be integers of shape {shape}, got {orders.dtype} of shape {orders.shape}")
     if not np.array_equal(np.sort(orders, axis=2), np.broadcast_to(np.arange(shape[2]), shape)):
-        raise ValueError(f"every row of slots must be a permutation of range({shape[2]})")
+        raise ValueError(f"every row of slots must be a permutation of range({shape[2]}), and is not")
     return np.ascontiguousarray(orders, dtype=np.int64)
 
 

@@ -126,13 +126,14 @@ class OkTopkSGD:
             `gradients` do not fit the state's P, n and dtype; or as `oktopk_allreduce` raises.
         """
         checked_kind("state", state, OkTopkSGDState)
-        given = checked_stack(gradients, "gradients")
-        if given.shape != state.residuals.shape:
-            raise ValueError(f"gradients must be (P, n) = {state.residuals.shape}, as the state, got {given.shape}")
-        if given.dtype != state.weights.dtype:
-            raise TypeError(f"gradients must be {state.weights.dtype}, as the weights, got {given.dtype}")
+        given, held = checked_stack(gradients, "gradients"), checked_stack(state.residuals, "residuals")
+        if given.shape != held.shape:
+            raise ValueError(f"gradients must be (P, n) = {held.shape}, as the state, got {given.shape}")
+        for name, array in (("gradients", given), ("residuals", held)):
+            if array.dtype != state.weights.dtype:
+                raise TypeError(f"{name} must be {state.weights.dtype}, as the weights, got {array.dtype}")
         eta = given.dtype.type(checked_step_size(self.step_size if step_size is None else step_size))
-        acc = self._accumulated(state.residuals, given, eta)
+        acc = self._accumulated(held, given, eta)
         if not is_finite(acc):
             raise ValueError(f"step_size times gradients must be finite, got an overflow at {eta}")
         result, reduced, traffic = oktopk_allreduce(acc, self.k, state.allreduce, **self.options)

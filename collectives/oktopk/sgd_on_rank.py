@@ -4,15 +4,18 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array
 from commbounds.collectives._peers import checked_step_size
+from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.oktopk.allreduce import oktopk_allreduce
 from commbounds.collectives.oktopk.sgd import OkTopkSGD
 from commbounds.collectives.oktopk.state import OkTopkRankResult, OkTopkRankState
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
+from commbounds.compressors.base import as_array
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +89,12 @@ def oktopk_sgd_step(
     """
 
     def request(row: Array) -> dict[str, Any]:
-        if row.shape[1:] != state.weights.shape:
-            raise ValueError(f"gradient must be (n,) = {state.weights.shape}, as the weights, got {row.shape[1:]}")
-        if row.dtype != state.weights.dtype:
-            raise TypeError(f"gradient must be {state.weights.dtype}, as the weights, got {row.dtype}")
+        held = checked_stack(as_array(state.residual, "residual")[np.newaxis], "residual")
+        for name, array in (("gradient", row), ("residual", held)):
+            if array.shape[1:] != state.weights.shape:
+                raise ValueError(f"{name} must be (n,) = {state.weights.shape}, as the weights, got {array.shape[1:]}")
+            if array.dtype != state.weights.dtype:
+                raise TypeError(f"{name} must be {state.weights.dtype}, as the weights, got {array.dtype}")
         chosen = checked_step_size(sgd.step_size if step_size is None else step_size)
         return {"step_size": chosen, "accumulate": sgd.accumulate}
 

@@ -18,7 +18,7 @@ from commbounds.collectives.precision.steps import Step, StepPlan, plan_of
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Counted, Parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.compressors.base import checked_count, checked_flag
+from commbounds.compressors.base import check_uniforms, checked_count, checked_flag
 
 if TYPE_CHECKING:
     from commbounds.theory.precision.formats import Format
@@ -168,8 +168,7 @@ def _uniforms(
     array = np.asarray(uniforms, np.float64)
     if array.shape != shape:
         raise ValueError(f"uniforms must have shape {shape}, got {array.shape}")
-    if not ((array >= 0) & (array < 1)).all():
-        raise ValueError("uniforms must be in [0, 1)")
+    check_uniforms("uniforms", array)
     return array
 
 

@@ -11,7 +11,7 @@ from commbounds.collectives.dense.on_rank import gathered
 from commbounds.collectives.ranks._agreement import agreed_alike, agreed_row, checksum
 from commbounds.collectives.ranks.communicator import Communicator, Parcel
 from commbounds.collectives.ranks.one_program import one_program
-from commbounds.compressors.base import as_numbers, checked_count, index_bits, is_finite
+from commbounds.compressors.base import as_numbers, check_uniforms, checked_count, index_bits, is_finite
 from commbounds.compressors.rotations.hadamard import backward, checked_signs, checked_size, forward, padded_size
 
 Codes = Integers
@@ -112,8 +112,7 @@ def _drawn(
     thresholds = as_numbers(dither, "dither", np.float64)
     if thresholds.shape != (P, d):
         raise ValueError(f"dither must have shape {(P, d)}, got {thresholds.shape}")
-    if not ((thresholds >= 0) & (thresholds < 1)).all():
-        raise ValueError(f"dither must be in [0, 1), got {thresholds.min()} to {thresholds.max()}")
+    check_uniforms("dither", thresholds)
     return turned, thresholds
 
 

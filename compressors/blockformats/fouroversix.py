@@ -14,6 +14,7 @@ from commbounds.array_types import Array
 from commbounds.compressors._random import key_from
 from commbounds.compressors.base import (
     Law,
+    check_uniforms,
     checked_array,
     checked_choice,
     checked_exact,
@@ -226,8 +227,7 @@ class StochasticFourOverSix(FourOverSix):
             raise TypeError(f"pairs must have the dtype of x, {array.dtype}, got {u.dtype}")
         if u.shape != (2, array.size):
             raise ValueError(f"pairs must have shape {(2, array.size)}, got {u.shape}")
-        if not ((u >= 0) & (u < 1)).all():
-            raise ValueError("pairs must be in [0, 1)")
+        check_uniforms("pairs", u)
         return self._message(array, lambda which, start, stop: u[which, start:stop])
 
     _elements_exact = StochasticNVFP4._elements_exact

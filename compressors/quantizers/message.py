@@ -17,6 +17,7 @@ from commbounds.compressors.base import (
     Message,
     check_number,
     check_part,
+    check_uniforms,
     checked_array,
     checked_rng,
     index_bits,
@@ -96,7 +97,7 @@ def checked_uniforms(uniforms: ArrayLike, x: Array) -> Array:
     if u.shape != x.shape:
         raise ValueError(f"uniforms must have the shape of x, {x.shape}, got {u.shape}")
     if _outside(u):
-        raise ValueError("uniforms must be in [0, 1)")
+        check_uniforms("uniforms", u)
     return u
 
 

@@ -16,6 +16,7 @@ from commbounds.compressors.base import (
     Law,
     as_numbers,
     check_same,
+    check_uniforms,
     checked_array,
     checked_count,
     checked_exact,
@@ -104,8 +105,7 @@ class RotatedDithering(Compressor):
         u = as_numbers(dither, "dither", np.float64)
         if u.shape != (padded_size(array.size),):
             raise ValueError(f"dither must have shape ({padded_size(array.size)},), got {u.shape}")
-        if not ((u >= 0) & (u < 1)).all():
-            raise ValueError(f"dither must be in [0, 1), got {u.min()} to {u.max()}")
+        check_uniforms("dither", u)
         return self._encoded(array, checked_signs(signs, array.size), u)
 
     def _encoded(self, array: Array, signs: Signs, uniforms: Floats) -> Rotated:

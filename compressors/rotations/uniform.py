@@ -56,7 +56,7 @@ def rotated_signs(x: ArrayLike, rotation: ArrayLike, scale: str = "unbiased") ->
     if R.shape != (n, n):
         raise ValueError(f"rotation must have shape {(n, n)}, got {R.shape}")
     if not np.abs(R).max() <= 2.0 or not np.abs(R @ R.T - np.eye(n)).max() <= 2.0**-26:
-        raise ValueError("rotation must have orthonormal rows, up to 2**-26")
+        raise ValueError("rotation must have orthonormal rows, up to 2**-26, and has not")
     near, exponent = brought_near_one(array)
     y = R @ near
     norm1 = float(np.abs(y).sum())

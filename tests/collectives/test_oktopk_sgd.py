@@ -1,6 +1,7 @@
 """SGD with error feedback around Ok-Topk: against the naive twin, and what is conserved."""
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
@@ -87,3 +88,20 @@ def test_what_cancels_stalls_for_ever():
         assert not result.update.any()
         assert state.weights.tolist() == [0.0, 1.0]
         assert state.residuals.tolist() == [[4.0 * t, 0.5 * t], [-4.0 * t, 0.5 * t]]
+
+
+@pytest.mark.parametrize(
+    ("residuals", "error", "words"),
+    [
+        (np.full((2, 3), np.nan), ValueError, "residuals must be finite"),
+        (np.zeros((2, 3), np.float32), TypeError, "residuals must be float64, as the weights, got float32"),
+        (np.zeros((2, 3), np.int64), TypeError, "residuals must be float32 or float64, got int64"),
+        (np.full((2, 3), "x"), TypeError, "residuals must be float32 or float64"),
+        (np.zeros((2, 4)), ValueError, r"gradients must be \(P, n\) = \(2, 4\), as the state, got \(2, 3\)"),
+        (np.zeros(3), ValueError, "residuals must be"),
+    ],
+)
+def test_residuals_that_do_not_fit_are_refused(residuals, error, words):
+    sgd = OkTopkSGD(1, 0.5)
+    with pytest.raises(error, match=words):
+        sgd.step(np.ones((2, 3)), replace(sgd.start(np.zeros(3), 2), residuals=residuals))

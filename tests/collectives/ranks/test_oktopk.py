@@ -225,6 +225,10 @@ def test_a_descent_starts_from_the_same_weights():
 def test_a_bad_gradient_of_one_rank_is_refused_on_all(gradient, words):
     given = [GOOD, GOOD, gradient]
     assert refused(lambda comm: oktopk_sgd_step(comm, SGD, given[comm.rank], started())) == words
+    held, words = [np.zeros(8), np.zeros(8), gradient], words.replace("gradient", "residual")
+    assert (
+        refused(lambda comm: oktopk_sgd_step(comm, SGD, GOOD, OkTopkSGDRankState(GOOD, held[comm.rank], None))) == words
+    )
 
 
 def test_a_step_size_of_one_rank_is_refused_on_all():

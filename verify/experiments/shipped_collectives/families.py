@@ -298,7 +298,7 @@ def _drawn_stack(P: int, share: int, data: str, seed: int) -> Array:
     scale = {"subnormal": 2.0**-140, "beyond": 2.0**126}.get(data, 1.0)
     stack = stack_like("normal" if scale != 1.0 else data, P, P * share, seed, "float64") * scale
     largest = np.finfo(np.float32).max
-    return stack.clip(-largest, largest).astype(np.float32)  # type: ignore[no-any-return]
+    return stack.clip(-largest, largest).astype(np.float32)
 
 
 def _drawn_facts(x: Array, P: int) -> dict[str, Any]:
