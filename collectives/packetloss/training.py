@@ -19,6 +19,7 @@ from commbounds.collectives.packetloss.loss_processes import Loss, checked_count
 from commbounds.collectives.traffic import Traffic, summed
 from commbounds.compressors.base import (
     as_array,
+    as_numbers,
     checked_choice,
     checked_flag,
     checked_kind,
@@ -69,6 +70,14 @@ def fresh_replicas(parameters: ArrayLike, workers: int) -> Replicas:
     return Replicas(np.repeat(row, count, axis=0), np.zeros((count, row.shape[1]), np.int64))
 
 
+def checked_missed(missed: ArrayLike, shape: tuple[int, ...]) -> Integers:
+    """Steps since entries were heard of, of that shape; a TypeError or ValueError for anything else."""
+    counts = as_numbers(missed, "missed", kinds="iu")
+    if counts.shape != shape or (counts < 0).any():
+        raise ValueError(f"missed must be counts of the shape of the parameters, {shape}, got {shown(missed)}")
+    return counts
+
+
 def lossy_step(
     state: Replicas,
     gradients: ArrayLike,
@@ -112,12 +121,13 @@ def lossy_step(
     """
     checked_kind("state", state, Replicas)
     stack = checked_stack(gradients, "gradients")
-    parameters = state.parameters
+    parameters = checked_stack(state.parameters, "parameters")
     if stack.shape != parameters.shape or stack.dtype != parameters.dtype:
         raise ValueError(
             f"gradients must be {parameters.shape} {parameters.dtype} as the replicas are, "
             f"got {stack.shape} {stack.dtype}"
         )
+    missed = checked_missed(state.missed, parameters.shape)
     size = checked_real("rate", rate)
     if not np.isfinite(size):
         raise ValueError(f"rate must be finite, got {rate}")
@@ -132,7 +142,7 @@ def lossy_step(
         raise ValueError(f"rate and gradients must keep the parameters finite, got an overflow at rate {rate}")
     received, second = lossy_broadcast(parameters, owned, heard, packet=packet)
     new = heard[cut.owner, :, cut.packet].T | (cut.owner == np.arange(workers)[:, None])
-    after = replace(state, parameters=received, missed=np.where(new, 0, state.missed + 1), step=state.step + 1)
+    after = replace(state, parameters=received, missed=np.where(new, 0, missed + 1), step=state.step + 1)
     return after, update, Traffic.of_phases({"reduce-scatter": first, "broadcast": second})
 
 

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from commbounds.array_types import Array, Integers, Mask
+from commbounds.collectives._stack import checked_stack
 from commbounds.collectives.packetloss.links import broadcast, checksum, layout, lossy_reduce_scatter, shard_of
 from commbounds.collectives.packetloss.loss_processes import Loss, checked_count
-from commbounds.collectives.packetloss.training import checked_address, fates
+from commbounds.collectives.packetloss.training import checked_address, checked_missed, fates
 from commbounds.collectives.ranks._agreement import agreed_row
 from commbounds.collectives.ranks.communicator import Communicator
-from commbounds.compressors.base import checked_real
+from commbounds.compressors.base import as_array, checked_real
 
 Gradient = Callable[[int, Array], Array]
 """(step, (n,) replica) -> (n,): this worker's gradient at its own replica."""
@@ -80,6 +81,8 @@ def lossy_step(
         if row[0].shape != parameters.shape or row.dtype != parameters.dtype:
             wanted = f"{parameters.shape} {parameters.dtype}"
             raise ValueError(f"gradient must be {wanted} as the replica is, got {row[0].shape} {row.dtype}")
+        checked_stack(as_array(parameters, "parameters")[np.newaxis], "parameters")
+        checked_missed(state.missed, parameters.shape)
         size = checked_real("rate", rate)
         if not np.isfinite(size):
             raise ValueError(f"rate must be finite, got {rate}")

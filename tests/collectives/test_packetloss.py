@@ -1,5 +1,7 @@
 """Averaging over links that lose packets: what is plain, threads, laws, refusals."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numba import config, get_num_threads, set_num_threads
@@ -182,6 +184,10 @@ def test_the_tail_of_staleness_is_geometric():
 ONES, THERE = np.ones((2, 4)), np.ones((2, 2, 1), bool)
 
 
+def _step_from(**parts):
+    return lossy_step(replace(fresh_replicas(np.ones(4), 2), **parts), ONES, 1.0, THERE, THERE)
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
@@ -221,6 +227,10 @@ ONES, THERE = np.ones((2, 4)), np.ones((2, 2, 1), bool)
             "gradients",
         ),
         (lambda: lossy_step(fresh_replicas(np.ones(4), 2), ONES, np.nan, THERE, THERE), ValueError, "rate must be"),
+        (lambda: _step_from(missed=np.zeros((2, 4), complex)), TypeError, "missed must be an array of integers"),
+        (lambda: _step_from(missed=np.zeros(4, int)), ValueError, "missed must be counts of the shape"),
+        (lambda: _step_from(missed=np.full((2, 4), -1)), ValueError, "missed must be counts"),
+        (lambda: _step_from(parameters=np.full((2, 4), np.nan)), ValueError, "parameters must be finite"),
         (lambda: _run(steps=-1), ValueError, "steps must be at least 0, got -1"),
         (lambda: _run(seed=-1), ValueError, "seed must be at least 0"),
         (lambda: _run(trial=2**64), ValueError, "below 2"),

@@ -207,7 +207,7 @@ def _require_call(name: str, function: Any, *given: str) -> None:
         signature.bind(*given)
     except TypeError:
         raise TypeError(
-            f"{name} must take what it is given: it is called as {name}({', '.join(given)}), "
+            f"{name} must take what it is given: {name} is called as {name}({', '.join(given)}), "
             f"which {_name_of(function, name)}{signature} does not take"
         ) from None
 

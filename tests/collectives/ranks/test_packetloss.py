@@ -92,6 +92,11 @@ def test_a_bad_vector_on_one_rank_is_refused_on_all(name, bad, vector, error, me
 ONE = np.ones(4)
 
 
+def held(comm, **parts):
+    """A replica that is fresh but on one rank."""
+    return replace(fresh_replica(ONE), **{name: np.asarray(part) for name, part in parts.items() if comm.rank == 1})
+
+
 @pytest.mark.parametrize(
     ("program", "error", "message"),
     [
@@ -107,6 +112,10 @@ ONE = np.ones(4)
         (lambda c: lossy_step(c, fresh_replica(ONE), ONE, np.nan, THERE, THERE), ValueError, "rate must be finite"),
         (lambda c: lossy_step(c, fresh_replica(ONE), ONE, True, THERE, THERE), TypeError, "rate must be a number"),
         (lambda c: lossy_step(c, fresh_replica(ONE), ONE, c.rank, THERE, THERE), ValueError, "rate must be the same"),
+        (lambda c: lossy_step(c, held(c, missed=np.zeros(4)), ONE, 0.1, THERE, THERE), TypeError, "missed must be an"),
+        (lambda c: lossy_step(c, held(c, missed=[1, 1, 1]), ONE, 0.1, THERE, THERE), ValueError, "missed must be co"),
+        (lambda c: lossy_step(c, held(c, missed=[0, 0, 0, -1]), ONE, 0.1, THERE, THERE), ValueError, "missed must be"),
+        (lambda c: lossy_step(c, held(c, parameters=ONE * np.inf), ONE, 0.1, THERE, THERE), ValueError, "parameters m"),
     ],
 )
 def test_bad_settings_are_refused_on_all_ranks(program, error, message):
